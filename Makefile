@@ -1,0 +1,112 @@
+# Needs make and a Python of 3.11 or later; everything else comes from the lock files into a private venv.
+#   make up                              the servers, at once
+#   make test PYTHON=python3.13          another Python, in a venv of its own beside the first
+#   make test ARGS="tests/wire -x"       part of the suite, without the coverage gates
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
+ARGS ?=
+RUNTIME ?= anyio
+SECONDS ?= 60
+UV ?= uv
+UPGRADE ?=
+
+# --- which Python, which venv -------------------------------------------------------------------------------------
+# A candidate is run, not only looked up: version managers leave commands on the path that do not start.
+is_good := -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+version := -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null
+
+default_python := $(shell for python in python3.11 python3 python3.14 python3.13 python3.12; do \
+	if $$python $(is_good); then echo $$python; break; fi; done)
+ifeq ($(origin PYTHON),undefined)
+PYTHON := $(or $(default_python),python3.11)
+endif
+
+VERSION := $(if $(shell $(PYTHON) $(is_good) && echo good),$(shell $(PYTHON) $(version)))
+default_version := $(if $(default_python),$(shell $(default_python) $(version)))
+VENV := .venv$(if $(filter-out $(default_version),$(VERSION)),-$(VERSION))
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check --no-input
+STAMP := $(VENV)/.installed
+
+# --- for people ---------------------------------------------------------------------------------------------------
+.PHONY: help venv up demo test check fuzz bench lock clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-8s %s\n' "$$name" "$$text"; done
+
+venv: $(STAMP)-dev ## make or refresh the venv with everything for development
+
+up: $(STAMP)-run ## start the servers (ARGS="..." is passed on)
+	$(BIN)/python -m servers $(ARGS)
+
+demo: $(STAMP)-run ## pair the reference phone and chat with it (RUNTIME=anyio|trio|uvloop|curio)
+	$(BIN)/python -m clients.demo --runtime $(RUNTIME) $(ARGS)
+
+# The gates are for the whole suite; a selection runs without measuring.
+test: $(STAMP)-dev ## run the whole suite with its coverage gates (ARGS="..." selects, without gates)
+ifeq ($(strip $(ARGS)),)
+	$(BIN)/python -m pytest -q --cov=svc_proto --cov=runtimes --cov-branch --cov-report=
+	$(BIN)/python -m coverage report --include='svc_proto/*' --fail-under=100
+	$(BIN)/python -m coverage report --include='runtimes/*' --fail-under=90
+else
+	$(BIN)/python -m pytest -q $(ARGS)
+endif
+
+check: $(STAMP)-dev ## lint, formatting, types, layers
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports --no-logo
+
+fuzz: $(STAMP)-dev ## fuzz the core for SECONDS=60
+	$(BIN)/python -m fuzz --seconds $(SECONDS) $(ARGS)
+
+bench: $(STAMP)-bench ## run the benchmarks
+	$(BIN)/python -m bench $(ARGS)
+
+lock: ## resolve the lock files anew (needs uv; UPGRADE=--upgrade takes newer versions)
+	scripts/lock $(UV) $(UPGRADE)
+
+clean: ## remove the venvs, caches and build results
+	rm -rf .venv .venv-[0-9]* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -f .coverage .coverage.*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- installation -------------------------------------------------------------------------------------------------
+# Three layers in one venv, each with its stamp: `run`, `dev` (holds all of `run`) and `bench` (on top of `dev`).
+# The locks agree on every version that they share, so the order in which they are installed does not matter.
+# `build` comes first: what has to be built here is built with locked tools, hence no build isolation.
+
+define install
+	@echo "installing $(2) into $(VENV)"
+	@$(PIP) install --require-hashes -r requirements/build.lock
+	@$(PIP) install --require-hashes --no-build-isolation --use-pep517 -r requirements/$(1).lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+endef
+
+$(STAMP)-run: $(STAMP)-python-$(VERSION) requirements/build.lock requirements/run.lock pyproject.toml
+	$(call install,run,what the programs need)
+	@touch $@
+
+$(STAMP)-dev: $(STAMP)-python-$(VERSION) requirements/build.lock requirements/run.lock requirements/dev.lock pyproject.toml
+	$(call install,dev,everything for development)
+	@touch $(STAMP)-run $@
+
+$(STAMP)-bench: $(STAMP)-dev requirements/bench.lock
+	@echo "installing the benchmarks' rivals into $(VENV)"
+	@$(PIP) install --require-hashes -r requirements/bench.lock
+	@touch $@
+
+# A venv made by an older default Python is made anew; one of the same version is kept.
+$(STAMP)-python-$(VERSION):
+	@$(if $(VERSION),,echo "svc-relay needs Python 3.11 or later, and '$(PYTHON)' is not one: install it, or name it with make PYTHON=/path/to/python3.11" >&2; exit 1)
+	@if [ "$$($(BIN)/python $(version))" != "$(VERSION)" ]; then \
+		$(PYTHON) -m venv --clear $(VENV) || { \
+			rm -rf $(VENV); echo "$(PYTHON) could not make a venv: install its venv package (Debian: python$(VERSION)-venv)" >&2; exit 1; }; \
+	fi
+	@touch $@

@@ -1,0 +1,1 @@
+"""Programs for the other end: the reference phone, the demonstration."""

@@ -1,0 +1,276 @@
+"""Nodes, windows and the walk over them: what an accessibility service sees of a screen.
+
+Rules (wire/bridge.md 3.1): a node is interesting when it has a text or a description that is not blank, or when it
+is clickable, long-clickable, scrollable or editable, and its bounds are not empty. Its id is `w<window>:<n>`, with
+the window's index (topmost first) and a counter over the interesting nodes of all windows in walk order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TypeAlias
+
+from attrs import frozen
+
+__all__ = [
+    "FULL",
+    "HEIGHT",
+    "LIMIT",
+    "WIDTH",
+    "Action",
+    "Bounds",
+    "Dismiss",
+    "Flip",
+    "Focus",
+    "Launch",
+    "Leave",
+    "Node",
+    "Playback",
+    "Seen",
+    "Select",
+    "Show",
+    "Submit",
+    "Window",
+    "find_node",
+    "hit",
+    "listing",
+    "union",
+    "walk",
+]
+
+WIDTH, HEIGHT = 1080, 2400  # pixels
+LIMIT = 512  # nodes in one answer, 3.4
+
+
+@frozen
+class Bounds:
+    """A rectangle in absolute screen pixels."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    @property
+    def width(self) -> int:
+        """Pixels from left to right."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> int:
+        """Pixels from top to bottom."""
+        return self.bottom - self.top
+
+    @property
+    def center(self) -> tuple[int, int]:
+        """The point in the middle."""
+        return (self.left + self.right) // 2, (self.top + self.bottom) // 2
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to touch."""
+        return self.width <= 0 or self.height <= 0
+
+    def contains(self, x: int, y: int) -> bool:
+        """Whether a point lies inside."""
+        return self.left <= x < self.right and self.top <= y < self.bottom
+
+    def clip(self, frame: Bounds) -> Bounds:
+        """The part inside `frame`; empty when there is none."""
+        return Bounds(
+            max(self.left, frame.left),
+            max(self.top, frame.top),
+            min(self.right, frame.right),
+            min(self.bottom, frame.bottom),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The bounds object of 3.1."""
+        return {"left": self.left, "top": self.top, "right": self.right, "bottom": self.bottom}
+
+
+FULL = Bounds(0, 0, WIDTH, HEIGHT)
+
+
+# --- what a press does ---------------------------------------------------------------------------------------
+
+
+@frozen
+class Show:
+    """Show a screen of the same app, with some of its fields filled in."""
+
+    screen: str
+    fill: tuple[tuple[str, str], ...] = ()
+
+
+@frozen
+class Leave:
+    """Go back one screen."""
+
+
+@frozen
+class Dismiss:
+    """Close the system window on top."""
+
+
+@frozen
+class Flip:
+    """Turn a switch over."""
+
+    key: str
+
+
+@frozen
+class Focus:
+    """Put the cursor into a field."""
+
+    key: str
+
+
+@frozen
+class Select:
+    """Mark or unmark a list entry (what a long press does)."""
+
+    key: str
+
+
+@frozen
+class Submit:
+    """Put an item with the named fields into the outbox, empty the fields and show `then`."""
+
+    kind: str
+    then: str
+    fields: tuple[str, ...] = ()
+
+
+@frozen
+class Launch:
+    """Bring an app to the front, on one of its screens when named."""
+
+    package: str
+    screen: str | None = None
+
+
+@frozen
+class Playback:
+    """Press a button of the media player."""
+
+    action: str
+
+
+Action: TypeAlias = Show | Leave | Dismiss | Flip | Focus | Select | Submit | Launch | Playback
+
+
+# --- what is on the screen -----------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Node:
+    """One accessibility node with its children. `press` and `hold` say what a tap and a long press do."""
+
+    class_name: str
+    bounds: Bounds
+    text: str | None = None
+    description: str | None = None
+    hint: str | None = None
+    view_id: str | None = None
+    scrollable: bool = False
+    focused: bool = False
+    selected: bool = False
+    enabled: bool = True
+    password: bool = False
+    checked: bool | None = None  # None: not checkable
+    press: Action | None = None
+    hold: Action | None = None
+    field: str | None = None  # which text `/type` sets
+    children: tuple[Node, ...] = ()
+
+    @property
+    def clickable(self) -> bool:
+        """Whether a tap does something."""
+        return self.press is not None
+
+    @property
+    def long_clickable(self) -> bool:
+        """Whether a long press does something."""
+        return self.hold is not None
+
+    @property
+    def editable(self) -> bool:
+        """Whether it takes text."""
+        return self.field is not None
+
+    @property
+    def interesting(self) -> bool:
+        """Whether the node gets an id."""
+        if self.bounds.empty:
+            return False
+        labelled = bool((self.text or "").strip() or (self.description or "").strip())
+        return labelled or self.clickable or self.long_clickable or self.scrollable or self.editable
+
+
+@frozen
+class Window:
+    """An accessibility window: the app's, or a system one on top of it."""
+
+    package: str
+    root: Node
+
+
+@frozen
+class Seen:
+    """A node met on the walk; `parents` nearest first, `node_id` None when the node is not interesting."""
+
+    node: Node
+    window: Window
+    parents: tuple[Node, ...] = ()
+    node_id: str | None = None
+
+
+def walk(windows: Sequence[Window]) -> Iterator[Seen]:
+    """Every node, windows topmost first, parents before children."""
+    count = 0
+    for index, window in enumerate(windows):
+        stack: list[tuple[Node, tuple[Node, ...]]] = [(window.root, ())]
+        while stack:
+            node, parents = stack.pop()
+            stack.extend((child, (node, *parents)) for child in reversed(node.children))
+            node_id = None
+            if node.interesting:
+                node_id = f"w{index}:{count}"
+                count += 1
+            yield Seen(node, window, parents, node_id)
+
+
+def listing(windows: Sequence[Window]) -> tuple[list[Seen], bool]:
+    """The interesting nodes, at most 512, and whether there were more."""
+    seen = list(islice((each for each in walk(windows) if each.node_id is not None), LIMIT + 1))
+    return seen[:LIMIT], len(seen) > LIMIT
+
+
+def find_node(windows: Sequence[Window], node_id: str) -> Seen | None:
+    """The node of an id, or None when the id is malformed or unknown."""
+    return next((each for each in walk(windows) if each.node_id == node_id), None)
+
+
+def hit(window: Window, x: int, y: int, *, scrollable: bool = False, hold: bool = False) -> Node | None:
+    """The innermost enabled node at a point that reacts to a tap (or to a scroll, or to a long press)."""
+    found: Node | None = None
+    for each in walk((window,)):
+        node = each.node
+        reacts = node.scrollable if scrollable else node.long_clickable if hold else node.clickable
+        if reacts and node.enabled and node.bounds.contains(x, y):
+            found = node
+    return found
+
+
+def union(windows: Sequence[Window]) -> Bounds:
+    """The smallest rectangle around all windows (at least one)."""
+    roots = [window.root.bounds for window in windows]
+    return Bounds(
+        min(bounds.left for bounds in roots),
+        min(bounds.top for bounds in roots),
+        max(bounds.right for bounds in roots),
+        max(bounds.bottom for bounds in roots),
+    )

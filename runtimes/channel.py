@@ -1,0 +1,270 @@
+"""One open socket: bytes in as facts, a bounded outbox, files sent past the core, half closing.
+
+`Send` is written at once when nothing waits before it; what the kernel does not take waits in the outbox until the
+socket is writable. `Closed` comes when both sides have said that they are done, or when the connection breaks.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
+
+from runtimes.failures import why
+from runtimes.filebody import FileBody
+from runtimes.loop import Source
+from runtimes.pump import Pump
+from svc_proto.facts import ChannelId, ReadClosed, Received
+
+__all__ = ["OUTBOX_LIMIT", "READ_SIZE", "Channel"]
+
+READ_SIZE = 64 * 1024  # bytes asked for in one read
+OUTBOX_LIMIT = 64 * 1024 * 1024  # unsent bytes at which a channel is dropped: far above what a core lets pile up
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER for zero seconds: close() sends RST
+
+Item: TypeAlias = bytes | memoryview | FileBody
+
+
+class Channel(Source):
+    """A connected TCP socket without TLS."""
+
+    __slots__ = (
+        "_body_running",
+        "_fin",
+        "_outbox",
+        "_paused",
+        "_queued",
+        "ch",
+        "gone",
+        "pump",
+        "read_closed",
+        "unreported",
+        "write_closed",
+    )
+
+    def __init__(self, pump: Pump, sock: socket.socket, ch: ChannelId) -> None:
+        super().__init__(sock)
+        self.pump = pump
+        self.ch = ch
+        self.unreported = 0
+        self.gone = False
+        self.read_closed = False
+        self.write_closed = False
+        self._paused = False
+        self._fin = False  # CloseWrite was ordered
+        self._outbox: deque[Item] = deque()
+        self._queued = 0
+        self._body_running = False
+
+    def start(self) -> None:
+        """The core knows of the channel: read from it, unless it said otherwise."""
+        if not self._paused and not self.gone and not self.read_closed:
+            self.pump.loop.watch_read(self)
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def on_readable(self) -> None:
+        """Read once; the loop calls again while there is more."""
+        try:
+            data = self.sock.recv(READ_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self.end(why(error))
+            return
+        if data:
+            self.pump.feed(Received(self.ch, data))
+        else:
+            self.read_end()
+
+    def read_end(self) -> None:
+        """The peer has sent its last byte."""
+        self.read_closed = True
+        self.pump.loop.unwatch_read(self)
+        self.pump.feed(ReadClosed(self.ch))
+        if self.write_closed:
+            self.end("")
+
+    def pause(self) -> None:
+        """Read no more."""
+        self._paused = True
+        self.pump.loop.unwatch_read(self)
+
+    def resume(self) -> None:
+        """Read again."""
+        if self._paused:
+            self._paused = False
+            self.start()
+
+    # --- writing -------------------------------------------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        """Write after what was sent before."""
+        if self._fin or not data:
+            return
+        if self._outbox:
+            self._put(data)
+            return
+        n = self.write(data)
+        if n < len(data) and not self.gone:
+            self._put(memoryview(data)[n:])
+            self.wait_writable()
+
+    def send_file(self, body: FileBody) -> None:
+        """Write a stretch of a file after what was sent before."""
+        if self._fin:
+            body.fail_closed()
+            return
+        self._outbox.append(body)
+        if len(self._outbox) == 1:
+            self.flush()
+
+    def drop_file(self, body: FileBody) -> None:
+        """A file is not to be sent any further."""
+        if body in self._outbox:
+            self._outbox.remove(body)
+        body.finish()
+        if not self._body_running:
+            self.wait_writable()  # something may wait behind it, a FIN perhaps
+
+    def close_write(self) -> None:
+        """Send FIN after what was sent before."""
+        if self._fin:
+            return
+        self._fin = True
+        if not self._outbox:
+            self.shut()
+
+    def on_writable(self) -> None:
+        """The kernel takes more."""
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits, until the kernel has had enough."""
+        outbox = self._outbox
+        while outbox and not self._body_running:
+            item = outbox[0]
+            if isinstance(item, FileBody):
+                if not self._next_of(item):
+                    return
+                continue
+            n = self.write(item)
+            if self.gone:
+                return
+            self._queued -= n
+            if n < len(item):
+                outbox[0] = memoryview(item)[n:]
+                self.wait_writable()
+                return
+            outbox.popleft()
+        if not self.settled():
+            return
+        self.pump.loop.unwatch_write(self)
+        if self._fin and not outbox and not self.write_closed:
+            self.shut()
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Hand bytes to the kernel; how many it took."""
+        try:
+            n = self.sock.send(data)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError as error:
+            self.end(why(error))
+            return 0
+        self.pump.sent(self, n)
+        return n
+
+    def settled(self) -> bool:
+        """Has everything that `write` took left for the kernel?"""
+        return True
+
+    def wait_writable(self) -> None:
+        """Be called when the kernel takes bytes again."""
+        if not self.gone:
+            self.pump.loop.watch_write(self)
+
+    def shut(self) -> None:
+        """Send FIN."""
+        try:
+            self.sock.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            self.end(why(error))
+            return
+        self.write_closed = True
+        if self.read_closed:
+            self.end("")
+
+    # --- files ---------------------------------------------------------------------------------------------------
+
+    def body_step(self, body: FileBody, done: Callable[[int, BaseException | None], None]) -> None:
+        """Have the next part of a file written on a worker; `done(bytes written, error)` follows."""
+        body.step_sendfile(self.sock, done)
+
+    def body_blocked(self) -> bool:
+        """Called after a step that wrote nothing: must the socket be waited for?"""
+        return True
+
+    def _next_of(self, body: FileBody) -> bool:
+        """Go on with the file at the head of the outbox; True when it is through."""
+        if not body.left:
+            self._outbox.popleft()
+            body.answer()
+            return not self.gone
+        self._body_running = True
+        self.pump.loop.unwatch_write(self)
+        self.body_step(body, lambda n, error: self._stepped(body, n, error))
+        return False
+
+    def _stepped(self, body: FileBody, n: int, error: BaseException | None) -> None:
+        self._body_running = False
+        if self.gone:
+            return
+        if error is not None and not body.over:
+            self._outbox.popleft()
+            body.fail(error)
+        elif not body.over:
+            body.advance(n)
+            if not n and self.body_blocked():
+                self.wait_writable()
+                return
+        if not self.gone:
+            self.flush()
+
+    # --- ends ----------------------------------------------------------------------------------------------------
+
+    def end(self, reason: str, *, reset: bool = False) -> None:
+        """Close the socket, answer the files that were on their way, and tell the core."""
+        if self.gone:
+            return
+        bodies = self._release(reset=reset)
+        for body in bodies:
+            body.fail_closed()
+        self.pump.closed(self, reason)
+
+    def drop(self) -> None:
+        """Close the socket and tell nobody."""
+        if not self.gone:
+            for body in self._release(reset=False):
+                body.finish()
+
+    def _release(self, *, reset: bool) -> list[FileBody]:
+        self.gone = True
+        if reset:
+            try:
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            except OSError:
+                reset = False  # the peer was faster
+        bodies = [item for item in self._outbox if isinstance(item, FileBody)]
+        self._outbox.clear()
+        self.pump.loop.close(self)
+        return bodies
+
+    def _put(self, data: bytes | memoryview) -> None:
+        self._queued += len(data)
+        if self._queued > OUTBOX_LIMIT:
+            self.end(f"over {OUTBOX_LIMIT} unsent bytes", reset=True)
+            return
+        self._outbox.append(data)

@@ -1,0 +1,75 @@
+"""Errors of the host as data: `OSError` and its kin in the words of `FailureKind`.
+
+A failure's `detail` names the kind of trouble and never a path or a value, so that it can go to any log.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import ssl
+
+from svc_proto.facts import Failure, FailureKind
+
+__all__ = ["HostError", "failure_of", "why"]
+
+_KINDS: dict[int, FailureKind] = {
+    errno.ENOENT: FailureKind.NOT_FOUND,
+    errno.ENOTDIR: FailureKind.NOT_FOUND,
+    errno.ENXIO: FailureKind.NOT_FOUND,
+    errno.EACCES: FailureKind.DENIED,
+    errno.EPERM: FailureKind.DENIED,
+    errno.EROFS: FailureKind.DENIED,
+    errno.EEXIST: FailureKind.EXISTS,
+    errno.ENOSPC: FailureKind.NO_SPACE,
+    errno.EDQUOT: FailureKind.NO_SPACE,
+    errno.EFBIG: FailureKind.TOO_LARGE,
+    errno.EINVAL: FailureKind.INVALID,
+    errno.EISDIR: FailureKind.INVALID,
+    errno.ELOOP: FailureKind.INVALID,
+    errno.ENAMETOOLONG: FailureKind.INVALID,
+    errno.ECONNREFUSED: FailureKind.UNREACHABLE,
+    errno.ECONNRESET: FailureKind.UNREACHABLE,
+    errno.ECONNABORTED: FailureKind.UNREACHABLE,
+    errno.EPIPE: FailureKind.UNREACHABLE,
+    errno.EHOSTUNREACH: FailureKind.UNREACHABLE,
+    errno.EHOSTDOWN: FailureKind.UNREACHABLE,
+    errno.ENETUNREACH: FailureKind.UNREACHABLE,
+    errno.ENETDOWN: FailureKind.UNREACHABLE,
+    errno.EADDRNOTAVAIL: FailureKind.UNREACHABLE,
+    errno.EAFNOSUPPORT: FailureKind.UNREACHABLE,
+    errno.ETIMEDOUT: FailureKind.TIMED_OUT,
+}
+
+
+class HostError(Exception):
+    """A failure that the runtime itself states, to be answered as it is."""
+
+    def __init__(self, kind: FailureKind, detail: str = "") -> None:
+        super().__init__(detail)
+        self.failure = Failure(kind, detail)
+
+
+def failure_of(error: BaseException) -> Failure:
+    """The failure that stands for an exception; what is not known to be the world's fault is `INTERNAL`."""
+    if isinstance(error, HostError):
+        return error.failure
+    if isinstance(error, ssl.SSLError):
+        return Failure(FailureKind.TLS, why(error))
+    if isinstance(error, socket.gaierror):
+        return Failure(FailureKind.UNREACHABLE, "name not resolved")
+    if isinstance(error, OSError):
+        return Failure(_KINDS.get(error.errno or 0, FailureKind.INTERNAL), why(error))
+    if isinstance(error, ValueError):  # a NUL in a path, text that is not UTF-8
+        return Failure(FailureKind.INVALID, "value not acceptable to the host")
+    return Failure(FailureKind.INTERNAL, type(error).__name__)
+
+
+def why(error: BaseException) -> str:
+    """One short phrase for a log."""
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or type(error).__name__}"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()
+    return type(error).__name__

@@ -1,0 +1,241 @@
+"""One process's cores on one loop: their pumps, listeners, threads, signals and the one timer."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from attrs import field, frozen
+
+from runtimes.channel import Channel
+from runtimes.compute import COMPUTE, ComputeService
+from runtimes.connect import Connections, Resolver, resolve
+from runtimes.filebody import FileBody
+from runtimes.files import Files
+from runtimes.listen import Acceptor, Listener
+from runtimes.logs import LogWriter
+from runtimes.loop import Loop
+from runtimes.pump import Pump
+from runtimes.state import StateService
+from runtimes.store import Store, StoreService
+from runtimes.waker import Handle, Signals
+from runtimes.workers import Workers
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Exit, SendFile
+from svc_proto.engine.boundary import Core
+from svc_proto.facts import FailureKind, Started, Stopping
+
+__all__ = ["DEFAULT_GRACE", "Host", "Program", "Services", "now"]
+
+DEFAULT_GRACE = 10.0  # s that cores get to finish when the process is asked to stop
+READERS = 4  # threads that read files
+RESOLVERS = 4  # threads that resolve names
+COMPUTERS = 4  # threads for `Compute`
+PATIENCE = 5.0  # s at the end for writes to the disk and the store that are under way
+
+
+def now() -> Moment:
+    """The clocks of this host."""
+    return Moment(time.monotonic(), time.time())
+
+
+@frozen(kw_only=True)
+class Services:
+    """What one core's commands are carried out with. Whatever is None answers `UNSUPPORTED`."""
+
+    state: Path | None = None  # the folder of ReadConfig, WriteConfig, EnsureSecret
+    spool: Path | None = None  # the folder of uploads
+    store: Store | None = None
+    compute: Mapping[str, Callable[..., object]] = field(factory=lambda: COMPUTE)
+    client_tls: ssl.SSLContext | None = None  # None: the system's trust
+    resolver: Resolver = resolve
+    logger: logging.Logger = field(factory=lambda: logging.getLogger("svc"))
+
+
+@frozen(kw_only=True)
+class Program:
+    """A core with what it listens on and works with. `on_ready` and `on_exit` are called on the loop's thread."""
+
+    core: Core
+    listeners: Sequence[Listener] = ()
+    services: Services = field(factory=Services)
+    on_ready: Callable[[], None] | None = None
+    on_exit: Callable[[Exit], None] | None = None
+
+
+class Host:
+    """All of it. Made inside the running loop by an adapter, which calls `start`, `on_timer` and `close`."""
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        loop: Loop,
+        *,
+        handle: Handle | None = None,
+        grace: float = DEFAULT_GRACE,
+        signals: bool | None = None,
+    ) -> None:
+        self.loop = loop
+        self._grace = grace
+        self._handle = Handle() if handle is None else handle
+        self._waker = self._handle.waker
+        self._armed = math.inf
+        self._signals: Signals | None = None
+        if signals or (signals is None and threading.current_thread() is threading.main_thread()):
+            self._signals = Signals(self._waker, self.stop, os._exit)
+        post = self._waker.post
+        self._readers = Workers("reader", READERS, post)
+        self._writer = Workers("writer", 1, post)
+        self._resolvers = Workers("resolver", RESOLVERS, post)
+        self._computers = Workers("compute", COMPUTERS, post)
+        self._tenants = [_Tenant(self, program) for program in programs]
+
+    # --- for the adapter -----------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin: every core hears `Started`."""
+        self._handle.on_stop = self.stop
+        self.loop.watch_read(self._waker)
+        if self._signals is not None:
+            self._signals.install()
+        for tenant in self._tenants:
+            tenant.pump.feed(Started())
+        self._finish_if_done()
+
+    def on_timer(self) -> None:
+        """The time given by `wake_at` has come."""
+        self._armed = math.inf
+        mono = self.clock().mono
+        for tenant in self._tenants:
+            tenant.pump.tick(mono)
+
+    def close(self) -> None:
+        """End threads and close what is left. The loop watches nothing any more after this."""
+        if self._signals is not None:
+            self._signals.restore()
+        for tenant in self._tenants:
+            tenant.drop()
+        self._writer.close(PATIENCE)
+        for tenant in self._tenants:
+            tenant.store_worker.close(PATIENCE)
+        for workers in (self._readers, self._resolvers, self._computers):
+            workers.close(0.0)
+        self._waker.drain()  # results that came too late are undone
+        self.loop.close(self._waker)
+        self._handle.on_stop = None
+
+    def dispose(self) -> None:
+        """After the loop has ended: close the door for threads."""
+        self._waker.dispose()
+
+    @property
+    def outcomes(self) -> tuple[Exit, ...]:
+        """What each core ended with, in the order of the programs."""
+        return tuple(tenant.pump.outcome or Exit(1, "the loop ended first") for tenant in self._tenants)
+
+    # --- for pumps -----------------------------------------------------------------------------------------------
+
+    def clock(self) -> Moment:
+        """Now."""
+        return now()
+
+    def arm(self, when: float) -> None:
+        """See that `on_timer` is called by `when`; a later one than is ordered already needs nothing."""
+        if when < self._armed:
+            self._armed = when
+            self.loop.wake_at(when)
+
+    def ready(self, pump: Pump) -> None:
+        """A core has loaded what it needs: accept for it."""
+        for tenant in self._tenants:
+            if tenant.pump is pump:
+                tenant.ready()
+
+    def exited(self, pump: Pump) -> None:
+        """A core's work is over. If it failed the others stop too: half a service would look like a whole one."""
+        for tenant in self._tenants:
+            if tenant.pump is pump:
+                tenant.exited()
+        if pump.outcome is not None and pump.outcome.code:
+            self._waker.post(self.stop)
+        self._waker.post(self._finish_if_done)
+
+    def stop(self, grace: float | None = None) -> None:
+        """Accept no more and ask every core to finish."""
+        for tenant in self._tenants:
+            tenant.stop(self._grace if grace is None else grace)
+
+    def workers(self) -> tuple[Workers, Workers, Workers, Workers]:
+        """Readers, writer, resolvers, computers."""
+        return self._readers, self._writer, self._resolvers, self._computers
+
+    def _finish_if_done(self) -> None:
+        if all(tenant.pump.outcome is not None for tenant in self._tenants):
+            self.loop.finish()
+
+
+class _Tenant:
+    """One program at home in the host."""
+
+    def __init__(self, host: Host, program: Program) -> None:
+        self._program = program
+        services = program.services
+        log = LogWriter(services.logger)
+        self.pump = pump = Pump(program.core, host, log)
+        readers, writer, resolvers, computers = host.workers()
+        self.store_worker = Workers("store", 1, host._waker.post)
+        self._readers = readers
+        self._files = Files(pump, readers=readers, writer=writer, spool=services.spool)
+        StateService(pump, writer=writer, folder=services.state)
+        StoreService(pump, self.store_worker, services.store)
+        ComputeService(pump, computers, services.compute)
+        Connections(pump, resolvers, tls=services.client_tls, resolver=services.resolver)
+        pump.serve({SendFile: self._send_file})
+        self._acceptors = [Acceptor(pump, listener) for listener in program.listeners]
+        self._stopping = False
+
+    def ready(self) -> None:
+        for acceptor in self._acceptors:
+            acceptor.start()
+        if self._program.on_ready is not None and not self._stopping:
+            self._program.on_ready()
+
+    def stop(self, grace: float) -> None:
+        if self._stopping:
+            return
+        self._stopping = True
+        for acceptor in self._acceptors:
+            acceptor.close()
+        self.pump.feed(Stopping(grace))
+
+    def exited(self) -> None:
+        self.drop()
+        outcome = self.pump.outcome
+        if self._program.on_exit is not None and outcome is not None:
+            self._program.on_exit(outcome)
+
+    def drop(self) -> None:
+        for acceptor in self._acceptors:
+            acceptor.drop()
+        self.pump.drop()
+        self._files.drop()
+
+    def _send_file(self, command: SendFile) -> None:
+        pump = self.pump
+        channel = pump.channels.get(command.ch)
+        source = self._files.handle(command.handle)
+        if not isinstance(channel, Channel):
+            pump.refuse(command.op, FailureKind.CANCELLED, "the channel closed")
+            return
+        if source is None:
+            pump.refuse(command.op, FailureKind.INVALID, "no such handle")
+            return
+        body = FileBody(pump, self._readers, command.op, source, command.offset, command.n)
+        pump.begin(command.op, lambda: channel.drop_file(body))
+        channel.send_file(body)

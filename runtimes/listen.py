@@ -1,0 +1,206 @@
+"""Bound sockets, made before any loop runs, and accepting from them."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import ssl
+from collections import deque
+
+from attrs import frozen
+
+from runtimes.channel import Channel
+from runtimes.failures import why
+from runtimes.loop import Source
+from runtimes.pump import Pump
+from runtimes.tls import HANDSHAKE_TIMEOUT, MAX_HANDSHAKES
+from runtimes.tls_channel import TlsChannel
+from svc_proto.facts import Accepted, Address, ChannelId, Failure
+
+__all__ = ["Acceptor", "BindError", "Listener", "bind", "plain_address"]
+
+BACKLOG = 2048  # connections the kernel keeps for us; it clips this to net.core.somaxconn
+ACCEPTS = 64  # connections taken in one wake-up, so that a flood does not starve open channels
+REST = 0.1  # s without accepting after descriptors ran out
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_MAPPED = "::ffff:"
+
+
+class BindError(Exception):
+    """An address cannot be listened on; the text names it and why."""
+
+
+@frozen
+class Listener:
+    """A bound, listening socket and the TLS it speaks, if any."""
+
+    sock: socket.socket
+    address: Address
+    tls: ssl.SSLContext | None = None
+
+
+def bind(host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Listener:
+    """Listen on `host:port`; port 0 picks a free one, `::` takes IPv4 too. Raises `BindError`."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError, OverflowError) as error:
+        raise BindError(f"cannot listen on {host}:{port}: the name is not known") from error
+    first: OSError | None = None
+    for family, kind, proto, _, address in found:
+        try:
+            sock = _listening(family, kind, proto, address)
+        except OSError as caught:
+            first = first or caught
+        else:
+            return Listener(sock, plain_address(sock.getsockname()), tls)
+    raise BindError(f"cannot listen on {host}:{port}: {why(first or OSError())}") from first
+
+
+def plain_address(name: tuple[object, ...]) -> Address:
+    """A socket name as an address; an IPv4 peer on a dual-stack socket gets its IPv4 address back."""
+    host = str(name[0])
+    if host.startswith(_MAPPED) and "." in host:
+        host = host[len(_MAPPED) :]
+    return Address(host, int(str(name[1])))
+
+
+def _listening(family: int, kind: int, proto: int, address: tuple[object, ...]) -> socket.socket:
+    sock = socket.socket(family, kind, proto)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address[0] != "::"))
+        sock.bind(address)
+        sock.listen(BACKLOG)
+        sock.setblocking(False)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+class Acceptor(Source):
+    """Takes connections from one listener and gives them to a core."""
+
+    __slots__ = ("_closed", "_listener", "_openings", "_pump", "_rest")
+
+    def __init__(self, pump: Pump, listener: Listener) -> None:
+        super().__init__(listener.sock)
+        self._pump = pump
+        self._listener = listener
+        self._closed = False
+        self._openings: deque[_Handshake] = deque()
+        self._rest = pump.chores.timer("accept again", self.start)
+
+    def start(self) -> None:
+        """Accept from now on."""
+        if not self._closed:
+            self._pump.loop.watch_read(self)
+
+    def close(self) -> None:
+        """Accept no more: the port is free for others."""
+        if self._closed:
+            return
+        self._closed = True
+        self._rest.cancel()
+        self._pump.loop.close(self)
+
+    def drop(self) -> None:
+        """Close, with the handshakes that are under way."""
+        self.close()
+        for opening in list(self._openings):
+            opening.channel.drop()
+            opening.timer.cancel()
+        self._openings.clear()
+
+    def on_readable(self) -> None:
+        """Take some of the connections that wait."""
+        for _ in range(ACCEPTS):
+            if self._closed:
+                return
+            try:
+                sock, peer = self.sock.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._exhausted(error)
+                    return
+                continue  # the peer left before it was let in
+            self._take(sock, peer)
+
+    def _take(self, sock: socket.socket, peer: tuple[object, ...]) -> None:
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            local = sock.getsockname()
+        except OSError:
+            sock.close()
+            return
+        addresses = plain_address(peer), plain_address(local)
+        if self._listener.tls is not None:
+            if len(self._openings) >= MAX_HANDSHAKES:
+                self._openings[0].time_out()
+            opening = _Handshake(self, self._pump, sock, self._listener.tls, addresses)
+            self._openings.append(opening)
+            opening.channel.open()
+            return
+        pump = self._pump
+        channel = Channel(pump, sock, pump.next_accepted())
+        pump.channels[channel.ch] = channel
+        pump.feed(Accepted(channel.ch, *addresses))
+        channel.start()
+
+    def over(self, opening: _Handshake) -> None:
+        """A handshake has ended."""
+        if opening in self._openings:
+            self._openings.remove(opening)
+
+    def _exhausted(self, error: OSError) -> None:
+        pump = self._pump
+        pump.loop.unwatch_read(self)
+        pump.log.note(logging.WARNING, "accept.exhausted", why=why(error))
+        self._rest.set(pump.owner.clock().mono + REST)
+        pump.chore_added()
+
+
+class _Handshake:
+    """An accepted connection of which the core does not know yet."""
+
+    def __init__(
+        self,
+        acceptor: Acceptor,
+        pump: Pump,
+        sock: socket.socket,
+        tls: ssl.SSLContext,
+        addresses: tuple[Address, Address],
+    ) -> None:
+        self._acceptor = acceptor
+        self._pump = pump
+        self._addresses = addresses
+        self.channel = TlsChannel(pump, sock, ChannelId(0), tls, opening=self)
+        self.timer = pump.chores.timer("TLS handshake", self.time_out)
+        self.timer.set(pump.owner.clock().mono + HANDSHAKE_TIMEOUT)
+        pump.chore_added()
+
+    def time_out(self) -> None:
+        self._over("not done in time")
+        self.channel.drop()
+
+    def opened(self, channel: TlsChannel, alpn: str | None) -> None:
+        self.timer.cancel()
+        self._acceptor.over(self)
+        pump = self._pump
+        channel.ch = pump.next_accepted()
+        pump.channels[channel.ch] = channel
+        pump.feed(Accepted(channel.ch, *self._addresses, tls=True, alpn=alpn))
+        channel.start()
+
+    def failed(self, channel: TlsChannel, failure: Failure) -> None:
+        self._over(failure.detail)
+
+    def _over(self, reason: str) -> None:
+        self.timer.cancel()
+        self._acceptor.over(self)
+        self._pump.log.note(logging.DEBUG, "tls.handshake_failed", peer=self._addresses[0].host, why=reason)

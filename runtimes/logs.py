@@ -1,0 +1,104 @@
+"""Log records of a core on the standard library's loggers: filtered before they are formatted, one line each.
+
+Text: `2026-01-31T12:00:00.000Z INFO svc.relay pairing.registered ttl=600 name="My phone"`.
+JSON: the same as one object.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TextIO
+
+from svc_proto.commands import Log
+
+__all__ = ["JsonFormatter", "LogMessage", "LogWriter", "TextFormatter", "setup"]
+
+_PLAIN = re.compile(r"[!#-<>-~]+")  # printable ASCII without space, quote and equals sign
+
+
+class LogMessage:
+    """An event and its fields; becomes text only if a handler wants it."""
+
+    __slots__ = ("event", "fields")
+
+    def __init__(self, event: str, fields: Mapping[str, object]) -> None:
+        self.event = event
+        self.fields = fields
+
+    def __str__(self) -> str:
+        return " ".join([self.event, *(f"{key}={_value(value)}" for key, value in self.fields.items())])
+
+
+class LogWriter:
+    """Writes `Log` commands to one logger."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self.logger = logger
+
+    def write(self, command: Log) -> None:
+        """Log it, if its level is wanted."""
+        if self.logger.isEnabledFor(command.level):
+            self.logger.log(command.level, LogMessage(command.event, command.fields))
+
+    def note(self, level: int, event: str, **fields: object) -> None:
+        """Log something of the runtime's own."""
+        if self.logger.isEnabledFor(level):
+            self.logger.log(level, LogMessage(event, fields))
+
+    def bug(self, event: str, error: BaseException) -> None:
+        """Log an exception that should not have been, with its traceback."""
+        self.logger.error(LogMessage(event, {"error": type(error).__name__}), exc_info=error)
+
+
+class TextFormatter(logging.Formatter):
+    """ISO time in UTC, level, logger, event, `key=value` pairs; values with odd characters are quoted as in JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line; a traceback follows on lines of its own."""
+        line = f"{_time(record)} {record.levelname} {record.name} {record.getMessage()}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object on a line: `time`, `level`, `logger`, `event`, and the fields beside them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, the traceback inside as `traceback`."""
+        message = record.msg
+        event, fields = (
+            (message.event, message.fields) if isinstance(message, LogMessage) else (record.getMessage(), {})
+        )
+        entry: dict[str, object] = dict(fields)
+        entry |= {"time": _time(record), "level": record.levelname, "logger": record.name, "event": event}
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str, ensure_ascii=False)
+
+
+def setup(
+    level: int | str, *, as_json: bool = False, stream: TextIO | None = None, name: str = "svc"
+) -> logging.Logger:
+    """Give the logger `name` one handler to `stream` (standard error) and a level; returns the logger."""
+    logger = logging.getLogger(name)
+    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
+    handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
+    logger.handlers[:] = [handler]
+    logger.setLevel(level)
+    logger.propagate = False
+    return logger
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _value(value: object) -> str:
+    if value is None or isinstance(value, bool | int | float):
+        return json.dumps(value)
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)

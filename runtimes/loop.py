@@ -1,0 +1,60 @@
+"""What differs between event loops: six synchronous orders, and a socket with what to do when it is ready.
+
+Everything else in this package is the same code on every loop. An adapter calls `on_readable` and `on_writable` of the
+sources it watches, `on_timer` of the host, and nothing more: no deadline, no protocol rule, no retry of its own.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, Protocol
+
+__all__ = ["Loop", "Source"]
+
+
+class Source:
+    """A non-blocking socket and what to do when it is ready.
+
+    The `want_*` flags say what is watched now; they and the `*_task` slots are the adapter's to write.
+    """
+
+    __slots__ = ("closing", "read_task", "sock", "want_read", "want_write", "write_task")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.want_read = False
+        self.want_write = False
+        self.read_task: Any = None
+        self.write_task: Any = None
+        self.closing = False
+
+    def on_readable(self) -> None:
+        """Data, a connection or an end is there to be read."""
+
+    def on_writable(self) -> None:
+        """The kernel takes bytes again, or a connection attempt has ended."""
+
+
+class Loop(Protocol):
+    """The orders of the synchronous part; all may be given from inside a callback, and all are idempotent."""
+
+    def watch_read(self, source: Source) -> None:
+        """Call `source.on_readable()` whenever it is readable, until `unwatch_read`."""
+
+    def unwatch_read(self, source: Source) -> None:
+        """Stop calling `source.on_readable()`."""
+
+    def watch_write(self, source: Source) -> None:
+        """Call `source.on_writable()` whenever it is writable, until `unwatch_write`."""
+
+    def unwatch_write(self, source: Source) -> None:
+        """Stop calling `source.on_writable()`."""
+
+    def close(self, source: Source) -> None:
+        """Watch it no more and close its socket."""
+
+    def wake_at(self, when: float) -> None:
+        """Call the host's `on_timer()` at `when` (monotonic seconds), in place of the time ordered before."""
+
+    def finish(self) -> None:
+        """Leave the loop: every core has exited."""

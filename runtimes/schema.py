@@ -1,0 +1,144 @@
+"""Tables, migrations and requests of the SQL store, in SQL that every database understands.
+
+A schema change is one more function at the end of `MIGRATIONS`; functions already there never change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    delete,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from runtimes.failures import HostError
+from runtimes.store import StoreError
+from runtimes.store_dialects import prepare
+from svc_proto.commands import StoreRequest
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import FailureKind
+
+__all__ = ["MIGRATIONS", "SqlStore"]
+
+_METADATA = MetaData()
+
+SCHEMA_VERSION = Table(
+    "schema_version",
+    _METADATA,
+    Column("component", String(64), primary_key=True),
+    Column("version", Integer, nullable=False),
+)
+PAIRED_SESSIONS = Table(
+    "paired_sessions",
+    _METADATA,
+    Column("token_hash", String(128), primary_key=True),
+    Column("record", Text, nullable=False),  # JSON
+    Column("updated_at", String(32), nullable=False),  # ISO 8601 UTC, for people who look
+)
+COMPONENT = "svc"
+
+
+def _create_paired_sessions(connection: Connection) -> None:
+    PAIRED_SESSIONS.create(connection)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_create_paired_sessions,)
+
+
+class SqlStore:
+    """A store in an SQL database; opening it brings its schema up to date."""
+
+    def __init__(self, where: str | Path, migrations: tuple[Callable[[Connection], None], ...] = MIGRATIONS) -> None:
+        try:
+            url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where)
+            self._engine = create_engine(url)
+        except (SQLAlchemyError, ImportError) as error:
+            raise StoreError(f"cannot open the store: {type(error).__name__}: {_first_line(error)}") from error
+        prepare(self._engine)
+        try:
+            _migrate(self._engine, migrations)
+        except SQLAlchemyError as error:
+            self._engine.dispose()
+            raise StoreError(f"cannot open the store {url.render_as_string()}: {_first_line(error)}") from error
+        except StoreError:
+            self._engine.dispose()
+            raise
+
+    def execute(self, request: StoreRequest[Any]) -> object:
+        """The request's answer, in one transaction."""
+        handler = _HANDLERS.get(type(request))
+        if handler is None:
+            raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
+        try:
+            with self._engine.begin() as connection:
+                return handler(connection, request)
+        except SQLAlchemyError as error:
+            raise HostError(FailureKind.INTERNAL, f"the store failed: {type(error).__name__}") from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
+def _migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...]) -> None:
+    SCHEMA_VERSION.create(engine, checkfirst=True)
+    with engine.begin() as connection:
+        mine = SCHEMA_VERSION.c.component == COMPONENT
+        version = connection.execute(select(SCHEMA_VERSION.c.version).where(mine)).scalar()
+        if version is None:
+            version = 0
+            connection.execute(insert(SCHEMA_VERSION).values(component=COMPONENT, version=version))
+        if version > len(migrations):
+            raise StoreError(f"the store has schema version {version}, newer than {len(migrations)} known here")
+        for migration in migrations[version:]:
+            migration(connection)
+        connection.execute(update(SCHEMA_VERSION).where(mine).values(version=len(migrations)))
+
+
+def _load_sessions(connection: Connection, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
+    table = PAIRED_SESSIONS.c
+    rows = connection.execute(select(table.token_hash, table.record).order_by(table.token_hash))
+    return tuple({**json.loads(record), "token_hash": token_hash} for token_hash, record in rows)
+
+
+def _save_session(connection: Connection, request: SaveSession) -> None:
+    values = {"record": json.dumps(dict(request.record)), "updated_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    changed = connection.execute(
+        update(PAIRED_SESSIONS).where(PAIRED_SESSIONS.c.token_hash == request.token_hash).values(values)
+    )
+    if not changed.rowcount:
+        connection.execute(insert(PAIRED_SESSIONS).values(token_hash=request.token_hash, **values))
+
+
+def _delete_session(connection: Connection, request: DeleteSession) -> None:
+    connection.execute(delete(PAIRED_SESSIONS).where(PAIRED_SESSIONS.c.token_hash == request.token_hash))
+
+
+_HANDLERS: dict[type, Callable[[Connection, Any], object]] = {
+    LoadSessions: _load_sessions,
+    SaveSession: _save_session,
+    DeleteSession: _delete_session,
+}
+
+
+def _first_line(error: Exception) -> str:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return str(cause).partition("\n")[0]

@@ -1,0 +1,105 @@
+"""A simulated machine: an address, a wall clock, a disk and a store that outlive processes, work that can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from attrs import frozen
+
+from runtimes.failures import HostError
+from runtimes.sim.disk import Disk
+from runtimes.sim.process import Process
+from runtimes.sim.store import Store
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.moment import Moment
+from svc_proto.engine.boundary import Core
+from svc_proto.facts import FailureKind
+
+if TYPE_CHECKING:
+    from runtimes.sim.world import World
+
+__all__ = ["CoreFactory", "Host", "Port"]
+
+COMPUTE_TIME = 0.005  # s of blocking work, unless a test says otherwise
+FIRST_EPHEMERAL = 49152  # RFC 6335 section 6
+
+CoreFactory = Callable[[Entropy], Core]
+
+
+@frozen
+class Port:
+    """Where a process listens. With `tls`, peers have to ask for TLS; `alpn` is what is always chosen then."""
+
+    number: int
+    tls: bool = False
+    alpn: str | None = None
+
+
+class Host:
+    """Made by `World.host`. `state` is the folder of `ReadConfig` and its kin, `spool` that of uploads."""
+
+    def __init__(self, world: World, name: str, address: str, *, state: str, spool: str) -> None:
+        self.world = world
+        self.name = name
+        self.address = address
+        self.state = state
+        self.spool = spool
+        self.clock_offset = 0.0  # s that the wall clock is ahead of the world's
+        self.disk = Disk(self.wall)
+        self.disk.folder(state)
+        self.disk.folder(spool)
+        self.store = Store()
+        self.compute: dict[str, Callable[..., object]] = {"yaml.load": load_yaml, "lan_address": lambda: address}
+        self.compute_time: dict[str, float] = {}  # s, by name; the others take `COMPUTE_TIME`
+        self.processes: list[Process] = []  # all that were ever started, oldest first
+        self._ports = FIRST_EPHEMERAL - 1
+
+    def __repr__(self) -> str:
+        return f"<host {self.name} {self.address}>"
+
+    def start(self, factory: CoreFactory, listen: Iterable[int | Port] = (), *, name: str | None = None) -> Process:
+        """Start a process: make its core and give it `Started`. It listens from `Ready` on."""
+        ports = tuple(Port(port) if isinstance(port, int) else port for port in listen)
+        number = len(self.processes) + 1
+        process = Process(self, factory, ports, f"{name or self.name}#{number}")
+        self.processes.append(process)
+        process.begin()
+        return process
+
+    def step_wall(self, seconds: float) -> None:
+        """Somebody sets the clock; the monotonic one goes on as it was."""
+        self.clock_offset += seconds
+
+    def wall(self) -> float:
+        """Epoch seconds on this host."""
+        return self.world.wall() + self.clock_offset
+
+    def moment(self) -> Moment:
+        """Now, on this host's clocks."""
+        return Moment(self.world.now, self.wall())
+
+    def ephemeral_port(self) -> int:
+        """The port of the next outgoing connection."""
+        self._ports = self._ports + 1 if self._ports < 65535 else FIRST_EPHEMERAL
+        return self._ports
+
+    def work_time(self, name: str) -> float:
+        """Virtual seconds that named work takes, give or take a half."""
+        return self.compute_time.get(name, COMPUTE_TIME)
+
+    def work(self, name: str, args: tuple[Any, ...]) -> object:
+        """Do named work; what fails is a `HostError`."""
+        function = self.compute.get(name)
+        if function is None:
+            raise HostError(FailureKind.UNSUPPORTED, f"no work of the name {name}")
+        return function(*args)
+
+
+def load_yaml(text: str) -> object:
+    """Parse YAML as the real runtimes do: plain values only."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise HostError(FailureKind.INVALID, f"not YAML: {type(error).__name__}") from None

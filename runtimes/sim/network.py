@@ -1,0 +1,244 @@
+"""Hosts' connections: names, links with their delays, listeners, handshakes, partitions.
+
+Connecting to a port nobody listens on fails as `UNREACHABLE` after one round trip; a host that does not exist, or lies
+behind a partition, fails as `TIMED_OUT` after `connect_timeout`, unless it is there when a SYN is sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from attrs import frozen
+
+from runtimes.sim.connection import Connection, End
+from svc_proto.facts import Address, Failure, FailureKind
+
+if TYPE_CHECKING:
+    from runtimes.sim.host import Host
+    from runtimes.sim.world import World
+
+__all__ = ["Attempt", "Link", "Listener", "Network"]
+
+WINDOW = 64 * 1024  # bytes, a receive window without scaling (RFC 9293 section 3.1)
+CONNECT_TIMEOUT = 20.0  # s
+SYN_AGAIN = 1.0  # s until an unanswered SYN is sent again, doubled each time (RFC 6298 section 2)
+LOOPBACK = "127.0.0.1"
+LOOPBACK_NAMES = frozenset({LOOPBACK, "localhost", "::1"})
+LOOPBACK_LATENCY = 0.00005  # s
+
+
+@frozen
+class Link:
+    """The way between two hosts: a segment takes `latency` plus up to `jitter` seconds, evenly spread."""
+
+    latency: float
+    jitter: float
+
+
+class Listener(Protocol):
+    """Who waits for connections at a port."""
+
+    tls: bool
+    alpn: str | None
+
+    def accepted(self, end: End) -> None:
+        """A connection came; adopt its end."""
+
+
+Outcome = Callable[[End | Failure], None]
+
+
+class Network:
+    """`jitter` is in latencies; `chunking` the probability that a write is cut into several segments."""
+
+    def __init__(
+        self,
+        *,
+        jitter: float = 1.0,
+        window: int = WINDOW,
+        chunking: float = 0.5,
+        connect_timeout: float = CONNECT_TIMEOUT,
+    ) -> None:
+        self.window = window
+        self.chunking = chunking
+        self.connect_timeout = connect_timeout
+        self._jitter = jitter
+        self._default = Link(0.0, 0.0)
+        self._links: dict[tuple[str, str], Link] = {}
+        self._partitions: dict[tuple[str, str], None] = {}
+        self._names: dict[str, str] = {}
+        self._listeners: dict[tuple[str, int], Listener] = {}
+        self._connections: dict[int, Connection] = {}
+        self._count = 0
+        self.world: World
+
+    def attach(self, world: World, latency: float) -> None:
+        """Called once by the world; `latency` is in seconds."""
+        self.world = world
+        self._default = Link(latency, latency * self._jitter)
+
+    # --- for tests -----------------------------------------------------------------------------------------------
+
+    @property
+    def connections(self) -> tuple[Connection, ...]:
+        """Those of which at least one end is there, oldest first."""
+        return tuple(self._connections.values())
+
+    def link(self, a: Host, b: Host, *, latency: float, jitter: float | None = None) -> None:
+        """Set the delay between two hosts, for connections made from now on (seconds)."""
+        self._links[_pair(a, b)] = Link(latency, latency * self._jitter if jitter is None else jitter)
+
+    def name(self, name: str, address: str) -> None:
+        """Let a DNS name stand for an address. Each host's name does so already."""
+        self._names[name.lower()] = address
+
+    def partition(self, a: Host, b: Host) -> None:
+        """Let nothing pass between two hosts. Connections stay, and go on after `heal`."""
+        self._partitions[_pair(a, b)] = None
+
+    def heal(self) -> None:
+        """End every partition and mend every hung connection."""
+        self._partitions.clear()
+        for connection in self.connections:
+            connection.heal()
+
+    # --- for hosts, processes and wires --------------------------------------------------------------------------
+
+    def listen(self, host: Host, port: int, listener: Listener) -> None:
+        """Take connections to a port. ValueError when it is taken."""
+        if (host.name, port) in self._listeners:
+            raise ValueError(f"port {port} of {host.name} is taken")
+        self._listeners[host.name, port] = listener
+
+    def unlisten(self, host: Host, port: int, listener: Listener) -> None:
+        """Take no more; fine when it never did."""
+        if self._listeners.get((host.name, port)) is listener:
+            del self._listeners[host.name, port]
+
+    def connect(self, source: Host, target: tuple[str, int], *, tls: bool, outcome: Outcome) -> Attempt:
+        """Begin a handshake; `outcome` gets the client's end, to be adopted at once, or why there is none."""
+        return Attempt(self, source, target, tls=tls, outcome=outcome)
+
+    def resolve(self, source: Host, name: str) -> tuple[Host | None, str] | None:
+        """The host that a name or address leads to, and the address; None for a name that does not exist."""
+        if name.lower() in LOOPBACK_NAMES:
+            return source, LOOPBACK
+        address = self._names.get(name.lower(), name)
+        host = self.world.host_at(address)
+        if host is None and not _is_address(address):
+            return None
+        return host, address
+
+    def listener(self, host: Host, port: int) -> Listener | None:
+        """Who listens there."""
+        return self._listeners.get((host.name, port))
+
+    def link_between(self, a: Host, b: Host) -> Link:
+        """The delays between two hosts."""
+        if a is b:
+            return Link(LOOPBACK_LATENCY, LOOPBACK_LATENCY)
+        return self._links.get(_pair(a, b), self._default)
+
+    def parted(self, a: Host, b: Host) -> bool:
+        """Whether a partition lies between two hosts."""
+        return bool(self._partitions) and _pair(a, b) in self._partitions
+
+    def establish(self, client: tuple[Host, Address], server: tuple[Host, Address]) -> Connection:
+        """A new connection, handshake done at the server's side."""
+        self._count += 1
+        connection = self._connections[self._count] = Connection(self, self._count, client, server)
+        return connection
+
+    def forget(self, connection: Connection) -> None:
+        """Both ends are gone."""
+        self._connections.pop(connection.number, None)
+
+
+class Attempt:
+    """One handshake: SYN, answer, outcome. Exactly one outcome, unless it is cancelled."""
+
+    def __init__(self, network: Network, source: Host, target: tuple[str, int], *, tls: bool, outcome: Outcome) -> None:
+        self._network = network
+        self._world = network.world
+        self._source = source
+        self._tls = tls
+        self._outcome: Outcome | None = outcome
+        self._connection: Connection | None = None
+        self._deadline = network.world.now + network.connect_timeout
+        name, self._port = target
+        found = network.resolve(source, name)
+        if found is None:
+            link = network.link_between(source, source)
+            self._world.after(link.latency, lambda: self._fail(FailureKind.UNREACHABLE, "name not found"))
+            return
+        self._target, self._address = found
+        self._world.at(self._deadline, lambda: self._fail(FailureKind.TIMED_OUT, "connecting timed out"), timer=True)
+        self._syn(SYN_AGAIN)
+
+    def cancel(self) -> None:
+        """Give up: no outcome, and a server that accepted already gets a reset."""
+        self._outcome = None
+        if self._connection is not None:
+            self._connection.client.abort()
+
+    def _syn(self, again: float) -> None:
+        if self._outcome is None:
+            return
+        target = self._target
+        if target is None or self._network.parted(self._source, target):
+            self._world.after(again, lambda: self._syn(2 * again), timer=True)
+            return
+        link = self._network.link_between(self._source, target)
+        self._world.after(link.latency + link.jitter * self._world.rng.random(), lambda: self._arrived(target, link))
+
+    def _arrived(self, target: Host, link: Link) -> None:
+        if self._outcome is None:
+            return
+        back = self._world.now + link.latency + link.jitter * self._world.rng.random()
+        listener = self._network.listener(target, self._port)
+        if listener is None:
+            self._world.at(back, lambda: self._fail(FailureKind.UNREACHABLE, "connection refused"))
+            return
+        if self._tls and not listener.tls:
+            self._world.at(back, lambda: self._fail(FailureKind.TLS, "the peer does not speak TLS"))
+            return
+        here = LOOPBACK if self._address == LOOPBACK else self._source.address
+        client = Address(here, self._source.ephemeral_port())
+        connection = self._connection = self._network.establish(
+            (self._source, client), (target, Address(self._address, self._port))
+        )
+        connection.tls = self._tls
+        connection.alpn = listener.alpn if self._tls else None
+        connection.server.after_handshake(back)
+        if listener.tls and not self._tls:
+            connection.server.abort("not TLS")
+        else:
+            listener.accepted(connection.server)
+        self._world.at(back, self._established)
+
+    def _established(self) -> None:
+        connection, outcome = self._connection, self._outcome
+        if outcome is None or connection is None:
+            return
+        if connection.blocked:
+            self._world.after(SYN_AGAIN, self._established, timer=True)
+        elif connection.client.gone:
+            self._fail(FailureKind.UNREACHABLE, "connection reset")
+        else:
+            self._outcome = None
+            outcome(connection.client)
+
+    def _fail(self, kind: FailureKind, why: str) -> None:
+        outcome = self._outcome
+        if outcome is not None:
+            self.cancel()
+            outcome(Failure(kind, why))
+
+
+def _pair(a: Host, b: Host) -> tuple[str, str]:
+    return (a.name, b.name) if a.name <= b.name else (b.name, a.name)
+
+
+def _is_address(text: str) -> bool:
+    return ":" in text or text.replace(".", "").isdigit()

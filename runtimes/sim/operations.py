@@ -1,0 +1,340 @@
+"""A process's operations: files, uploads, configuration, store and work, each answered after some virtual time.
+
+What an operation does happens at the very moment of its answer, never before. So a process that is killed while a
+store request or a file replacement is under way may or may not have made it: that is drawn from the world's seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from attrs import define
+
+from runtimes.failures import HostError, failure_of
+from runtimes.sim.connection import End, FileItem
+from runtimes.sim.disk import File, Node, as_file
+from runtimes.sim.faults import SLOW
+from svc_proto.commands import (
+    Compute,
+    Connect,
+    Connected,
+    CreateBlob,
+    DiscardBlob,
+    EnsureSecret,
+    FinishBlob,
+    OpenedFile,
+    OpenFile,
+    Operation,
+    Query,
+    ReadConfig,
+    ReadFile,
+    ReleaseFile,
+    SendFile,
+    WriteBlob,
+    WriteConfig,
+)
+from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
+
+if TYPE_CHECKING:
+    from runtimes.sim.process import Process
+
+__all__ = ["Operations"]
+
+FILE_TIME = 0.0002  # s for one file operation
+STORE_TIME = 0.002  # s for one store request: a commit on a disk
+MIN_SECRET = 16  # bytes, `EnsureSecret`
+
+
+@define(eq=False)
+class _Pending:
+    op: OperationId
+    effect: Callable[[], object]
+    when: float = 0.0  # monotonic seconds
+    durable: bool = False  # changes what outlives the process
+    cancelled: bool = False
+
+
+@define(eq=False)
+class _Blob:
+    path: str
+    file: File
+
+
+class Operations:
+    """What the core of one process has asked for and has not been answered yet, and the files it has open."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._host = process.host
+        self._world = process.host.world
+        self._pending: dict[OperationId, _Pending] = {}
+        self._durable: list[_Pending] = []  # cancelled ones that go on included
+        self._give_up: dict[OperationId, Callable[[], None]] = {}  # those of the network
+        self._lanes: dict[object, float] = {}  # when the last of those that keep an order is done
+        self._files: dict[int, Node] = {}
+        self._blobs: dict[int, _Blob] = {}
+        self._handles = 0
+        self.handlers: dict[type, Callable[[Any], None]] = {
+            Connect: self._connect,
+            SendFile: self._send_file,
+            OpenFile: self._open_file,
+            ReadFile: self._read_file,
+            ReleaseFile: self._release_file,
+            CreateBlob: self._create_blob,
+            WriteBlob: self._write_blob,
+            FinishBlob: self._finish_blob,
+            DiscardBlob: self._discard_blob,
+            ReadConfig: self._read_config,
+            WriteConfig: self._write_config,
+            EnsureSecret: self._ensure_secret,
+            Query: self._query,
+            Compute: self._compute,
+        }
+
+    @property
+    def open_handles(self) -> int:
+        """Files and uploads that are open: what a core that leaks keeps."""
+        return len(self._files) + len(self._blobs)
+
+    def unserved(self, command: Operation[Any]) -> None:
+        """An operation that no runtime here has."""
+        failure = Failure(FailureKind.UNSUPPORTED, f"this runtime has no {type(command).__name__}")
+        self._process.post(Failed(command.op, failure))
+
+    def cancel(self, op: OperationId) -> None:
+        """Carry out `Cancel`: `Failed` with `CANCELLED`, unless the answer is under way or comes nevertheless."""
+        pending, give_up = self._pending.get(op), self._give_up.get(op)
+        if pending is None and give_up is None:
+            return
+        if self._world.draw(self._world.faults.late_answer):
+            return
+        if give_up is not None:
+            give_up()
+            self._give_up.pop(op, None)
+        if pending is not None:
+            self._pending.pop(op)
+            pending.cancelled = True
+            if pending.durable and self._world.rng.random() < 0.5:
+                self._durable.remove(pending)  # it had not begun; else it goes on in silence
+        self._process.post(Failed(op, Failure(FailureKind.CANCELLED)))
+
+    def end(self) -> None:
+        """The process is gone. Of what it wanted to be durable, the first few may have been done."""
+        for give_up in list(self._give_up.values()):
+            give_up()
+        made = sorted(self._durable, key=_when)
+        for pending in made[: self._world.rng.randint(0, len(made))] if made else []:
+            _attempt(pending.effect)
+        self._durable.clear()
+        self._pending.clear()
+        self._files.clear()
+        self._blobs.clear()
+
+    # --- network -------------------------------------------------------------------------------------------------
+
+    def _connect(self, command: Connect) -> None:
+        def outcome(result: End | Failure) -> None:
+            del self._give_up[command.op]
+            if isinstance(result, Failure):
+                self._process.post(Failed(command.op, result))
+            else:
+                self._process.post(Done(command.op, Connected(result.peer, result.connection.alpn)))
+                self._process.adopt(command.ch, result)
+
+        attempt = self._world.network.connect(
+            self._host, (command.host, command.port), tls=command.tls, outcome=outcome
+        )
+        self._give_up[command.op] = attempt.cancel
+
+    def _send_file(self, command: SendFile) -> None:
+        end = self._process.end_of(command.ch)
+        if end is None or end.gone:
+            self._process.post(Failed(command.op, Failure(FailureKind.CANCELLED, "the channel closed")))
+            return
+        node = self._files[command.handle]
+        failure = None if isinstance(node, File) else Failure(FailureKind.INVALID, "not a regular file")
+        data = bytes(node.data[command.offset : command.offset + command.n]) if isinstance(node, File) else b""
+        if failure is None and len(data) < command.n:
+            failure = Failure(FailureKind.INVALID, "the file is shorter than what was to be sent")
+        if self._world.draw(self._world.faults.file):
+            data = data[: self._world.rng.randint(0, len(data))]
+            failure = Failure(FailureKind.INTERNAL, "input/output error")
+
+        def over(closed: Failure | None) -> None:
+            self._give_up.pop(command.op, None)
+            wrong = closed or failure
+            self._process.post(Failed(command.op, wrong) if wrong is not None else Done(command.op, command.n))
+
+        item = FileItem(len(data), over)
+        self._give_up[command.op] = lambda: end.drop_file(item)
+        end.send(data, item)
+
+    # --- files ---------------------------------------------------------------------------------------------------
+
+    def _open_file(self, command: OpenFile) -> None:
+        def effect() -> OpenedFile:
+            real, node = self._host.disk.open(command.path)
+            handle = self._new_handle()
+            self._files[handle] = node
+            if isinstance(node, File):
+                return OpenedFile(handle, real, len(node.data), node.modified)
+            return OpenedFile(handle, real, 0, 0.0, regular=False)
+
+        self._begin(command, effect)
+
+    def _read_file(self, command: ReadFile) -> None:
+        node = self._files[command.handle]
+        self._begin(command, lambda: bytes(as_file(node).data[command.offset : command.offset + command.n]))
+
+    def _release_file(self, command: ReleaseFile) -> None:
+        del self._files[command.handle]
+
+    def _create_blob(self, command: CreateBlob) -> None:
+        def effect() -> int:
+            path = f"{self._host.spool}/{self._world.rng.randbytes(8).hex()}{command.suffix}"
+            file = self._host.disk.create(path)
+            handle = self._new_handle()
+            self._blobs[handle] = _Blob(path, file)
+            return handle
+
+        self._begin(command, effect)
+
+    def _write_blob(self, command: WriteBlob) -> None:
+        blob = self._blobs.get(command.handle)  # None: crossed with the `Done` of its `FinishBlob`
+        self._begin(
+            command,
+            lambda: self._host.disk.append(_still(blob).file, command.data),
+            lane=("blob", command.handle),
+        )
+
+    def _finish_blob(self, command: FinishBlob) -> None:
+        def effect() -> str:
+            return _still(self._blobs.pop(command.handle, None)).path
+
+        self._begin(command, effect, lane=("blob", command.handle))
+
+    def _discard_blob(self, command: DiscardBlob) -> None:
+        blob = self._blobs.pop(command.handle, None)
+        if blob is not None:
+            self._host.disk.remove(blob.path)
+
+    # --- the state folder ----------------------------------------------------------------------------------------
+
+    def _read_config(self, command: ReadConfig) -> None:
+        def effect() -> str:
+            try:
+                return self._host.disk.get(self._in_state(command.name)).decode("utf-8")
+            except UnicodeDecodeError:
+                raise HostError(FailureKind.INVALID, "not UTF-8") from None
+
+        self._begin(command, effect, lane=("state", command.name))
+
+    def _write_config(self, command: WriteConfig) -> None:
+        def effect() -> None:
+            self._host.disk.replace(self._in_state(command.name), command.text.encode("utf-8"))
+
+        self._begin(command, effect, lane=("state", command.name), durable=True)
+
+    def _ensure_secret(self, command: EnsureSecret) -> None:
+        def effect() -> bytes:
+            path = self._in_state(command.name)
+            if self._host.disk.exists(path) and len(secret := self._host.disk.get(path)) >= MIN_SECRET:
+                return secret
+            self._host.disk.replace(path, command.fresh)
+            return command.fresh
+
+        self._begin(command, effect, lane=("state", command.name), durable=True)
+
+    def _in_state(self, name: str) -> str:
+        if not name or "/" in name or "\0" in name or name in (".", ".."):
+            raise HostError(FailureKind.INVALID, "not a file name")
+        return f"{self._host.state}/{name}"
+
+    # --- store and work ------------------------------------------------------------------------------------------
+
+    def _query(self, command: Query[Any]) -> None:
+        faults = self._world.faults
+        self._begin(
+            command,
+            lambda: self._host.store.apply(command.request),
+            lane="store",
+            durable=True,
+            seconds=STORE_TIME,
+            fault=faults.store,
+        )
+
+    def _compute(self, command: Compute) -> None:
+        seconds = self._host.work_time(command.name)
+        self._begin(command, lambda: self._host.work(command.name, command.args), seconds=seconds, fault=0.0)
+
+    # --- helpers -------------------------------------------------------------------------------------------------
+
+    def _begin(
+        self,
+        command: Operation[Any],
+        effect: Callable[[], object],
+        *,
+        lane: object = None,
+        durable: bool = False,
+        seconds: float = FILE_TIME,
+        fault: float | None = None,
+    ) -> None:
+        """Do `effect` after about `seconds`, after what is before it in its `lane`, and answer with its result."""
+        world = self._world
+        if world.draw(world.faults.file if fault is None else fault):
+            effect, durable = _broken, False
+        when = world.now + seconds * (0.5 + world.rng.random())
+        if world.draw(world.faults.slow):
+            when += world.rng.uniform(*SLOW)
+        if lane is not None:
+            when = self._lanes[lane] = max(when, self._lanes.get(lane, 0.0))
+        pending = self._pending[command.op] = _Pending(command.op, effect, when, durable)
+        if durable:
+            self._durable.append(pending)
+        world.at(when, lambda: self._complete(pending))
+
+    def _complete(self, pending: _Pending) -> None:
+        if not self._process.alive:
+            return
+        if pending.durable:
+            if pending not in self._durable:
+                return
+            self._durable.remove(pending)
+        elif pending.cancelled:
+            return
+        self._pending.pop(pending.op, None)
+        result = _attempt(pending.effect)
+        if pending.cancelled:
+            return
+        if isinstance(result, Failure):
+            self._process.post(Failed(pending.op, result))
+        else:
+            self._process.post(Done(pending.op, result))
+
+    def _new_handle(self) -> int:
+        self._handles += 1
+        return self._handles
+
+
+def _attempt(effect: Callable[[], object]) -> object:
+    try:
+        return effect()
+    except AssertionError:
+        raise  # of a test
+    except Exception as error:  # noqa: BLE001, RUF100 - as real runtimes answer: a failed effect is a fact
+        return failure_of(error)
+
+
+def _broken() -> object:
+    raise HostError(FailureKind.INTERNAL, "input/output error")
+
+
+def _still(blob: _Blob | None) -> _Blob:
+    if blob is None:
+        raise HostError(FailureKind.CANCELLED, "the upload is over")
+    return blob
+
+
+def _when(pending: _Pending) -> float:
+    return pending.when

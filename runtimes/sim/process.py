@@ -1,0 +1,359 @@
+"""One run of one core on a host: facts go in one at a time, commands are carried out in order, timers fire on time.
+
+A process waits for nothing but its inbox and the core's one deadline. What it reads from the network stays in the
+network until the core is really given it, so `PauseReading` holds at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import IntEnum
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from attrs import frozen
+
+from runtimes.sim.check import Contract, ContractError
+from runtimes.sim.connection import End
+from runtimes.sim.operations import Operations
+from svc_proto.basics.entropy import Entropy
+from svc_proto.commands import (
+    Abort,
+    Cancel,
+    CloseWrite,
+    Exit,
+    Level,
+    Log,
+    Operation,
+    PauseReading,
+    Ready,
+    ResumeReading,
+    Send,
+)
+from svc_proto.facts import (
+    Accepted,
+    ChannelId,
+    Closed,
+    Fact,
+    ReadClosed,
+    Received,
+    Sent,
+    Started,
+    Stopping,
+)
+
+if TYPE_CHECKING:
+    from runtimes.sim.host import CoreFactory, Host, Port
+
+__all__ = ["KILLED", "LogLine", "Process"]
+
+KILLED = -9  # exit code of a process that was killed, as `subprocess` gives it
+MAX_STALL = 100  # wake-ups at one instant after which a core's deadline is taken for stuck
+MAX_LATE = 0.05  # s that a wake-up is late under `Faults.late_wake`
+CLOCK_STEP = 3600.0  # s that the wall clock jumps at most under `Faults.clock_step`
+
+
+class _Notice(IntEnum):
+    READ = 1
+    SENT = 2
+    CLOSED = 3
+
+
+@frozen
+class LogLine:
+    """A `Log` command and the wall time at which it was given."""
+
+    wall: float
+    level: Level
+    event: str
+    fields: dict[str, object]
+
+
+class _Channel:
+    """The owner of an end: turns what happens there into notices, and notices into facts when the core takes them."""
+
+    __slots__ = ("_process", "_read_noted", "_sent", "_why", "ch", "end")
+
+    def __init__(self, process: Process, ch: ChannelId, end: End) -> None:
+        self._process = process
+        self.ch = ch
+        self.end = end
+        self._read_noted = False
+        self._sent = 0
+        self._why = ""
+
+    def on_sent(self, n: int) -> None:
+        if not self._sent:
+            self._process.post((self, _Notice.SENT))
+        self._sent += n
+
+    def on_readable(self) -> None:
+        if not self._read_noted:
+            self._read_noted = True
+            self._process.post((self, _Notice.READ))
+
+    def on_closed(self, why: str) -> None:
+        self._why = why
+        self._process.post((self, _Notice.CLOSED))
+
+    def fact(self, notice: _Notice) -> Fact | None:
+        """What to tell the core, or None when it has become void."""
+        if notice is _Notice.SENT:
+            n, self._sent = self._sent, 0
+            return Sent(self.ch, n)
+        if notice is _Notice.CLOSED:
+            return Closed(self.ch, self._why)
+        self._read_noted = False
+        data = self.end.take()
+        if data is None:
+            return None
+        if self.end.has_more:
+            self.on_readable()
+        return Received(self.ch, data) if data else ReadClosed(self.ch)
+
+
+_Item: TypeAlias = Fact | tuple[_Channel, _Notice]
+
+
+class Process:
+    """Made by `Host.start`. `exit_code` is None while it runs; `logs` are its log records, oldest first."""
+
+    def __init__(self, host: Host, factory: CoreFactory, ports: tuple[Port, ...], name: str) -> None:
+        self.host = host
+        self.name = name
+        self.exit_code: int | None = None
+        self.exit_reason = ""
+        self.ready = False
+        self.logs: list[LogLine] = []
+        self.operations = Operations(self)
+        world = host.world
+        self.entropy: Entropy = Random(f"{world.seed}/{name}").randbytes
+        self._world = world
+        self._factory = factory
+        self._ports = ports
+        self._listeners = [_Listener(self, port) for port in ports]
+        self._channels: dict[ChannelId, _Channel] = {}
+        self._accepted = 0
+        self._inbox: deque[_Item] = deque()
+        self._draining = False  # a drain is on the world's agenda, or under way
+        self._wake: float | None = None  # the earliest wake-up on the world's agenda
+        self._stalls = 0
+        self._stalled_at = 0.0
+        self._exit: Exit | None = None
+        self._contract = Contract(name)
+        self._table: dict[type, Callable[[Any], None]] = {
+            Send: self._send,
+            CloseWrite: self._close_write,
+            Abort: self._abort,
+            PauseReading: self._pause,
+            ResumeReading: self._resume,
+            Cancel: lambda command: self.operations.cancel(command.op),
+            Log: self._log,
+            Ready: self._ready,
+            Exit: self._exit_ordered,
+            **self.operations.handlers,
+        }
+        self.core = factory(self.entropy)
+
+    def __repr__(self) -> str:
+        return f"<process {self.name} {'runs' if self.alive else f'exited {self.exit_code}'}>"
+
+    # --- for tests -----------------------------------------------------------------------------------------------
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has neither exited nor been killed."""
+        return self.exit_code is None
+
+    @property
+    def channel_count(self) -> int:
+        """Channels whose `Closed` the core has not been told."""
+        return len(self._channels)
+
+    def end_of(self, ch: ChannelId) -> End | None:
+        """The network end of a channel; None when the core knows it closed."""
+        channel = self._channels.get(ch)
+        return None if channel is None else channel.end
+
+    def kill(self) -> None:
+        """kill -9: memory is gone, peers get resets; files and store stay. Fine when it is over already."""
+        if self.alive:
+            self._over(KILLED, "killed", reset=True)
+
+    def stop(self, grace: float = 10.0) -> None:
+        """SIGTERM: accept no more, and tell the core to finish within `grace` seconds."""
+        if self.alive:
+            self._unlisten()
+            self.post(Stopping(grace))
+
+    def restart(self) -> Process:
+        """Kill it if it runs, and start another with the same core factory and ports; returns that one."""
+        self.kill()
+        return self.host.start(self._factory, self._ports, name=self.name.partition("#")[0])
+
+    def nudge(self) -> None:
+        """Look at the core's deadline again, when a test has changed it from outside."""
+        self._arm()
+
+    # --- for the host, listeners and operations ------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Called once, by the host."""
+        self._world.trace.add(self._world.now, self.name, "started")
+        self.post(Started())
+
+    def post(self, item: _Item) -> None:
+        """Put a fact, or the notice of one, before the core. It is told in the same instant, after what came before."""
+        if not self.alive:
+            return
+        self._inbox.append(item)
+        if not self._draining:
+            self._draining = True
+            self._world.at(self._world.now, self._drain)
+
+    def adopt(self, ch: ChannelId, end: End) -> None:
+        """Own a channel from now on."""
+        channel = self._channels[ch] = _Channel(self, ch, end)
+        end.adopt(channel)
+
+    def accepted(self, end: End) -> None:
+        """A peer has come."""
+        self._accepted += 2
+        ch = ChannelId(self._accepted)
+        self.post(Accepted(ch, end.peer, end.local, end.connection.tls, end.connection.alpn))
+        self.adopt(ch, end)
+
+    # --- facts ---------------------------------------------------------------------------------------------------
+
+    def _drain(self) -> None:
+        inbox = self._inbox
+        while inbox and self.alive:
+            item = inbox.popleft()
+            fact = item[0].fact(item[1]) if isinstance(item, tuple) else item
+            if fact is not None:
+                self._handle(fact)
+        self._draining = False
+        self._arm()
+
+    def _handle(self, fact: Fact | None) -> None:
+        world, contract, name = self._world, self._contract, self.name
+        contract.fact(fact)
+        if type(fact) is Closed:
+            del self._channels[fact.ch]
+        world.trace.add(world.now, name, fact)
+        try:
+            commands = self.core.handle(fact, self.host.moment())
+        except Exception as error:
+            error.add_note(f"in {name} at {world.now}: the core must not raise; it was given {fact!r:.200}")
+            raise
+        for command in commands:
+            world.trace.add(world.now, name, command)
+            contract.command(command)
+            handler = self._table.get(type(command))
+            if handler is not None:
+                handler(command)
+            else:
+                assert isinstance(command, Operation)  # the contract has seen to it
+                self.operations.unserved(command)
+        if self._exit is not None:
+            self._over(self._exit.code, self._exit.reason, reset=False)
+
+    # --- time ----------------------------------------------------------------------------------------------------
+
+    def _arm(self) -> None:
+        if not self.alive:
+            return
+        when = self.core.next_deadline()
+        if when is None:
+            return
+        world = self._world
+        when = max(when, world.now)
+        if self._wake is not None and self._wake <= when:
+            return
+        self._wake = when
+        if world.draw(world.faults.late_wake):
+            self._wake = when = when + world.rng.uniform(0.0, MAX_LATE)
+        world.at(when, self._wake_up, timer=True)
+
+    def _wake_up(self) -> None:
+        world = self._world
+        if not self.alive or self._wake is None or world.now < self._wake:
+            return
+        self._wake = None
+        due = self.core.next_deadline()
+        if due is not None and due <= world.now:
+            self._watch_progress(due)
+            if world.draw(world.faults.clock_step):
+                self.host.step_wall(world.rng.uniform(-CLOCK_STEP, CLOCK_STEP))
+            self._handle(None)
+        self._arm()
+
+    def _watch_progress(self, due: float) -> None:
+        now = self._world.now
+        self._stalls = self._stalls + 1 if now == self._stalled_at else 0
+        self._stalled_at = now
+        if self._stalls > MAX_STALL:
+            raise ContractError(f"{self.name}: next_deadline() stays at {due}, and it is {now}")
+
+    # --- commands ------------------------------------------------------------------------------------------------
+
+    def _send(self, command: Send) -> None:
+        self._channels[command.ch].end.send(command.data)
+
+    def _close_write(self, command: CloseWrite) -> None:
+        self._channels[command.ch].end.close_write()
+
+    def _abort(self, command: Abort) -> None:
+        if command.ch in self._channels:
+            self._channels[command.ch].end.abort()
+
+    def _pause(self, command: PauseReading) -> None:
+        if command.ch in self._channels:
+            spare = 1 if self._world.draw(self._world.faults.late_read) else 0
+            self._channels[command.ch].end.pause(spare=spare)
+
+    def _resume(self, command: ResumeReading) -> None:
+        if command.ch in self._channels:
+            self._channels[command.ch].end.resume()
+
+    def _log(self, command: Log) -> None:
+        self.logs.append(LogLine(self.host.wall(), command.level, command.event, dict(command.fields)))
+
+    def _ready(self, command: Ready) -> None:
+        self.ready = True
+        for listener in self._listeners:
+            self._world.network.listen(self.host, listener.number, listener)
+
+    def _exit_ordered(self, command: Exit) -> None:
+        self._exit = command  # carried out after the rest of its list
+
+    # --- the end -------------------------------------------------------------------------------------------------
+
+    def _over(self, code: int, reason: str, *, reset: bool) -> None:
+        self.exit_code, self.exit_reason = code, reason
+        self._world.trace.add(self._world.now, self.name, "killed" if reset else f"exited {code}")
+        self._unlisten()
+        for channel in self._channels.values():
+            channel.end.vanish(reset=reset)
+        self._channels.clear()
+        self.operations.end()
+        self._inbox.clear()
+
+    def _unlisten(self) -> None:
+        for listener in self._listeners:
+            self._world.network.unlisten(self.host, listener.number, listener)
+        self._listeners = []
+
+
+class _Listener:
+    """A port of a process."""
+
+    def __init__(self, process: Process, port: Port) -> None:
+        self._process = process
+        self.number = port.number
+        self.tls = port.tls
+        self.alpn = port.alpn
+
+    def accepted(self, end: End) -> None:
+        self._process.accepted(end)

@@ -1,0 +1,46 @@
+"""One host's store, in memory: outlives its processes, carries requests out one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from runtimes.failures import HostError
+from svc_proto.commands import StoreRequest
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import FailureKind
+
+__all__ = ["Store"]
+
+
+class Store:
+    """`sessions` is what is on the disk now, by token hash, oldest first; tests may look and change."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, dict[str, object]] = {}
+        self._answers: dict[type, Callable[[Any], object]] = {
+            LoadSessions: self._load,
+            SaveSession: self._save,
+            DeleteSession: self._delete,
+        }
+
+    def serve(self, request: type[StoreRequest[Any]], answer: Callable[[Any], object]) -> None:
+        """Let a function answer a type of request; it may raise `HostError`."""
+        self._answers[request] = answer
+
+    def apply(self, request: StoreRequest[Any]) -> object:
+        """Carry one request out, durably."""
+        answer = self._answers.get(type(request))
+        if answer is None:
+            raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
+        return answer(request)
+
+    def _load(self, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
+        return tuple(deepcopy(record) for record in self.sessions.values())
+
+    def _save(self, request: SaveSession) -> None:
+        self.sessions[request.token_hash] = deepcopy(dict(request.record))
+
+    def _delete(self, request: DeleteSession) -> None:
+        self.sessions.pop(request.token_hash, None)

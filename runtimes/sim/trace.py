@@ -1,0 +1,58 @@
+"""What happened in a world, as a digest of everything and the last events in words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+
+from attrs import frozen
+
+from svc_proto.commands import Command, Send
+from svc_proto.facts import Fact, Received
+
+__all__ = ["Record", "Trace"]
+
+LAST = 40  # events that an error message shows
+SHOWN = 160  # characters of each of them
+
+
+@frozen
+class Record:
+    """One fact given to a core, one command it gave, or a word about a process (`started`, `killed`, `exited 0`)."""
+
+    when: float  # monotonic seconds
+    process: str
+    what: Fact | Command | str | None
+
+    def __str__(self) -> str:
+        text = repr(self.what)
+        return f"{self.when:.6f} {self.process}: {text if len(text) <= SHOWN else text[:SHOWN] + '...'}"
+
+
+class Trace:
+    """Takes down every fact and command in their order; keeps all of them only when `keep` is set."""
+
+    def __init__(self, *, keep: bool = False) -> None:
+        self.records: list[Record] | None = [] if keep else None
+        self._last: deque[tuple[float, str, Fact | Command | str | None]] = deque(maxlen=LAST)
+        self._digest = hashlib.blake2b(digest_size=16)
+
+    def add(self, when: float, process: str, what: Fact | Command | str | None) -> None:
+        """Take down one event."""
+        self._last.append((when, process, what))
+        if self.records is not None:
+            self.records.append(Record(when, process, what))
+        kind = type(what)
+        if kind is Received or kind is Send:  # the bulk: no need to spell the bytes out
+            self._digest.update(f"{when!r} {process} {kind.__name__} {what.ch} {len(what.data)} ".encode())  # type: ignore[union-attr]
+            self._digest.update(what.data)  # type: ignore[union-attr]
+        else:
+            self._digest.update(f"{when!r} {process} {what!r}\n".encode())
+
+    def digest(self) -> str:
+        """Hex digest of everything so far; equal digests mean equal runs."""
+        return self._digest.hexdigest()
+
+    def tail(self) -> str:
+        """The last events, one a line."""
+        return "\n".join(f"  {Record(*entry)}" for entry in self._last)

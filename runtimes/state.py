@@ -1,0 +1,132 @@
+"""The state folder: small text files and secrets, private, replaced atomically.
+
+A file is written under another name in the same folder, synced, renamed, and the folder synced, so after a crash
+there is either the old text or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from runtimes.failures import HostError
+from runtimes.files import private_folder
+from runtimes.pump import Pump
+from runtimes.workers import Workers
+from svc_proto.commands import EnsureSecret, ReadConfig, WriteConfig
+from svc_proto.facts import FailureKind, OperationId
+
+__all__ = ["FILE_LIMIT", "SECRET_MIN", "StateFolder", "StateService"]
+
+FILE_LIMIT = 16 * 1024 * 1024  # bytes of one file of the state folder: answered by TOO_LARGE
+SECRET_MIN = 16  # bytes: a shorter secret is replaced
+_RACES = 3  # attempts to create a file that another process may create or remove at the same time
+
+
+class StateService:
+    """The service for `ReadConfig`, `WriteConfig` and `EnsureSecret`, one after the other on one thread."""
+
+    def __init__(self, pump: Pump, *, writer: Workers, folder: Path | None) -> None:
+        self._pump = pump
+        self._writer = writer
+        self._folder = None if folder is None else StateFolder(folder)
+        pump.serve({ReadConfig: self._read, WriteConfig: self._write, EnsureSecret: self._secret})
+
+    def _read(self, command: ReadConfig) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+            self._pump.work(command.op, self._writer, lambda: folder.read(command.name).decode("utf-8"))
+
+    def _write(self, command: WriteConfig) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+            self._pump.work(command.op, self._writer, lambda: folder.write(command.name, command.text.encode("utf-8")))
+
+    def _secret(self, command: EnsureSecret) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+            self._pump.work(command.op, self._writer, lambda: folder.ensure_secret(command.name, command.fresh))
+
+    def _there_is(self, op: OperationId) -> StateFolder | None:
+        if self._folder is None:
+            self._pump.refuse(op, FailureKind.UNSUPPORTED, "no state folder")
+        return self._folder
+
+
+class StateFolder:
+    """Files by plain relative names. All calls block; errors are `OSError` or `HostError`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file."""
+        with open(self._path(name), "rb") as file:
+            data = file.read(FILE_LIMIT + 1)
+        if len(data) > FILE_LIMIT:
+            raise HostError(FailureKind.TOO_LARGE, f"over {FILE_LIMIT} bytes")
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Replace a file."""
+        path = self._path(name)
+        with self._temporary(path, data) as temporary:
+            os.replace(temporary, path)
+        _sync_folder(path.parent)
+
+    def ensure_secret(self, name: str, fresh: bytes) -> bytes:
+        """What the file holds; `fresh` if there is none or too little. Of two processes that do this, one wins."""
+        if len(fresh) < SECRET_MIN:
+            raise HostError(FailureKind.INVALID, f"a fresh secret of under {SECRET_MIN} bytes")
+        path = self._path(name)
+        for _ in range(_RACES):
+            try:
+                found = self.read(name)
+            except FileNotFoundError:
+                found = None
+            if found is not None and len(found) >= SECRET_MIN:
+                return found
+            if found is not None:
+                self.write(name, fresh)
+                return fresh
+            with self._temporary(path, fresh) as temporary:
+                try:
+                    os.link(temporary, path)  # unlike a rename it never replaces another's
+                except FileExistsError:
+                    continue
+            _sync_folder(path.parent)
+            return fresh
+        raise HostError(FailureKind.INVALID, "something that is not a file stands in its place")
+
+    def _path(self, name: str) -> Path:
+        parts = name.split("/")
+        if (os.sep != "/" and os.sep in name) or "\0" in name or any(part in {"", ".", ".."} for part in parts):
+            raise HostError(FailureKind.INVALID, "name of a state file")
+        return self._root.joinpath(*parts)
+
+    @contextlib.contextmanager
+    def _temporary(self, path: Path, data: bytes) -> Iterator[str]:
+        private_folder(self._root)
+        private_folder(path.parent)
+        temporary = str(path.with_name(f".{path.name}.{secrets.token_hex(8)}"))
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with open(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            yield temporary
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+
+def _sync_folder(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,118 @@
+"""The store: named requests of a core, carried out in order on one thread, in memory or in any SQL database.
+
+SQLAlchemy is loaded when a database is opened, not before. SQL lives in `runtimes.schema`, and what only one kind of
+database understands in `runtimes.store_dialects`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from runtimes.failures import HostError
+from runtimes.files import private_folder
+from runtimes.pump import Pump
+from runtimes.workers import Workers
+from svc_proto.commands import Query, StoreRequest
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import FailureKind
+
+__all__ = ["MemoryStore", "Store", "StoreError", "StoreService", "open_store"]
+
+
+class StoreError(Exception):
+    """A store cannot be opened; the text says which and why, without any password."""
+
+
+class Store(Protocol):
+    """Carries out requests. All calls block and come from one thread at a time."""
+
+    def execute(self, request: StoreRequest[Any]) -> object:
+        """The request's answer; raises `HostError` or what the database raises."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+
+class StoreService:
+    """The service for `Query`."""
+
+    def __init__(self, pump: Pump, worker: Workers, store: Store | None) -> None:
+        self._pump = pump
+        self._worker = worker
+        self._store = store
+        pump.serve({Query: self._query})
+
+    def _query(self, command: Query[Any]) -> None:
+        store = self._store
+        if store is None:
+            self._pump.refuse(command.op, FailureKind.UNSUPPORTED, "no store")
+            return
+        self._pump.work(command.op, self._worker, lambda: store.execute(command.request))
+
+
+class MemoryStore:
+    """Keeps everything in memory, as JSON text so that what comes back is what a database would give."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, str] = {}
+        self._handlers: dict[type, Callable[[Any], object]] = {
+            LoadSessions: self._load_sessions,
+            SaveSession: self._save_session,
+            DeleteSession: self._delete_session,
+        }
+
+    def execute(self, request: StoreRequest[Any]) -> object:
+        """The request's answer."""
+        handler = self._handlers.get(type(request))
+        if handler is None:
+            raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
+        return handler(request)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _load_sessions(self, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
+        return tuple(
+            {**json.loads(record), "token_hash": token_hash} for token_hash, record in sorted(self._sessions.items())
+        )
+
+    def _save_session(self, request: SaveSession) -> None:
+        self._sessions[request.token_hash] = json.dumps(dict(request.record))
+
+    def _delete_session(self, request: DeleteSession) -> None:
+        self._sessions.pop(request.token_hash, None)
+
+
+def open_store(where: str | Path) -> Store:
+    """Open a store: an SQLAlchemy URL, a path of an SQLite file, or `memory:`. Migrates it. Raises `StoreError`.
+
+    An SQLite file is created with mode 0600; a folder made for it gets mode 0700.
+    """
+    if where == "memory:":
+        return MemoryStore()
+    if isinstance(where, str) and "://" in where:
+        return _open_sql(where)
+    path = Path(where).expanduser().absolute()
+    try:
+        private_folder_for(path)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        path.chmod(0o600)
+    except OSError as error:
+        raise StoreError(f"cannot open the store {path}: {error.strerror}") from error
+    return _open_sql(path)
+
+
+def private_folder_for(path: Path) -> None:
+    """Make the folder of a database file, if it is missing."""
+    if not path.parent.is_dir():
+        private_folder(path.parent)
+
+
+def _open_sql(where: str | Path) -> Store:
+    from runtimes.schema import SqlStore  # noqa: PLC0415, RUF100 - loads SQLAlchemy
+
+    return SqlStore(where)

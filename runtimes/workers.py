@@ -1,0 +1,90 @@
+"""Threads for work that blocks: bounded in number, started when needed, daemons so that none can hold up the exit.
+
+The standard executor joins its threads at interpreter exit, so a name look-up that hangs would hang the process.
+The queue itself has no limit: a core bounds how many operations it has under way.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+__all__ = ["Job", "Workers"]
+
+Done = Callable[[Any, BaseException | None], None]
+
+
+class Job:
+    """One call for a thread, and whom to tell on the loop's thread."""
+
+    __slots__ = ("_done", "_error", "_result", "_withdrawn", "_work")
+
+    def __init__(self, work: Callable[[], object], done: Done) -> None:
+        self._work = work
+        self._done = done
+        self._result: object = None
+        self._error: BaseException | None = None
+        self._withdrawn = False
+
+    def withdraw(self) -> None:
+        """Do not begin, if it has not begun; `done` is called all the same."""
+        self._withdrawn = True
+
+    def run(self) -> None:
+        """Do the work, on a worker."""
+        if self._withdrawn:
+            self._error = InterruptedError("withdrawn")
+            return
+        try:
+            self._result = self._work()
+        except BaseException as error:  # noqa: BLE001, RUF100 - a worker must survive whatever the work raises
+            self._error = error
+
+    def finish(self) -> None:
+        """Tell the outcome, on the loop's thread."""
+        self._done(self._result, self._error)
+
+
+class Workers:
+    """Up to `limit` threads; with a limit of one, the work is done in the order it came."""
+
+    def __init__(self, name: str, limit: int, post: Callable[[Callable[[], None]], None]) -> None:
+        self._name = name
+        self._limit = limit
+        self._post = post
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._under_way = 0
+
+    def submit(self, work: Callable[[], object], done: Done) -> Job:
+        """Run `work` on a thread and then `done(result, error)` on the loop's thread, always."""
+
+        def tell(result: object, error: BaseException | None) -> None:
+            self._under_way -= 1
+            done(result, error)
+
+        job = Job(work, tell)
+        self._under_way += 1
+        if len(self._threads) < min(self._limit, self._under_way):
+            name = f"{self._name}-{len(self._threads)}"
+            thread = threading.Thread(target=self._serve, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._queue.put(job)
+        return job
+
+    def close(self, patience: float) -> None:
+        """Finish what is queued and end the threads, waiting at most `patience` seconds for them."""
+        for _ in self._threads:
+            self._queue.put(None)
+        deadline = time.monotonic() + patience
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _serve(self) -> None:
+        while (job := self._queue.get()) is not None:
+            job.run()
+            self._post(job.finish)

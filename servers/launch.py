@@ -1,0 +1,90 @@
+"""What every server program shares: options, a private home, one clear line when it cannot start, the exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from runtimes.run import RUNTIMES, RuntimeMissingError, run
+
+if TYPE_CHECKING:
+    from runtimes.host import Program
+
+__all__ = ["CannotStartError", "launch", "private_home", "relay_options", "runtime_option"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class CannotStartError(Exception):
+    """A program cannot start: one line for the person who started it, and the exit code."""
+
+    def __init__(self, message: str, *, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def runtime_option(command: Command) -> Command:
+    """`--runtime`."""
+    return click.option(
+        "--runtime",
+        type=click.Choice(RUNTIMES),
+        default="anyio",
+        show_default=True,
+        envvar="SVC_RUNTIME",
+        help="Event loop to run on (anyio is asyncio).",
+    )(command)
+
+
+def relay_options(command: Command) -> Command:
+    """The start options of the relay (spec "Relay start options"), `--brand` and `--runtime`."""
+    options = [
+        click.option("--host", help="Address to listen on.  [RELAY_HOST; 0.0.0.0]"),
+        click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [RELAY_PORT; 8767]"),
+        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
+        click.option("--shell", help="Absolute path of the shell for terminals.  [RELAY_TERMINAL_SHELL]"),
+        click.option("--webapi-url", help="Address of the API server.  [RELAY_WEBAPI_URL; http://localhost:8642]"),
+        click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [RELAY_LOG_LEVEL; INFO]"),
+        click.option("--config", help="Agent configuration file.  [RELAY_HERMES_CONFIG; ~/.svc/config.yaml]"),
+        click.option(
+            "--allow-insecure-api-key",
+            is_flag=True,
+            default=None,
+            help="Accept an API key for voice over plain HTTP from other hosts.  [RELAY_ALLOW_INSECURE_API_BEARER]",
+        ),
+        click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return runtime_option(command)
+
+
+def private_home(path: str) -> Path:
+    """The folder for state, made with mode 0700 if it is missing. Raises `CannotStartError`."""
+    home = Path(path).expanduser().absolute()
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotStartError(f"cannot use {home} for state: {error.strerror}", code=2) from error
+    if not home.is_dir():
+        raise CannotStartError(f"cannot use {home} for state: not a folder", code=2)
+    return home
+
+
+def launch(programs: Callable[[], Sequence[Program]], runtime: str) -> NoReturn:
+    """Open everything, run it, and end the process with the right code."""
+    try:
+        code = run(programs(), runtime)
+    except CannotStartError as error:
+        _give_up(str(error), error.code)
+    except RuntimeMissingError as error:
+        _give_up(str(error), 2)
+    sys.exit(code)
+
+
+def _give_up(message: str, code: int) -> NoReturn:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,1 @@
+"""The sans-IO core: facts in, commands out (ARCHITECTURE.md)."""

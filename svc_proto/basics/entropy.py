@@ -1,0 +1,47 @@
+"""Identifiers and secrets made from injected entropy, so that the same seed gives the same bytes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Callable
+from typing import TypeAlias
+from uuid import UUID
+
+__all__ = ["CODE_ALPHABET", "Entropy", "new_code", "new_media_token", "new_uuid", "same_secret", "sha256_hex"]
+
+Entropy: TypeAlias = Callable[[int], bytes]
+"""Returns that many random bytes; `os.urandom` in a runtime, a seeded generator in a simulation."""
+
+CODE_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+CODE_LENGTH = 6  # characters, spec "Pairing code"
+_UNBIASED = 256 - 256 % len(CODE_ALPHABET)  # bytes at or above would favour the first letters
+
+
+def new_uuid(entropy: Entropy) -> str:
+    """A random UUID (RFC 9562 version 4) as text of 36 characters."""
+    return str(UUID(bytes=entropy(16), version=4))
+
+
+def new_code(entropy: Entropy) -> str:
+    """A pairing code: six independent uniform picks from `CODE_ALPHABET` (wire core 2.1)."""
+    picks: list[str] = []
+    while len(picks) < CODE_LENGTH:
+        picks.extend(CODE_ALPHABET[byte % 36] for byte in entropy(CODE_LENGTH) if byte < _UNBIASED)
+    return "".join(picks[:CODE_LENGTH])
+
+
+def new_media_token(entropy: Entropy) -> str:
+    """An opaque handle: 16 bytes as unpadded base64url, 22 characters (wire core 0.1)."""
+    return base64.urlsafe_b64encode(entropy(16)).rstrip(b"=").decode("ascii")
+
+
+def sha256_hex(secret: str) -> str:
+    """The form in which a secret is stored and looked up: lower-case SHA-256 hex of its UTF-8."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def same_secret(left: str, right: str) -> bool:
+    """Compare two secrets in constant time."""
+    return hmac.compare_digest(left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,58 @@
+"""The three blames: ours, theirs, and a service's refusal. Anything else that escapes is a bug.
+
+Exception
+└── ProtocolError
+    ├── LocalProtocolError     we broke a rule of the protocol: a bug on this side
+    └── RemoteProtocolError    the peer did; carries the reply it deserves
+Refused                        a well-formed request that the service declines, with a status and a code
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["LocalProtocolError", "ProtocolError", "Refused", "RemoteProtocolError"]
+
+
+class ProtocolError(Exception):
+    """A rule of HTTP, WebSocket, SSE, multipart or of our own envelopes was broken."""
+
+
+class LocalProtocolError(ProtocolError):
+    """This side tried to do what the protocol forbids."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The peer sent what the protocol forbids.
+
+    `status` is the HTTP status to answer with while an answer is still possible, `close_code` the WebSocket
+    close code (RFC 6455 section 7.4.1) once the connection speaks WebSocket.
+    """
+
+    def __init__(self, message: str, *, status: int = 400, close_code: int = 1002) -> None:
+        super().__init__(message)
+        self.status = status
+        self.close_code = close_code
+
+
+class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error of the program
+    """A request that the service declines: `status` for HTTP, `code` a machine word, `message` for people.
+
+    `extra` is merged into the body, `headers` into the head. Never put a secret into any of them.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        extra: Mapping[str, object] | None = None,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.extra = dict(extra or {})
+        self.headers = headers

@@ -1,0 +1,92 @@
+"""Taking secrets out of JSON values before they reach a log, a record or an inspector.
+
+Spec "Bridge command record": values of keys `password`, `token`, `secret`, `otp`, `bearer` are redacted, other keys
+are stored verbatim. The whole key is compared without regard to case, so `access_token` is not one (wire bridge 4.2).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+__all__ = ["REDACTED", "SECRET_KEYS", "TEXT_KEYS", "TOO_DEEP", "free_text", "redact", "summary"]
+
+SECRET_KEYS = ("password", "token", "secret", "otp", "bearer")
+TEXT_KEYS = ("text", "body")  # what a person typed, or a message to somebody
+REDACTED = "[redacted]"
+TOO_DEEP = "[too deep]"
+MAX_DEPTH = 32  # levels of containers; what lies deeper is replaced by `TOO_DEEP`
+
+
+def redact(value: object, *, hide_text: bool = False) -> object:
+    """A copy of a JSON value without secrets; with `hide_text` also without the values of `TEXT_KEYS`."""
+    return _redact(value, hide_text, MAX_DEPTH)
+
+
+def free_text(value: object) -> str:
+    """What stands for a text that is nobody's business: its length."""
+    return f"[{len(value)} characters]" if isinstance(value, str) else "[hidden]"
+
+
+def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
+    """The redacted value as compact one-line ASCII JSON, cut to `limit` characters with `...` at the end.
+
+    Stops when it has enough, so the cost is that of the summary, not of the value.
+    """
+    pieces: list[str] = []
+    size = 0
+    for piece in _write(value, limit, hide_text, MAX_DEPTH):
+        pieces.append(piece)
+        size += len(piece)
+        if size > limit:
+            return "".join(pieces)[: limit - 3] + "..."
+    return "".join(pieces)
+
+
+def _redact(value: object, hide_text: bool, depth: int) -> object:
+    if isinstance(value, Mapping):
+        if depth == 0:
+            return TOO_DEEP
+        return {
+            key: item
+            if (item := _replacement(key, member, hide_text)) is not None
+            else _redact(member, hide_text, depth - 1)
+            for key, member in value.items()
+        }
+    if isinstance(value, list | tuple):
+        if depth == 0:
+            return TOO_DEEP
+        return [_redact(member, hide_text, depth - 1) for member in value]
+    return value
+
+
+def _replacement(key: object, member: object, hide_text: bool) -> str | None:
+    word = str(key).lower()
+    if word in SECRET_KEYS:
+        return REDACTED
+    if hide_text and word in TEXT_KEYS:
+        return free_text(member)
+    return None
+
+
+def _write(value: object, limit: int, hide_text: bool, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield json.dumps(value[:limit])  # longer than `limit` with its quotes, so the cut falls inside
+    elif isinstance(value, Mapping | list | tuple) and depth == 0:
+        yield json.dumps(TOO_DEEP)
+    elif isinstance(value, Mapping):
+        yield "{"
+        for index, (key, member) in enumerate(value.items()):
+            yield ("," if index else "") + json.dumps(str(key)[:limit]) + ":"
+            shown = _replacement(key, member, hide_text)
+            yield from _write(member if shown is None else shown, limit, hide_text, depth - 1)
+        yield "}"
+    elif isinstance(value, list | tuple):
+        yield "["
+        for index, member in enumerate(value):
+            if index:
+                yield ","
+            yield from _write(member, limit, hide_text, depth - 1)
+        yield "]"
+    else:
+        yield json.dumps(value, default=lambda _: "[not JSON]")

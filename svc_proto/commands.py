@@ -1,0 +1,351 @@
+"""What a core orders a runtime to do: immutable, comparable values, carried out in the order of the list.
+
+Channel commands concern one channel and are answered by the channel's facts. Operations carry an `op` number and
+are answered by exactly one `Done(op, result)` or `Failed(op, error)`; `answer` names the result's type.
+Each docstring says what answers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from attrs import frozen
+
+from svc_proto.facts import Address, ChannelId, OperationId
+
+__all__ = [
+    "Abort",
+    "Cancel",
+    "CloseWrite",
+    "Command",
+    "Compute",
+    "Connect",
+    "Connected",
+    "CreateBlob",
+    "DiscardBlob",
+    "EnsureSecret",
+    "Exit",
+    "FinishBlob",
+    "Level",
+    "Log",
+    "OpenFile",
+    "OpenedFile",
+    "Operation",
+    "PauseReading",
+    "Query",
+    "ReadConfig",
+    "ReadFile",
+    "Ready",
+    "ReleaseFile",
+    "ResumeReading",
+    "Send",
+    "SendFile",
+    "StoreRequest",
+    "Tell",
+    "WriteBlob",
+    "WriteConfig",
+]
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Level(IntEnum):
+    """Severity of a log record; the numbers are those of the standard library."""
+
+    DEBUG = 10
+    INFO = 20
+    WARNING = 30
+    ERROR = 40
+
+
+# --- the process ---------------------------------------------------------------------------------------------
+
+
+@frozen
+class Ready:
+    """The core has loaded what it needs: start accepting. Not answered."""
+
+
+@frozen
+class Exit:
+    """The core's work is over: close what is left and end with `code`; `reason` is one line for people, or empty."""
+
+    code: int
+    reason: str = ""
+
+
+@frozen
+class Log:
+    """A log record. `fields` are plain values; no secret is ever among them. Not answered."""
+
+    level: Level
+    event: str
+    fields: Mapping[str, object]
+
+
+@frozen
+class Tell:
+    """News for the program that runs the core, such as a fresh token: may hold what a log must not. Not answered."""
+
+    event: str
+    fields: Mapping[str, object]
+
+
+# --- channels ------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Send:
+    """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`."""
+
+    ch: ChannelId
+    data: bytes
+
+
+@frozen
+class CloseWrite:
+    """Send a FIN (TLS: close_notify too) after everything sent so far. `Closed` follows once both sides did."""
+
+    ch: ChannelId
+
+
+@frozen
+class Abort:
+    """Drop the channel now, unsent bytes included. Answered by `Closed`."""
+
+    ch: ChannelId
+
+
+@frozen
+class PauseReading:
+    """Deliver no more `Received` or `ReadClosed` (one already under way excepted) until `ResumeReading`."""
+
+    ch: ChannelId
+
+
+@frozen
+class ResumeReading:
+    """Read again."""
+
+    ch: ChannelId
+
+
+# --- operations ----------------------------------------------------------------------------------------------
+
+
+@frozen
+class Operation(Generic[T_co]):
+    """An order with exactly one answer. `answer` is the type of `Done.result`."""
+
+    answer: ClassVar[Any] = object
+
+    op: OperationId
+
+    def accepts(self, result: object) -> bool:
+        """Whether `result` is of the answer's type."""
+        return isinstance(result, self.answer)
+
+    def undo(self, result: Any) -> Command | None:
+        """What gives back a result that came after everybody stopped waiting for it."""
+        return None
+
+
+@frozen
+class Cancel:
+    """Give up an operation. It still gets exactly one answer: what it had, or `Failed` with `CANCELLED`."""
+
+    op: OperationId
+
+
+@frozen
+class Connected:
+    """Result of `Connect`: where the channel leads, and the protocol that ALPN chose."""
+
+    peer: Address
+    alpn: str | None = None
+
+
+@frozen
+class Connect(Operation[Connected]):
+    """Open channel `ch` to `host:port` over TCP, with TLS when `tls`. Facts of `ch` follow the `Done`."""
+
+    answer = Connected
+
+    ch: ChannelId
+    host: str
+    port: int
+    tls: bool = False
+
+    def undo(self, result: Connected) -> Command:
+        """Drop the connection."""
+        return Abort(self.ch)
+
+
+@frozen
+class OpenedFile:
+    """Result of `OpenFile`: judge `real_path`, the path of what was really opened (no check-then-open race)."""
+
+    handle: int
+    real_path: str
+    size: int  # bytes
+    modified: float  # epoch seconds
+    regular: bool = True
+
+
+@frozen
+class OpenFile(Operation[OpenedFile]):
+    """Open a file for reading."""
+
+    answer = OpenedFile
+
+    path: str
+
+    def undo(self, result: OpenedFile) -> Command:
+        """Close the file."""
+        return ReleaseFile(result.handle)
+
+
+@frozen
+class ReadFile(Operation[bytes]):
+    """Read up to `n` bytes at `offset`; fewer only at the end of the file."""
+
+    answer = bytes
+
+    handle: int
+    offset: int
+    n: int
+
+
+@frozen
+class SendFile(Operation[int]):
+    """Write `n` bytes of a file to a channel after what was sent before, without passing them through the core.
+
+    Answered when the last byte has left, with the count written. `Send` only after that.
+    """
+
+    answer = int
+
+    ch: ChannelId
+    handle: int
+    offset: int
+    n: int
+
+
+@frozen
+class ReleaseFile:
+    """Close a file handle. Not answered."""
+
+    handle: int
+
+
+@frozen
+class CreateBlob(Operation[int]):
+    """Start an upload: a new private file in the spool folder whose name ends in `suffix`. Result: a handle."""
+
+    answer = int
+
+    suffix: str = ""
+
+    def undo(self, result: int) -> Command:
+        """Delete the file."""
+        return DiscardBlob(result)
+
+
+@frozen
+class WriteBlob(Operation[int]):
+    """Append to an upload. Result: the bytes written so far."""
+
+    answer = int
+
+    handle: int
+    data: bytes
+
+
+@frozen
+class FinishBlob(Operation[str]):
+    """Close an upload. Result: its absolute path."""
+
+    answer = str
+
+    handle: int
+
+
+@frozen
+class DiscardBlob:
+    """Close an upload and delete its file. Not answered."""
+
+    handle: int
+
+
+@frozen
+class ReadConfig(Operation[str]):
+    """Read a text file of the state folder by name; `NOT_FOUND` if there is none."""
+
+    answer = str
+
+    name: str
+
+
+@frozen
+class WriteConfig(Operation[None]):
+    """Replace a text file of the state folder atomically, mode 0600."""
+
+    answer = type(None)
+
+    name: str
+    text: str
+
+
+@frozen
+class EnsureSecret(Operation[bytes]):
+    """Read a secret file of the state folder; when it is missing or under 16 bytes, create it with `fresh`."""
+
+    answer = bytes
+
+    name: str
+    fresh: bytes
+
+
+@frozen
+class StoreRequest(Generic[T_co]):
+    """A named request to the store (never SQL): see `svc_proto.engine.store` for those there are."""
+
+    answer: ClassVar[Any] = object
+
+
+@frozen
+class Query(Operation[T_co]):
+    """Ask the store. Requests of one core are carried out in the order given."""
+
+    request: StoreRequest[T_co]
+
+    def accepts(self, result: object) -> bool:
+        """Whether `result` is of the type that the request names."""
+        return isinstance(result, self.request.answer)
+
+
+@frozen
+class Compute(Operation[object]):
+    """Run blocking host work by name, in a worker thread. The runtime's table of names is in `runtimes.compute`."""
+
+    name: str
+    args: tuple[object, ...] = ()
+
+
+Command: TypeAlias = (
+    Ready
+    | Exit
+    | Log
+    | Tell
+    | Send
+    | CloseWrite
+    | Abort
+    | PauseReading
+    | ResumeReading
+    | Cancel
+    | ReleaseFile
+    | DiscardBlob
+    | Operation[Any]
+)

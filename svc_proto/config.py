@@ -1,0 +1,203 @@
+"""The relay's configuration as one parsed value. Text comes in (environment, options); nothing here reads either.
+
+Names, defaults and meanings are those of SPEC.md "Relay environment variables" and "Relay start options". An option
+beats its variable. An empty variable counts as unset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from attrs import frozen
+
+from svc_proto.basics.brand import BRANDS, SVC, Brand
+from svc_proto.basics.validate import MAX_SECONDS
+from svc_proto.commands import Level
+
+__all__ = ["ConfigError", "RelayConfig", "SessionPolicy", "relay_config"]
+
+
+class ConfigError(ValueError):
+    """A setting cannot be used. The message names the variable or option and says what it must be."""
+
+
+class SessionPolicy(Enum):
+    """What a session may change by `PATCH /sessions`: anything of anybody, or only less of its own."""
+
+    OPEN = "open"  # SPEC.md
+    REDUCE_ONLY = "reduce-only"
+
+
+@frozen(kw_only=True)
+class RelayConfig:
+    """Everything that the relay was told at its start. Sizes and times in the unit that the name ends in."""
+
+    host: str = "0.0.0.0"
+    port: int = 8767
+    ssl_cert: str | None = None
+    ssl_key: str | None = None
+    webapi_url: str = "http://localhost:8642"
+    home: str = "~/.svc"  # the service home, absolute when it comes from `servers`
+    config_path: str = "~/.svc/config.yaml"
+    log_level: Level = Level.INFO
+    terminal_shell: str | None = None
+    pairing_code: str | None = None
+    trust_proxy_headers: bool = False
+    allow_insecure_api_bearer: bool = False
+    media_max_size_mb: int = 100
+    media_ttl_seconds: int = 86_400
+    media_lru_cap: int = 500
+    media_allowed_roots: tuple[str, ...] = ()
+    max_session_ttl: float | None = None  # s; None: no maximum
+    session_policy: SessionPolicy = SessionPolicy.OPEN
+    brand: Brand = SVC
+    api_key: str = ""  # last link of the chain in wire core 2.7
+    api_host: str | None = None
+    api_port: int | None = None
+
+    @property
+    def tls(self) -> bool:
+        """Whether the relay serves TLS."""
+        return self.ssl_cert is not None and self.ssl_key is not None
+
+    @property
+    def qr_secret_name(self) -> str:
+        """File in the service home that holds the key of QR signatures (wire core 3.4)."""
+        return f"{self.brand.scheme}-qr-secret"
+
+
+def relay_config(
+    env: Mapping[str, str],
+    options: Mapping[str, object] | None = None,
+    *,
+    home: str = "~/.svc",
+    path_separator: str = ":",
+) -> RelayConfig:
+    """Read the settings of the relay from an environment and from start options (None or absent: not given).
+
+    Options: `host`, `port`, `no_ssl`, `shell`, `webapi_url`, `log_level`, `config`, `allow_insecure_api_key`, `brand`.
+    Raises `ConfigError`.
+    """
+    source = _Source(env, {key: value for key, value in (options or {}).items() if value is not None})
+    no_ssl = source.option("no_ssl") is True
+    cert = None if no_ssl else source.text("RELAY_SSL_CERT", None)
+    key = None if no_ssl else source.text("RELAY_SSL_KEY", None)
+    if (cert is None) != (key is None):
+        raise ConfigError("RELAY_SSL_CERT and RELAY_SSL_KEY must be set together")
+    home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
+    return RelayConfig(
+        host=source.text("RELAY_HOST", "host") or "0.0.0.0",
+        port=source.port("RELAY_PORT", "port", 8767),
+        ssl_cert=cert,
+        ssl_key=key,
+        webapi_url=source.url("RELAY_WEBAPI_URL", "webapi_url", "http://localhost:8642"),
+        home=home,
+        config_path=source.text("RELAY_HERMES_CONFIG", "config") or f"{home}/config.yaml",
+        log_level=source.level("RELAY_LOG_LEVEL", "log_level"),
+        terminal_shell=source.shell("RELAY_TERMINAL_SHELL", "shell"),
+        pairing_code=source.code("RELAY_PAIRING_CODE"),
+        trust_proxy_headers=source.flag("RELAY_TRUST_PROXY_HEADERS"),
+        allow_insecure_api_bearer=source.flag("RELAY_ALLOW_INSECURE_API_BEARER")
+        or source.option("allow_insecure_api_key") is True,
+        media_max_size_mb=source.whole("RELAY_MEDIA_MAX_SIZE_MB", 100, low=1, high=100_000),
+        media_ttl_seconds=source.whole("RELAY_MEDIA_TTL_SECONDS", 86_400, low=1, high=int(MAX_SECONDS)),
+        media_lru_cap=source.whole("RELAY_MEDIA_LRU_CAP", 500, low=1, high=1_000_000),
+        media_allowed_roots=source.roots("RELAY_MEDIA_ALLOWED_ROOTS", path_separator),
+        max_session_ttl=source.span("RELAY_MAX_SESSION_TTL_SECONDS"),
+        session_policy=source.policy("RELAY_SESSION_POLICY"),
+        brand=source.brand("SVC_BRAND", "brand"),
+        api_key=source.text("API_SERVER_KEY", None) or "",
+        api_host=source.text("API_SERVER_HOST", None),
+        api_port=source.port("API_SERVER_PORT", None, 0) or None,
+    )
+
+
+@frozen
+class _Source:
+    env: Mapping[str, str]
+    options: Mapping[str, object]
+
+    def option(self, name: str) -> object:
+        return self.options.get(name)
+
+    def named(self, variable: str, option: str | None) -> tuple[str, str | None]:
+        """What the setting is called in a message, and its text."""
+        if option is not None and option in self.options:
+            return f"--{option.replace('_', '-')}", str(self.options[option])
+        return variable, self.env.get(variable, "").strip() or None
+
+    def text(self, variable: str, option: str | None) -> str | None:
+        return self.named(variable, option)[1]
+
+    def whole(self, variable: str, default: int, *, low: int, high: int, option: str | None = None) -> int:
+        name, text = self.named(variable, option)
+        if text is None:
+            return default
+        if not (text.isascii() and text.isdecimal() and low <= int(text) <= high):
+            raise ConfigError(f"{name} must be a whole number from {low} to {high}, not {text!r}")
+        return int(text)
+
+    def port(self, variable: str, option: str | None, default: int) -> int:
+        return self.whole(variable, default, low=0, high=65_535, option=option)
+
+    def span(self, variable: str) -> float | None:
+        value = self.whole(variable, 0, low=0, high=int(MAX_SECONDS))
+        return float(value) or None
+
+    def flag(self, variable: str) -> bool:
+        text = (self.env.get(variable) or "").strip().lower()
+        if text in ("", "0", "false", "no", "off"):
+            return False
+        if text in ("1", "true", "yes", "on"):
+            return True
+        raise ConfigError(f"{variable} must be 0 or 1, not {text!r}")
+
+    def level(self, variable: str, option: str) -> Level:
+        name, text = self.named(variable, option)
+        try:
+            return Level[(text or "INFO").upper()]
+        except KeyError:
+            raise ConfigError(f"{name} must be DEBUG, INFO, WARNING or ERROR, not {text!r}") from None
+
+    def url(self, variable: str, option: str, default: str) -> str:
+        name, text = self.named(variable, option)
+        if text is not None and not text.lower().startswith(("http://", "https://")):
+            raise ConfigError(f"{name} must be an http:// or https:// URL")
+        return (text or default).rstrip("/")
+
+    def shell(self, variable: str, option: str) -> str | None:
+        name, text = self.named(variable, option)
+        if text is not None and not text.startswith("/"):
+            raise ConfigError(f"{name} must be an absolute path, not {text!r}")
+        return text
+
+    def code(self, variable: str) -> str | None:
+        text = self.text(variable, None)
+        if text is None:
+            return None
+        word = text.upper()
+        if len(word) != 6 or not (word.isascii() and word.isalnum()):
+            raise ConfigError(f"{variable} must be six characters of A-Z and 0-9")
+        return word
+
+    def roots(self, variable: str, separator: str) -> tuple[str, ...]:
+        roots = tuple(root.strip() for root in (self.env.get(variable) or "").split(separator) if root.strip())
+        for root in roots:
+            if not root.startswith("/"):
+                raise ConfigError(f"{variable} must hold absolute paths, not {root!r}")
+        return roots
+
+    def policy(self, variable: str) -> SessionPolicy:
+        text = self.text(variable, None) or "open"
+        try:
+            return SessionPolicy(text)
+        except ValueError:
+            raise ConfigError(f"{variable} must be open or reduce-only, not {text!r}") from None
+
+    def brand(self, variable: str, option: str) -> Brand:
+        name, text = self.named(variable, option)
+        brand = BRANDS.get((text or "svc").lower())
+        if brand is None:
+            raise ConfigError(f"{name} must be one of {', '.join(BRANDS)}, not {text!r}")
+        return brand

@@ -1,0 +1,1 @@
+"""The phone side of the protocol: pair, stay connected, answer commands."""

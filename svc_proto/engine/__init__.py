@@ -1,0 +1,1 @@
+"""What drives a service: the core, its channels, exchanges, sockets, flows and upstream calls."""

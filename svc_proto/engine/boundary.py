@@ -1,0 +1,33 @@
+"""The boundary between a core and whatever runs it: two methods, no `async`, nothing but values.
+
+The contract of a runtime, in six steps:
+
+1. Call `handle(Started(), now)` first and `handle(fact, now)` for each fact, one at a time, in the order they happened.
+2. Carry out the returned commands in their order before the next call. Never call `handle` while doing so.
+3. After each call read `next_deadline()`; call `handle(None, now)` at or soon after that monotonic time.
+4. Answer every operation exactly once; end every channel with exactly one `Closed`.
+5. Start accepting on `Ready`; on a signal stop accepting and pass `Stopping(grace)`; end the process on `Exit`.
+6. Add no deadline, no retry and no protocol rule.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command
+from svc_proto.facts import Fact
+
+__all__ = ["Core"]
+
+
+class Core(Protocol):
+    """A program that decides: facts in, commands out."""
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        """Advance time to `now`, then apply `fact` (None: only time has passed). Never raises."""
+        ...
+
+    def next_deadline(self) -> float | None:
+        """Monotonic seconds at which `handle(None, now)` is due, or None when nothing waits for time."""
+        ...

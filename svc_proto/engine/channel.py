@@ -1,0 +1,104 @@
+"""What every channel has, whatever it speaks: its number, its credit, its pause switch and its end.
+
+A channel reads no more while too much written by us is unsent, or while whoever reads it asked to wait. So memory
+is bounded by the two water marks of `Limits`, and a peer that does not read cannot make us work for it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
+from svc_proto.facts import ChannelId
+from svc_proto.wire.credit import Credit
+from svc_proto.wire.limits import Limits
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Channel"]
+
+
+class Channel(ABC):
+    """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush` are theirs."""
+
+    __slots__ = ("_holding", "_paused", "_soiled", "_stall", "ch", "credit", "engine", "limits")
+
+    def __init__(self, engine: Engine, ch: ChannelId, limits: Limits) -> None:
+        self.engine = engine
+        self.ch = ch
+        self.limits = limits
+        self.credit = Credit(limits.high_water, limits.low_water)
+        self._soiled = False
+        self._holding = False  # someone above asked not to read
+        self._paused = False
+        self._stall = engine.timers.timer("write", self.drop)
+
+    # --- facts, called by the engine ---
+
+    @abstractmethod
+    def received(self, data: bytes) -> None:
+        """Bytes arrived."""
+
+    @abstractmethod
+    def read_closed(self) -> None:
+        """The peer sent its FIN."""
+
+    def sent(self, n: int) -> None:
+        """`n` bytes left for the kernel."""
+        drained = self.credit.sent(n)
+        if self.credit.unsent:
+            self._stall.set(self.engine.now.mono + self.limits.write_timeout)
+        else:
+            self._stall.cancel()
+        if drained:
+            self._govern()
+            self.writable()
+
+    def closed(self, why: str) -> None:
+        """The channel is gone."""
+        self._stall.cancel()
+
+    @abstractmethod
+    def stop(self) -> None:
+        """The process is ending: finish what has begun, begin nothing."""
+
+    def flush(self) -> None:
+        """Called at the end of a `handle` in which `soil()` was called."""
+        self._soiled = False
+
+    # --- for the protocol above ---
+
+    def writable(self) -> None:  # noqa: B027 - most have nothing to do then
+        """Unsent bytes fell to the low-water mark."""
+
+    def soil(self) -> None:
+        """There is something to flush."""
+        if not self._soiled:
+            self._soiled = True
+            self.engine.soil(self)
+
+    def write(self, data: bytes) -> None:
+        """Order bytes to be written."""
+        self.engine.emit(Send(self.ch, data))
+        if not self.credit.unsent:
+            self._stall.set(self.engine.now.mono + self.limits.write_timeout)
+        if self.credit.queued(len(data)):
+            self._govern()
+
+    def hold(self, holding: bool) -> None:
+        """Stop or go on reading, whatever the credit says."""
+        if holding is not self._holding:
+            self._holding = holding
+            self._govern()
+
+    def drop(self) -> None:
+        """Cut the channel now; `closed` follows."""
+        self.engine.emit(Abort(self.ch))
+
+    def _govern(self) -> None:
+        wanted = self._holding or self.credit.blocked
+        if wanted is not self._paused:
+            self._paused = wanted
+            self.engine.emit(PauseReading(self.ch) if wanted else ResumeReading(self.ch))

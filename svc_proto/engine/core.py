@@ -1,0 +1,303 @@
+"""The engine: a `Core` made of channels, timers and flows, on which a service (relay, API, phone) is built.
+
+Order of work in `handle`: due timers first, each at its own deadline, so that the outcome does not depend on when the
+loop woke up; then the fact; then every connection with something to say is flushed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.moment import Moment
+from svc_proto.basics.timers import Timers
+from svc_proto.commands import Abort, Command, Exit, Level, Log, Operation
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.facts import (
+    Accepted,
+    ChannelId,
+    Closed,
+    Done,
+    Fact,
+    Failed,
+    Failure,
+    FailureKind,
+    OperationId,
+    ReadClosed,
+    Received,
+    Sent,
+    Started,
+    Stopping,
+)
+
+__all__ = ["Engine", "Service"]
+
+STOP_MARGIN = 0.25  # s before the end of the grace at which what is left is cut, so that the exit is within it
+WRONG_TYPE = Failure(FailureKind.INTERNAL, "the runtime gave an answer of the wrong type")
+
+
+class Service(Protocol):
+    """What an engine runs. Each method is called from `handle`, on one thread."""
+
+    def bind(self, engine: Engine) -> None:
+        """Called once, before the first fact; keep the engine."""
+        ...
+
+    def on_started(self) -> None:
+        """Load what is needed, then `engine.emit(Ready())`."""
+        ...
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """A peer came; return the channel that serves it, or None to turn it away."""
+        ...
+
+    def on_stopping(self) -> None:
+        """The process will end; channels are told to stop by the engine itself right after."""
+        ...
+
+
+class Engine:
+    """One core. `entropy(n)` gives n random bytes; records under `log_level` are not even built."""
+
+    def __init__(self, service: Service, *, entropy: Entropy, log_level: Level = Level.INFO) -> None:
+        self.entropy = entropy
+        self.log_level = log_level
+        self.now = Moment(0.0, 0.0)
+        self.timers = Timers()
+        self.stopping = False
+        self._out: list[Command] = []
+        self._channels: dict[ChannelId, Channel] = {}
+        self._dirty: list[Channel] = []
+        self._parked: dict[OperationId, Task] = {}
+        self._abandoned: dict[OperationId, Operation[Any]] = {}
+        self._tasks: dict[Task, None] = {}
+        self._next_op = 0
+        self._next_channel = -1
+        self._references = 0
+        self._exited = False
+        self._grace = self.timers.timer("grace", self._grace_over)
+        self._apply: dict[type[Any], Callable[[Any], None]] = {
+            Received: self._received,
+            Sent: self._sent,
+            Done: self._done,
+            Accepted: self._accepted,
+            ReadClosed: self._read_closed,
+            Closed: self._closed,
+            Failed: self._failed,
+            Started: self._started,
+            Stopping: self._stopping,
+        }
+        self._service = service
+        service.bind(self)
+
+    # --- the boundary ---
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        """See `svc_proto.engine.boundary.Core`."""
+        out = self._out = []
+        while (timer := self.timers.pop_due(now.mono)) is not None:
+            assert timer.when is not None  # a cancelled timer never surfaces
+            self.now = now.at(timer.when)
+            self._guard(timer.fire, timer.owner)
+        self.now = now
+        if fact is not None:
+            apply = self._apply[type(fact)]
+            try:
+                apply(fact)
+            except Exception as error:
+                self._bug(error, getattr(fact, "ch", None))
+        while self._dirty and not self._exited:
+            dirty, self._dirty = self._dirty, []
+            for channel in dirty:
+                self._guard(channel.flush, channel)
+        if self.stopping and not self._exited and not self._channels and not self._tasks:
+            self.exit(0)
+        return out
+
+    def next_deadline(self) -> float | None:
+        """See `svc_proto.engine.boundary.Core`."""
+        due = self.timers.next()
+        return None if due is None else due.when
+
+    # --- for services, channels and flows ---
+
+    def emit(self, command: Command) -> None:
+        """Order something of the runtime."""
+        self._out.append(command)
+
+    def log(self, level: Level, event: str, **fields: object) -> None:
+        """Emit a log record if anyone wants it. Never pass a secret."""
+        if level >= self.log_level:
+            self._out.append(Log(level, event, fields))
+
+    def new_op(self) -> OperationId:
+        """A fresh operation number; also the ticket of a wait that `resume` ends."""
+        self._next_op += 1
+        return OperationId(self._next_op)
+
+    def new_channel(self) -> ChannelId:
+        """A fresh (odd) channel number for `Connect`."""
+        self._next_channel += 2
+        return ChannelId(self._next_channel)
+
+    def attach(self, channel: Channel) -> None:
+        """Send the facts of `channel.ch` to `channel` from now on."""
+        self._channels[channel.ch] = channel
+
+    def soil(self, channel: Channel) -> None:
+        """Have `channel.flush()` called at the end of this `handle`. Channels keep themselves from asking twice."""
+        self._dirty.append(channel)
+
+    def spawn(
+        self,
+        flow: Flow[Any],
+        *,
+        name: str,
+        on_done: Callable[[Any], None] | None = None,
+        on_error: Callable[[Exception], None] | None = None,
+    ) -> Task:
+        """Start a flow. Its owner must `cancel()` the task when it dies. Without `on_error`, errors are logged."""
+        task = Task(self, flow, name=name, on_done=on_done or _ignore, on_error=on_error or self._log_bug)
+        self._tasks[task] = None
+        task.step(None)
+        return task
+
+    def resume(self, ticket: OperationId, answer: object) -> bool:
+        """Answer the wait for `ticket`; False when nobody waits for it (any more)."""
+        task = self._parked.pop(ticket, None)
+        if task is None:
+            return False
+        task.resume(answer)
+        return True
+
+    def exit(self, code: int, reason: str = "") -> None:
+        """Cancel every flow and end the process."""
+        if self._exited:
+            return
+        self._exited = True
+        for task in list(self._tasks):
+            task.cancel()
+        self.emit(Exit(code, reason))
+
+    def bug(self, error: Exception) -> str:
+        """Log an unforeseen exception and return the reference under which it can be found."""
+        self._references += 1
+        reference = f"bug-{self._references}"
+        self.log(Level.ERROR, "bug", reference=reference, **_describe(error))
+        return reference
+
+    @property
+    def channel_count(self) -> int:
+        """Open channels, those that linger included."""
+        return len(self._channels)
+
+    # --- for tasks ---
+
+    def park(self, ticket: OperationId, task: Task) -> None:
+        """`task` waits for `ticket`."""
+        self._parked[ticket] = task
+
+    def unpark(self, ticket: OperationId, operation: Operation[Any] | None) -> None:
+        """Nobody waits for `ticket` any more; what a late answer brings is given back at once."""
+        self._parked.pop(ticket, None)
+        if operation is not None:
+            self._abandoned[ticket] = operation
+
+    def retire(self, task: Task) -> None:
+        """`task` is done."""
+        self._tasks.pop(task, None)
+
+    # --- facts ---
+
+    def _started(self, fact: Started) -> None:
+        self._service.on_started()
+
+    def _accepted(self, fact: Accepted) -> None:
+        channel = None if self.stopping else self._service.on_accepted(fact)
+        if channel is None:
+            self.emit(Abort(fact.ch))
+        else:
+            self.attach(channel)
+
+    def _received(self, fact: Received) -> None:
+        channel = self._channels.get(fact.ch)
+        if channel is not None:
+            channel.received(fact.data)
+
+    def _sent(self, fact: Sent) -> None:
+        channel = self._channels.get(fact.ch)
+        if channel is not None:
+            channel.sent(fact.n)
+
+    def _read_closed(self, fact: ReadClosed) -> None:
+        channel = self._channels.get(fact.ch)
+        if channel is not None:
+            channel.read_closed()
+
+    def _closed(self, fact: Closed) -> None:
+        channel = self._channels.pop(fact.ch, None)
+        if channel is not None:
+            channel.closed(fact.why)
+
+    def _done(self, fact: Done) -> None:
+        abandoned = self._abandoned.pop(fact.op, None)
+        if abandoned is not None:
+            undo = abandoned.undo(fact.result)
+            if undo is not None:
+                self.emit(undo)
+            return
+        task = self._parked.pop(fact.op, None)
+        if task is None:
+            self.log(Level.WARNING, "answer nobody waits for", op=fact.op)
+            return
+        task.resume(fact.result if task.accepts(fact.result) else WRONG_TYPE)
+
+    def _failed(self, fact: Failed) -> None:
+        self._abandoned.pop(fact.op, None)
+        self.resume(fact.op, fact.error)
+
+    def _stopping(self, fact: Stopping) -> None:
+        if self.stopping:
+            return
+        self.stopping = True
+        self._grace.set(self.now.mono + max(fact.grace - STOP_MARGIN, 0.0))
+        self._service.on_stopping()
+        for channel in list(self._channels.values()):
+            channel.stop()
+
+    def _grace_over(self) -> None:
+        for channel in self._channels:
+            self.emit(Abort(channel))
+        self.exit(0)
+
+    # --- bugs ---
+
+    def _guard(self, call: Callable[[], None], owner: object) -> None:
+        try:
+            call()
+        except Exception as error:
+            self._bug(error, getattr(owner, "ch", None))
+
+    def _bug(self, error: Exception, ch: ChannelId | None) -> None:
+        self.bug(error)
+        if ch is not None:
+            self.emit(Abort(ch))  # `Closed` follows and lets the channel clean up
+
+    def _log_bug(self, error: Exception) -> None:
+        self.bug(error)
+
+
+def _ignore(result: object) -> None:
+    """The result of a flow that nobody asked for."""
+
+
+def _describe(error: Exception) -> dict[str, object]:
+    # The text of an exception may quote peer input, which may hold a secret: its type and place are enough.
+    place = "unknown"
+    trace = error.__traceback__
+    while trace is not None:
+        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return {"error": type(error).__name__, "at": place}

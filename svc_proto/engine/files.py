@@ -1,0 +1,55 @@
+"""Whole small files as flows: opened first, judged by the real path of what was opened, always released."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.commands import Compute, EnsureSecret, OpenFile, ReadFile, ReleaseFile
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure, FailureKind
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ensure_secret", "read_file", "read_yaml"]
+
+MAX_CONFIG = 1024 * 1024  # bytes of a configuration file
+
+
+def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[bytes | Failure]:
+    """Read a regular file of at most `limit` bytes whole."""
+    opened = yield from ask(engine, OpenFile(engine.new_op(), path))
+    if isinstance(opened, Failure):
+        return opened
+    try:
+        if not opened.regular:
+            return Failure(FailureKind.INVALID, "not a regular file")
+        if opened.size > limit:
+            return Failure(FailureKind.TOO_LARGE, f"more than {limit} bytes")
+        return (yield from ask(engine, ReadFile(engine.new_op(), opened.handle, 0, limit)))
+    finally:
+        engine.emit(ReleaseFile(opened.handle))
+
+
+def read_yaml(engine: Engine, path: str) -> Flow[dict[str, object] | Failure]:
+    """Read a YAML mapping. An empty file is an empty mapping."""
+    data = yield from read_file(engine, path)
+    if isinstance(data, Failure):
+        return data
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return Failure(FailureKind.INVALID, "not UTF-8")
+    value = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
+    if isinstance(value, Failure):
+        return value
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        return Failure(FailureKind.INVALID, "not a mapping")
+    return {str(key): member for key, member in value.items()}
+
+
+def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Failure]:
+    """Read a secret of the state folder, making it on first use."""
+    return (yield from ask(engine, EnsureSecret(engine.new_op(), name, engine.entropy(size))))

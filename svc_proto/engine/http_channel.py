@@ -1,0 +1,140 @@
+"""What the two ends of an HTTP connection share: bytes to events, events to bytes, one flush, an orderly close.
+
+Closing is the same for both: what was said is flushed, a FIN follows, and the peer gets `linger` seconds to send its
+own before the channel is cut, so that the last answer is not lost to a reset (RFC 9112 section 9.6).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.commands import CloseWrite
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import ChannelId
+from svc_proto.wire.connection import Connection
+from svc_proto.wire.events import Event, StreamId
+from svc_proto.wire.limits import Limits
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["HttpChannel"]
+
+
+class HttpChannel(Channel):
+    """A channel that speaks HTTP or WebSocket through a wire connection."""
+
+    __slots__ = ("_fin_sent", "_pumping", "_timer", "closing", "conn", "eof", "sockets")
+
+    def __init__(self, engine: Engine, ch: ChannelId, limits: Limits, conn: Connection) -> None:
+        super().__init__(engine, ch, limits)
+        self.conn = conn
+        self.sockets: dict[StreamId, Socket] = {}
+        self.closing = False  # we will send, or have sent, our FIN: nothing is read any more
+        self.eof = False
+        self._fin_sent = False
+        self._pumping = False
+        self._timer = engine.timers.timer("connection", self._timed_out)
+
+    # --- facts ---
+
+    def received(self, data: bytes) -> None:
+        """Feed the connection and take what it understood."""
+        if self.closing:
+            return  # lingering: whatever comes is thrown away
+        for socket in list(self.sockets.values()):
+            socket.heard()
+        self.conn.receive_data(data)
+        self.pump()
+
+    def read_closed(self) -> None:
+        """The peer's FIN: what was asked is still answered."""
+        self.eof = True
+        if self.closing:
+            return
+        self.conn.receive_eof()
+        self.pump()
+
+    def closed(self, why: str) -> None:
+        """Tell everything that lived on this channel."""
+        super().closed(why)
+        self._timer.cancel()
+        sockets, self.sockets = self.sockets, {}
+        for socket in sockets.values():
+            socket.end(1006, why)
+
+    def writable(self) -> None:
+        """Pass it on to the sockets."""
+        for socket in list(self.sockets.values()):
+            socket.drained()
+
+    def flush(self) -> None:
+        """Join what was said in this `handle` and send it; then the FIN if this is the end."""
+        super().flush()
+        data = self.conn.data_to_send()
+        if data:
+            self.write(data)
+        if self.closing and not self._fin_sent:
+            self._fin_sent = True
+            self.engine.emit(CloseWrite(self.ch))
+            self._timer.set(self.engine.now.mono + self.limits.linger)
+
+    # --- for exchanges, sockets and subclasses ---
+
+    def put(self, event: Event) -> None:
+        """Say something; it is flushed at the end of this `handle`."""
+        self.conn.send(event)
+        self.soil()
+
+    def shut(self) -> None:
+        """Close in an orderly way: flush, FIN, linger."""
+        if self.closing:
+            return
+        self.closing = True
+        self.hold(False)
+        self.soil()
+
+    def pump(self) -> None:
+        """Take every event there is. Called again whenever something that blocked the next one is done."""
+        if self._pumping:
+            return
+        self._pumping = True
+        try:
+            while not self.closing and (event := self.conn.next_event()) is not None:
+                self.take(event)
+        except RemoteProtocolError as error:
+            self.protocol_error(error)
+        finally:
+            self._pumping = False
+        self.soil()
+        self.settle()
+
+    def end_socket(self, stream: StreamId) -> None:
+        """A socket is over: so is its HTTP/1.1 connection."""
+        self.sockets.pop(stream, None)
+        self.shut()
+
+    @abstractmethod
+    def take(self, event: Event) -> None:
+        """Take one event of the connection."""
+
+    @abstractmethod
+    def protocol_error(self, error: RemoteProtocolError) -> None:
+        """The peer broke a rule: answer if an answer is possible, then close."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """All events are taken: set timers, pause or resume, close when there is nothing left to do."""
+
+    @abstractmethod
+    def timed_out(self) -> None:
+        """The channel's timer is due, and it is not the linger."""
+
+    def _timed_out(self) -> None:
+        if self.closing:
+            self.drop()
+        else:
+            self.timed_out()

@@ -1,0 +1,117 @@
+"""The route table as data, and its look-up: exact paths by one dictionary, patterns by their number of segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from attrs import field, frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response
+from svc_proto.wire.urls import decode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.engine.socket import SocketHandler
+
+__all__ = ["BODY_LIMIT", "Handler", "Kind", "Match", "Route", "Router"]
+
+BODY_LIMIT = 2 * 1024 * 1024  # bytes of a buffered request body, wire core 0.2
+
+Handler: TypeAlias = "Callable[[Request], Response | Flow[Response]]"
+SocketOpener: TypeAlias = "Callable[[Request], SocketHandler]"
+
+
+class Kind(Enum):
+    """What a route speaks."""
+
+    HTTP = "http"
+    WEBSOCKET = "websocket"
+
+
+@frozen(kw_only=True)
+class Route:
+    """One row of the table.
+
+    `access` is the name of a policy that the service knows; it is checked before the body is read. `pattern` is a path
+    whose segments in braces match any one segment and become `request.params`. A GET route answers HEAD as well.
+    """
+
+    method: str
+    pattern: str
+    access: Enum
+    handler: Handler | SocketOpener
+    kind: Kind = Kind.HTTP
+    body_limit: int = BODY_LIMIT
+    segments: tuple[str, ...] = field(init=False)
+
+    @segments.default
+    def _split(self) -> tuple[str, ...]:
+        return tuple(self.pattern.split("/"))
+
+
+class Match(NamedTuple):
+    """A route and what its braces matched."""
+
+    route: Route
+    params: dict[str, str]
+
+
+NO_PARAMS: dict[str, str] = {}
+
+
+class Router:
+    """All routes of a service."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.routes = tuple(routes)
+        self._exact: dict[str, dict[str, Route]] = {}
+        self._patterns: dict[int, list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
+        for route in self.routes:
+            methods = self._methods_at(route)
+            methods[route.method] = route
+            if route.method == "GET":
+                methods.setdefault("HEAD", route)
+
+    def match(self, method: str, path: str) -> Match:
+        """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""
+        methods = self._exact.get(path)
+        params = NO_PARAMS
+        if methods is None:
+            methods, params = self._match_pattern(path)
+        route = methods.get(method)
+        if route is None:
+            allowed = ",".join(sorted(methods))
+            raise Refused(
+                405,
+                "method_not_allowed",
+                f"this path takes {allowed}",
+                headers=((b"allow", allowed.encode("ascii")),),
+            )
+        return Match(route, params)
+
+    def _methods_at(self, route: Route) -> dict[str, Route]:
+        if "{" not in route.pattern:
+            return self._exact.setdefault(route.pattern, {})
+        shapes = self._patterns.setdefault(len(route.segments), [])
+        for segments, methods in shapes:
+            if segments == route.segments:
+                return methods
+        fresh: dict[str, Route] = {}
+        shapes.append((route.segments, fresh))
+        return fresh
+
+    def _match_pattern(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
+        segments = path.split("/")
+        for shape, methods in self._patterns.get(len(segments), ()):
+            params: dict[str, str] = {}
+            for wanted, found in zip(shape, segments, strict=True):
+                if wanted.startswith("{"):
+                    params[wanted[1:-1]] = decode_segment(found)
+                elif wanted != found:
+                    break
+            else:
+                return methods, params
+        raise Refused(404, "not_found", "there is nothing at this path")

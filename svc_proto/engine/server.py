@@ -1,0 +1,182 @@
+"""The server's end of a connection: requests in, answers out, each phase with its deadline.
+
+| phase   | what it waits for                      | deadline                      | at the deadline          |
+|---------|----------------------------------------|-------------------------------|--------------------------|
+| IDLE    | the first byte of a request            | `idle_timeout`                | close without a word     |
+| HEAD    | the rest of a head                     | `head_timeout`                | 408, close               |
+| BODY    | the rest of a body                     | `body_timeout`, and by size   | 408, close               |
+| WORKING | our own answer, or a WebSocket         | none here: the flow's own     |                          |
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.commands import Level
+from svc_proto.engine.exchange import Exchange, ExchangeState
+from svc_proto.engine.http_channel import HttpChannel
+from svc_proto.engine.message import Request, Response
+from svc_proto.engine.router import Router
+from svc_proto.facts import Accepted
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    Event,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    SocketClosed,
+    StreamId,
+    StreamReset,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.limits import Limits
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["HttpApp", "Phase", "ServerChannel"]
+
+NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # stands for a head that could not be read
+
+
+class HttpApp(Protocol):
+    """What a service tells the engine about its HTTP side."""
+
+    @property
+    def router(self) -> Router:
+        """The route table."""
+        ...
+
+    def authorize(self, access: Enum, request: Request) -> object:
+        """Decide on a request whose body was not read yet: return the principal, or raise `Refused`."""
+        ...
+
+    def refusal(self, refused: Refused) -> Response:
+        """The answer in which this service puts a refusal."""
+        ...
+
+
+class Phase(Enum):
+    """What a server connection waits for."""
+
+    IDLE = "idle"
+    HEAD = "head"
+    BODY = "body"
+    WORKING = "working"
+
+
+class ServerChannel(HttpChannel):
+    """One accepted connection."""
+
+    __slots__ = ("app", "exchanges", "peer", "phase", "secure")
+
+    def __init__(self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> None:
+        conn = Http1Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
+        super().__init__(engine, accepted.ch, limits, conn)
+        self.app = app
+        self.peer = accepted.peer
+        self.secure = accepted.tls
+        self.exchanges: dict[StreamId, Exchange] = {}
+        self.phase = Phase.HEAD  # a fresh connection owes us a request at once
+        self._timer.set(engine.now.mono + limits.head_timeout)
+
+    # --- facts ---
+
+    def closed(self, why: str) -> None:
+        """Cancel the work of everyone who was waiting on this connection."""
+        super().closed(why)
+        exchanges, self.exchanges = self.exchanges, {}
+        for exchange in exchanges.values():
+            exchange.lost()
+
+    def stop(self) -> None:
+        """Finish the requests that have begun; sockets are told 1001."""
+        for socket in list(self.sockets.values()):
+            socket.close(1001, "the server is shutting down")
+        if not self.exchanges and not self.sockets:
+            self.shut()
+
+    # --- events ---
+
+    def take(self, event: Event) -> None:
+        """Route an event to its exchange or socket."""
+        if isinstance(event, RequestHead):
+            exchange = self.exchanges[event.stream] = Exchange(self, event)
+            exchange.begin()
+            return
+        exchange_or_none = self.exchanges.get(event.stream)
+        if exchange_or_none is None:
+            self._socket_event(event)
+            return
+        match event:
+            case RequestData(data=data):
+                exchange_or_none.data(data)
+            case RequestEnd():
+                exchange_or_none.end()
+            case _:  # StreamReset: the request will never be complete
+                self.shut()
+
+    def protocol_error(self, error: RemoteProtocolError) -> None:
+        """Answer with the status the error carries if nothing was answered yet, then close."""
+        self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
+        refused = Refused(error.status, "bad_request", str(error))
+        current = next(iter(self.exchanges.values()), None) or Exchange(self, NO_REQUEST)
+        current.fail(refused)
+        self.shut()
+
+    def finished(self, exchange: Exchange) -> None:
+        """An exchange is over: let the next request come."""
+        self.exchanges.pop(exchange.stream, None)
+        if self.conn.must_close or self.engine.stopping:
+            self.shut()
+        self.pump()
+
+    # --- between events ---
+
+    def settle(self) -> None:
+        """Set the phase and its deadline; pause reading while a pipelined request waits."""
+        if self.closing:
+            return
+        self.hold(self.conn.paused)
+        if self.eof and not self.exchanges:
+            self.shut()
+            return
+        phase = self._current_phase()
+        if phase is Phase.BODY:
+            exchange = next(iter(self.exchanges.values()))
+            self._timer.set(exchange.begun + self.limits.body_timeout + exchange.received / self.limits.min_body_rate)
+        elif phase is not self.phase:
+            if phase is Phase.WORKING:
+                self._timer.cancel()
+            else:
+                idle = self.limits.idle_timeout if phase is Phase.IDLE else self.limits.head_timeout
+                self._timer.set(self.engine.now.mono + idle)
+        self.phase = phase
+
+    def timed_out(self) -> None:
+        """The phase took too long."""
+        match self.phase:
+            case Phase.HEAD if self.conn.head_pending:
+                self.protocol_error(RemoteProtocolError("the request head took too long", status=408))
+            case Phase.BODY:
+                self.protocol_error(RemoteProtocolError("the request body took too long", status=408))
+            case _:
+                self.shut()
+
+    def _current_phase(self) -> Phase:
+        if self.sockets:
+            return Phase.WORKING
+        for exchange in self.exchanges.values():
+            reading = exchange.state in (ExchangeState.READING, ExchangeState.DRAINING)
+            return Phase.BODY if reading else Phase.WORKING
+        return Phase.HEAD if self.conn.head_pending else Phase.IDLE
+
+    def _socket_event(self, event: Event) -> None:
+        socket = self.sockets.get(event.stream)
+        if socket is None:
+            return  # StreamReset of a stream that is already over
+        socket.event(event)
+        if isinstance(event, SocketClosed | StreamReset):
+            self.end_socket(event.stream)

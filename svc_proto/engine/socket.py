@@ -1,0 +1,185 @@
+"""One open WebSocket as a service sees it, whoever opened it: messages, keepalive, a clean end exactly once.
+
+| state   | trigger | next    |
+|---------|---------|---------|
+| OPEN    | CLOSE   | CLOSING | we sent a close frame and wait for the peer's, at most `close_timeout`
+| OPEN    | END     | CLOSED  | the peer closed, broke a rule, vanished, or was silent for too long
+| CLOSING | CLOSE   | CLOSING |
+| CLOSING | END     | CLOSED  |
+| CLOSED  | CLOSE   | CLOSED  |
+| CLOSED  | END     | CLOSED  |
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from svc_proto.machines.table import Table, step
+from svc_proto.wire.events import (
+    BinaryMessage,
+    CloseSocket,
+    Event,
+    Ping,
+    SocketClosed,
+    StreamId,
+    StreamReset,
+    TextMessage,
+)
+from svc_proto.wire.keepalive import Keepalive, KeepaliveAction
+
+if TYPE_CHECKING:
+    from svc_proto.engine.http_channel import HttpChannel
+
+__all__ = ["LIFE", "Socket", "SocketHandler", "SocketState", "SocketTrigger"]
+
+
+class SocketHandler(Protocol):
+    """What a service makes of one WebSocket. `on_closed` comes last, exactly once, if `on_open` came."""
+
+    def on_open(self, socket: Socket) -> None:
+        """The socket is open; keep it to send."""
+        ...
+
+    def on_text(self, text: str) -> None:
+        """A text message came."""
+        ...
+
+    def on_binary(self, data: bytes) -> None:
+        """A binary message came."""
+        ...
+
+    def on_writable(self) -> None:
+        """After `socket.writable` was False: it is True again."""
+        ...
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """The socket is gone; `code` as in RFC 6455 section 7.4, 1006 for no close frame."""
+        ...
+
+
+class SocketState(Enum):
+    """Life of a socket after its opening handshake."""
+
+    OPEN = "open"
+    CLOSING = "closing"
+    CLOSED = "closed"
+
+
+class SocketTrigger(Enum):
+    """What moves it."""
+
+    CLOSE = "close"
+    END = "end"
+
+
+LIFE: Table[SocketState, SocketTrigger] = {
+    (SocketState.OPEN, SocketTrigger.CLOSE): SocketState.CLOSING,
+    (SocketState.OPEN, SocketTrigger.END): SocketState.CLOSED,
+    (SocketState.CLOSING, SocketTrigger.CLOSE): SocketState.CLOSING,
+    (SocketState.CLOSING, SocketTrigger.END): SocketState.CLOSED,
+    (SocketState.CLOSED, SocketTrigger.CLOSE): SocketState.CLOSED,
+    (SocketState.CLOSED, SocketTrigger.END): SocketState.CLOSED,
+}
+
+
+class Socket:
+    """A WebSocket on one stream of a channel."""
+
+    __slots__ = ("_carrier", "_handler", "_keepalive", "_timer", "state", "stream")
+
+    def __init__(self, carrier: HttpChannel, stream: StreamId, handler: SocketHandler) -> None:
+        engine, limits = carrier.engine, carrier.limits
+        self._carrier = carrier
+        self._handler = handler
+        self._keepalive = Keepalive(limits.ping_interval, limits.ping_patience, engine.now.mono)
+        self._timer = engine.timers.timer("websocket", self._due)
+        self._timer.set(self._keepalive.due)
+        self.stream = stream
+        self.state = SocketState.OPEN
+
+    # --- for the service ---
+
+    @property
+    def number(self) -> int:
+        """A number that no other socket of this process ever has."""
+        return self._carrier.ch
+
+    @property
+    def writable(self) -> bool:
+        """False while more than `high_water` bytes wait to be sent: hold back what can wait."""
+        return not self._carrier.credit.blocked
+
+    def send_text(self, text: str) -> bool:
+        """Send one text message; False when the socket is closing or closed and nothing was sent.
+
+        A peer that leaves `max_unsent` bytes unread is dropped.
+        """
+        if self.state is not SocketState.OPEN:
+            return False
+        if self._carrier.credit.unsent > self._carrier.limits.max_unsent:
+            self._carrier.drop()
+            return False
+        self._carrier.put(TextMessage(self.stream, text))
+        return True
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """Begin the closing handshake; `on_closed` follows. Harmless when already closing."""
+        was, self.state = self.state, step(LIFE, self.state, SocketTrigger.CLOSE)
+        if was is not SocketState.OPEN:
+            return
+        self._timer.set(self._carrier.engine.now.mono + self._carrier.limits.close_timeout)
+        self._carrier.put(CloseSocket(self.stream, code, reason))
+
+    # --- for the channel ---
+
+    def opened(self) -> None:
+        """Tell the handler."""
+        self._handler.on_open(self)
+
+    def heard(self) -> None:
+        """Bytes came from the peer: it lives."""
+        self._keepalive.heard(self._carrier.engine.now.mono)
+        if self.state is SocketState.OPEN:
+            self._timer.set(self._keepalive.due)
+
+    def event(self, event: Event) -> None:
+        """Take an event of this stream."""
+        match event:
+            case TextMessage(text=text):
+                if self.state is SocketState.OPEN:
+                    self._handler.on_text(text)
+            case BinaryMessage(data=data):
+                if self.state is SocketState.OPEN:
+                    self._handler.on_binary(data)
+            case SocketClosed(code=code, reason=reason):
+                self.end(code, reason)
+            case StreamReset(why=why):
+                self.end(1006, why)
+            case _:
+                pass  # pings are answered by the wire, pongs counted by `heard`
+
+    def drained(self) -> None:
+        """The channel is writable again."""
+        if self.state is SocketState.OPEN:
+            self._handler.on_writable()
+
+    def end(self, code: int, reason: str) -> None:
+        """The socket is over. Tells the handler once."""
+        was, self.state = self.state, step(LIFE, self.state, SocketTrigger.END)
+        self._timer.cancel()
+        if was is not SocketState.CLOSED:
+            self._handler.on_closed(code, reason)
+
+    def _due(self) -> None:
+        if self.state is not SocketState.OPEN:
+            self._carrier.drop()
+            return
+        match self._keepalive.advance(self._carrier.engine.now.mono):
+            case KeepaliveAction.PING:
+                self._carrier.put(Ping(self.stream))
+            case KeepaliveAction.DROP:
+                self._carrier.drop()
+            case KeepaliveAction.NOTHING:
+                pass
+        self._timer.set(self._keepalive.due)

@@ -1,0 +1,40 @@
+"""The requests a core may make of the store: named, typed, never SQL.
+
+A runtime answers each one in the order given, and `Done` means that the change will be there after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from svc_proto.commands import StoreRequest
+
+__all__ = ["DeleteSession", "LoadSessions", "SaveSession"]
+
+
+@frozen
+class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
+    """All session records that were saved and not deleted."""
+
+    answer = tuple
+
+
+@frozen
+class SaveSession(StoreRequest[None]):
+    """Create or replace the record under `token_hash` (SHA-256 hex of the token)."""
+
+    answer = type(None)
+
+    token_hash: str
+    record: Mapping[str, object]
+
+
+@frozen
+class DeleteSession(StoreRequest[None]):
+    """Delete the record under `token_hash`; fine when there is none."""
+
+    answer = type(None)
+
+    token_hash: str

@@ -1,0 +1,143 @@
+"""What a runtime tells a core: everything that happened, as immutable, comparable values.
+
+A channel is anything that carries bytes over time. Channels that a peer opened have even numbers, given by the
+runtime; channels that the core opened have odd numbers, given by the core. A number is never used twice.
+An operation is an order with exactly one answer, `Done` or `Failed`; its number is given by the core.
+
+Per channel the order is: `Accepted` (or the `Done` of its `Connect`), then any of `Received`, `Sent`, at most one
+`ReadClosed`, and `Closed` last, exactly once.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NewType, TypeAlias
+
+from attrs import frozen
+
+__all__ = [
+    "Accepted",
+    "Address",
+    "ChannelId",
+    "Closed",
+    "Done",
+    "Fact",
+    "Failed",
+    "Failure",
+    "FailureKind",
+    "OperationId",
+    "ReadClosed",
+    "Received",
+    "Sent",
+    "Started",
+    "Stopping",
+]
+
+ChannelId = NewType("ChannelId", int)
+OperationId = NewType("OperationId", int)
+
+
+@frozen
+class Address:
+    """A socket address: a textual IP (or a name in a simulation) and a port."""
+
+    host: str
+    port: int
+
+
+class FailureKind(Enum):
+    """Why an operation failed, in words that mean the same on every loop and platform."""
+
+    NOT_FOUND = "not_found"
+    DENIED = "denied"
+    EXISTS = "exists"
+    NO_SPACE = "no_space"
+    TOO_LARGE = "too_large"
+    UNREACHABLE = "unreachable"  # refused, no route, name not found
+    TIMED_OUT = "timed_out"
+    TLS = "tls"
+    INVALID = "invalid"  # the input itself is at fault (bad YAML, bad path)
+    CANCELLED = "cancelled"
+    UNSUPPORTED = "unsupported"
+    INTERNAL = "internal"
+
+
+@frozen
+class Failure:
+    """A failed effect as data. `detail` is for a log line and holds no secret."""
+
+    kind: FailureKind
+    detail: str = ""
+
+
+@frozen
+class Started:
+    """First fact of a core's life: the runtime is ready to carry out commands."""
+
+
+@frozen
+class Accepted:
+    """A peer opened a channel to us. `tls` and `alpn` say what was negotiated before the first byte."""
+
+    ch: ChannelId
+    peer: Address
+    local: Address
+    tls: bool = False
+    alpn: str | None = None
+
+
+@frozen
+class Received:
+    """Bytes arrived; never empty."""
+
+    ch: ChannelId
+    data: bytes
+
+
+@frozen
+class ReadClosed:
+    """The peer will send no more (FIN); writing may go on."""
+
+    ch: ChannelId
+
+
+@frozen
+class Sent:
+    """`n` more bytes of earlier `Send`s have left for the kernel. May stand for several writes."""
+
+    ch: ChannelId
+    n: int
+
+
+@frozen
+class Closed:
+    """The channel is gone in both directions; `why` is free text for logs. No further fact names it."""
+
+    ch: ChannelId
+    why: str = ""
+
+
+@frozen
+class Done:
+    """An operation succeeded; `result` has the operation's `answer` type."""
+
+    op: OperationId
+    result: object
+
+
+@frozen
+class Failed:
+    """An operation failed."""
+
+    op: OperationId
+    error: Failure
+
+
+@frozen
+class Stopping:
+    """Someone asked the process to stop: finish within `grace` seconds, then `Exit`."""
+
+    grace: float
+
+
+Fact: TypeAlias = Started | Accepted | Received | ReadClosed | Sent | Closed | Done | Failed | Stopping

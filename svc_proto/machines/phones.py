@@ -1,0 +1,274 @@
+"""The phones that can be driven now, how one is chosen, and what each last said about itself.
+
+A phone is known by its device id, or by its socket if it has no usable id; the same device on a new socket takes the
+place of the old one. Their number is bounded by that of the connections (wire bridge 1.3, 1.4, 2.4, 4.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from attrs import define, field
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.moment import Moment
+from svc_proto.basics.redact import redact, summary
+from svc_proto.basics.validate import text
+
+__all__ = ["MAX_STATUS", "SELECTOR_KEYS", "Phone", "Phones", "take_selector"]
+
+SELECTOR_KEYS = ("device", "device_id", "deviceId")  # wire bridge 2.4
+MAX_STATUS = 65_536  # characters of a status as JSON; a longer one is ignored
+_GROUPS = ("device", "bridge", "safety")  # spec "Bridge status": the three members
+_NO_ID = ("", "unknown", "none", "null")  # wire core 1.9: ids that stand for no device
+_REDUCED = re.compile(r"[^a-z0-9]+")
+_ALIASES_BY_WORD = (  # wire bridge 2.4
+    (("boox", "onyx", "notemax"), ("boox", "notemax", "note", "tablet")),
+    (("pixel", "fold"), ("phone", "fold", "pixel")),
+)
+_ALIASES_BY_FORM = {"phone": "phone", "tablet": "tablet", "eink": "tablet", "boox": "tablet"}
+
+
+@define(kw_only=True)
+class Phone:
+    """A connected phone. `status` is the last payload it reported, `reported_at` when (monotonic)."""
+
+    socket: int
+    device_id: str
+    name: str
+    surface: str
+    form_factor: str
+    session_prefix: str | None
+    aliases: tuple[str, ...]
+    status: dict[str, object] | None = field(default=None)
+    reported_at: float | None = field(default=None)
+
+    def is_called(self, selector: str) -> bool:
+        """Whether a selector means this phone: one of its aliases, literally or without case and punctuation."""
+        return selector in self.aliases or _reduce(selector) in self.aliases
+
+
+class Phones:
+    """The registry of connected phones."""
+
+    def __init__(self) -> None:
+        self._phones: dict[str, Phone] = {}  # by device id, in order of registration
+        self._device_ids: dict[int, str] = {}  # by socket
+        self._active: str | None = None
+        self._most_recent: str | None = None
+        self._last_left: Phone | None = None  # the last one that left after it had reported
+
+    def __len__(self) -> int:
+        return len(self._phones)
+
+    def register(
+        self,
+        socket: int,
+        *,
+        device_id: str,
+        name: str,
+        surface: str = "unknown",
+        form_factor: str = "unknown",
+        session_prefix: str | None = None,
+    ) -> int | None:
+        """A phone is ready for commands. Returns the socket of the same device whose place it takes, if any."""
+        self.remove(socket)
+        key = f"socket-{socket}" if device_id.strip().lower() in _NO_ID else device_id
+        before = self._phones.pop(key, None)
+        if before is not None:
+            del self._device_ids[before.socket]
+        phone = Phone(
+            socket=socket,
+            device_id=key,
+            name=name,
+            surface=surface,
+            form_factor=form_factor,
+            session_prefix=session_prefix,
+            aliases=_aliases(key, name, form_factor),
+        )
+        known = before or self._last_left
+        if known is not None and known.device_id == key:
+            phone.status, phone.reported_at = known.status, known.reported_at
+        self._phones[key] = phone
+        self._device_ids[socket] = key
+        self._most_recent = key
+        if self._active is None:
+            self._active = key
+        return None if before is None else before.socket
+
+    def remove(self, socket: int) -> Phone | None:
+        """The phone of a socket cannot be driven any more; its last status is kept for reports."""
+        device_id = self._device_ids.pop(socket, None)
+        if device_id is None:
+            return None
+        phone = self._phones.pop(device_id)
+        if phone.status is not None:
+            self._last_left = phone
+        if self._active == device_id:
+            self._active = None
+        if self._most_recent == device_id:
+            self._most_recent = None
+        return phone
+
+    def of_socket(self, socket: int) -> Phone | None:
+        """The phone behind a socket."""
+        device_id = self._device_ids.get(socket)
+        return None if device_id is None else self._phones[device_id]
+
+    def status(self, socket: int, payload: object, now: Moment) -> bool:
+        """Keep a copy of a `bridge.status` payload, whole, in place of the last; False when it was ignored.
+
+        Ignored: a socket that is no phone, what is no object, and what is too long.
+        """
+        phone = self.of_socket(socket)
+        if phone is None or not isinstance(payload, dict) or len(summary(payload, MAX_STATUS)) >= MAX_STATUS:
+            return False
+        phone.status = _copy(payload)
+        phone.reported_at = now.mono
+        return True
+
+    def choose(self, selector: str | None) -> Phone:
+        """The phone to drive.
+
+        With a selector: 404 `unknown_device` or 409 `ambiguous_device` unless it means exactly one; a device id
+        beats an alias. Without: the active one, else the most recently registered, else the one with the newest
+        status; 503 `phone_not_connected` when there is none.
+        """
+        if selector is not None:
+            return self._called(selector)
+        for device_id in (self._active, self._most_recent):
+            if device_id is not None:
+                return self._phones[device_id]
+        if not self._phones:
+            raise Refused(503, "phone_not_connected", "no phone is connected")
+        return self._newest_first()[0]
+
+    def select_active(self, selector: str) -> dict[str, object]:
+        """Make a phone the one that is driven by default; the answer of `/bridge/select-active`."""
+        phone = self._called(selector)
+        self._active = phone.device_id
+        return {
+            "ok": True,
+            "active_device_id": phone.device_id,
+            "device_id": phone.device_id,
+            "device_name": phone.name,
+            "alias_used": selector,
+            "aliases": list(phone.aliases),
+        }
+
+    def status_report(self, selector: str | None, now: Moment) -> dict[str, object]:
+        """The body of `GET /bridge/status` (wire bridge 4.1); `Refused` like `choose`.
+
+        When every phone has left, the last cached status is shown, with `phone_connected` false.
+        """
+        if selector is None and not self._phones:
+            return self._absent_report(now)
+        return self._report(self.choose(selector), now)
+
+    def devices_report(self, now: Moment) -> dict[str, object]:
+        """The body of `GET /bridge/devices`, the newest status first."""
+        devices = [self._report(phone, now) for phone in self._newest_first()]
+        return {
+            "active_device_id": self._active,
+            "most_recent_device_id": self._most_recent,
+            "devices": devices,
+            "count": len(devices),
+        }
+
+    def _called(self, selector: str) -> Phone:
+        if selector in self._phones:
+            return self._phones[selector]
+        matches = [phone for phone in self._phones.values() if phone.is_called(selector)]
+        if not matches:
+            raise Refused(404, "unknown_device", "no connected device goes by that name")
+        if len(matches) > 1:
+            raise Refused(409, "ambiguous_device", f"{len(matches)} connected devices go by that name")
+        return matches[0]
+
+    def _newest_first(self) -> list[Phone]:
+        def age_key(phone: Phone) -> float:
+            return float("-inf") if phone.reported_at is None else phone.reported_at
+
+        return sorted(self._phones.values(), key=age_key, reverse=True)
+
+    def _absent_report(self, now: Moment) -> dict[str, object]:
+        left = self._last_left
+        if left is None:
+            raise Refused(
+                503,
+                "phone_not_connected",
+                "no phone connected",
+                extra={"phone_connected": False, "last_seen_seconds_ago": None},
+            )
+        return {**_groups(left), "phone_connected": False, "last_seen_seconds_ago": _age(left, now)}
+
+    def _report(self, phone: Phone, now: Moment) -> dict[str, object]:
+        report = _groups(phone)
+        report["device"] = {"device_id": phone.device_id, "name": phone.name, **_object(report["device"])}
+        report.setdefault("device_id", phone.device_id)
+        report.setdefault("device_name", phone.name)
+        report.update(
+            phone_connected=True,
+            last_seen_seconds_ago=_age(phone, now),
+            connected=True,
+            active=phone.device_id == self._active,
+            aliases=list(phone.aliases),
+            session_token_prefix=phone.session_prefix,
+            client_surface=phone.surface,
+            device_form_factor=phone.form_factor,
+        )
+        return report
+
+
+def take_selector(
+    params: Mapping[str, object], body: Mapping[str, object]
+) -> tuple[str | None, dict[str, object], dict[str, object]]:
+    """The device selector of a request, and its parameters without it: selectors never reach a phone.
+
+    The first non-empty one counts, the query before the body. `Refused` 400 when it is not text.
+    """
+    chosen: str | None = None
+    for source in (params, body):
+        for key in SELECTOR_KEYS:
+            value = source.get(key)
+            if chosen is None and value is not None and value != "":
+                chosen = text(value, key)
+    return chosen, _without_selectors(params), _without_selectors(body)
+
+
+def _without_selectors(members: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in members.items() if key not in SELECTOR_KEYS}
+
+
+def _groups(phone: Phone) -> dict[str, object]:
+    """A copy of the last status in which the three members exist, as objects."""
+    report = _copy(phone.status or {})
+    report.update({group: _object(report.get(group)) for group in _GROUPS})
+    return report
+
+
+def _copy(payload: Mapping[str, object]) -> dict[str, object]:
+    return _object(redact(payload))  # a status has no secrets; if one had, it would not be for inspectors
+
+
+def _object(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _age(phone: Phone, now: Moment) -> int | None:
+    return None if phone.reported_at is None else max(0, int(now.mono - phone.reported_at))
+
+
+def _reduce(word: str) -> str:
+    return _REDUCED.sub("", word.lower())
+
+
+def _aliases(device_id: str, name: str, form_factor: str) -> tuple[str, ...]:
+    words = [device_id, _reduce(device_id), name, _reduce(name)]
+    known = f"{_reduce(device_id)} {_reduce(name)}"
+    for signs, aliases in _ALIASES_BY_WORD:
+        if any(sign in known for sign in signs):
+            words.extend(aliases)
+    words.append(_ALIASES_BY_FORM.get(form_factor.lower(), ""))
+    return tuple(word for word in dict.fromkeys(words) if word)

@@ -1,0 +1,233 @@
+"""A paired session: one phone's long-lived permission, with its lifecycle and its written forms.
+
+Times are wall time in epoch seconds, since they outlive the process. Only the SHA-256 of the token is kept, with the
+first eight characters for people (spec "Paired-device record").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from attrs import define, field, frozen
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import array, integer, invalid, number, object_, seconds, text
+from svc_proto.machines.grants import VOICE_CHANNELS, clamp_all, holds, is_live, parse_grants
+from svc_proto.machines.table import Table, step
+
+__all__ = [
+    "PREFIX_LENGTH",
+    "SESSION_TABLE",
+    "DeviceInfo",
+    "Session",
+    "SessionState",
+    "SessionTrigger",
+    "parse_device",
+    "parse_patch",
+    "session_record",
+]
+
+PREFIX_LENGTH = 8  # characters, spec "Limits": token prefix
+MAX_DEVICE_TEXT = 200  # characters of a device's name, id, …: the rest is cut
+NEVER = "never"  # wire core 0.1: in a stored session; a lost column must not read as "forever"
+
+
+class SessionState(Enum):
+    """Where a session is in its life."""
+
+    ACTIVE = "Active"
+    REVOKED = "Revoked"
+    EXPIRED = "Expired"
+
+
+class SessionTrigger(Enum):
+    """What happens to a session."""
+
+    REVOKE = "revoke"  # DELETE /sessions/{token_prefix}, from a phone or through the dashboard proxy
+    PATCH = "patch"  # PATCH /sessions/{token_prefix}
+    LIFETIME_ELAPSED = "lifetime elapsed"
+
+
+SESSION_TABLE: Table[SessionState, SessionTrigger] = {
+    (SessionState.ACTIVE, SessionTrigger.REVOKE): SessionState.REVOKED,
+    (SessionState.ACTIVE, SessionTrigger.PATCH): SessionState.ACTIVE,
+    (SessionState.ACTIVE, SessionTrigger.LIFETIME_ELAPSED): SessionState.EXPIRED,
+}
+
+
+@frozen(kw_only=True)
+class DeviceInfo:
+    """What a device says about itself (wire core 1.3)."""
+
+    name: str = "Unknown device"
+    id: str = "unknown"
+    model: str = "unknown"
+    platform: str = "unknown"
+    surface: str = "unknown"  # android, desktop, quest
+    form_factor: str = "unknown"  # phone, desktop, xr
+
+
+@define(kw_only=True)
+class Session:
+    """One paired device. Made and changed by `Sessions` alone; `preset` names the channels set explicitly."""
+
+    token_hash: str
+    token_prefix: str
+    device_name: str
+    device_id: str
+    device_model: str
+    device_platform: str
+    client_surface: str
+    device_form_factor: str
+    transport_hint: str
+    created_at: float
+    first_seen: float
+    last_seen: float
+    expires_at: float | None
+    grants: dict[str, float | None]
+    preset: tuple[str, ...] = ()
+    state: SessionState = field(default=SessionState.ACTIVE, init=False)
+
+    def step(self, trigger: SessionTrigger) -> None:
+        """Follow the table; for `Sessions` alone."""
+        self.state = step(SESSION_TABLE, self.state, trigger)
+
+    def is_active(self, wall: float) -> bool:
+        """Whether the token is accepted at that time."""
+        return self.state is SessionState.ACTIVE and is_live(self.expires_at, wall)
+
+    def holds(self, channel: str, wall: float) -> bool:
+        """Whether the session is active and holds a live grant for the channel."""
+        return self.is_active(wall) and holds(self.grants, channel, wall)
+
+    def to_record(self) -> dict[str, object]:
+        """The stored form: plain JSON types, "never" for what does not expire."""
+        return {
+            "token_hash": self.token_hash,
+            "token_prefix": self.token_prefix,
+            "device_name": self.device_name,
+            "device_id": self.device_id,
+            "device_model": self.device_model,
+            "device_platform": self.device_platform,
+            "client_surface": self.client_surface,
+            "device_form_factor": self.device_form_factor,
+            "transport_hint": self.transport_hint,
+            "created_at": self.created_at,
+            "first_seen": self.first_seen,
+            "last_seen": self.last_seen,
+            "expires_at": _stored(self.expires_at),
+            "grants": {channel: _stored(expiry) for channel, expiry in self.grants.items()},
+            "preset": list(self.preset),
+        }
+
+    @classmethod
+    def from_record(cls, record: object) -> Session:
+        """Read a stored session; `Refused` 400 for a bad record, which the caller skips.
+
+        A record of older files has the `token` itself in place of its hash, and may lack `voice:*` grants: those
+        come from `chat`, else from the session (wire core 4.1). Whatever is stored, no grant outlives the session.
+        """
+        members = object_(record, "session")
+        token_hash, token_prefix = _identity(members)
+        expires_at = _loaded(members, "expires_at")
+        stored = object_(members.get("grants"), "grants")
+        grants = {channel: _loaded(stored, channel) for channel in stored}
+        for channel in VOICE_CHANNELS:
+            grants.setdefault(channel, grants.get("chat", expires_at))
+        created_at = number(members.get("created_at"), "created_at")
+        preset = [text(channel, "preset") for channel in array(members.get("preset", []), "preset")]
+        return cls(
+            token_hash=token_hash,
+            token_prefix=token_prefix,
+            device_name=text(members.get("device_name", "Unknown device"), "device_name"),
+            device_id=text(members.get("device_id", "unknown"), "device_id"),
+            device_model=text(members.get("device_model", "unknown"), "device_model"),
+            device_platform=text(members.get("device_platform", "unknown"), "device_platform"),
+            client_surface=text(members.get("client_surface", "unknown"), "client_surface"),
+            device_form_factor=text(members.get("device_form_factor", "unknown"), "device_form_factor"),
+            transport_hint=text(members.get("transport_hint", "unknown"), "transport_hint"),
+            created_at=created_at,
+            first_seen=number(members.get("first_seen", created_at), "first_seen"),
+            last_seen=number(members.get("last_seen", created_at), "last_seen"),
+            expires_at=expires_at,
+            grants=clamp_all(grants, expires_at),
+            preset=tuple(channel for channel in dict.fromkeys(preset) if channel in grants),
+        )
+
+
+def session_record(session: Session, is_current: bool) -> dict[str, object]:
+    """One element of `GET /sessions` (wire core 4.2); null for what never expires."""
+    return {
+        "token_prefix": session.token_prefix,
+        "device_name": session.device_name,
+        "device_id": session.device_id,
+        "created_at": session.created_at,
+        "first_seen": session.first_seen,
+        "last_seen": session.last_seen,
+        "expires_at": session.expires_at,
+        "grants": dict(session.grants),
+        "transport_hint": session.transport_hint,
+        "client_surface": session.client_surface,
+        "device_form_factor": session.device_form_factor,
+        "device_model": session.device_model,
+        "device_platform": session.device_platform,
+        "is_current": is_current,
+    }
+
+
+def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
+    """The device fields of a `system/auth` payload; what is missing, empty or no text gets its default."""
+    defaults = DeviceInfo()
+    return DeviceInfo(
+        name=_word(payload, "device_name") or _word(payload, "device_hostname") or defaults.name,
+        id=_word(payload, "device_id") or defaults.id,
+        model=_word(payload, "device_model") or defaults.model,
+        platform=_word(payload, "device_platform") or defaults.platform,
+        surface=_word(payload, "client_surface") or defaults.surface,
+        form_factor=_word(payload, "device_form_factor") or defaults.form_factor,
+    )
+
+
+def parse_patch(body: object) -> tuple[float | None, dict[str, float] | None]:
+    """The body of `PATCH /sessions/{token_prefix}`: lifetime and grants, at least one of them (wire core 4.4)."""
+    members = object_(body, "body")
+    ttl = members.get("ttl_seconds")
+    grants = members.get("grants")
+    if ttl is None and grants is None:
+        raise Refused(400, "invalid_field", "ttl_seconds or grants must be present", extra={"field": "ttl_seconds"})
+    return (
+        None if ttl is None else seconds(integer(ttl, "ttl_seconds"), "ttl_seconds"),
+        None if grants is None else parse_grants(grants),
+    )
+
+
+def _identity(members: Mapping[str, object]) -> tuple[str, str]:
+    if "token_hash" not in members:
+        token = text(members.get("token"), "token")
+        if len(token) < PREFIX_LENGTH:
+            raise invalid("token", f"at least {PREFIX_LENGTH} characters")
+        return sha256_hex(token), token[:PREFIX_LENGTH]
+    token_hash = text(members["token_hash"], "token_hash")
+    token_prefix = text(members.get("token_prefix"), "token_prefix")
+    if len(token_hash) != 64 or len(token_prefix) != PREFIX_LENGTH:  # a SHA-256 in hex
+        raise invalid("token_hash", "64 characters, with a token_prefix of 8")
+    return token_hash, token_prefix
+
+
+def _stored(expiry: float | None) -> float | str:
+    return NEVER if expiry is None else expiry
+
+
+def _loaded(members: Mapping[str, object], field_name: str) -> float | None:
+    value = members.get(field_name, "")
+    return None if value is None or value == NEVER else number(value, field_name)
+
+
+def _word(payload: Mapping[str, object], key: str) -> str:
+    value = payload.get(key)
+    if not isinstance(value, str):
+        return ""
+    # Lone surrogates can be written neither to a store nor to a terminal.
+    return value.strip()[:MAX_DEVICE_TEXT].encode("utf-8", "replace").decode("utf-8")

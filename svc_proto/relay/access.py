@@ -1,0 +1,106 @@
+"""Who may call a route: the caller classes of wire core 0.3 as policies that the route table names.
+
+Loopback means a process on this host that speaks for itself: the peer address is loopback, no proxy on this host
+has forwarded the request, and no web page has made it (DNS rebinding shows in `Host`, a cross-site call in `Origin`).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.basics.moment import Moment
+from svc_proto.engine.message import Request
+from svc_proto.machines.grants import is_live
+from svc_proto.machines.sessions import Session, Sessions
+from svc_proto.wire.events import Headers
+from svc_proto.wire.urls import parse_url
+
+__all__ = ["Access", "authorize", "client_address", "is_loopback"]
+
+LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+LOOPBACK_NAMES = (*LOOPBACK, "localhost")
+FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
+
+
+class Access(Enum):
+    """A policy. What `authorize` returns for it is in brackets."""
+
+    PUBLIC = "public"  # anybody [None]
+    LOOPBACK = "loopback"  # loopback only, else 403 [None]
+    BEARER = "bearer"  # a live session token, on loopback too [Session]
+    LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
+    BRIDGE = "bridge"  # a session token whose `bridge` grant is live, else 403 [Session]
+
+
+def authorize(access: Access, request: Request, sessions: Sessions, now: Moment) -> Session | None:
+    """Apply a policy: the caller's session where the policy asks for one. Raises `Refused` 401 or 403."""
+    match access:
+        case Access.PUBLIC:
+            return None
+        case Access.LOOPBACK:
+            if not is_loopback(request):
+                raise Refused(403, "loopback_only", "this route is for programs on the relay's own host")
+            return None
+        case Access.BEARER:
+            return _bearer(request, sessions, now)
+        case Access.LOOPBACK_OR_BEARER:
+            if request.headers.get(b"authorization") is None and is_loopback(request):
+                return None
+            return _bearer(request, sessions, now)
+        case Access.BRIDGE:
+            session = _bearer(request, sessions, now)
+            if not is_live(session.grants.get("bridge", 0.0), now.wall):
+                raise Refused(403, "grant_required", "this session holds no live bridge grant")
+            return session
+
+
+def is_loopback(request: Request) -> bool:
+    """Whether a program on this host made the request for itself."""
+    if request.peer.host not in LOOPBACK:
+        return False
+    headers = request.headers
+    for key, _ in headers:
+        if key in FORWARDED:
+            return False
+    return _is_local_host(headers) and _is_local_origin(headers)
+
+
+def client_address(request: Request, *, trust_proxy: bool) -> str:
+    """The address the limiter counts: the peer, or what the trusted proxy in front says it was."""
+    if trust_proxy:
+        hops = request.headers.tokens(b"x-forwarded-for")
+        if hops:
+            return hops[-1].decode("latin-1")
+    return request.peer.host
+
+
+def _bearer(request: Request, sessions: Sessions, now: Moment) -> Session:
+    header = request.headers.get(b"authorization")
+    if header is None:
+        raise Refused(401, "unauthorized", "this route needs Authorization: Bearer <session token>")
+    scheme, _, token = header.partition(b" ")
+    token = token.strip()
+    if scheme.lower() != b"bearer" or not token:
+        raise Refused(401, "unauthorized", "the Authorization header must be: Bearer <session token>")
+    session = sessions.lookup(token.decode("latin-1"), now)
+    if session is None:
+        raise Refused(401, "unauthorized", "the session token is unknown or expired")
+    return session
+
+
+def _is_local_host(headers: Headers) -> bool:
+    host = headers.get(b"host")
+    return host is None or _names_loopback(b"http://" + host)
+
+
+def _is_local_origin(headers: Headers) -> bool:
+    origin = headers.get(b"origin")
+    return origin is None or _names_loopback(origin)
+
+
+def _names_loopback(url: bytes) -> bool:
+    try:
+        return parse_url(url.decode("latin-1")).host.lower() in LOOPBACK_NAMES
+    except RemoteProtocolError:
+        return False

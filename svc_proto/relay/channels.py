@@ -1,0 +1,52 @@
+"""Messages of authenticated clients, by channel (wire core 1.7, wire bridge 1).
+
+A channel that is not served here is answered with `system/error` under the same id, and the socket stays open:
+clients in use send some of them on every connection and ignore the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc_proto.commands import Level
+from svc_proto.wire.envelope import Envelope
+
+if TYPE_CHECKING:
+    from svc_proto.relay.client_socket import ClientSocket
+
+__all__ = ["dispatch"]
+
+
+def dispatch(client: ClientSocket, envelope: Envelope) -> None:
+    """Hand a message to its channel."""
+    serve = CHANNELS.get(envelope.channel)
+    if serve is None:
+        client.complain(f"channel {envelope.channel[:40]!r} is not served here", "unknown_channel", envelope.id)
+        return
+    serve(client, envelope)
+
+
+def _system(client: ClientSocket, envelope: Envelope) -> None:
+    if envelope.type != "ping":
+        return
+    sent = envelope.payload.get("ts")
+    client.send("system", "pong", {"ts": client.relay.engine.now.wall if sent is None else sent}, envelope.id)
+
+
+def _bridge(client: ClientSocket, envelope: Envelope) -> None:
+    relay, session = client.relay, client.session
+    if session is None or not session.holds("bridge", relay.engine.now.wall):
+        relay.remove_phone(client.number)
+        client.complain("this session holds no live bridge grant", "grant_required", envelope.id)
+        return
+    match envelope.type:
+        case "bridge.response":
+            relay.phone_answered(client.number, envelope.payload)
+        case "bridge.status":
+            relay.phone_reported(client, session, envelope.payload)
+        case _:
+            relay.engine.log(Level.DEBUG, "ignored bridge message", device=session.device_name)
+
+
+CHANNELS: dict[str, Callable[[ClientSocket, Envelope], None]] = {"system": _system, "bridge": _bridge}

@@ -1,0 +1,135 @@
+"""The signed QR payload of `POST /pairing/mint`: API and relay addresses, the key, and a code (wire core 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from attrs import frozen
+
+from svc_proto.basics.validate import boolean, integer, invalid, text
+from svc_proto.commands import Compute, Level
+from svc_proto.config import RelayConfig
+from svc_proto.engine.files import ensure_secret, read_file, read_yaml
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure
+from svc_proto.machines.pairing import PairingMeta, parse_meta
+from svc_proto.machines.qr import build_payload, encode_payload, pairing_url, relay_block, signed
+from svc_proto.wire.urls import parse_url
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Wanted", "mint_invite", "parse_mint"]
+
+HERE = ("localhost", "127.0.0.1", "::1", "::")  # a phone cannot use these: replaced by the LAN address
+ANYWHERE = ("", "0.0.0.0", "::")  # bind addresses that stand for every interface
+
+
+@frozen(kw_only=True)
+class Wanted:
+    """The members of a mint request, with the defaults filled in. `key` None: take it from the host's chain."""
+
+    host: str
+    port: int
+    tls: bool
+    key: str | None
+    dashboard_url: str | None
+    meta: PairingMeta
+
+
+def parse_mint(body: Mapping[str, object], config: RelayConfig) -> Wanted:
+    """Read a mint request. Raises `Refused` 400 naming the field."""
+    api = parse_url(config.webapi_url)
+    host = text(body.get("host", api.host), "host").strip()
+    if host in ("", "0.0.0.0"):
+        raise invalid("host", "an address that a phone can reach")
+    dashboard = body.get("dashboard_url", body.get("dashboardUrl"))
+    return Wanted(
+        host=host,
+        port=_port(body.get("port", api.port)),
+        tls=boolean(body.get("tls", api.tls), "tls"),
+        key=text(body["api_key"] or "", "api_key") if "api_key" in body else None,
+        dashboard_url=None if dashboard is None else text(dashboard, "dashboard_url").strip().rstrip("/") or None,
+        meta=parse_meta(body, with_endpoints=True),
+    )
+
+
+def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str) -> Flow[dict[str, object]]:
+    """Build, sign and encode the payload; the answer of the route but for `expires_at`."""
+    lan = yield from ask(engine, Compute(engine.new_op(), "lan_address"))
+    address = lan if isinstance(lan, str) else "127.0.0.1"
+    host = address if wanted.host in HERE else wanted.host
+    relay_host = address if config.host in ANYWHERE else config.host
+    relay_url = f"{'wss' if config.tls else 'ws'}://{_bracketed(relay_host)}:{config.port}"
+    key = wanted.key
+    if key is None:
+        key = yield from _api_key(engine, config)
+    payload = build_payload(
+        brand=config.brand,
+        host=host,
+        port=wanted.port,
+        key=key,
+        tls=wanted.tls,
+        relay=relay_block(relay_url, code, wanted.meta),
+        endpoints=wanted.meta.endpoints,
+        dashboard_url=wanted.dashboard_url,
+    )
+    secret = yield from ensure_secret(engine, config.qr_secret_name)
+    if isinstance(secret, Failure):
+        engine.log(Level.WARNING, "QR payload not signed", problem=secret.kind.value)
+    else:
+        payload = signed(payload, secret)
+    qr_text = encode_payload(payload)
+    answer: dict[str, object] = {
+        "ok": True,
+        "code": code,
+        "qr_payload": qr_text,
+        "pairing_url": pairing_url(config.brand, qr_text),
+        "host": host,
+        "port": wanted.port,
+        "tls": wanted.tls,
+        "relay_url": relay_url,
+    }
+    if wanted.dashboard_url is not None:
+        answer["dashboard_url"] = wanted.dashboard_url
+    if wanted.meta.endpoints is not None:
+        answer["endpoints"] = wanted.meta.endpoints
+    return answer
+
+
+def _api_key(engine: Engine, config: RelayConfig) -> Flow[str]:
+    """The chain of wire core 2.7: the agent's configuration, `.env` in the service home, the environment."""
+    settings = yield from read_yaml(engine, config.config_path)
+    if not isinstance(settings, Failure):
+        server = _object(_object(settings.get("platforms")).get("api_server"))
+        for holder, name in ((_object(server.get("extra")), "key"), (server, "api_key")):
+            key = holder.get(name)
+            if isinstance(key, str) and key:
+                return key
+    lines = yield from read_file(engine, f"{config.home}/.env")
+    if not isinstance(lines, Failure):
+        for line in lines.decode("utf-8", "replace").splitlines():
+            name, _, value = line.removeprefix("export ").partition("=")
+            if name.strip() == "API_SERVER_KEY" and value.strip():
+                return value.strip().strip("'\"")
+    return config.api_key
+
+
+def _port(value: object) -> int:
+    if isinstance(value, str):
+        if not (value.isascii() and value.isdecimal()):
+            raise invalid("port", "a port number")
+        value = int(value)
+    port = integer(value, "port")
+    if not 1 <= port <= 65_535:
+        raise invalid("port", "a port number")
+    return port
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _object(value: object) -> Mapping[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

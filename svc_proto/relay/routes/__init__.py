@@ -1,0 +1,1 @@
+"""The HTTP routes of the relay, one file a theme."""

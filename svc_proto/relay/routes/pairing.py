@@ -1,0 +1,69 @@
+"""Make and register pairing codes: programs on the relay's own host only (wire core 2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.entropy import new_code
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route
+from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta, normalise, parse_registration
+from svc_proto.relay.access import Access
+from svc_proto.relay.mint import mint_invite, parse_mint
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["routes"]
+
+
+def routes(relay: Relay) -> list[Route]:
+    """The rows of this theme."""
+    view = _Pairing(relay)
+    return [
+        Route(method="POST", pattern="/pairing", access=Access.LOOPBACK, handler=view.make),
+        Route(method="POST", pattern="/pairing/register", access=Access.LOOPBACK, handler=view.register),
+        Route(method="POST", pattern="/pairing/approve", access=Access.LOOPBACK, handler=view.approve),
+        Route(method="POST", pattern="/pairing/mint", access=Access.LOOPBACK, handler=view.mint),
+    ]
+
+
+class _Pairing:
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+
+    def make(self, request: Request) -> Response:
+        code = new_code(self._relay.engine.entropy)
+        self._put(code, PairingMeta())
+        return json_response(200, {"ok": True, "code": code, "expires_at": self._expires_at()})
+
+    def register(self, request: Request) -> Response:
+        code, meta = parse_registration(request.json(), with_endpoints=True)
+        self._put(code, meta)
+        body: dict[str, object] = {"ok": True, "code": normalise(code)}
+        if meta.endpoints is not None:
+            body["endpoints"] = meta.endpoints
+        return json_response(200, body)
+
+    def approve(self, request: Request) -> Response:
+        code, meta = parse_registration(request.json(), with_endpoints=False)
+        self._put(code, meta)
+        return json_response(200, {"ok": True, "code": normalise(code)})
+
+    def mint(self, request: Request) -> Flow[Response]:
+        wanted = parse_mint(request.json_object() if request.body else {}, self._relay.config)
+        code = new_code(self._relay.engine.entropy)
+        invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code)
+        self._put(code, wanted.meta)
+        return json_response(200, {**invite, "expires_at": int(self._expires_at())})
+
+    def _put(self, code: str, meta: PairingMeta) -> None:
+        relay = self._relay
+        relay.codes.register(code, relay.engine.now, meta)
+        relay.limiter.clear()  # spec: a successful registration clears all blocks
+        relay.engine.log(Level.INFO, "pairing code registered")
+
+    def _expires_at(self) -> float:
+        return self._relay.engine.now.wall + CODE_LIFETIME

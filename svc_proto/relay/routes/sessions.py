@@ -1,0 +1,92 @@
+"""List, extend and revoke paired sessions (wire core 4.2 to 4.4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level
+from svc_proto.config import SessionPolicy
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route
+from svc_proto.facts import Failure
+from svc_proto.machines.session import Session, parse_patch, session_record
+from svc_proto.relay.access import Access
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["routes"]
+
+
+def routes(relay: Relay) -> list[Route]:
+    """The rows of this theme."""
+    view = _Sessions(relay)
+    one = "/sessions/{token_prefix}"
+    return [
+        Route(method="GET", pattern="/sessions", access=Access.LOOPBACK_OR_BEARER, handler=view.list_all),
+        Route(method="DELETE", pattern=one, access=Access.LOOPBACK_OR_BEARER, handler=view.revoke),
+        Route(method="PATCH", pattern=one, access=Access.BEARER, handler=view.patch),
+    ]
+
+
+class _Sessions:
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+
+    def list_all(self, request: Request) -> Response:
+        relay = self._relay
+        relay.expire_sessions()
+        records = [
+            session_record(session, session is request.principal) for session in relay.sessions.active(relay.engine.now)
+        ]
+        return json_response(200, {"sessions": records})
+
+    def revoke(self, request: Request) -> Flow[Response]:
+        relay = self._relay
+        session = self._named(request)
+        relay.sessions.revoke(session, relay.engine.now)
+        relay.engine.log(Level.INFO, "session revoked", session=session.token_prefix, device=session.device_name)
+        relay.end_session(session, "the session was revoked")
+        erased = yield from relay.erase(session)
+        if isinstance(erased, Failure):
+            raise Refused(500, "store_failed", "revoked until the relay restarts: the store did not take it")
+        return json_response(
+            200, {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}
+        )
+
+    def patch(self, request: Request) -> Flow[Response]:
+        relay = self._relay
+        ttl, grants = parse_patch(request.json())
+        session = self._named(request)
+        reduce_only = relay.config.session_policy is SessionPolicy.REDUCE_ONLY
+        if reduce_only and session is not request.principal:
+            raise Refused(403, "self_only", "a session may only change itself here")
+        relay.sessions.patch(
+            session,
+            relay.engine.now,
+            ttl=ttl,
+            grants=grants,
+            max_ttl=relay.config.max_session_ttl,
+            reduce_only=reduce_only,
+        )
+        stored = yield from relay.save(session)
+        if isinstance(stored, Failure):
+            raise Refused(500, "store_failed", "changed until the relay restarts: the store did not take it")
+        body = {
+            "ok": True,
+            "token_prefix": session.token_prefix,
+            "expires_at": session.expires_at,
+            "grants": session.grants,
+        }
+        return json_response(200, body)
+
+    def _named(self, request: Request) -> Session:
+        found = self._relay.sessions.find(request.params["token_prefix"], self._relay.engine.now)
+        if not found:
+            raise Refused(404, "not_found", "no session has a token that begins so")
+        if len(found) > 1:
+            count = len(found)
+            raise Refused(409, "ambiguous_prefix", f"{count} sessions match that prefix", extra={"matches": count})
+        return found[0]

@@ -1,0 +1,107 @@
+"""Health, info, the security switch, bridge status and activity, and the WebSocket itself (wire core 8, bridge 4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.validate import boolean, invalid
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Kind, Route
+from svc_proto.machines.bridge import parse_limit
+from svc_proto.machines.phones import take_selector
+from svc_proto.relay.access import Access
+from svc_proto.relay.client_socket import ClientSocket
+from svc_proto.version import PROTOCOL_VERSION, VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["routes"]
+
+
+def routes(relay: Relay) -> list[Route]:
+    """The rows of this theme."""
+    view = _Status(relay)
+    return [
+        Route(method="GET", pattern="/ws", access=Access.PUBLIC, handler=view.socket, kind=Kind.WEBSOCKET),
+        Route(method="GET", pattern="/", access=Access.PUBLIC, handler=view.socket, kind=Kind.WEBSOCKET),
+        Route(method="GET", pattern="/health", access=Access.PUBLIC, handler=view.health),
+        Route(method="GET", pattern="/relay/info", access=Access.LOOPBACK, handler=view.info),
+        Route(method="GET", pattern="/relay/security", access=Access.LOOPBACK, handler=view.security),
+        Route(method="PATCH", pattern="/relay/security", access=Access.LOOPBACK, handler=view.set_security),
+        Route(method="GET", pattern="/bridge/status", access=Access.LOOPBACK, handler=view.bridge_status),
+        Route(method="GET", pattern="/bridge/activity", access=Access.LOOPBACK, handler=view.bridge_activity),
+        Route(method="GET", pattern="/bridge/devices", access=Access.LOOPBACK, handler=view.bridge_devices),
+        Route(method="POST", pattern="/bridge/select-active", access=Access.LOOPBACK, handler=view.select_active),
+    ]
+
+
+class _Status:
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+
+    def socket(self, request: Request) -> ClientSocket:
+        return self._relay.open_client(request)
+
+    def health(self, request: Request) -> Response:
+        relay = self._relay
+        return json_response(
+            200,
+            {"status": "ok", "version": VERSION, "clients": relay.open_clients, "sessions": len(relay.sessions)},
+        )
+
+    def info(self, request: Request) -> Response:
+        relay = self._relay
+        count = len(relay.sessions)
+        return json_response(
+            200,
+            {
+                "version": VERSION,
+                "plugin_version": VERSION,
+                "protocol_version": PROTOCOL_VERSION,
+                "capabilities": ["bridge", "profiles"],
+                "profiles": [{"name": entry["name"], "relay_state": "enabled"} for entry in relay.profiles],
+                "uptime_seconds": int(relay.engine.now.mono - relay.started.mono),
+                "session_count": count,
+                "paired_device_count": count,
+                "pending_commands": relay.bridge.pending_count,
+                "media_entry_count": 0,
+                "health": "ok",
+            },
+        )
+
+    def security(self, request: Request) -> Response:
+        relay = self._relay
+        return json_response(
+            200,
+            {
+                "ok": True,
+                "scope": "runtime",
+                "allow_insecure_api_bearer": relay.allow_insecure_api_bearer,
+                "trust_proxy_headers": relay.config.trust_proxy_headers,
+            },
+        )
+
+    def set_security(self, request: Request) -> Response:
+        body = request.json_object()
+        value = boolean(body.get("allow_insecure_api_bearer"), "allow_insecure_api_bearer")
+        self._relay.allow_insecure_api_bearer = value
+        return self.security(request)
+
+    def bridge_status(self, request: Request) -> Response:
+        relay = self._relay
+        selector, _, _ = take_selector(request.query, {})
+        return json_response(200, relay.phones.status_report(selector, relay.engine.now))
+
+    def bridge_activity(self, request: Request) -> Response:
+        limit = parse_limit(request.query.get("limit"))
+        return json_response(200, {"activity": self._relay.bridge.records(limit)})
+
+    def bridge_devices(self, request: Request) -> Response:
+        return json_response(200, self._relay.phones.devices_report(self._relay.engine.now))
+
+    def select_active(self, request: Request) -> Response:
+        selector, _, _ = take_selector(request.query, request.json_object())
+        if selector is None:
+            raise invalid("device", "the id, name or alias of a connected phone")
+        return json_response(200, self._relay.phones.select_active(selector))

@@ -1,0 +1,298 @@
+"""The relay: what it knows, who may do what, and what happens when a session, a phone or the process ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import cast
+
+from attrs import frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Level, Query, Ready, StoreRequest
+from svc_proto.config import RelayConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Router
+from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import Accepted, Failure, OperationId
+from svc_proto.machines.bridge import BridgeCommands, Outcome
+from svc_proto.machines.limiter import Limiter
+from svc_proto.machines.pairing import PairingCodes, PairingMeta
+from svc_proto.machines.phones import Phone, Phones
+from svc_proto.machines.session import Session
+from svc_proto.machines.sessions import Sessions
+from svc_proto.relay.access import Access, authorize
+from svc_proto.relay.client_socket import ClientSocket, ClientState
+from svc_proto.relay.profiles import load_profiles
+from svc_proto.relay.routes import control, pairing, sessions, status
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+__all__ = ["Relay"]
+
+STORE_PATIENCE = 31.0  # s, a little more than the store itself is given
+RECHECK = 3600.0  # s: sessions expire by the wall clock, so look again at least this often in case it was stepped
+TARGET_SURFACES = ("android", "quest")  # what announces itself so is a phone right after auth.ok (wire bridge 1.4)
+
+
+@frozen
+class _Parked:
+    """A caller that waits for a phone."""
+
+    ticket: OperationId
+    caller: str  # token hash of the caller's session
+
+
+class Relay:
+    """The relay as a service of an engine."""
+
+    engine: Engine
+
+    def __init__(self, config: RelayConfig, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.config = config
+        self.limits = limits
+        self.codes = PairingCodes()
+        self.sessions = Sessions()
+        self.limiter = Limiter()
+        self.bridge = BridgeCommands()
+        self.phones = Phones()
+        self.profiles: list[dict[str, object]] = []
+        self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
+        self.clients: dict[int, ClientSocket] = {}
+        self.started = Moment(0.0, 0.0)
+        self._parked: dict[str, _Parked] = {}
+        self.router = Router(
+            [*status.routes(self), *pairing.routes(self), *sessions.routes(self), *control.routes(self)]
+        )
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine; make the timers."""
+        self.engine = engine
+        self._session_timer = engine.timers.timer("session expiry", self.expire_sessions)
+        self._bridge_timer = engine.timers.timer("bridge command", self._expire_commands)
+
+    def on_started(self) -> None:
+        """Load what outlives a process, then open the doors."""
+        self.started = self.engine.now
+        self.engine.spawn(self._start(), name="start")
+
+    def on_accepted(self, fact: Accepted) -> ServerChannel | None:
+        """Serve a connection; one too many is turned away."""
+        if self.engine.channel_count >= self.limits.max_connections:
+            self.engine.log(Level.WARNING, "too many connections", limit=self.limits.max_connections)
+            return None
+        return ServerChannel(self.engine, fact, self, self.limits)
+
+    def on_stopping(self) -> None:
+        """Nobody waits for a phone any longer."""
+        for number in list(self.clients):
+            self._phone_lost(number)
+
+    # --- HttpApp ---
+
+    def authorize(self, access: Enum, request: Request) -> object:
+        """See `svc_proto.relay.access`."""
+        if not isinstance(access, Access):
+            raise TypeError("the relay's routes name an Access")
+        return authorize(access, request, self.sessions, self.engine.now)
+
+    def refusal(self, refused: Refused) -> Response:
+        """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status."""
+        body = {"ok": False, "error": refused.message, "code": refused.code, **refused.extra}
+        return json_response(refused.status, body, refused.headers)
+
+    # --- sessions ---
+
+    def save(self, session: Session) -> Flow[Failure | None]:
+        """Store a session so that it survives a crash; a `Failure` if the store did not take it."""
+        return (yield from self._write(SaveSession(session.token_hash, session.to_record())))
+
+    def erase(self, session: Session) -> Flow[Failure | None]:
+        """Remove a session from the store."""
+        return (yield from self._write(DeleteSession(session.token_hash)))
+
+    def end_session(self, session: Session, reason: str) -> None:
+        """Close the sockets and the parked work of a session that was revoked or has expired."""
+        for client in list(self.clients.values()):
+            if client.session is session:
+                self.remove_phone(client.number)
+                client.evict(reason)
+        for request_id, parked in list(self._parked.items()):
+            if parked.caller == session.token_hash:
+                body = {"ok": False, "error": reason, "code": "unauthorized"}
+                self._settle(request_id, Outcome(401, body))
+
+    def discard(self, session: Session) -> None:
+        """Undo a pairing whose client never got its token."""
+        if session.is_active(self.engine.now.wall):
+            self.sessions.revoke(session, self.engine.now)
+        self._erase_later(session)
+
+    def expire_sessions(self) -> None:
+        """End every session whose lifetime has elapsed."""
+        for session in self.sessions.expire_due(self.engine.now):
+            self.engine.log(Level.INFO, "session expired", session=session.token_prefix, device=session.device_name)
+            self.end_session(session, "the session has expired")
+            self._erase_later(session)
+        self._watch_sessions()
+
+    # --- clients and phones ---
+
+    def open_client(self, request: Request) -> ClientSocket:
+        """A WebSocket is asked for: refuse a blocked address with 429, else serve it."""
+        client = ClientSocket(self, request)
+        wait = self.limiter.blocked_for(client.address, self.engine.now)
+        if wait > 0:
+            seconds = int(wait) + 1
+            raise Refused(
+                429,
+                "rate_limited",
+                f"too many failed attempts; try again in {seconds} seconds",
+                extra={"retry_after": seconds},
+                headers=((b"retry-after", b"%d" % seconds),),
+            )
+        return client
+
+    def welcome(self, client: ClientSocket, session: Session) -> None:
+        """A client has authenticated."""
+        self.clients[client.number] = client
+        if session.client_surface in TARGET_SURFACES and session.holds("bridge", self.engine.now.wall):
+            self._register_phone(client, session)
+
+    def forget(self, client: ClientSocket) -> None:
+        """A client's socket is gone."""
+        if self.clients.pop(client.number, None) is not None:
+            self.remove_phone(client.number)
+
+    def phone_reported(self, client: ClientSocket, session: Session, payload: Mapping[str, object]) -> None:
+        """A `bridge.status` came."""
+        if self.phones.of_socket(client.number) is None:
+            self._register_phone(client, session)
+        self.phones.status(client.number, payload, self.engine.now)
+
+    def phone_answered(self, number: int, payload: Mapping[str, object]) -> None:
+        """A `bridge.response` came; one that answers nothing changes nothing."""
+        request_id = payload.get("request_id")
+        outcome = self.bridge.answer(request_id, number, payload, self.engine.now)
+        if outcome is not None and isinstance(request_id, str):
+            self._settle(request_id, outcome)
+
+    def remove_phone(self, number: int) -> None:
+        """A phone is no target any more; commands that wait for it fail at once."""
+        self.phones.remove(number)
+        self._phone_lost(number)
+
+    def phone_for(self, selector: str | None) -> tuple[Phone, ClientSocket]:
+        """The phone to drive and its socket. A phone whose own bridge grant has run out is not connected."""
+        while True:
+            phone = self.phones.choose(selector)
+            client = self.clients.get(phone.socket)
+            session = None if client is None else client.session
+            if client is not None and session is not None and session.holds("bridge", self.engine.now.wall):
+                return phone, client
+            self.remove_phone(phone.socket)
+
+    def park(self, request_id: str, caller: Session) -> OperationId:
+        """Have `Engine.resume` called on the returned ticket when the command is settled."""
+        ticket = self.engine.new_op()
+        self._parked[request_id] = _Parked(ticket, caller.token_hash)
+        self._watch_commands()
+        return ticket
+
+    def unpark(self, request_id: str) -> None:
+        """The caller does not wait any more."""
+        self._parked.pop(request_id, None)
+
+    # --- helpers ---
+
+    def _start(self) -> Flow[None]:
+        engine = self.engine
+        records = yield from ask(engine, Query(engine.new_op(), LoadSessions()))
+        if isinstance(records, Failure):
+            engine.exit(1, f"the session store cannot be read: {records.detail}")
+            return
+        for record in records:
+            self._restore(record)
+        self.profiles = yield from load_profiles(engine, self.config.config_path)
+        if self.config.pairing_code is not None:
+            self.codes.register(self.config.pairing_code, engine.now, PairingMeta())
+        self._watch_sessions()
+        engine.log(Level.INFO, "ready", sessions=len(self.sessions), port=self.config.port)
+        engine.emit(Ready())
+
+    def _write(self, change: StoreRequest[None]) -> Flow[Failure | None]:
+        # The order is the relay's own: it goes through even if whoever waits for it here goes away.
+        engine, ticket = self.engine, self.engine.new_op()
+        self._watch_sessions()
+
+        def write() -> Flow[None]:
+            engine.resume(ticket, (yield from ask(engine, Query(engine.new_op(), change))))
+
+        engine.spawn(write(), name="store")
+        return cast("Failure | None", (yield from wait(ticket, engine.now.mono + STORE_PATIENCE)))
+
+    def _restore(self, record: Mapping[str, object]) -> None:
+        try:
+            self.sessions.restore(record, self.engine.now)
+        except Refused as refused:
+            self.engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
+
+    def _register_phone(self, client: ClientSocket, session: Session) -> None:
+        replaced = self.phones.register(
+            client.number,
+            device_id=session.device_id,
+            name=session.device_name,
+            surface=session.client_surface,
+            form_factor=session.device_form_factor,
+            session_prefix=session.token_prefix,
+        )
+        if replaced is not None:
+            self._phone_lost(replaced)
+        self.engine.log(Level.INFO, "phone connected", device=session.device_name, session=session.token_prefix)
+
+    def _phone_lost(self, number: int) -> None:
+        for request_id, outcome in self.bridge.socket_lost(number):
+            self._settle(request_id, outcome)
+
+    def _settle(self, request_id: str, outcome: Outcome) -> None:
+        parked = self._parked.pop(request_id, None)
+        if parked is not None:
+            self.engine.resume(parked.ticket, outcome)
+
+    def _expire_commands(self) -> None:
+        for request_id, outcome in self.bridge.expire_due(self.engine.now):
+            self._settle(request_id, outcome)
+        self._watch_commands()
+
+    def _watch_commands(self) -> None:
+        deadline = self.bridge.next_deadline()
+        if deadline is None:
+            self._bridge_timer.cancel()
+        else:
+            self._bridge_timer.set(deadline)
+
+    def _watch_sessions(self) -> None:
+        expiry = self.sessions.next_expiry()
+        if expiry is None:
+            self._session_timer.cancel()
+            return
+        now = self.engine.now
+        self._session_timer.set(now.mono + min(max(expiry - now.wall, 0.0), RECHECK))
+
+    def _erase_later(self, session: Session) -> None:
+        self.engine.spawn(self._erase_and_log(session), name="erase session")
+
+    def _erase_and_log(self, session: Session) -> Flow[None]:
+        gone = yield from self.erase(session)
+        if isinstance(gone, Failure):
+            self.engine.log(Level.ERROR, "session not erased", problem=gone.kind.value, session=session.token_prefix)
+
+    @property
+    def open_clients(self) -> int:
+        """Authenticated sockets."""
+        return sum(client.state is ClientState.OPEN for client in self.clients.values())

@@ -1,0 +1,8 @@
+"""The version that the servers report and clients store."""
+
+from __future__ import annotations
+
+__all__ = ["PROTOCOL_VERSION", "VERSION"]
+
+VERSION = "1.0.0"
+PROTOCOL_VERSION = 1  # of the relay's envelopes, wire core 8.2

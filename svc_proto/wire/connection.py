@@ -1,0 +1,68 @@
+"""What every HTTP connection offers, whatever its version: bytes in, events out, events in, bytes out."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Protocol
+
+from svc_proto.wire.events import Event
+
+__all__ = ["Connection", "Role"]
+
+
+class Role(Enum):
+    """Which end of a connection we are."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+
+class Connection(Protocol):
+    """Both roles, every version of HTTP, and the WebSockets inside them.
+
+    The owner feeds what it read, calls `next_event()` until that returns None, sends its own events, and writes
+    what `data_to_send()` returns. The properties are to be read when `next_event()` has returned None.
+    """
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes from the peer. Parsing is left to `next_event`."""
+        ...
+
+    def receive_eof(self) -> None:
+        """The peer will send no more bytes (FIN). What was received before is still parsed."""
+        ...
+
+    def next_event(self) -> Event | None:
+        """The next thing the peer said; None when more bytes are needed, while `paused`, and after the end.
+
+        Raises `RemoteProtocolError` once if the peer broke the protocol; after that nothing more is read.
+        """
+        ...
+
+    def send(self, event: Event) -> None:
+        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
+        ...
+
+    def data_to_send(self) -> bytes:
+        """All bytes queued since the last call, joined; empty when there are none."""
+        ...
+
+    @property
+    def must_close(self) -> bool:
+        """Nothing more can be said on this connection: write what is queued, then half-close."""
+        ...
+
+    @property
+    def paused(self) -> bool:
+        """Bytes wait behind a request that we have not answered: stop reading."""
+        ...
+
+    @property
+    def idle(self) -> bool:
+        """No request is in progress, no byte of a next one has come, and the connection can still be used."""
+        ...
+
+    @property
+    def head_pending(self) -> bool:
+        """A head has begun to arrive and is not complete."""
+        ...

@@ -1,0 +1,51 @@
+"""The frame of every WebSocket message: `{"channel", "type", "id", "payload"}` (wire core 1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from attrs import frozen
+
+from svc_proto.basics import strict_json
+
+__all__ = ["Envelope", "parse_envelope", "write_envelope"]
+
+NO_PAYLOAD: Mapping[str, object] = {}
+
+
+@frozen
+class Envelope:
+    """One message. `id` is empty when the peer sent none; `payload` is an object in any case."""
+
+    channel: str
+    type: str
+    id: str
+    payload: Mapping[str, object]
+
+
+def parse_envelope(text: str) -> Envelope | None:
+    """Read one message; None for what is not a JSON object. Members of a wrong type count as absent."""
+    try:
+        value = strict_json.loads(text)
+    except strict_json.JsonError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    members = cast("dict[str, object]", value)
+    payload = members.get("payload")
+    return Envelope(
+        _text(members.get("channel")),
+        _text(members.get("type")),
+        _text(members.get("id")),
+        cast("dict[str, object]", payload) if isinstance(payload, dict) else NO_PAYLOAD,
+    )
+
+
+def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str, object]) -> str:
+    """Write one message as text."""
+    return strict_json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload})
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,236 @@
+"""One event vocabulary for HTTP/1.1, HTTP/2 and WebSocket over either, for both roles.
+
+A connection object (`Http1Connection` today) turns bytes into these events and events into bytes. Every event names
+its stream: always 1, 2, 3, … per request on HTTP/1.1, the frame's stream number on HTTP/2. The two directions
+have separate types, so a handler cannot mistake one for the other:
+
+    client to server    RequestHead (RequestData)* RequestEnd
+    server to client    (Informational)* ResponseHead (ResponseData)* ResponseEnd
+    either, after a WebSocket was accepted on the stream
+                        (TextMessage | BinaryMessage | Ping | Pong)* SocketClosed
+    either              StreamReset (the stream failed; on HTTP/1.1 the connection with it)
+
+A `RequestHead` with `websocket=True` asks for a WebSocket (HTTP/1.1 Upgrade, or RFC 8441); the server answers with
+`AcceptSocket` or with an ordinary response. The client receives `SocketAccepted` or an ordinary response.
+"""
+
+from __future__ import annotations
+
+from typing import NewType, TypeAlias
+
+from attrs import field, frozen
+
+__all__ = [
+    "AcceptSocket",
+    "BinaryMessage",
+    "CloseSocket",
+    "Event",
+    "Headers",
+    "Informational",
+    "Ping",
+    "Pong",
+    "RequestData",
+    "RequestEnd",
+    "RequestHead",
+    "ResponseData",
+    "ResponseEnd",
+    "ResponseHead",
+    "SocketAccepted",
+    "SocketClosed",
+    "StreamId",
+    "StreamReset",
+    "TextMessage",
+]
+
+StreamId = NewType("StreamId", int)
+
+
+class Headers(tuple[tuple[bytes, bytes], ...]):
+    """Header fields in the order of the wire: pairs of (lower-case name, value)."""
+
+    __slots__ = ()
+
+    def get(self, name: bytes, default: bytes | None = None) -> bytes | None:
+        """The first value of a field; `name` in lower case."""
+        for key, value in self:
+            if key == name:
+                return value
+        return default
+
+    def all(self, name: bytes) -> list[bytes]:
+        """Every value of a field; `name` in lower case."""
+        return [value for key, value in self if key == name]
+
+    def tokens(self, name: bytes) -> list[bytes]:
+        """The comma-separated members of a field over all its lines, trimmed and in lower case."""
+        return [token for value in self.all(name) for part in value.split(b",") if (token := part.strip().lower())]
+
+
+NO_HEADERS = Headers()
+
+
+@frozen
+class RequestHead:
+    """A request begins. `target` is the request target as sent (origin form: path and query)."""
+
+    stream: StreamId
+    method: str
+    target: str
+    headers: Headers = NO_HEADERS
+    websocket: bool = False
+    expects_continue: bool = False
+    http_version: str = "1.1"
+
+
+@frozen
+class RequestData:
+    """A piece of the request body, never empty."""
+
+    stream: StreamId
+    data: bytes
+
+
+@frozen
+class RequestEnd:
+    """The request is complete. `trailers` are fields sent after the body."""
+
+    stream: StreamId
+    trailers: Headers = NO_HEADERS
+
+
+@frozen
+class Informational:
+    """An interim 1xx response, such as 100 (Continue)."""
+
+    stream: StreamId
+    status: int
+    headers: Headers = NO_HEADERS
+
+
+@frozen
+class ResponseHead:
+    """A response begins. Without a `content-length`, HTTP/1.1 frames the body in chunks."""
+
+    stream: StreamId
+    status: int
+    headers: Headers = NO_HEADERS
+    http_version: str = "1.1"
+
+
+@frozen
+class ResponseData:
+    """A piece of the response body."""
+
+    stream: StreamId
+    data: bytes
+
+
+@frozen
+class ResponseEnd:
+    """The response is complete."""
+
+    stream: StreamId
+    trailers: Headers = NO_HEADERS
+
+
+@frozen
+class AcceptSocket:
+    """Server, sent: accept the WebSocket asked for on this stream."""
+
+    stream: StreamId
+    headers: Headers = NO_HEADERS
+    subprotocol: str | None = None
+
+
+@frozen
+class SocketAccepted:
+    """Client, received: the WebSocket is open. `deflate` tells whether permessage-deflate was agreed."""
+
+    stream: StreamId
+    headers: Headers = NO_HEADERS
+    subprotocol: str | None = None
+    deflate: bool = False
+
+
+@frozen
+class TextMessage:
+    """One whole text message."""
+
+    stream: StreamId
+    text: str
+
+
+@frozen
+class BinaryMessage:
+    """One whole binary message."""
+
+    stream: StreamId
+    data: bytes
+
+
+@frozen
+class Ping:
+    """A ping frame. Received pings are answered by the connection itself before the event is seen."""
+
+    stream: StreamId
+    payload: bytes = b""
+
+
+@frozen
+class Pong:
+    """A pong frame."""
+
+    stream: StreamId
+    payload: bytes = b""
+
+
+@frozen
+class CloseSocket:
+    """Sent: begin (or answer) the closing handshake, RFC 6455 section 7."""
+
+    stream: StreamId
+    code: int = 1000
+    reason: str = ""
+
+
+@frozen
+class SocketClosed:
+    """Received, last of the stream: the peer's close frame, or how the socket ended without one.
+
+    `code` is 1005 for a close frame without a code and 1006 for no close frame at all. `clean` is True when a close
+    frame was received. `ours` is the code this side sent, if any, for a violation that it found by itself.
+    """
+
+    stream: StreamId
+    code: int
+    reason: str = ""
+    clean: bool = True
+    ours: int | None = field(default=None)
+
+
+@frozen
+class StreamReset:
+    """The stream failed before its end; nothing more comes on it. `why` is for a log line."""
+
+    stream: StreamId
+    why: str = ""
+
+
+Event: TypeAlias = (
+    RequestHead
+    | RequestData
+    | RequestEnd
+    | Informational
+    | ResponseHead
+    | ResponseData
+    | ResponseEnd
+    | AcceptSocket
+    | SocketAccepted
+    | TextMessage
+    | BinaryMessage
+    | Ping
+    | Pong
+    | CloseSocket
+    | SocketClosed
+    | StreamReset
+)

@@ -1,0 +1,505 @@
+"""HTTP/1.1 over h11, both roles, with the upgrade to WebSocket inside.
+
+Heads are collected here and checked (`http1_head`) before h11 sees one; bodies go straight to h11. So h11 never holds
+bytes of a next request, except behind a chunked body: then it is given back what it holds and a fresh h11 takes over.
+
+What is read, for both roles:
+
+| state  | trigger | next   |
+|--------|---------|--------|
+| HEAD   | FRAMED  | BODY   | a head, with a body to follow
+| HEAD   | BARE    | LAST   | a request head without a body: its `RequestEnd` is due
+| HEAD   | SWITCH  | SOCKET | client: the 101
+| BODY   | END     | DONE   | the message is complete
+| LAST   | END     | DONE   |
+| LAST   | SWITCH  | SOCKET | server: accepted before the `RequestEnd` was taken, which then never comes
+| DONE   | CYCLE   | HEAD   | request and response are complete, and both ends keep the connection
+| DONE   | SWITCH  | SOCKET | server: accepted
+| any    | STOP    | OVER   | an error, an end of input, or a connection that is not kept
+
+What may be written is h11's to say. Stream 0 is the answer of a server to a head that cannot be read, or that does not
+end: it can be begun while no request is in progress, and closes the connection.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from http import HTTPStatus
+from typing import cast
+
+import attrs
+import h11
+
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.deflate import DeflateParameters, accept_offer
+from svc_proto.wire.events import (
+    NO_HEADERS,
+    AcceptSocket,
+    Event,
+    Headers,
+    Informational,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketAccepted,
+    StreamId,
+    StreamReset,
+)
+from svc_proto.wire.handshake import (
+    EXTENSIONS,
+    accept_headers,
+    check_acceptance,
+    new_key,
+    opens_socket,
+    request_headers,
+)
+from svc_proto.wire.http1_head import END, check_partial_head, check_request_head, check_response_head
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.websocket import WebSocket, WebSocketState
+
+__all__ = ["READING", "Http1Connection", "Reading", "ReadingTrigger"]
+
+REASONS = {status.value: status.phrase.encode("ascii") for status in HTTPStatus}
+BODILESS = (204, 304)
+CR = 0x0D
+CLOSE = (b"connection", b"close")
+NO_STREAM = StreamId(0)
+
+
+class Reading(IntEnum):
+    """Where we are in what the peer says."""
+
+    HEAD = 1
+    BODY = 2
+    LAST = 3
+    DONE = 4
+    SOCKET = 5
+    OVER = 6
+
+
+class ReadingTrigger(IntEnum):
+    """What moves it."""
+
+    FRAMED = 1
+    BARE = 2
+    END = 3
+    CYCLE = 4
+    SWITCH = 5
+    STOP = 6
+
+
+READING: dict[tuple[Reading, ReadingTrigger], Reading] = {
+    (Reading.HEAD, ReadingTrigger.FRAMED): Reading.BODY,
+    (Reading.HEAD, ReadingTrigger.BARE): Reading.LAST,
+    (Reading.HEAD, ReadingTrigger.SWITCH): Reading.SOCKET,
+    (Reading.BODY, ReadingTrigger.END): Reading.DONE,
+    (Reading.LAST, ReadingTrigger.END): Reading.DONE,
+    (Reading.LAST, ReadingTrigger.SWITCH): Reading.SOCKET,
+    (Reading.DONE, ReadingTrigger.CYCLE): Reading.HEAD,
+    (Reading.DONE, ReadingTrigger.SWITCH): Reading.SOCKET,
+    **{(state, ReadingTrigger.STOP): Reading.OVER for state in Reading},
+}
+
+
+class Http1Connection:
+    """One HTTP/1.1 connection; see `wire.connection.Connection` for how to drive it.
+
+    A client numbers its requests 1, 2, 3, … and sends one when the connection is `idle`; a WebSocket request is
+    complete with its head. `deflate` False neither offers nor accepts permessage-deflate.
+    """
+
+    def __init__(self, role: Role, *, limits: Limits = DEFAULT_LIMITS, entropy: Entropy, deflate: bool = True) -> None:
+        self._role = role
+        self._server = role is Role.SERVER
+        self._limits = limits
+        self._entropy = entropy
+        self._deflate = deflate
+        self._h11 = self._new_h11()
+        self._reading = Reading.HEAD
+        self._inbox = bytearray()  # bytes that h11 has not seen
+        self._searched = 0  # of the inbox, for the end of a head
+        self._blank = False  # the one empty line before a request was skipped
+        self._eof = False
+        self._stream = NO_STREAM
+        self._head: RequestHead | None = None  # the request in progress, received or sent
+        self._key = b""
+        self._mute = False  # the response in progress has no body, whatever the handler says
+        self._stale = False  # h11 holds bytes that belong to nothing it knows of
+        self._finished = False
+        self._socket: WebSocket | None = None
+        self._out: list[bytes] = []
+
+    # --- properties ---
+
+    @property
+    def must_close(self) -> bool:
+        """Nothing more can be said on this connection: write what is queued, then half-close."""
+        return self._finished
+
+    @property
+    def paused(self) -> bool:
+        """Bytes wait behind a request that we have not answered: stop reading."""
+        return bool(self._inbox) and self._reading in (Reading.LAST, Reading.DONE)
+
+    @property
+    def idle(self) -> bool:
+        """No request is in progress, no byte of a next one has come, and the connection can still be used."""
+        waiting = self._reading is Reading.HEAD and self._head is None
+        return waiting and not (self._inbox or self._eof or self._finished)
+
+    @property
+    def head_pending(self) -> bool:
+        """A head has begun to arrive and is not complete."""
+        return self._reading is Reading.HEAD and bool(self._inbox)
+
+    # --- bytes ---
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
+        if self._eof or not data:
+            return
+        if self._reading is Reading.BODY:
+            self._h11.receive_data(data)
+        elif self._socket is not None:
+            self._socket.receive_data(data)
+        elif self._reading is not Reading.OVER:
+            self._inbox += data
+
+    def receive_eof(self) -> None:
+        """The peer will send no more bytes. What was received before is still parsed."""
+        self._eof = True
+        if self._socket is not None:
+            self._socket.receive_eof()
+
+    def data_to_send(self) -> bytes:
+        """All bytes queued since the last call, joined; empty when there are none."""
+        if self._socket is not None:
+            self._out.append(self._socket.data_to_send())
+        data = b"".join(self._out)
+        self._out.clear()
+        return data
+
+    # --- reading ---
+
+    def next_event(self) -> Event | None:
+        """The next thing the peer said; None when more bytes are needed, while `paused`, and after the end.
+
+        Raises `RemoteProtocolError` once if the peer broke the protocol; after that nothing more is read.
+        """
+        reading = self._reading
+        if reading is Reading.HEAD:
+            return self._next_head()
+        if reading is Reading.LAST:
+            self._step(ReadingTrigger.END)
+            self._cycle()
+            return RequestEnd(self._stream)
+        if reading is Reading.BODY:
+            return self._next_body()
+        if self._socket is None:
+            return None
+        event = self._socket.next_event()
+        self._finished = self._socket.state is WebSocketState.CLOSED
+        return event
+
+    def _next_head(self) -> Event | None:
+        inbox = self._inbox
+        if not inbox:
+            return self._input_ended() if self._eof else None
+        try:
+            if self._server:
+                if inbox[0] == CR and not self._skip_blank_line():
+                    return None
+            elif self._head is None:
+                raise RemoteProtocolError("bytes that answer no request")
+            end = inbox.find(END, max(0, self._searched - len(END) + 1))
+            if end < 0:
+                check_partial_head(inbox, self._searched, self._limits)
+                self._searched = len(inbox)
+                return self._input_ended() if self._eof else None
+            raw = bytes(inbox[: end + len(END)])
+            del inbox[: len(raw)]
+            self._searched = 0
+            return self._read_request(raw) if self._server else self._read_response(raw)
+        except RemoteProtocolError:
+            self._stop()
+            raise
+        except h11.RemoteProtocolError as error:
+            self._stop()
+            raise _blame(error, "the head is malformed") from None
+
+    def _skip_blank_line(self) -> bool:
+        """RFC 9112 section 2.2: a server ignores an empty line before a request line. False: more bytes are needed."""
+        if len(self._inbox) == 1 and not self._eof:
+            return False
+        if self._blank or not self._inbox.startswith(b"\r\n"):
+            raise RemoteProtocolError("the request line is missing")
+        self._blank = True
+        del self._inbox[:2]
+        return bool(self._inbox)
+
+    def _read_request(self, raw: bytes) -> Event:
+        framed = check_request_head(raw, self._limits)
+        self._h11.receive_data(raw)
+        request = cast("h11.Request", self._h11.next_event())
+        self._stream = StreamId(self._stream + 1)
+        headers = Headers([(name.lower(), value) for name, value in request.headers.raw_items()])
+        head = RequestHead(
+            self._stream,
+            request.method.decode("ascii"),
+            request.target.decode("ascii"),
+            headers,
+            False,
+            framed and self._h11.they_are_waiting_for_100_continue,
+            request.http_version.decode("ascii"),
+        )
+        if not framed:
+            self._h11.next_event()  # h11's EndOfMessage; ours is told by the next call
+            self._step(ReadingTrigger.BARE)
+            if headers.get(b"upgrade") is not None and opens_socket(head):
+                head = attrs.evolve(head, websocket=True)
+        else:
+            self._feed_body()
+        self._blank = False
+        self._head = head
+        return head
+
+    def _read_response(self, raw: bytes) -> Event:
+        check_response_head(raw, self._limits)
+        self._h11.receive_data(raw)
+        response = cast("h11.Response | h11.InformationalResponse", self._h11.next_event())
+        status = response.status_code
+        headers = Headers([(name.lower(), value) for name, value in response.headers.raw_items()])
+        if status == HTTPStatus.SWITCHING_PROTOCOLS:
+            return self._switched(headers)
+        if status < HTTPStatus.OK:
+            return Informational(self._stream, status, headers)
+        self._feed_body()
+        return ResponseHead(self._stream, status, headers, response.http_version.decode("ascii"))
+
+    def _feed_body(self) -> None:
+        self._step(ReadingTrigger.FRAMED)
+        if self._inbox:
+            self._h11.receive_data(bytes(self._inbox))
+            self._inbox.clear()
+
+    def _next_body(self) -> Event | None:
+        try:
+            event = self._h11.next_event()
+        except h11.RemoteProtocolError as error:
+            self._stop()
+            raise _blame(error, "the body is malformed") from None
+        if type(event) is h11.Data:
+            data = bytes(event.data)
+            return RequestData(self._stream, data) if self._server else ResponseData(self._stream, data)
+        if type(event) is h11.EndOfMessage:
+            return self._message_ended(event)
+        return self._body_cut() if self._eof else None
+
+    def _message_ended(self, end: h11.EndOfMessage) -> Event:
+        trailers = NO_HEADERS
+        if end.headers:
+            trailers = Headers([(name.lower(), value) for name, value in end.headers.raw_items()])
+            if len(trailers) > self._limits.max_fields:
+                self._stop()
+                raise RemoteProtocolError(f"more than {self._limits.max_fields} trailers", status=431)
+        rest, _ = self._h11.trailing_data
+        if rest:
+            self._stale = True
+            self._inbox += rest
+        self._step(ReadingTrigger.END)
+        self._cycle()
+        return RequestEnd(self._stream, trailers) if self._server else ResponseEnd(self._stream, trailers)
+
+    def _input_ended(self) -> Event | None:
+        """No further head will come."""
+        waiting = self._head is not None
+        self._stop()
+        self._finished = True
+        return StreamReset(self._stream, "the connection ended before the response") if waiting else None
+
+    def _body_cut(self) -> Event:
+        self._h11.receive_data(b"")
+        try:
+            # A response that is delimited by the end of the connection is complete now, anything else is not.
+            return self._message_ended(cast("h11.EndOfMessage", self._h11.next_event()))
+        except h11.RemoteProtocolError:
+            self._stop()
+            self._finished = True
+            return StreamReset(self._stream, "the connection ended within a message")
+
+    # --- writing ---
+
+    def send(self, event: Event) -> None:
+        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
+        current = self._stream
+        if self._socket is None:
+            if self._head is None:
+                current = NO_STREAM if self._server else StreamId(current + 1)
+            if self._finished:
+                raise self._complain(event)
+        if event.stream != current:
+            raise self._complain(event)
+        if self._socket is not None:
+            self._socket.send(event)
+        elif self._server:
+            self._send_as_server(event)
+        else:
+            self._send_as_client(event)
+
+    def _complain(self, event: Event) -> LocalProtocolError:
+        name = type(event).__name__
+        if self._finished:
+            return LocalProtocolError(f"{name}: the connection is over")
+        return LocalProtocolError(f"{name}: stream {event.stream} is not in progress")
+
+    def _send_as_server(self, event: Event) -> None:
+        if isinstance(event, ResponseData):
+            if event.data and not self._mute:
+                self._write(h11.Data(data=event.data))
+        elif isinstance(event, ResponseHead):
+            self._send_response_head(event)
+        elif isinstance(event, ResponseEnd):
+            self._write(h11.EndOfMessage(headers=list(event.trailers)) if event.trailers else h11.EndOfMessage())
+            self._finished = self._h11.our_state is h11.MUST_CLOSE or self._reading is Reading.OVER
+            self._cycle()
+        elif isinstance(event, Informational) and event.status != HTTPStatus.SWITCHING_PROTOCOLS:
+            if self._head is not None and self._head.http_version != "1.0":  # RFC 9110 section 15.2
+                self._write(_informational(event.status, list(event.headers)))
+        elif isinstance(event, AcceptSocket):
+            self._accept(event)
+        else:
+            raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a server here")
+
+    def _send_response_head(self, event: ResponseHead) -> None:
+        status = event.status
+        fields = list(event.headers)
+        head = self._head
+        # A peer that waits for 100 (Continue) and gets this may or may not send its body: only closing is clear.
+        if head is None or self._reading is Reading.OVER or self._h11.they_are_waiting_for_100_continue:
+            fields.append(CLOSE)
+        if status == 204:
+            fields = [field for field in fields if field[0].lower() != b"content-length"]  # RFC 9110 section 8.6
+        try:
+            response = h11.Response(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))
+        except h11.LocalProtocolError:
+            raise LocalProtocolError("ResponseHead: a header or the status is malformed") from None
+        self._write(response)
+        if head is None:
+            self._stop()
+        else:
+            self._mute = status in BODILESS or head.method == "HEAD"
+
+    def _accept(self, event: AcceptSocket) -> None:
+        head = self._head
+        if head is None or not head.websocket or self._reading is Reading.OVER:
+            raise LocalProtocolError("AcceptSocket: no WebSocket was asked for")
+        agreement = accept_offer(head.headers.all(EXTENSIONS)) if self._deflate else None
+        deflate, extensions = agreement or (None, None)
+        self._write(_informational(101, accept_headers(head, event, extensions)))
+        self._open_socket(deflate)
+
+    def _send_request(self, event: RequestHead) -> None:
+        fields = list(event.headers)
+        if event.websocket:
+            self._key = new_key(self._entropy)
+            fields.extend(request_headers(self._key, deflate=self._deflate))
+        try:
+            request = h11.Request(method=event.method, target=event.target, headers=fields)
+        except (h11.LocalProtocolError, UnicodeEncodeError):
+            raise LocalProtocolError("RequestHead: the method, the target or a header is malformed") from None
+        self._write(request)
+        self._stream = event.stream
+        self._head = event
+        if event.websocket:
+            self._write(h11.EndOfMessage())
+
+    def _send_as_client(self, event: Event) -> None:
+        if isinstance(event, RequestHead) is not (self._head is None):
+            raise LocalProtocolError(f"{type(event).__name__}: out of order")
+        if isinstance(event, RequestHead):
+            self._send_request(event)
+        elif isinstance(event, RequestData):
+            if event.data:
+                self._write(h11.Data(data=event.data))
+        elif isinstance(event, RequestEnd):
+            if self._head is not None and not self._head.websocket:
+                self._write(h11.EndOfMessage(headers=list(event.trailers)))
+                self._cycle()
+        else:
+            raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a client here")
+
+    def _write(self, event: h11.Event) -> None:
+        try:
+            self._out.extend(self._h11.send_with_data_passthrough(event) or ())
+        except h11.LocalProtocolError:
+            # The text of h11 may quote a header, which may be a secret.
+            raise LocalProtocolError(f"HTTP/1.1 does not allow {type(event).__name__} now") from None
+
+    # --- between messages ---
+
+    def _switched(self, headers: Headers) -> Event:
+        head = cast("RequestHead", self._head)
+        if not head.websocket:
+            raise RemoteProtocolError("a 101 that was not asked for")
+        subprotocol, deflate = check_acceptance(head.headers, self._key, headers, deflate=self._deflate)
+        self._open_socket(deflate)
+        return SocketAccepted(self._stream, headers, subprotocol, deflate is not None)
+
+    def _open_socket(self, deflate: DeflateParameters | None) -> None:
+        self._step(ReadingTrigger.SWITCH)
+        self._socket = WebSocket(self._role, self._stream, limits=self._limits, entropy=self._entropy, deflate=deflate)
+        self._socket.receive_data(bytes(self._inbox))  # what came right behind the head
+        self._inbox.clear()
+        if self._eof:
+            self._socket.receive_eof()
+
+    def _cycle(self) -> None:
+        """Begin anew when the request and the response are complete."""
+        if self._reading is not Reading.DONE:
+            return
+        state = self._h11.our_state
+        if state is h11.MUST_CLOSE or (state is h11.DONE and self._stale and not self._server):
+            self._stop()
+            self._finished = True
+        elif state is h11.DONE:
+            if self._stale:
+                self._h11 = self._new_h11()
+                self._stale = False
+            else:
+                self._h11.start_next_cycle()
+            self._head = None
+            self._mute = False
+            self._step(ReadingTrigger.CYCLE)
+
+    def _stop(self) -> None:
+        """Read no more. A client has nothing more to say then, nor has a server that has answered."""
+        self._step(ReadingTrigger.STOP)
+        self._inbox.clear()
+        if not self._server or self._h11.our_state in (h11.DONE, h11.MUST_CLOSE):
+            self._finished = True
+
+    def _step(self, trigger: ReadingTrigger) -> None:
+        self._reading = READING[self._reading, trigger]
+
+    def _new_h11(self) -> h11.Connection:
+        role = h11.SERVER if self._server else h11.CLIENT
+        return h11.Connection(role, max_incomplete_event_size=self._limits.max_head)
+
+
+def _informational(status: int, fields: list[tuple[bytes, bytes]]) -> h11.InformationalResponse:
+    try:
+        return h11.InformationalResponse(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))
+    except h11.LocalProtocolError:
+        raise LocalProtocolError("a header or the status of an interim response is malformed") from None
+
+
+def _blame(error: h11.RemoteProtocolError, what: str) -> RemoteProtocolError:
+    """Our error for h11's, without its text, which may quote a secret."""
+    if error.error_status_hint == HTTPStatus.NOT_IMPLEMENTED:
+        what = "Transfer-Encoding: only chunked is implemented"
+    return RemoteProtocolError(what, status=error.error_status_hint)

@@ -1,0 +1,35 @@
+"""Every size and time limit of the wire in one value, with what happens at each limit."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+__all__ = ["DEFAULT_LIMITS", "Limits"]
+
+MIB = 1024 * 1024
+
+
+@frozen(kw_only=True)
+class Limits:
+    """Sizes in bytes, times in seconds."""
+
+    max_head: int = 32 * 1024  # request or response head: 431 and close
+    max_fields: int = 100  # header fields in one head: 431 and close
+    head_timeout: float = 15.0  # from the first byte of a head to its end: 408 and close
+    body_timeout: float = 30.0  # for a request body, plus `min_body_rate`: 408 and close
+    idle_timeout: float = 75.0  # between requests on a kept connection: close without a word
+    write_timeout: float = 60.0  # unsent bytes without progress: drop
+    min_body_rate: int = 1024  # bytes per second by which `body_timeout` grows with what has arrived
+    linger: float = 2.0  # from our FIN to the peer's: abort
+    max_drain: int = 256 * 1024  # request body read and thrown away after an early answer: close
+    max_message: int = 8 * MIB  # one WebSocket message, inflated: close 1009 (wire bridge 1.5)
+    ping_interval: float = 30.0  # silence after which we ping (wire core 1.1)
+    ping_patience: float = 20.0  # after our ping without a byte: drop (the peer sees 1006)
+    close_timeout: float = 5.0  # from our close frame to the peer's: drop
+    high_water: int = 256 * 1024  # unsent bytes on a channel: stop reading from it, sockets report not writable
+    low_water: int = 64 * 1024  # unsent bytes: go on
+    max_unsent: int = 4 * MIB  # unsent bytes of a socket whose sender ignores `writable`: drop
+    max_connections: int = 10_000  # open channels of one server: further ones are closed at once
+
+
+DEFAULT_LIMITS = Limits()

@@ -1,0 +1,144 @@
+"""Server-sent events (WHATWG HTML, section 9.2): written for the servers, read incrementally for the clients."""
+
+from __future__ import annotations
+
+import re
+from codecs import getincrementaldecoder
+
+from attrs import frozen
+
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+
+__all__ = ["EventStreamDecoder", "ServerSentEvent", "encode_comment", "encode_event"]
+
+MAX_LINE = 1024 * 1024  # characters of one line: RemoteProtocolError
+MAX_EVENT = 8 * 1024 * 1024  # characters of the data of one event: RemoteProtocolError
+_LINE_END = re.compile("\r\n|\r|\n")
+_DIGITS = re.compile("[0-9]+")
+MAX_RETRY_DIGITS = 15  # longer ones are no time anybody waits, and cost time to convert
+
+
+@frozen
+class ServerSentEvent:
+    """One dispatched event. `id` is the last event id of the stream so far, `retry` the last one seen, in ms."""
+
+    data: str
+    event: str = "message"
+    id: str = ""
+    retry: int | None = None
+
+
+def encode_event(data: str, *, event: str | None = None, id: str | None = None, retry: int | None = None) -> bytes:  # noqa: A002 - the field's name
+    """One event. `data` may have several lines; `retry` is in milliseconds.
+
+    Raises `LocalProtocolError` for a line end or NUL in `event` or `id`, which would be read as something else.
+    """
+    lines: list[str] = []
+    for name, value in (("event", event), ("id", id)):
+        if value is not None:
+            if "\n" in value or "\r" in value or "\x00" in value:
+                raise LocalProtocolError(f"server-sent events: {name} has a line end or NUL")
+            lines.append(f"{name}: {value}")
+    if retry is not None:
+        lines.append(f"retry: {retry}")
+    lines.extend(f"data: {line}" for line in _LINE_END.split(data))
+    return _encoded(lines)
+
+
+def encode_comment(text: str) -> bytes:
+    """A comment, which readers drop; it keeps a connection alive."""
+    return _encoded([f": {line}" for line in _LINE_END.split(text)])
+
+
+def _encoded(lines: list[str]) -> bytes:
+    return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
+
+
+class EventStreamDecoder:
+    """Bytes in, events out, cut anywhere. An event that the end of the stream cuts off is dropped, as it must be."""
+
+    def __init__(self, *, max_line: int = MAX_LINE, max_event: int = MAX_EVENT) -> None:
+        self._max_line = max_line
+        self._max_event = max_event
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+        self._begun = False  # the first character, which may be a byte order mark, was seen
+        self._after_cr = False  # the text so far ended with CR: a LF that follows belongs to it
+        self._line: list[str] = []  # the pieces of a line that is not complete
+        self._line_size = 0
+        self._data: list[str] = []
+        self._data_size = 0
+        self._event = ""
+        self._id = ""
+        self._retry: int | None = None
+
+    @property
+    def last_event_id(self) -> str:
+        """What a client sends as `Last-Event-ID` when it comes back."""
+        return self._id
+
+    @property
+    def retry(self) -> int | None:
+        """How long to wait before coming back, in milliseconds, if the server said so."""
+        return self._retry
+
+    def receive_data(self, data: bytes) -> list[ServerSentEvent]:
+        """Take bytes; return the events that they complete. Raises `RemoteProtocolError` at a limit."""
+        text = self._decoder.decode(data)
+        if text and not self._begun:
+            self._begun = True
+            text = text.removeprefix("\ufeff")
+        if text and self._after_cr:
+            self._after_cr = False
+            text = text.removeprefix("\n")
+        if not text:
+            return []
+        self._after_cr = text.endswith("\r")
+        *complete, rest = _LINE_END.split(text)
+        events: list[ServerSentEvent] = []
+        for piece in complete:
+            self._extend_line(piece)
+            line = "".join(self._line)
+            self._line.clear()
+            self._line_size = 0
+            event = self._take_line(line)
+            if event is not None:
+                events.append(event)
+        if rest:
+            self._extend_line(rest)
+        return events
+
+    def _extend_line(self, piece: str) -> None:
+        self._line_size += len(piece)
+        if self._line_size > self._max_line:
+            raise RemoteProtocolError(f"server-sent events: a line of more than {self._max_line} characters")
+        self._line.append(piece)
+
+    def _take_line(self, line: str) -> ServerSentEvent | None:
+        if not line:
+            return self._dispatch()
+        field, _, value = line.partition(":")  # a comment is a line whose field is empty
+        value = value.removeprefix(" ")
+        match field:
+            case "data":
+                self._data_size += len(value) + 1
+                if self._data_size > self._max_event:
+                    raise RemoteProtocolError(f"server-sent events: more than {self._max_event} characters of data")
+                self._data.append(value)
+            case "event":
+                self._event = value
+            case "id" if "\x00" not in value:
+                self._id = value
+            case "retry" if len(value) <= MAX_RETRY_DIGITS and _DIGITS.fullmatch(value):
+                self._retry = int(value)
+            case _:
+                pass
+        return None
+
+    def _dispatch(self) -> ServerSentEvent | None:
+        data, kind = self._data, self._event
+        self._data = []
+        self._data_size = 0
+        self._event = ""
+        if not data:
+            return None
+        return ServerSentEvent("\n".join(data), kind or "message", self._id, self._retry)

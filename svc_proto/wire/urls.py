@@ -1,0 +1,116 @@
+"""Request targets and URLs: split, decoded once, and refused when two readers could see different things in them."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlsplit
+
+from attrs import frozen
+
+from svc_proto.basics.errors import RemoteProtocolError
+
+__all__ = ["Url", "decode_segment", "encode_segment", "parse_query", "parse_query_list", "parse_url", "split_target"]
+
+DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
+SECURE = ("https", "wss")
+MAX_QUERY_FIELDS = 1000
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_HOST = re.compile(r"[A-Za-z0-9._~-]+|[0-9A-Fa-f:.]+")
+_BLANK = re.compile(r"[\x00-\x20\x7f-\xff]|[^\x00-\xff]")
+
+
+@frozen
+class Url:
+    """An absolute URL. `host` has no brackets, `target` is what goes on the request line, `tls` follows the scheme."""
+
+    scheme: str
+    host: str
+    port: int
+    tls: bool
+    target: str
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """The raw path and the raw query of a request target, in origin or absolute form (RFC 9112 section 3.2).
+
+    Raises `RemoteProtocolError` with status 400 for any other form, for a fragment, and for a malformed escape in
+    the path. `*` (of OPTIONS) is its own path.
+    """
+    if not target.startswith("/"):
+        absolute = _ABSOLUTE.match(target)
+        if absolute is None and target != "*":
+            raise RemoteProtocolError("the request target has no path")
+        if absolute is not None:
+            target = target[absolute.end() :]
+            target = target if target.startswith("/") else "/" + target
+    if "#" in target:
+        raise RemoteProtocolError("the request target has a fragment")
+    path, _, query = target.partition("?")
+    if "%" in path and _BAD_ESCAPE.search(path):
+        raise RemoteProtocolError("the path has a malformed escape")
+    return path, query
+
+
+def decode_segment(segment: str) -> str:
+    """Percent-decode one segment of a path. Raises `RemoteProtocolError` for what is not UTF-8, and for NUL."""
+    if "%" not in segment:
+        return segment
+    if _BAD_ESCAPE.search(segment):
+        raise RemoteProtocolError("the path has a malformed escape")
+    try:
+        text = unquote_to_bytes(segment).decode("utf-8")
+    except UnicodeDecodeError:
+        raise RemoteProtocolError("the path is not UTF-8") from None
+    if "\x00" in text:
+        raise RemoteProtocolError("the path has a NUL")
+    return text
+
+
+def encode_segment(text: str) -> str:
+    """Percent-encode text as one segment of a path; `decode_segment` gives it back."""
+    return quote(text, safe="")
+
+
+def parse_query_list(query: str) -> list[tuple[str, str]]:
+    """Every parameter of a query in order, decoded (`+` is a blank). Raises `RemoteProtocolError` as above."""
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
+    except UnicodeDecodeError:
+        raise RemoteProtocolError("the query is not UTF-8") from None
+    except ValueError:
+        raise RemoteProtocolError(f"the query has more than {MAX_QUERY_FIELDS} parameters") from None
+    if "%00" in query:
+        raise RemoteProtocolError("the query has a NUL")
+    return pairs
+
+
+def parse_query(query: str) -> dict[str, str]:
+    """The parameters of a query, decoded; of a repeated name the first value. Raises as `parse_query_list`."""
+    parameters: dict[str, str] = {}
+    for name, value in parse_query_list(query):
+        parameters.setdefault(name, value)
+    return parameters
+
+
+def parse_url(url: str) -> Url:
+    """Parse an absolute http, https, ws or wss URL. Raises `RemoteProtocolError` for anything else.
+
+    User information is refused, since it is a secret that would end in logs; a fragment is dropped.
+    """
+    if _BLANK.search(url):
+        raise RemoteProtocolError("the URL has a character that is not allowed")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise RemoteProtocolError("the URL is malformed") from None
+    scheme = parts.scheme
+    if scheme not in DEFAULT_PORTS:
+        raise RemoteProtocolError("the URL is not one of http, https, ws, wss")
+    if "@" in parts.netloc:
+        raise RemoteProtocolError("the URL has user information")
+    if not _HOST.fullmatch(host) or port == 0:
+        raise RemoteProtocolError("the URL has no usable host or port")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Url(scheme, host, port or DEFAULT_PORTS[scheme], scheme in SECURE, target)

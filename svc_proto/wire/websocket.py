@@ -1,0 +1,282 @@
+"""WebSocket framing after the opening handshake, both roles, over any stream of bytes (RFC 6455, RFC 7692).
+
+wsproto's `FrameProtocol` reads and writes the frames. Added here are the closing handshake as a table, whole
+messages, limits, automatic pongs, and masking from injected entropy: a client's frames are serialised unmasked and
+masked at the edge, since wsproto would ask the operating system for keys.
+
+| state   | trigger  | next    |
+|---------|----------|---------|
+| OPEN    | CLOSE    | CLOSING | we sent a close frame and wait for the peer's
+| OPEN    | PEER     | CLOSED  | a close frame came and was echoed
+| OPEN    | FAILURE  | CLOSED  | the peer broke a rule; our close frame says which
+| OPEN    | EOF      | CLOSED  |
+| CLOSING | PEER     | CLOSED  |
+| CLOSING | FAILURE  | CLOSED  | nothing is sent: our close frame has gone
+| CLOSING | EOF      | CLOSED  |
+
+Limits
+  a message of more than `max_message` bytes, inflated, or of more than 65,536 frames: close 1009
+  pings answered between two flushes: the last 64 (RFC 6455 section 5.5.3 asks for the last one)
+  a message of less than 1 KiB is not compressed: it would hardly shrink
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import IntEnum
+from typing import AnyStr, Generic
+
+from wsproto.frame_protocol import CloseReason, Frame, FrameProtocol, Opcode, ParseFailed, XorMaskerSimple
+
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.deflate import MIN_ZLIB_BITS, DeflateParameters, InboundGuard, OutboundDeflate
+from svc_proto.wire.events import (
+    BinaryMessage,
+    CloseSocket,
+    Event,
+    Ping,
+    Pong,
+    SocketClosed,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+__all__ = ["LIFE", "WebSocket", "WebSocketState", "WebSocketTrigger"]
+
+COMPRESS_FROM = 1024  # bytes
+MAX_PONGS = 64
+FOLD_AT = 1024  # pieces of a message that are joined into one, so that tiny fragments cost no memory
+MAX_CONTROL = 125  # bytes, RFC 6455 section 5.5
+NO_CODE = 1005  # RFC 6455 section 7.1.5: the close frame had no code
+NO_CLOSE = 1006  # RFC 6455 section 7.1.5: there was no close frame
+REASONS = {
+    CloseReason.MESSAGE_TOO_BIG: "the message is too big",
+    CloseReason.INVALID_FRAME_PAYLOAD_DATA: "the payload is not valid",
+}
+
+
+class WebSocketState(IntEnum):
+    """Where the closing handshake is."""
+
+    OPEN = 1
+    CLOSING = 2
+    CLOSED = 3
+
+
+class WebSocketTrigger(IntEnum):
+    """What moves it."""
+
+    CLOSE = 1
+    PEER = 2
+    FAILURE = 3
+    EOF = 4
+
+
+LIFE: dict[tuple[WebSocketState, WebSocketTrigger], WebSocketState] = {
+    (WebSocketState.OPEN, WebSocketTrigger.CLOSE): WebSocketState.CLOSING,
+    (WebSocketState.OPEN, WebSocketTrigger.PEER): WebSocketState.CLOSED,
+    (WebSocketState.OPEN, WebSocketTrigger.FAILURE): WebSocketState.CLOSED,
+    (WebSocketState.OPEN, WebSocketTrigger.EOF): WebSocketState.CLOSED,
+    (WebSocketState.CLOSING, WebSocketTrigger.PEER): WebSocketState.CLOSED,
+    (WebSocketState.CLOSING, WebSocketTrigger.FAILURE): WebSocketState.CLOSED,
+    (WebSocketState.CLOSING, WebSocketTrigger.EOF): WebSocketState.CLOSED,
+}
+
+
+class WebSocket:
+    """One open WebSocket. `deflate` is what the handshake agreed on, None for no compression."""
+
+    def __init__(
+        self,
+        role: Role,
+        stream: StreamId,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        entropy: Entropy,
+        deflate: DeflateParameters | None = None,
+    ) -> None:
+        self._client = role is Role.CLIENT
+        self._stream = stream
+        self._entropy = entropy
+        self._state = WebSocketState.OPEN
+        self._reader = FrameProtocol(self._client, [InboundGuard(limits.max_message, deflate)])
+        self._frames = self._reader.received_frames()
+        self._plain = FrameProtocol(False, [])
+        self._packed = self._packing_writer(deflate)
+        self._text = _Pieces("")
+        self._binary = _Pieces(b"")
+        self._eof = False
+        self._pongs: deque[bytes] = deque(maxlen=MAX_PONGS)
+        self._out: list[bytes] = []
+
+    @property
+    def state(self) -> WebSocketState:
+        """Where the closing handshake is."""
+        return self._state
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes from the peer. Parsing is left to `next_event`, one frame a call, so nothing piles up here."""
+        if self._state is not WebSocketState.CLOSED:
+            self._reader.receive_bytes(data)
+
+    def receive_eof(self) -> None:
+        """The peer will send no more bytes."""
+        self._eof = True
+
+    def next_event(self) -> Event | None:
+        """The next message, ping, pong, or the final `SocketClosed`; None when more bytes are needed or it is over."""
+        while self._state is not WebSocketState.CLOSED:
+            try:
+                frame = next(self._frames, None)
+            except ParseFailed as problem:
+                return self._fail(problem)
+            if frame is None:
+                self._frames = self._reader.received_frames()
+                return self._end_of_input() if self._eof else None
+            event = self._read(frame)
+            if event is not None:
+                return event
+        return None
+
+    def send(self, event: Event) -> None:
+        """Queue a message, a ping, a pong, or our close frame (which does nothing when one was sent or received).
+
+        Raises `LocalProtocolError` for a message after a close, and for what no frame can hold.
+        """
+        if isinstance(event, CloseSocket):
+            if self._state is WebSocketState.OPEN:
+                self._write_close(event.code, event.reason)
+                self._step(WebSocketTrigger.CLOSE)
+            return
+        if self._state is not WebSocketState.OPEN:
+            raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
+        match event:
+            case TextMessage(text=text):
+                self._write_message(text)
+            case BinaryMessage(data=data):
+                self._write_message(data)
+            case Ping(payload=payload) | Pong(payload=payload) if len(payload) <= MAX_CONTROL:
+                frame = self._plain.ping(payload) if isinstance(event, Ping) else self._plain.pong(payload)
+                self._out.append(self._masked(frame))
+            case Ping() | Pong():
+                raise LocalProtocolError(f"a ping or pong carries at most {MAX_CONTROL} bytes")
+            case _:
+                raise LocalProtocolError(f"{type(event).__name__} cannot be sent on a WebSocket")
+
+    def data_to_send(self) -> bytes:
+        """All bytes queued since the last call, joined."""
+        if not self._pongs and not self._out:
+            return b""
+        data = b"".join((*self._pongs, *self._out))
+        self._pongs.clear()
+        self._out.clear()
+        return data
+
+    # --- reading ---
+
+    def _read(self, frame: Frame) -> Event | None:
+        payload = frame.payload
+        if isinstance(payload, tuple):
+            return self._closed_by_peer(int(payload[0]), payload[1])
+        if self._state is WebSocketState.CLOSING:
+            return None  # RFC 6455 section 1.4: after our close frame the peer's messages are dropped
+        if isinstance(payload, str):
+            text = self._text.add(payload, last=frame.message_finished)
+            return None if text is None else TextMessage(self._stream, text)
+        if frame.opcode is Opcode.PING:
+            self._pongs.append(self._masked(self._plain.pong(payload)))
+            return Ping(self._stream, payload)
+        if frame.opcode is Opcode.PONG:
+            return Pong(self._stream, payload)
+        data = self._binary.add(payload, last=frame.message_finished)
+        return None if data is None else BinaryMessage(self._stream, data)
+
+    def _closed_by_peer(self, code: int, reason: str) -> Event:
+        if self._state is WebSocketState.OPEN:
+            self._write_close(code, "")
+        self._step(WebSocketTrigger.PEER)
+        return SocketClosed(self._stream, code, reason)
+
+    def _fail(self, problem: ParseFailed) -> Event:
+        ours: int | None = None
+        reason = REASONS.get(problem.code, str(problem))
+        if self._state is WebSocketState.OPEN:
+            ours = int(problem.code)
+            self._write_close(ours, reason)
+        self._step(WebSocketTrigger.FAILURE)
+        return SocketClosed(self._stream, NO_CLOSE, reason, clean=False, ours=ours)
+
+    def _end_of_input(self) -> Event:
+        self._step(WebSocketTrigger.EOF)
+        return SocketClosed(self._stream, NO_CLOSE, "the peer closed without a close frame", clean=False)
+
+    # --- writing ---
+
+    def _write_message(self, content: str | bytes) -> None:
+        writer = self._packed if self._packed is not None and len(content) >= COMPRESS_FROM else self._plain
+        try:
+            frame = writer.send_data(content)
+        except UnicodeEncodeError:
+            raise LocalProtocolError("a text message cannot hold a lone surrogate") from None
+        self._out.append(self._masked(frame))
+
+    def _write_close(self, code: int, reason: str) -> None:
+        if code == NO_CODE:
+            frame = self._plain.close()
+        elif _may_be_sent(code):
+            frame = self._plain.close(code, reason.encode("utf-8", "replace").decode("utf-8"))
+        else:
+            raise LocalProtocolError(f"close code {code} cannot be sent")
+        self._out.append(self._masked(frame))
+
+    def _masked(self, frame: bytearray) -> bytes:
+        if not self._client:
+            return bytes(frame)
+        start = {126: 4, 127: 10}.get(frame[1], 2)  # RFC 6455 section 5.2: where an unmasked payload begins
+        key = self._entropy(4)
+        frame[1] |= 0x80
+        return b"".join((frame[:start], key, XorMaskerSimple(key).process(frame[start:])))
+
+    def _packing_writer(self, deflate: DeflateParameters | None) -> FrameProtocol | None:
+        if deflate is None:
+            return None
+        bits = deflate.client_max_window_bits if self._client else deflate.server_max_window_bits
+        alone = deflate.client_no_context_takeover if self._client else deflate.server_no_context_takeover
+        if bits < MIN_ZLIB_BITS:
+            return None  # allowed: what was agreed may always be left unused
+        return FrameProtocol(False, [OutboundDeflate(bits, alone=alone)])
+
+    def _step(self, trigger: WebSocketTrigger) -> None:
+        self._state = LIFE[self._state, trigger]
+
+
+class _Pieces(Generic[AnyStr]):
+    """The fragments of one message."""
+
+    def __init__(self, empty: AnyStr) -> None:
+        self._empty: AnyStr = empty
+        self._pieces: list[AnyStr] = []
+        self._folded: list[AnyStr] = []
+
+    def add(self, piece: AnyStr, *, last: bool) -> AnyStr | None:
+        """Take a piece; return the whole message with the last one."""
+        if last and not self._pieces and not self._folded:
+            return piece
+        if piece:
+            self._pieces.append(piece)
+        if last:
+            whole = self._empty.join(self._folded + self._pieces)
+            self._pieces.clear()
+            self._folded.clear()
+            return whole
+        if len(self._pieces) >= FOLD_AT:
+            self._folded.append(self._empty.join(self._pieces))
+            self._pieces.clear()
+        return None
+
+
+def _may_be_sent(code: int) -> bool:
+    return 1000 <= code <= 1003 or 1007 <= code <= 1014 or 3000 <= code <= 4999

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from uuid import UUID
+
+from svc_proto.basics.entropy import (
+    CODE_ALPHABET,
+    new_code,
+    new_media_token,
+    new_uuid,
+    same_secret,
+    sha256_hex,
+)
+
+
+def test_a_uuid_is_random_and_of_version_4() -> None:
+    text = new_uuid(Random(1).randbytes)
+    assert len(text) == 36
+    assert (UUID(text).version, str(UUID(text))) == (4, text)
+    assert new_uuid(Random(1).randbytes) == text
+    assert new_uuid(Random(2).randbytes) != text
+
+
+def test_a_code_has_six_of_36_symbols() -> None:
+    assert CODE_ALPHABET == "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+    entropy = Random(1).randbytes
+    counts = Counter("".join(new_code(entropy) for _ in range(6_000)))
+    assert sorted(counts) == sorted(CODE_ALPHABET)
+    assert max(counts.values()) < 1.3 * min(counts.values())
+
+
+def test_bytes_that_would_favour_some_letters_are_passed_over() -> None:
+    batches = [bytes([252, 255, 253, 254, 0, 35]), bytes([36, 37, 71, 251, 252, 1])]
+    assert new_code(lambda n: batches.pop(0)) == "A9AB99"
+
+
+def test_a_media_token_is_22_url_safe_characters() -> None:
+    assert new_media_token(lambda n: b"\xfb\xff" * (n // 2)) == "-__7__v_-__7__v_-__7_w"
+
+
+def test_the_stored_form_of_a_secret() -> None:
+    assert sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert len(sha256_hex("\ud800")) == 64
+
+
+def test_comparing_secrets() -> None:
+    assert same_secret("a\ud800", "a\ud800")
+    assert not same_secret("a", "b")
+    assert not same_secret("a", "ä")

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from svc_proto.basics.errors import LocalProtocolError, ProtocolError, Refused, RemoteProtocolError
+
+
+def test_two_blames_and_a_refusal() -> None:
+    assert issubclass(LocalProtocolError, ProtocolError)
+    assert issubclass(RemoteProtocolError, ProtocolError)
+    assert not issubclass(Refused, ProtocolError)
+
+
+def test_their_fault_carries_the_reply() -> None:
+    error = RemoteProtocolError("bad length")
+    assert (str(error), error.status, error.close_code) == ("bad length", 400, 1002)
+    error = RemoteProtocolError("too long", status=413, close_code=1009)
+    assert (error.status, error.close_code) == (413, 1009)
+
+
+def test_a_refusal_is_an_answer() -> None:
+    refused = Refused(404, "not_found", "no such thing")
+    assert (str(refused), refused.status, refused.code, refused.message) == (
+        "no such thing",
+        404,
+        "not_found",
+        "no such thing",
+    )
+    assert (refused.extra, refused.headers) == ({}, ())
+    extra = {"matches": 2}
+    refused = Refused(409, "several", "two match", extra=extra, headers=((b"allow", b"GET"),))
+    extra["matches"] = 3
+    assert (refused.extra, refused.headers) == ({"matches": 2}, ((b"allow", b"GET"),))

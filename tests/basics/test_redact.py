@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.basics.redact import free_text, redact, summary
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(("a", "token", "Secret", "text", "b")), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def test_secrets_go_at_every_level_whatever_their_type() -> None:
+    value = {
+        "password": "p",
+        "Token": {"a": 1},
+        "list": [{"SECRET": [1]}, ({"otp": None},)],
+        "bearer": 5,
+        "access_token": "stays",
+        "x": {"y": {"bEaReR": True, "z": "stays"}},
+    }
+    assert redact(value) == {
+        "password": "[redacted]",
+        "Token": "[redacted]",
+        "list": [{"SECRET": "[redacted]"}, [{"otp": "[redacted]"}]],
+        "bearer": "[redacted]",
+        "access_token": "stays",
+        "x": {"y": {"bEaReR": "[redacted]", "z": "stays"}},
+    }
+    assert value["password"] == "p"
+
+
+def test_texts_are_hidden_when_asked() -> None:
+    value = {"text": "abc", "Body": {"a": 1}, "note": "abc"}
+    assert redact(value) == value
+    assert redact(value, hide_text=True) == {"text": "[3 characters]", "Body": "[hidden]", "note": "abc"}
+    assert free_text("") == "[0 characters]"
+
+
+@pytest.mark.parametrize("box", [lambda inner: [inner], lambda inner: {"a": inner}])
+def test_depth_is_bounded(box: Any) -> None:
+    value: object = "x"
+    for _ in range(5_000):
+        value = box(value)
+    shown = json.dumps(redact(value))
+    assert "[too deep]" in shown
+    assert summary(value, 10_000) == json.dumps(redact(value), separators=(",", ":"))
+
+
+@settings(max_examples=100)
+@given(values, st.booleans())
+def test_a_summary_is_the_redacted_json(value: object, hide_text: bool) -> None:
+    whole = json.dumps(redact(value, hide_text=hide_text), separators=(",", ":"))
+    assert summary(value, 10**6, hide_text=hide_text) == whole
+    for limit in (3, 10, len(whole) - 1, len(whole)):
+        if limit >= 3:
+            expected = whole if len(whole) <= limit else whole[: limit - 3] + "..."
+            assert summary(value, limit, hide_text=hide_text) == expected
+
+
+def test_a_summary_is_cut() -> None:
+    assert summary({"k" * 50: 1}, 10) == '{"kkkkk...'
+    assert summary("y" * 10**6, 10) == '"yyyyyy...'
+    assert summary([1, 2, 3], 7) == "[1,2,3]"
+    assert summary([1, 2, 34], 7) == "[1,2..."
+
+
+def test_what_is_not_json_is_named_so() -> None:
+    assert summary({"a": b"raw"}, 100) == '{"a":"[not JSON]"}'

@@ -1,0 +1,146 @@
+"""JSON: what is taken, what is refused, and that every refusal is a `JsonError` that quotes nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.strict_json import JsonError, canonical, dumps, dumps_bytes, loads
+
+TEXT = st.text(st.characters(codec="utf-8"))
+SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
+VALUE = st.recursive(SCALAR, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner), max_leaves=20)
+
+
+@given(VALUE)
+def test_round_trip(value: object) -> None:
+    assert loads(dumps(value)) == value
+    assert loads(dumps_bytes(value)) == value
+    assert loads(canonical(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"\xff", "UTF-8"),
+        (b'"\xed\xa0\x80"', "UTF-8"),
+        (b"", "line 1"),
+        (b"\xef\xbb\xbf{}", "Expecting value"),
+        ('{"a":1,}', "line 1, column"),
+        ("[1] 2", "Extra data"),
+        ('"a\nb"', "control character"),
+        ("NaN", "NaN"),
+        ("[-Infinity]", "-Infinity"),
+        ("1e999", "too large"),
+        ("9" * 5000, "too many digits"),
+        ('{"a":1,"b":{"c":1,"c":1}}', "'c' twice"),
+        ('"\\ud800"', "surrogate"),
+        ('["\\udc00\\ud800"]', "surrogate"),
+        ('"\ud800"', "surrogate"),
+        ('{"\\udfff":1}', "surrogate"),
+    ],
+)
+def test_refused(text: bytes | str, problem: str) -> None:
+    with pytest.raises(JsonError, match=problem):
+        loads(text)
+
+
+def test_a_surrogate_pair_is_one_character() -> None:
+    assert loads('"\\ud83d\\ude00"') == "\N{GRINNING FACE}"
+
+
+def test_a_refusal_quotes_no_value() -> None:
+    with pytest.raises(JsonError) as caught:
+        loads('{"session_token": "s3cret", "session_token": "s3cret"}')
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b'"\xc3\xa9"', '"\N{LATIN SMALL LETTER E WITH ACUTE}"'])
+def test_size_is_counted_in_bytes(data: bytes | str) -> None:
+    assert loads(data, max_bytes=4) == "\N{LATIN SMALL LETTER E WITH ACUTE}"
+    with pytest.raises(JsonError, match="longer than 3 bytes"):
+        loads(data, max_bytes=3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 65 + "]" * 65, '{"a":' * 65 + "1" + "}" * 65, "[" * 200_000, '["' + "]" * 100 + '",' + "[" * 64 + "]" * 65],
+)
+def test_too_deep(text: str) -> None:
+    with pytest.raises(JsonError, match="deeper than 64"):
+        loads(text)
+
+
+def test_many_brackets_are_not_depth() -> None:
+    assert loads("[" * 64 + "]" * 64)
+    wide: list[list[int]] = [[]] * 1000
+    assert loads(json.dumps(wide)) == wide
+    quoted = {"a": '[[{{"\\' * 500}
+    assert loads(json.dumps(quoted)) == quoted
+
+
+def test_depth_of_text_without_brackets_outside_strings() -> None:
+    assert loads('"' + "[" * 100 + '"') == "[" * 100
+
+
+def test_a_depth_beyond_the_interpreter_is_an_error_too() -> None:
+    with pytest.raises(JsonError, match="too deep"):
+        loads("[" * 200_000, max_depth=1_000_000)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "text", ['"' + '\\"' * 200_000 + "[" * 65, '"\\' + '"\\' * 200_000 + "[" * 65, "[" + '"\\\\"' * 200_000 + "[" * 65]
+)
+def test_the_depth_scan_is_linear(text: str) -> None:
+    with pytest.raises(JsonError):
+        loads(text)
+
+
+@given(st.binary(max_size=60) | st.text('[]{}":,\\u0dD89aefEN-1 \n\ud800', max_size=40))
+def test_nothing_but_json_error_escapes(data: bytes | str) -> None:
+    try:
+        value = loads(data, max_depth=3)
+    except JsonError:
+        return
+    dumps_bytes(value)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, [-math.inf]])
+def test_no_nan_is_written(value: object) -> None:
+    for write in (dumps, dumps_bytes, canonical):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            write(value)
+
+
+def test_written_forms() -> None:
+    value = {"b": ["\N{LATIN SMALL LETTER E WITH ACUTE}", None], "a": 1.5}
+    assert dumps(value) == '{"b":["\N{LATIN SMALL LETTER E WITH ACUTE}",null],"a":1.5}'
+    assert dumps_bytes(value) == b'{"b":["\xc3\xa9",null],"a":1.5}'
+    assert canonical(value) == '{"a":1.5,"b":["\\u00e9",null]}'
+
+
+def test_what_utf8_cannot_carry_is_written_as_an_escape() -> None:
+    assert dumps("a\ud800") == '"a\\ud800"'
+    assert dumps_bytes("\udc80") == b'"\\udc80"'
+
+
+def test_canonical_is_what_signatures_are_made_over() -> None:
+    """The test vector of wire core 3.4."""
+    payload = {
+        "svc": 2,
+        "host": "192.0.2.10",
+        "port": 8642,
+        "key": "",
+        "tls": False,
+        "relay": {"url": "ws://192.0.2.10:8767", "code": "Q7M2ZK", "ttl_seconds": 0},
+    }
+    mac = hmac.new(bytes(range(32)), canonical(payload).encode("ascii"), hashlib.sha256)
+    assert base64.b64encode(mac.digest()) == b"LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="

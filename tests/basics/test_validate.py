@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import array, boolean, choice, integer, invalid, number, object_, seconds, text
+
+Parser = Callable[[object, str], object]
+
+
+def one_of(value: object, field: str) -> str:
+    return choice(value, field, ("ws", "wss"))
+
+
+@pytest.mark.parametrize(
+    ("parse", "value", "result"),
+    [
+        (number, 5, 5.0),
+        (number, -0.5, -0.5),
+        (integer, 5, 5),
+        (integer, 5.0, 5),
+        (integer, -3, -3),
+        (seconds, 0, 0.0),
+        (seconds, 315_360_000, 315_360_000.0),
+        (text, "", ""),
+        (boolean, False, False),
+        (object_, {"a": 1}, {"a": 1}),
+        (array, [1], [1]),
+        (one_of, "ws", "ws"),
+    ],
+)
+def test_good_values(parse: Parser, value: object, result: object) -> None:
+    parsed = parse(value, "x")
+    assert parsed == result
+    assert type(parsed) is type(result)
+
+
+@pytest.mark.parametrize(
+    ("parse", "value", "message"),
+    [
+        (number, True, "x must be a number"),
+        (number, "5", "x must be a number"),
+        (number, None, "x must be a number"),
+        (number, float("nan"), "x must be a finite number"),
+        (number, float("-inf"), "x must be a finite number"),
+        (number, 10**400, "x must be a number of ordinary size"),
+        (integer, True, "x must be a whole number"),
+        (integer, 1.5, "x must be a whole number"),
+        (integer, float("nan"), "x must be a whole number"),
+        (integer, float("inf"), "x must be a whole number"),
+        (integer, "5", "x must be a whole number"),
+        (seconds, -0.1, "x must be at least 0 seconds"),
+        (seconds, 315_360_000.5, "x must be at most 315360000 seconds (10 years)"),
+        (seconds, True, "x must be a number"),
+        (text, 5, "x must be a string"),
+        (text, None, "x must be a string"),
+        (boolean, 1, "x must be true or false"),
+        (object_, [], "x must be an object"),
+        (array, {}, "x must be an array"),
+        (one_of, "tls", "x must be one of ws, wss"),
+        (one_of, None, "x must be a string"),
+    ],
+)
+def test_bad_values_name_the_field(parse: Parser, value: object, message: str) -> None:
+    with pytest.raises(Refused) as caught:
+        parse(value, "x")
+    refused = caught.value
+    assert (refused.status, refused.code, refused.message) == (400, "invalid_field", message)
+    assert refused.extra == {"field": "x"}
+
+
+def test_a_refusal_of_ones_own() -> None:
+    assert invalid("code", "present").message == "code must be present"

@@ -1,0 +1,11 @@
+"""Hypothesis profiles, chosen by HYPOTHESIS_PROFILE: `default` for people, `ci` for runs that must repeat exactly."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("default", deadline=None, max_examples=50)
+settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

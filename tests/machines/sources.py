@@ -1,0 +1,20 @@
+"""A clock and entropy for the tests of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from svc_proto.basics.moment import Moment
+
+WALL = 1_795_000_000.0  # epoch seconds at which these tests begin
+
+
+def at(seconds: float) -> Moment:
+    """So many seconds after the beginning, on both clocks."""
+    return Moment(seconds, WALL + seconds)
+
+
+def source(seed: int = 1) -> Callable[[int], bytes]:
+    """Entropy that is the same on every run."""
+    return Random(seed).randbytes

@@ -1,0 +1,153 @@
+"""Playbooks: a dialogue with a core, facts in and expected commands out.
+
+    book = Playbook(engine)
+    book >> Accepted(CH, PEER, LOCAL) << []
+    book >> Received(CH, b"GET /health HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n") << [sends(CH, startswith=b"HTTP/1.1 200")]
+    book.after(30.0) << [Abort(CH)]
+
+Every step must be checked: a `>>` whose commands were not looked at by `<<` (or taken with `.take()`) fails the next
+step and the end of the `with` block. Time moves only by `after`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TypeAlias
+
+from attrs import define
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Log, Operation, Send
+from svc_proto.engine.boundary import Core
+from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind
+
+__all__ = ["CH", "LOCAL", "PEER", "REMOTE", "START", "Playbook", "accepted", "counting_entropy", "sends", "wire_bytes"]
+
+START = Moment(1000.0, 1_800_000_000.0)
+CH = ChannelId(2)
+LOCAL = Address("127.0.0.1", 8767)
+PEER = Address("127.0.0.1", 50_000)
+REMOTE = Address("203.0.113.7", 50_000)
+
+Check: TypeAlias = "Command | Callable[[Command], bool]"
+
+
+def accepted(ch: int = CH, peer: Address = PEER, *, tls: bool = False) -> Accepted:
+    """A peer came."""
+    return Accepted(ChannelId(ch), peer, LOCAL, tls)
+
+
+def counting_entropy() -> Callable[[int], bytes]:
+    """Entropy that counts: the same bytes in every run, never the same twice in one."""
+    state = 0
+
+    def entropy(n: int) -> bytes:
+        nonlocal state
+        state += 1
+        seed = state.to_bytes(8, "big")
+        return (seed * (n // 8 + 1))[:n] if n < 8 else (seed[::-1] * (n // 8 + 1))[:n]
+
+    return entropy
+
+
+@define
+class sends:  # noqa: N801 - reads as a verb in a playbook
+    """Matches a `Send` on a channel by a piece of its bytes."""
+
+    ch: int
+    startswith: bytes = b""
+    contains: bytes = b""
+
+    def __call__(self, command: Command) -> bool:
+        return (
+            isinstance(command, Send)
+            and command.ch == self.ch
+            and command.data.startswith(self.startswith)
+            and self.contains in command.data
+        )
+
+
+def wire_bytes(commands: Iterable[Command], ch: int = CH) -> bytes:
+    """Everything sent on a channel."""
+    return b"".join(command.data for command in commands if isinstance(command, Send) and command.ch == ch)
+
+
+class Playbook:
+    """A dialogue with one core. Log records are set apart in `logs`."""
+
+    def __init__(self, core: Core, *, start: Moment = START) -> None:
+        self.core = core
+        self.now = start
+        self.logs: list[Log] = []
+        self._commands: list[Command] = []
+        self._checked = True
+        self._history: list[str] = []
+
+    def __enter__(self) -> Playbook:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is None:
+            self._require_checked()
+
+    def __rshift__(self, fact: Fact) -> Playbook:
+        self._require_checked()
+        self._step(fact)
+        return self
+
+    def __lshift__(self, expected: list[Check]) -> Playbook:
+        self._checked = True
+        found = self._commands
+        matched = len(found) == len(expected) and all(
+            check(command) if callable(check) else check == command
+            for check, command in zip(expected, found, strict=True)
+        )
+        if not matched:
+            lines = "\n".join([*self._history, "expected:", *map(repr, expected), "got:", *map(repr, found)])
+            raise AssertionError(f"the playbook went another way\n{lines}")
+        return self
+
+    def after(self, seconds: float) -> Playbook:
+        """Let time pass, waking the core at each of its deadlines, as a loop would."""
+        self._require_checked()
+        end = self.now.mono + seconds
+        gathered: list[Command] = []
+        while (due := self.core.next_deadline()) is not None and due <= end:
+            self.now = self.now.at(max(due, self.now.mono))
+            self._step(None)
+            gathered += self._commands
+        self.now = self.now.at(end)
+        self._step(None)
+        self._commands = gathered + self._commands
+        return self
+
+    def take(self) -> list[Command]:
+        """The commands of the last step, unchecked."""
+        self._checked = True
+        return self._commands
+
+    def order(self, kind: type[Operation[object]]) -> Operation[object]:
+        """The one operation of a kind among the commands of the last step."""
+        (found,) = [command for command in self.take() if isinstance(command, kind)]
+        return found
+
+    def answer(self, operation: Operation[object], result: object) -> Playbook:
+        """The runtime carried an operation out."""
+        return self >> Done(operation.op, result)
+
+    def fail(self, operation: Operation[object], kind: FailureKind = FailureKind.INTERNAL) -> Playbook:
+        """The runtime could not."""
+        return self >> Failed(operation.op, Failure(kind))
+
+    def _step(self, fact: Fact | None) -> None:
+        self._history.append(f">> {fact!r} at {self.now.mono}")
+        commands = self.core.handle(fact, self.now)
+        self.logs += [command for command in commands if isinstance(command, Log)]
+        self._commands = [command for command in commands if not isinstance(command, Log)]
+        self._history += [f"<< {command!r}" for command in self._commands]
+        self._checked = not self._commands
+
+    def _require_checked(self) -> None:
+        if not self._checked:
+            raise AssertionError("these commands were never checked:\n" + "\n".join(map(repr, self._commands)))

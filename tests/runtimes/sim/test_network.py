@@ -1,0 +1,530 @@
+"""Connections between cores and scripted peers: order, chunking, windows, half closing, faults, partitions."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtimes.sim.check import ContractError
+from runtimes.sim.connection import READ_SIZE, split
+from runtimes.sim.faults import Faults
+from runtimes.sim.host import Port
+from runtimes.sim.network import Network
+from runtimes.sim.wire import ConnectFailed, Wire
+from runtimes.sim.world import LimitPassed, World
+from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, PauseReading, ResumeReading, Send
+from svc_proto.facts import (
+    Accepted,
+    Address,
+    ChannelId,
+    Closed,
+    Done,
+    Fact,
+    Failed,
+    Failure,
+    FailureKind,
+    OperationId,
+    ReadClosed,
+    Received,
+    Sent,
+)
+from tests.runtimes.sim.toys import Bench, Toy, echo
+
+CH = ChannelId(2)
+OUT = ChannelId(1)
+
+
+def connected(bench: Bench) -> Wire:
+    """A wire from the phone, which the toy knows of."""
+    wire = bench.world.connect(bench.phone, "relay", 80)
+    bench.world.run_until(lambda: bool(bench.toy.of(Accepted)))
+    return wire
+
+
+def connect(bench: Bench, host: str, port: int, *, tls: bool = False, limit: float = 60.0) -> object:
+    """Have the toy connect from channel 1; the answer."""
+    bench.order(Connect(OperationId(901), OUT, host, port, tls))
+    bench.world.run_until(lambda: bench.toy.answer(901) is not None, limit)
+    return bench.toy.answer(901)
+
+
+# --- connecting ----------------------------------------------------------------------------------------------------
+
+
+def test_an_accepted_channel_has_both_addresses() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    (fact,) = bench.toy.of(Accepted)
+    assert fact == Accepted(CH, Address("10.0.0.2", 49152), Address("10.0.0.1", 80))
+    assert wire.local == fact.peer
+    assert repr(wire.connection) == "<connection 1 phone -> relay:80>"
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "::1"])
+def test_loopback_is_the_host_itself(name: str) -> None:
+    bench = Bench(World())
+    bench.world.connect(bench.relay, name, 80)
+    assert bench.toy.of(Accepted)[0].peer.host == "127.0.0.1"
+    with pytest.raises(ConnectFailed, match="refused"):
+        bench.world.connect(bench.phone, name, 80)
+
+
+def test_ones_own_address_is_no_loopback_address() -> None:
+    bench = Bench(World())
+    bench.world.connect(bench.relay, "10.0.0.1", 80)
+    assert bench.toy.of(Accepted)[0].peer.host == "10.0.0.1"
+
+
+def test_dns_names_lead_to_hosts() -> None:
+    bench = Bench(World())
+    bench.world.network.name("Relay.example", "10.0.0.1")
+    bench.world.connect(bench.phone, "relay.EXAMPLE", 80)
+    with pytest.raises(ConnectFailed, match="UNREACHABLE: name not found") as caught:
+        bench.world.connect(bench.phone, "nowhere.example", 80)
+    assert caught.value.failure.kind is FailureKind.UNREACHABLE
+
+
+def test_a_port_is_open_from_ready_on() -> None:
+    world = World()
+    relay, phone = world.host("relay"), world.host("phone", "10.0.0.2")
+
+    class Slow(Toy):
+        pass
+
+    process = relay.start(Slow, [80])
+    assert not process.ready
+    world.run_idle()
+    assert process.ready
+    world.connect(phone, "relay", 80)
+    with pytest.raises(ValueError, match="port 80 of relay is taken"):
+        world.listen(relay, 80)
+
+
+def test_a_core_connects_to_a_scripted_peer() -> None:
+    bench = Bench(World())
+    listener = bench.world.listen(bench.phone, 443)
+    answer = connect(bench, "phone", 443)
+    wire = listener.accept()
+    assert answer == ("done", bench.toy.of(Done)[0].result)
+    wire.send(b"welcome")
+    bench.world.run_until(lambda: bench.toy.received(1) == b"welcome")
+    bench.order(Send(OUT, b"thanks"))
+    assert wire.read_until(lambda data: data.endswith(b"s")) == b"thanks"
+    listener.close()
+    with pytest.raises(ConnectFailed):
+        bench.world.connect(bench.relay, "phone", 443)
+
+
+def test_what_the_server_says_first_comes_after_the_handshake() -> None:
+    for seed in range(20):
+        bench = Bench(World(seed))
+
+        def greet(toy: Toy, fact: Fact | None) -> None:
+            if isinstance(fact, Accepted):
+                toy.emit(Send(fact.ch, b"220 hello"), CloseWrite(fact.ch))
+
+        bench.phone.start(lambda entropy, react=greet: Toy(entropy, react), [25])  # type: ignore[misc]
+        bench.world.run_idle()
+        connect(bench, "phone", 25)
+        bench.world.run_until(lambda bench=bench: bool(bench.toy.of(ReadClosed)))  # type: ignore[misc]
+        kinds = [type(fact) for fact in bench.toy.facts if fact is not None][1:]
+        assert (kinds[0], kinds[-1]) == (Done, ReadClosed)
+        assert bench.toy.received(1) == b"220 hello"
+
+
+def test_a_refused_connection_fails_after_a_round_trip() -> None:
+    bench = Bench(World())
+    assert connect(bench, "phone", 81) == Failure(FailureKind.UNREACHABLE, "connection refused")
+    assert 1000.002 <= bench.world.now <= 1000.004
+
+
+def test_a_host_that_is_not_there_times_out() -> None:
+    bench = Bench(World())
+    assert connect(bench, "10.9.9.9", 80) == Failure(FailureKind.TIMED_OUT, "connecting timed out")
+    assert bench.world.now == 1020.0
+
+
+def test_a_partition_that_ends_in_time_lets_a_handshake_through() -> None:
+    bench = Bench(World())
+    bench.world.listen(bench.phone, 80)
+    bench.world.network.partition(bench.phone, bench.relay)
+    bench.world.after(5.0, bench.world.network.heal)
+    answer = connect(bench, "phone", 80)
+    assert isinstance(answer, tuple)
+    assert 1005.0 < bench.world.now < 1008.0
+
+
+def test_a_partition_during_the_handshake_delays_it() -> None:
+    bench = Bench(World())
+    listener = bench.world.listen(bench.phone, 80)
+    bench.order(Connect(OperationId(901), OUT, "phone", 80))
+    listener.accept()
+    bench.world.network.partition(bench.phone, bench.relay)
+    bench.world.run_for(3.0)
+    assert bench.toy.answer(901) is None
+    bench.world.network.heal()
+    bench.world.run_for(2.0)
+    assert isinstance(bench.toy.answer(901), tuple)
+
+
+def test_a_server_that_aborts_at_once() -> None:
+    for seed in range(20):
+        bench = Bench(World(seed))
+
+        def refuse(toy: Toy, fact: Fact | None) -> None:
+            if isinstance(fact, Accepted):
+                toy.emit(Abort(fact.ch))
+
+        bench.phone.start(lambda entropy, react=refuse: Toy(entropy, react), [25])  # type: ignore[misc]
+        bench.world.run_idle()
+        answer = connect(bench, "phone", 25)
+        bench.world.run_idle()
+        if isinstance(answer, Failure):
+            assert answer == Failure(FailureKind.UNREACHABLE, "connection reset")
+        else:
+            assert bench.toy.of(Closed) == [Closed(OUT, "reset by the peer")]
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.0021, 30.0])
+def test_giving_up_connecting(wait: float) -> None:
+    bench = Bench(World())
+    listener = bench.world.listen(bench.phone, 80)
+    if wait == 30.0:
+        bench.world.network.connect_timeout = 60.0
+        bench.world.network.partition(bench.phone, bench.relay)
+    bench.world.network.link(bench.phone, bench.relay, latency=0.002, jitter=0.0)
+    bench.order(Connect(OperationId(901), OUT, "phone", 80))
+    bench.world.run_for(wait)
+    bench.order(Cancel(OperationId(901)))
+    bench.world.run_idle()
+    assert bench.toy.answer(901) == Failure(FailureKind.CANCELLED)
+    if wait == 0.0021:
+        wire = listener.accept()
+        bench.world.run_until(lambda: wire.closed)
+    bench.world.run_for(100.0)
+    assert len(bench.toy.of(Failed)) == 1
+
+
+def test_tls_and_alpn() -> None:
+    bench = Bench(World(), listen=(80, Port(443, tls=True, alpn="h2")))
+    bench.world.connect(bench.phone, "relay", 443, tls=True)
+    (fact,) = bench.toy.of(Accepted)
+    assert (fact.tls, fact.alpn) == (True, "h2")
+    with pytest.raises(ConnectFailed, match="TLS"):
+        bench.world.connect(bench.phone, "relay", 80, tls=True)
+    with pytest.raises(ConnectFailed, match="reset"):
+        bench.world.connect(bench.phone, "relay", 443)
+    bench.world.listen(bench.phone, 443, tls=True, alpn="http/1.1")
+    connect(bench, "phone", 443, tls=True)
+    assert "alpn='http/1.1'" in repr(bench.toy.of(Done))
+
+
+def test_ephemeral_ports_wrap_around() -> None:
+    host = World().host("phone")
+    ports = [host.ephemeral_port() for _ in range(16385)]
+    assert ports[0] == ports[-1] == 49152
+    assert max(ports) == 65535
+
+
+def test_a_wire_that_cannot_wait_long_enough() -> None:
+    bench = Bench(World())
+    bench.world.network.partition(bench.phone, bench.relay)
+    with pytest.raises(LimitPassed):
+        bench.world.connect(bench.phone, "relay", 80, limit=2.0)
+    bench.world.network.heal()
+    bench.world.run_for(30.0)
+    assert bench.toy.of(Accepted) == []
+
+
+# --- bytes ---------------------------------------------------------------------------------------------------------
+
+
+def test_echo() -> None:
+    bench = Bench(World(), echo)
+    wire = connected(bench)
+    wire.send(b"hello, world")
+    assert wire.read_until(b", ") == b"hello, "
+    assert wire.read_exactly(5) == b"world"
+    wire.close_write()
+    assert wire.read_all() == b""
+    bench.world.run_idle()
+    assert wire.closed
+    assert bench.toy.facts[-2:] == [ReadClosed(CH), Closed(CH)]
+    assert bench.world.network.connections == ()
+
+
+def test_chunking_is_random_and_keeps_order() -> None:
+    sizes = []
+    data = bytes(range(256)) * 8
+    for seed in range(30):
+        bench = Bench(World(seed))
+        connected(bench).send(data)
+        bench.world.run_until(lambda bench=bench: len(bench.toy.received()) == len(data))  # type: ignore[misc]
+        assert bench.toy.received() == data
+        sizes.append(tuple(len(fact.data) for fact in bench.toy.of(Received)))
+    assert (len(data),) in sizes
+    assert len(set(sizes)) > 5
+    assert all(min(size) > 0 for size in sizes)
+
+
+def test_chunking_can_be_switched_off() -> None:
+    bench = Bench(World(network=Network(chunking=0.0)))
+    connected(bench).send(b"x" * 1000)
+    bench.world.run_idle()
+    assert [len(fact.data) for fact in bench.toy.of(Received)] == [1000]
+    bench = Bench(World())
+    assert split(b"", bench.world.rng, 1.0) == []
+    assert split(b"x", bench.world.rng, 1.0) == [b"x"]
+
+
+def test_connections_overtake_each_other() -> None:
+    orders = set()
+    for seed in range(20):
+        bench = Bench(World(seed))
+        wires = [connected(bench) for _ in range(3)]
+        for number, wire in enumerate(wires):
+            wire.send(b"%d" % number)
+        bench.world.run_idle()
+        orders.add(b"".join(fact.data for fact in bench.toy.of(Received)))
+    assert len(orders) > 2
+
+
+def test_a_sender_stops_at_the_window_of_a_reader_that_does_not_read() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    wire.pause()
+    bench.order(Send(CH, bytes(100_000)), Send(CH, bytes(50_000)))
+    bench.world.run_for(30.0)
+    assert sum(fact.n for fact in bench.toy.of(Sent)) == 65536
+    wire.resume()
+    wire.resume()
+    assert len(wire.read_exactly(150_000)) == 150_000
+    bench.world.run_idle()
+    assert sum(fact.n for fact in bench.toy.of(Sent)) == 150_000
+
+
+def test_a_paused_core_stops_its_peer() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    bench.order(PauseReading(CH), PauseReading(CH))
+    wire.send(b"x" * 200_000)
+    wire.close_write()
+    bench.world.run_for(10.0)
+    assert bench.toy.of(Received) == []
+    assert wire.unsent == 200_000 - 65536
+    bench.order(ResumeReading(CH))
+    bench.world.run_until(lambda: bool(bench.toy.of(ReadClosed)))
+    assert bench.toy.received() == b"x" * 200_000
+    assert all(len(fact.data) <= READ_SIZE for fact in bench.toy.of(Received))
+
+
+def test_pausing_holds_at_once_even_for_what_has_arrived() -> None:
+    def react(toy: Toy, fact: Fact | None) -> None:
+        if isinstance(fact, Received) and len(toy.of(Received)) == 1:
+            toy.emit(PauseReading(fact.ch))
+
+    bench = Bench(World(1), react)
+    wire = connected(bench)
+    bench.order(PauseReading(CH))
+    for _ in range(50):
+        wire.send(b"x" * 20_000)
+    bench.world.run_for(1.0)
+    bench.order(ResumeReading(CH))
+    bench.world.run_for(1.0)
+    assert len(bench.toy.of(Received)) == 1
+
+
+def test_one_read_may_be_under_way_when_pausing() -> None:
+    bench = Bench(World(faults=Faults(late_read=1.0)))
+    wire = connected(bench)
+    bench.order(PauseReading(CH))
+    for _ in range(5):
+        wire.send(b"x")
+        bench.world.run_for(1.0)
+    assert len(bench.toy.of(Received)) == 1
+    bench.order(ResumeReading(CH), PauseReading(CH))
+    wire.close_write()
+    bench.world.run_for(1.0)
+    assert len(bench.toy.of(Received)) == 2
+
+
+def test_an_empty_send_says_nothing() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    bench.order(Send(CH, b""), CloseWrite(CH))
+    assert wire.read_all() == b""
+    assert bench.toy.of(Sent) == []
+
+
+# --- ends ----------------------------------------------------------------------------------------------------------
+
+
+def test_after_a_fin_the_other_direction_goes_on() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    wire.close_write()
+    wire.close_write()
+    wire.send(b"too late")
+    bench.world.run_until(lambda: bool(bench.toy.of(ReadClosed)))
+    bench.world.run_for(10.0)
+    bench.order(Send(CH, b"still here"))
+    assert wire.read_until(b"here") == b"still here"
+    assert not wire.closed
+    bench.order(Send(CH, b"bye"), CloseWrite(CH))
+    assert wire.read_all() == b"bye"
+    assert bench.toy.received() == b""
+    assert bench.toy.of(Closed) == [Closed(CH)]
+    assert wire.closed
+
+
+def test_closed_waits_for_the_fin_of_the_other_side() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    bench.order(CloseWrite(CH))
+    wire.read_all()
+    wire.send(b"last words")
+    wire.close_write()
+    bench.world.run_idle()
+    assert bench.toy.received() == b"last words"
+    assert bench.toy.facts[-2:] == [ReadClosed(CH), Closed(CH)]
+
+
+def test_abort_loses_what_flies() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    bench.order(Send(CH, b"never seen"), Abort(CH), Abort(CH), Send(CH, b"ignored"), CloseWrite(CH))
+    bench.world.run_idle()
+    assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
+    assert (wire.receive(), wire.closed, wire.why) == (b"", True, "reset by the peer")
+    bench.order(Abort(CH), PauseReading(CH), ResumeReading(CH))
+    with pytest.raises(ContractError, match="the channel is closed"):
+        bench.order(Send(CH, b"x"))
+    with pytest.raises(EOFError, match="reset by the peer"):
+        wire.read_until(b"x")
+    with pytest.raises(EOFError, match="0 of 4"):
+        wire.read_exactly(4)
+    wire.abort()
+    wire.pause()
+
+
+def test_a_peer_that_resets() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    wire.send(b"lost")
+    wire.abort()
+    bench.world.run_idle()
+    assert bench.toy.of(Received) == []
+    assert bench.toy.of(Closed) == [Closed(CH, "reset by the peer")]
+
+
+def test_aborts_that_cross() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    wire.abort()
+    bench.order(Abort(CH))
+    bench.world.run_idle()
+    assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
+    assert bench.world.network.connections == ()
+
+
+def test_killed_with_unread_data() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    bench.order(PauseReading(CH))
+    wire.send(b"unread")
+    bench.world.run_for(1.0)
+    end = bench.process.end_of(CH)
+    assert end is not None
+    end.vanish(reset=False)  # as an exit does
+    end.vanish(reset=False)
+    bench.world.run_idle()
+    assert wire.why == "reset by the peer"
+
+
+# --- faults --------------------------------------------------------------------------------------------------------
+
+
+def test_a_cut_ends_both_sides() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    wire.send(b"lost")
+    bench.world.cut(wire.connection)
+    wire.connection.cut()
+    wire.send(b"into the void")
+    bench.world.run_idle()
+    assert wire.closed
+    assert bench.toy.of(Received) == []
+    assert bench.toy.of(Closed) == [Closed(CH, "the connection was cut")]
+
+
+def test_a_hung_connection_is_silent_until_it_is_mended() -> None:
+    bench = Bench(World(), echo)
+    wire = connected(bench)
+    wire.connection.hang()
+    wire.send(b"one")
+    bench.world.run_for(500.0)
+    wire.send(b"two")
+    bench.world.run_for(0.0005)
+    assert bench.toy.of(Received) == []
+    assert not wire.closed
+    bench.world.network.heal()
+    assert wire.read_exactly(6) == b"onetwo"
+
+
+def test_an_abort_into_a_black_hole_arrives_when_it_is_mended() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    wire.connection.hang()
+    bench.order(Abort(CH))
+    bench.world.run_for(60.0)
+    assert bench.toy.of(Closed)
+    assert not wire.closed
+    bench.world.calm()
+    bench.world.run_idle()
+    assert wire.closed
+
+
+def test_a_partition_holds_up_everything_between_two_hosts() -> None:
+    bench = Bench(World(), echo)
+    wire, inside = connected(bench), bench.world.connect(bench.relay, "localhost", 80)
+    bench.world.network.partition(bench.relay, bench.phone)
+    wire.send(b"far")
+    inside.send(b"near")
+    assert inside.read_exactly(4) == b"near"
+    bench.world.run_for(100.0)
+    assert wire.receive() == b""
+    bench.world.network.heal()
+    assert wire.read_exactly(3) == b"far"
+
+
+def test_lost_segments_come_late() -> None:
+    bench = Bench(World(faults=Faults(spike=1.0)))
+    connected(bench).send(b"x")
+    bench.world.run_for(0.15)
+    assert bench.toy.of(Received) == []
+    bench.world.run_for(3.0)
+    assert bench.toy.received() == b"x"
+
+
+@pytest.mark.parametrize("what", ["cut", "hang"])
+def test_faults_break_connections(what: str) -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    bench.world.faults = Faults(cut=1.0) if what == "cut" else Faults(hang=1.0)
+    wire.send(b"x" * 100_000)
+    bench.world.run_for(10.0)
+    assert bench.toy.of(Received) == []
+    assert wire.closed is (what == "cut")
+    bench.world.faults = Faults.NONE
+    assert Faults.some(0.0) == Faults.NONE
+
+
+def test_a_connection_that_is_cut_before_its_handshake_ends() -> None:
+    bench = Bench(World())
+    listener = bench.world.listen(bench.phone, 80)
+    bench.world.network.link(bench.relay, bench.phone, latency=0.1)
+    bench.order(Connect(OperationId(901), OUT, "phone", 80))
+    wire = listener.accept()
+    bench.world.faults = Faults(cut=1.0)
+    wire.send(b"x")
+    bench.world.run_for(20.5)
+    assert isinstance(bench.toy.answer(901), Failure) or bench.toy.of(Closed)

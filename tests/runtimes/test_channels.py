@@ -1,0 +1,227 @@
+"""Channels over real sockets, on every loop: bytes both ways, backpressure, half closing, resets."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+import pytest
+
+from svc_proto.commands import Abort, CloseWrite, Command, PauseReading, ResumeReading, Send
+from svc_proto.facts import Accepted, ChannelId, Closed, Fact, ReadClosed, Received, Sent
+
+from runtimes import channel as channel_module
+from tests.runtimes.support import TIMEOUT, read_all, read_exactly, running
+
+
+def echo(fact: Fact) -> list[Command]:
+    if isinstance(fact, Received):
+        return [Send(fact.ch, fact.data)]
+    if isinstance(fact, ReadClosed):
+        return [CloseWrite(fact.ch)]
+    return []
+
+
+def test_echo_and_both_sides_close(runtime: str) -> None:
+    with running(runtime, echo) as live:
+        sock = live.connect()
+        accepted = live.expect(Accepted)
+        assert accepted.ch % 2 == 0
+        assert (accepted.peer.host, accepted.peer.port) == sock.getsockname()
+        assert (accepted.local.host, accepted.local.port) == sock.getpeername()
+        assert not accepted.tls
+        for n in (1, 1000, 100_000):
+            sock.sendall(b"x" * n)
+            assert read_exactly(sock, n) == b"x" * n
+        sock.shutdown(socket.SHUT_WR)
+        assert read_all(sock) == b""
+        assert live.closed(accepted.ch) == Closed(accepted.ch, "")
+        sent = sum(fact.n for fact in live.seen if isinstance(fact, Sent) and fact.ch == accepted.ch)
+        assert sent == 101_001
+        assert [type(fact) for fact in live.seen if getattr(fact, "ch", None) == accepted.ch][-2:] == [
+            ReadClosed,
+            Closed,
+        ]
+        sock.close()
+
+
+def test_we_close_first_and_the_peer_goes_on(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(Send(ch, b"bye"), CloseWrite(ch), CloseWrite(ch), Send(ch, b"never"))
+        assert read_all(sock) == b"bye"
+        sock.sendall(b"still here")
+        assert live.expect(Received) == Received(ch, b"still here")
+        sock.close()
+        assert live.expect(ReadClosed).ch == ch
+        assert live.closed(ch).why == ""
+
+
+def test_a_slow_reader_gets_everything_and_sent_adds_up(runtime: str) -> None:
+    size = 8 * 1024 * 1024
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(Send(ch, b"a" * size), Send(ch, b"b"), Send(ch, b""), CloseWrite(ch))
+        first = live.expect(Sent)
+        assert 0 < first.n < size
+        data = read_all(sock)
+        assert len(data) == size + 1
+        assert data[-1:] == b"b"
+        sent = first.n
+        while sent < size + 1:
+            sent += live.expect(Sent).n
+        assert sent == size + 1
+        sock.close()
+
+
+def test_paused_reading_delivers_nothing_until_resumed(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(PauseReading(ch), PauseReading(ch))
+        live.order(Send(ch, b"paused"))
+        assert read_exactly(sock, 6) == b"paused"
+        sock.sendall(b"early")
+        sock.shutdown(socket.SHUT_WR)
+        other, other_ch = live.accept()
+        other.sendall(b"other")
+        assert live.expect(Received) == Received(other_ch, b"other")
+        live.order(ResumeReading(ch), ResumeReading(ch))
+        assert live.expect(Received) == Received(ch, b"early")
+        assert live.expect(ReadClosed) == ReadClosed(ch)
+        live.order(PauseReading(ch), ResumeReading(ch))
+        live.order(CloseWrite(ch))
+        live.closed(ch)
+        sock.close()
+        other.close()
+
+
+def test_pause_in_answer_to_accepted(runtime: str) -> None:
+    def react(fact: Fact) -> list[Command]:
+        return [PauseReading(fact.ch)] if isinstance(fact, Accepted) and fact.ch != 2 else []
+
+    with running(runtime, react) as live:
+        sock = live.connect()
+        sock.sendall(b"hello")
+        ch = live.expect(Accepted).ch
+        live.order(Send(ch, b"x"))
+        assert read_exactly(sock, 1) == b"x"
+        assert live.expect(Sent) == Sent(ch, 1)
+        live.order(ResumeReading(ch))
+        assert live.expect(Received) == Received(ch, b"hello")
+        sock.close()
+
+
+def test_abort_resets(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(Send(ch, b"z" * 4_000_000), Abort(ch), Send(ch, b"after"), Abort(ch))
+        assert live.closed(ch).why == "aborted"
+        with pytest.raises(ConnectionResetError):
+            read_all(sock)
+        sock.close()
+
+
+def test_abort_in_answer_to_accepted_and_received(runtime: str) -> None:
+    def react(fact: Fact) -> list[Command]:
+        if isinstance(fact, Accepted) and fact.ch == 4:
+            return [Abort(fact.ch)]
+        return [Abort(fact.ch)] if isinstance(fact, Received) else []
+
+    with running(runtime, react) as live:
+        first = socket.socket()
+        first.connect_ex(live.control.getpeername())  # the reset may be faster than the return
+        first_ch = live.expect(Accepted).ch
+        live.closed(first_ch)
+        second, second_ch = live.accept()
+        second.sendall(b"x")
+        live.closed(second_ch)
+        first.close()
+        second.close()
+
+
+def test_the_peer_resets(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        assert "reset" in live.closed(ch).why
+
+
+def test_sending_to_a_peer_that_has_gone(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(PauseReading(ch))
+        live.order(Send(ch, b"1"))
+        assert read_exactly(sock, 1) == b"1"
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        live.order(Send(ch, b"2"))
+        assert live.closed(ch).why
+
+
+def test_closing_towards_a_peer_that_has_gone(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(PauseReading(ch))
+        live.order(Send(ch, b"1"))
+        read_exactly(sock, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        live.order(CloseWrite(ch), ResumeReading(ch))
+        assert live.closed(ch).why
+
+
+def test_a_blocked_writer_hears_of_the_reset(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(PauseReading(ch), Send(ch, b"z" * 16_000_000))
+        read_exactly(sock, 10)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        assert live.closed(ch).why
+
+
+def test_an_outbox_has_an_end(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channel_module, "OUTBOX_LIMIT", 1000)
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(*[Send(ch, b"z" * 4_000_000)] * 3)
+        assert "unsent" in live.closed(ch).why
+        sock.close()
+
+
+def test_commands_for_channels_that_are_gone_are_passed_over(runtime: str) -> None:
+    gone = ChannelId(4444)
+    with running(runtime) as live:
+        live.order(Send(gone, b"x"), CloseWrite(gone), Abort(gone), PauseReading(gone), ResumeReading(gone))
+        sock, ch = live.accept()
+        assert ch == 4
+        sock.close()
+
+
+def test_hundreds_connect_and_vanish(runtime: str) -> None:
+    with running(runtime, echo) as live:
+        socks = [live.connect() for _ in range(500)]
+        channels = {live.expect(Accepted).ch for _ in socks}
+        assert len(channels) == 500
+        for sock in socks:
+            sock.close()
+        while channels:
+            channels.discard(live.expect(Closed).ch)
+        sock = live.connect()
+        sock.sendall(b"alive")
+        assert read_exactly(sock, 5) == b"alive"
+        sock.close()
+
+
+def test_many_talk_at_once(runtime: str) -> None:
+    with running(runtime, echo) as live:
+        socks = [live.connect() for _ in range(50)]
+        for round_number in range(5):
+            for index, sock in enumerate(socks):
+                sock.sendall(b"%d-%d" % (index, round_number))
+            for index, sock in enumerate(socks):
+                assert sock.recv(100) == b"%d-%d" % (index, round_number)
+        for sock in socks:
+            sock.settimeout(TIMEOUT)
+            sock.close()

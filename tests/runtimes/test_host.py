@@ -1,0 +1,272 @@
+"""The host on every loop: timers, stopping, exits, several cores, bugs, running out of descriptors."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Exit, Level, Log, Ready, Send
+from svc_proto.facts import Accepted, Address, Closed, Fact, Received, Started, Stopping
+
+from runtimes import host as host_module
+from runtimes.host import Program, Services
+from runtimes.listen import Listener, bind
+from runtimes.loop import Source
+from runtimes.pump import BUG_EXIT
+from runtimes.run import RuntimeMissingError, run
+from runtimes.waker import Handle
+from tests.runtimes.support import TIMEOUT, ScriptCore, read_exactly, running
+
+
+class TimerCore:
+    """Is due every 20 ms; asks for an hour, then for less, and exits after five times."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self.when: float | None = None
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        if isinstance(fact, Started):
+            self.when = now.mono + 3600.0
+        elif isinstance(fact, Accepted):
+            self.when = now.mono + 0.05
+        elif fact is None:
+            assert self.when is not None
+            assert now.mono >= self.when
+            self.times.append(now.mono)
+            self.when = now.mono + 0.02
+        if len(self.times) == 5:
+            return [Exit(0)]
+        return [Ready()] if isinstance(fact, Started) else []
+
+    def next_deadline(self) -> float | None:
+        return self.when
+
+
+def in_thread(programs: Program | Sequence[Program], runtime: str, handle: Handle | None = None) -> Any:
+    codes: list[int | BaseException] = []
+
+    def work() -> None:
+        try:
+            codes.append(run(programs, runtime, handle=handle, signals=False))
+        except BaseException as error:  # handed to the test
+            codes.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+
+    def join() -> int | BaseException:
+        thread.join(TIMEOUT)
+        assert codes
+        return codes[0]
+
+    return join
+
+
+def test_an_earlier_deadline_replaces_a_later_one(runtime: str) -> None:
+    core = TimerCore()
+    listener = bind("127.0.0.1", 0)
+    ready = threading.Event()
+    join = in_thread(Program(core=core, listeners=[listener], on_ready=ready.set), runtime)
+    assert ready.wait(TIMEOUT)
+    begin = time.monotonic()
+    with socket.create_connection((listener.address.host, listener.address.port)):
+        assert join() == 0
+    assert len(core.times) == 5
+    assert core.times[0] - begin >= 0.04
+    assert core.times[-1] - core.times[0] >= 0.08
+
+
+def test_a_deadline_moved_later_and_one_taken_back(runtime: str) -> None:
+    core = ScriptCore()
+    react_to: list[str] = []
+
+    def react(fact: Fact) -> list[Command]:
+        if isinstance(fact, Accepted) and fact.ch > 2:
+            core.deadline = time.monotonic() + 0.05
+            react_to.append("set")
+        if isinstance(fact, Closed):
+            core.deadline = None if core.deadline is None else time.monotonic() + 0.1
+        return []
+
+    core.react = react
+    listener = bind("127.0.0.1", 0)
+    handle = Handle()
+    join = in_thread(Program(core=core, listeners=[listener]), runtime, handle)
+    address = (listener.address.host, listener.address.port)
+    with socket.create_connection(address), socket.create_connection(address):
+        core.ticks.get(timeout=TIMEOUT)
+    handle.stop(0.0)
+    assert join() == 0
+    assert react_to
+
+
+def test_stop_closes_the_port_and_tells_the_core(runtime: str) -> None:
+    grace: list[float] = []
+
+    def react(fact: Fact) -> list[Command]:
+        if isinstance(fact, Stopping):
+            grace.append(fact.grace)
+        return []
+
+    with running(runtime, react) as live:
+        address = (live.listener.address.host, live.listener.address.port)
+        live.handle.stop(1.5)
+        live.handle.stop(2.5)
+        live.expect(Stopping)
+        with pytest.raises(OSError, match=""):
+            socket.create_connection(address, timeout=1.0)
+    assert grace == [1.5]
+    live.handle.stop()  # nobody is there any more
+
+
+def test_the_default_grace(runtime: str) -> None:
+    with running(runtime) as live:
+        live.handle.stop()
+        assert live.expect(Stopping).grace == 10.0
+
+
+def test_several_cores_on_one_loop(runtime: str) -> None:
+    outcomes: list[Exit] = []
+    programs = []
+    addresses = []
+    cores = []
+    for _ in range(2):
+        listener = bind("127.0.0.1", 0)
+        addresses.append((listener.address.host, listener.address.port))
+        core = ScriptCore()
+        cores.append(core)
+        programs.append(Program(core=core, listeners=[listener], on_exit=outcomes.append))
+    handle = Handle()
+    join = in_thread(programs, runtime, handle)
+    socks = [socket.create_connection(address, timeout=TIMEOUT) for address in addresses]
+    for core in cores:
+        assert core.facts.get(timeout=TIMEOUT) == Started()
+        accepted = core.facts.get(timeout=TIMEOUT)
+        assert isinstance(accepted, Accepted)
+        assert accepted.ch == 2
+    handle.stop(0.0)
+    assert join() == 0
+    assert outcomes == [Exit(0, "stopped")] * 2
+    for sock in socks:
+        sock.close()
+
+
+def test_a_core_that_fails_stops_the_others(runtime: str) -> None:
+    class Failing(ScriptCore):
+        def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+            return [Exit(3, "no state folder"), Exit(4)]
+
+    healthy = ScriptCore()
+    outcomes: list[Exit] = []
+    programs = [Program(core=healthy), Program(core=Failing(), on_exit=outcomes.append)]
+    assert in_thread(programs, runtime)() == 3
+    assert outcomes == [Exit(3, "no state folder")]
+    assert healthy.facts.get(timeout=TIMEOUT) == Started()
+    assert isinstance(healthy.facts.get(timeout=TIMEOUT), Stopping)
+
+
+def test_a_bug_in_a_core_ends_loudly(runtime: str, caplog: pytest.LogCaptureFixture) -> None:
+    def react(fact: Fact) -> list[Command]:
+        raise ZeroDivisionError
+
+    outcomes: list[Exit] = []
+    assert in_thread(Program(core=ScriptCore(react), on_exit=outcomes.append), runtime)() == BUG_EXIT
+    assert outcomes == [Exit(BUG_EXIT, "internal error: ZeroDivisionError")]
+    assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("command", ["Ready", Started()])
+def test_what_is_no_command_is_a_bug(runtime: str, command: Any) -> None:
+    assert in_thread(Program(core=ScriptCore(lambda fact: [command])), runtime)() == BUG_EXIT
+
+
+def test_a_bug_in_the_runtime_is_not_swallowed(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Source) -> None:
+        raise ZeroDivisionError
+
+    class Broken(host_module.Acceptor):
+        on_readable = broken
+
+    monkeypatch.setattr(host_module, "Acceptor", Broken)
+    listener = bind("127.0.0.1", 0)
+    join = in_thread(Program(core=ScriptCore(), listeners=[listener]), runtime)
+    with socket.create_connection((listener.address.host, listener.address.port)):
+        error = join()
+    assert isinstance(error, BaseException)
+    if isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, ZeroDivisionError)
+
+
+def test_log_commands(runtime: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "svc")
+
+    def react(fact: Fact) -> list[Command]:
+        return [Log(Level.INFO, "core.began", {"n": 1}), Log(Level.DEBUG, "hidden", {})]
+
+    with running(runtime, react):
+        pass
+    assert "core.began n=1" in caplog.messages
+    assert "hidden" not in caplog.messages
+
+
+class Scarce(socket.socket):
+    """A listening socket whose `accept` fails in every way once."""
+
+    errors: list[int]
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        if self.errors:
+            raise OSError(self.errors.pop(), "as ordered")
+        return super().accept()
+
+
+def test_running_out_of_descriptors(runtime: str, caplog: pytest.LogCaptureFixture) -> None:
+    sock = Scarce(socket.AF_INET, socket.SOCK_STREAM)
+    sock.errors = [errno.ENFILE, errno.ECONNABORTED, errno.EMFILE, errno.EINTR]
+    sock.bind(("127.0.0.1", 0))
+    sock.listen(16)
+    sock.setblocking(False)
+    listener = Listener(sock, Address(*sock.getsockname()))
+    with running(runtime, listener=listener) as live:
+        other, ch = live.accept()
+        other.sendall(b"here")
+        assert live.expect(Received) == Received(ch, b"here")
+        other.close()
+    assert caplog.text.count("accept.exhausted") == 2
+    assert not sock.errors
+
+
+def test_unknown_and_missing_runtimes(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RuntimeMissingError, match="choose one of"):
+        run([], "twisted")
+    monkeypatch.setattr("runtimes.run.find_spec", lambda name: None)
+    with pytest.raises(RuntimeMissingError, match=r"pip install 'svc-relay\[trio\]'"):
+        run([], "trio")
+
+
+def test_nothing_to_run(runtime: str) -> None:
+    assert in_thread([], runtime)() == 0
+
+
+def test_services_by_default() -> None:
+    services = Services()
+    assert services.logger.name == "svc"
+    assert "yaml.load" in services.compute
+
+
+def test_exit_with_much_unsent(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(Send(ch, b"z" * 16_000_000))
+        read_exactly(sock, 10)
+    sock.close()

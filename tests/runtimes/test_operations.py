@@ -1,0 +1,290 @@
+"""Operations on every loop: files, uploads, the state folder, the store, host work, and giving up."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from svc_proto.commands import (
+    Cancel,
+    Compute,
+    CreateBlob,
+    DiscardBlob,
+    EnsureSecret,
+    FinishBlob,
+    OpenedFile,
+    OpenFile,
+    Operation,
+    Query,
+    ReadConfig,
+    ReadFile,
+    ReleaseFile,
+    StoreRequest,
+    WriteBlob,
+    WriteConfig,
+)
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import Failed, FailureKind, OperationId
+
+from runtimes import files as files_module
+from runtimes.host import Services
+from runtimes.store import MemoryStore
+from tests.runtimes.support import TIMEOUT, Live, ops, running
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def refusal(live: Live, operation: Operation[object]) -> FailureKind:
+    answer = live.ask(operation)
+    assert isinstance(answer, Failed), answer
+    return answer.error.kind
+
+
+@pytest.fixture
+def op() -> Iterator[OperationId]:
+    return ops()
+
+
+def test_reading_a_file(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    path = tmp_path / "file.bin"
+    path.write_bytes(bytes(range(256)))
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    with running(runtime) as live:
+        opened = live.done(OpenFile(next(op), str(link)))
+        assert isinstance(opened, OpenedFile)
+        assert opened.real_path == str(path.resolve())
+        assert opened.size == 256
+        assert opened.regular
+        assert opened.modified == path.stat().st_mtime
+        assert live.done(ReadFile(next(op), opened.handle, 10, 5)) == bytes(range(10, 15))
+        assert live.done(ReadFile(next(op), opened.handle, 250, 100)) == bytes(range(250, 256))
+        assert live.done(ReadFile(next(op), opened.handle, 1000, 1)) == b""
+        assert refusal(live, ReadFile(next(op), opened.handle, 0, 1 << 40)) is FailureKind.TOO_LARGE
+        live.order(ReleaseFile(opened.handle), ReleaseFile(opened.handle))
+        assert refusal(live, ReadFile(next(op), opened.handle, 0, 1)) is FailureKind.INVALID
+
+
+def test_files_that_cannot_be_opened(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with running(runtime) as live:
+        assert refusal(live, OpenFile(next(op), str(tmp_path / "none"))) is FailureKind.NOT_FOUND
+        assert refusal(live, OpenFile(next(op), str(loop))) is FailureKind.INVALID
+        assert refusal(live, OpenFile(next(op), "a\0b")) is FailureKind.INVALID
+        assert refusal(live, OpenFile(next(op), "x" * 10_000)) is FailureKind.INVALID
+        assert not live.done(OpenFile(next(op), str(tmp_path))).regular
+        assert not live.done(OpenFile(next(op), str(fifo))).regular
+
+
+def test_uploads(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    spool = tmp_path / "state" / "spool"
+    with running(runtime, services=Services(spool=spool)) as live:
+        handle = live.done(CreateBlob(next(op), ".png"))
+        first, second = next(op), next(op)
+        live.order(WriteBlob(first, handle, b"abc"), WriteBlob(second, handle, b"defg"))
+        assert live.answer(first) != live.answer(second)
+        path = Path(live.done(FinishBlob(next(op), handle)))
+        assert path.is_absolute()
+        assert path.parent == spool
+        assert path.suffix == ".png"
+        assert path.read_bytes() == b"abcdefg"
+        assert (mode(path), mode(spool), mode(spool.parent)) == (0o600, 0o700, 0o700)
+        other = live.done(CreateBlob(next(op)))
+        live.order(DiscardBlob(other), DiscardBlob(other))
+        assert refusal(live, WriteBlob(next(op), other, b"x")) is FailureKind.INVALID
+        assert refusal(live, FinishBlob(next(op), other)) is FailureKind.INVALID
+        assert refusal(live, CreateBlob(next(op), "/../x")) is FailureKind.INVALID
+        left = live.done(CreateBlob(next(op)))
+        assert live.done(WriteBlob(next(op), left, b"unfinished")) == 10
+    assert list(spool.iterdir()) == [path]
+
+
+def test_writes_behind_the_end_of_an_upload(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    with running(runtime, services=Services(spool=tmp_path)) as live:
+        handle = live.done(CreateBlob(next(op)))
+        cancelled, late = next(op), next(op)
+        live.order(FinishBlob(cancelled, handle), Cancel(cancelled))
+        assert isinstance(live.answer(cancelled), Failed)
+        assert refusal(live, WriteBlob(late, handle, b"x")) is FailureKind.INVALID
+        assert live.done(CreateBlob(next(op))) > handle
+
+
+def test_config(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with running(runtime, services=Services(state=state)) as live:
+        assert refusal(live, ReadConfig(next(op), "config.yaml")) is FailureKind.NOT_FOUND
+        assert live.done(WriteConfig(next(op), "config.yaml", "a: é\n")) is None
+        assert live.done(WriteConfig(next(op), "config.yaml", "a: ö\n")) is None
+        assert live.done(ReadConfig(next(op), "config.yaml")) == "a: ö\n"
+        assert live.done(WriteConfig(next(op), "profiles/x.yaml", "x")) is None
+        for name in ("", "..", "../x", "/etc/passwd", "a//b", "a/../../b", ".", "x\0"):
+            assert refusal(live, ReadConfig(next(op), name)) is FailureKind.INVALID
+        (state / "latin").write_bytes(b"\xe9")
+        assert refusal(live, ReadConfig(next(op), "latin")) is FailureKind.INVALID
+        (state / "folder").mkdir()
+        assert refusal(live, WriteConfig(next(op), "folder", "x")) is FailureKind.INVALID
+    assert sorted(path.name for path in state.iterdir()) == ["config.yaml", "folder", "latin", "profiles"]
+    assert (mode(state), mode(state / "profiles"), mode(state / "config.yaml")) == (0o700, 0o700, 0o600)
+
+
+def test_secrets(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with running(runtime, services=Services(state=tmp_path)) as live:
+        assert live.done(EnsureSecret(next(op), "secret", b"a" * 32)) == b"a" * 32
+        assert live.done(EnsureSecret(next(op), "secret", b"b" * 32)) == b"a" * 32
+        (tmp_path / "secret").write_bytes(b"short")
+        assert live.done(EnsureSecret(next(op), "secret", b"c" * 32)) == b"c" * 32
+        assert refusal(live, EnsureSecret(next(op), "secret", b"short")) is FailureKind.INVALID
+        (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+        assert refusal(live, EnsureSecret(next(op), "dangling", b"c" * 32)) is FailureKind.INVALID
+    assert (mode(tmp_path), mode(tmp_path / "secret")) == (0o700, 0o600)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_is_not_configured_is_unsupported(runtime: str, op: Iterator[OperationId]) -> None:
+    @frozen
+    class Unheard(Operation[None]):
+        pass
+
+    with running(runtime) as live:
+        operations: list[Operation[object]] = [
+            ReadConfig(next(op), "x"),
+            WriteConfig(next(op), "x", "y"),
+            EnsureSecret(next(op), "x", b""),
+            CreateBlob(next(op)),
+            Query(next(op), LoadSessions()),
+            Compute(next(op), "no.such.work"),
+            Unheard(next(op)),
+        ]
+        for operation in operations:
+            assert refusal(live, operation) is FailureKind.UNSUPPORTED
+
+
+def test_queries(runtime: str, op: Iterator[OperationId]) -> None:
+    @frozen
+    class Unheard(StoreRequest[None]):
+        pass
+
+    with running(runtime, services=Services(store=MemoryStore())) as live:
+        saved = next(op)
+        live.order(
+            Query(saved, SaveSession("ab", {"name": "phone"})), Query(next(op), SaveSession("aa", {"name": "old"}))
+        )
+        live.order(Query(next(op), SaveSession("aa", {"name": "new"})), Query(next(op), DeleteSession("zz")))
+        records = live.done(Query(next(op), LoadSessions()))
+        assert records == ({"name": "new", "token_hash": "aa"}, {"name": "phone", "token_hash": "ab"})
+        live.done(Query(next(op), DeleteSession("aa")))
+        assert len(live.done(Query(next(op), LoadSessions()))) == 1
+        assert refusal(live, Query(next(op), Unheard())) is FailureKind.UNSUPPORTED
+
+
+def test_host_work(runtime: str, op: Iterator[OperationId]) -> None:
+    with running(runtime) as live:
+        assert live.done(Compute(next(op), "yaml.load", ("a: [1, 2]",))) == {"a": [1, 2]}
+        assert refusal(live, Compute(next(op), "yaml.load", ("a: [",))) is FailureKind.INVALID
+        assert live.done(Compute(next(op), "lan_address")).count(".") == 3
+        assert refusal(live, Compute(next(op), "yaml.load", ())) is FailureKind.INTERNAL
+
+
+def test_giving_up_work_that_runs_and_work_that_waits(runtime: str, op: Iterator[OperationId]) -> None:
+    begun, go = threading.Event(), threading.Event()
+    ran: list[str] = []
+
+    def slow() -> None:
+        begun.set()
+        go.wait(TIMEOUT)
+
+    table = {"slow": slow, "note": lambda: ran.append("note")}
+    with running(runtime, services=Services(compute=table)) as live:
+        running_ops = [next(op) for _ in range(4)]
+        live.order(*[Compute(number, "slow") for number in running_ops])
+        waiting, last = next(op), next(op)
+        live.order(Compute(waiting, "note"))
+        assert begun.wait(TIMEOUT)
+        live.order(*[Cancel(number) for number in [waiting, *running_ops, OperationId(99)]])
+        for number in [waiting, *running_ops]:
+            answer = live.answer(number)
+            assert isinstance(answer, Failed)
+            assert answer.error.kind is FailureKind.CANCELLED
+        go.set()
+        assert live.done(Compute(last, "note")) is None
+        assert ran == ["note"]
+
+
+def test_what_comes_too_late_is_released(
+    runtime: str, op: Iterator[OperationId], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    opened: list[int] = []
+    real_open, real_create = files_module._open, files_module._create
+
+    def slow_open(name: str) -> tuple[int, OpenedFile]:
+        found = real_open(name)
+        opened.append(found[0])
+        begun.set()
+        go.wait(TIMEOUT)
+        return found
+
+    def slow_create(spool: Path, suffix: str) -> files_module._Blob:
+        made = real_create(spool, suffix)
+        begun.set()
+        go.wait(TIMEOUT)
+        return made
+
+    monkeypatch.setattr(files_module, "_open", slow_open)
+    monkeypatch.setattr(files_module, "_create", slow_create)
+    spool = tmp_path / "spool"
+    with running(runtime, services=Services(spool=spool)) as live:
+        for operation in (OpenFile(next(op), str(path)), CreateBlob(next(op))):
+            begun.clear()
+            go.clear()
+            live.order(operation)
+            assert begun.wait(TIMEOUT)
+            live.order(Cancel(operation.op))
+            assert isinstance(live.answer(operation.op), Failed)
+            go.set()
+        monkeypatch.undo()
+    assert list(spool.iterdir()) == []
+    for fd in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(fd)
+
+
+def test_a_file_released_while_it_is_read(
+    runtime: str, op: Iterator[OperationId], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+    path = tmp_path / "file"
+    path.write_bytes(b"still there")
+    real = files_module._read_exactly
+
+    def slow(fd: int, offset: int, n: int) -> bytes:
+        begun.set()
+        go.wait(TIMEOUT)
+        return real(fd, offset, n)
+
+    monkeypatch.setattr(files_module, "_read_exactly", slow)
+    with running(runtime) as live:
+        handle = live.done(OpenFile(next(op), str(path))).handle
+        reading = ReadFile(next(op), handle, 0, 100)
+        live.order(reading)
+        assert begun.wait(TIMEOUT)
+        live.order(ReleaseFile(handle))
+        assert refusal(live, ReadFile(next(op), handle, 0, 1)) is FailureKind.INVALID
+        go.set()
+        answer = live.answer(reading.op)
+        assert not isinstance(answer, Failed)
+        assert answer.result == b"still there"

@@ -1,0 +1,218 @@
+"""Files sent past the core, on every loop, with and without TLS."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from svc_proto.commands import Abort, Cancel, CloseWrite, OpenFile, ReleaseFile, Send, SendFile
+from svc_proto.facts import Accepted, ChannelId, Closed, Done, Failed, FailureKind, OperationId, Sent
+
+from runtimes.tls import server_context
+from tests.runtimes.support import TIMEOUT, Live, ops, read_all, read_exactly, running
+from tests.runtimes.test_tls import Files, secure
+
+SIZE = 10 * 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("files") / "big.bin"
+    path.write_bytes(os.urandom(SIZE))
+    return path
+
+
+@pytest.fixture
+def op() -> Iterator[OperationId]:
+    return ops()
+
+
+def open_file(live: Live, op: Iterator[OperationId], path: Path) -> int:
+    handle: int = live.done(OpenFile(next(op), str(path))).handle
+    return handle
+
+
+def test_ten_megabytes_between_two_sends(runtime: str, op: Iterator[OperationId], big: Path) -> None:
+    with running(runtime) as live:
+        handle = open_file(live, op, big)
+        sock, ch = live.accept()
+        sending = next(op)
+        live.order(
+            Send(ch, b"head"),
+            SendFile(sending, ch, handle, 0, SIZE),
+            ReleaseFile(handle),
+            Send(ch, b"tail"),
+            CloseWrite(ch),
+        )
+        data = read_all(sock)
+        assert data == b"head" + big.read_bytes() + b"tail"
+        assert live.answer(sending) == Done(sending, SIZE)
+        sock.close()
+        live.closed(ch)
+        assert sum(fact.n for fact in live.seen if isinstance(fact, Sent) and fact.ch == ch) == 8
+
+
+def test_ten_megabytes_over_tls(runtime: str, op: Iterator[OperationId], big: Path, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        handle = open_file(live, op, big)
+        sock = secure(live, certificate)
+        ch = live.expect(Accepted).ch
+        sending, second = next(op), next(op)
+        live.order(
+            Send(ch, b"head"),
+            SendFile(sending, ch, handle, 1, SIZE - 1),
+            SendFile(second, ch, handle, 0, 0),
+            Send(ch, b"tail"),
+            CloseWrite(ch),
+        )
+        assert read_all(sock) == b"head" + big.read_bytes()[1:] + b"tail"
+        assert live.answer(sending) == Done(sending, SIZE - 1)
+        assert live.answer(second) == Done(second, 0)
+        sock.unwrap().close()
+        live.closed(ch)
+
+
+def test_a_stretch_of_a_file(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    path = tmp_path / "digits"
+    path.write_bytes(b"0123456789")
+    with running(runtime) as live:
+        handle = open_file(live, op, path)
+        sock, ch = live.accept()
+        assert live.done(SendFile(next(op), ch, handle, 3, 4)) == 4
+        assert read_exactly(sock, 4) == b"3456"
+        assert live.done(SendFile(next(op), ch, handle, 0, 0)) == 0
+        sock.close()
+
+
+def test_refusals(runtime: str, op: Iterator[OperationId], tmp_path: Path, certificate: Files) -> None:
+    path = tmp_path / "digits"
+    path.write_bytes(b"0123456789")
+    with running(runtime, tls=server_context(*certificate)) as live:
+        handle = open_file(live, op, path)
+        sock, ch = live.accept()
+        secured = secure(live, certificate)
+        secured_ch = live.expect(Accepted).ch
+        for channel, peer in ((ch, sock), (secured_ch, secured)):
+            answer = live.ask(SendFile(next(op), channel, handle, 5, 100))
+            assert isinstance(answer, Failed)
+            assert answer.error.kind is FailureKind.INVALID
+            assert read_exactly(peer, 5) == b"56789"
+        answer = live.ask(SendFile(next(op), ch, 999, 0, 1))
+        assert isinstance(answer, Failed)
+        assert answer.error.kind is FailureKind.INVALID
+        answer = live.ask(SendFile(next(op), ChannelId(999), handle, 0, 1))
+        assert isinstance(answer, Failed)
+        assert answer.error.kind is FailureKind.CANCELLED
+        live.order(CloseWrite(ch))
+        answer = live.ask(SendFile(next(op), ch, handle, 0, 1))
+        assert isinstance(answer, Failed)
+        assert answer.error.kind is FailureKind.CANCELLED
+        sock.close()
+        secured.close()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_abort_on_the_way(
+    runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool
+) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        handle = open_file(live, op, big)
+        if tls:
+            sock = secure(live, certificate)
+            ch = live.expect(Accepted).ch
+        else:
+            plain, ch = live.accept()
+            sock = plain  # type: ignore[assignment]  # read and closed alike
+        sending = next(op)
+        live.order(SendFile(sending, ch, handle, 0, SIZE))
+        read_exactly(sock, 1000)
+        live.order(Abort(ch))
+        answer = live.answer(sending)
+        assert isinstance(answer, Failed)
+        assert answer.error.kind is FailureKind.CANCELLED
+        live.closed(ch)
+        with pytest.raises((ConnectionResetError, ssl.SSLError, AssertionError)):
+            read_exactly(sock, SIZE)
+        sock.close()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_cancel_on_the_way(
+    runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool
+) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        handle = open_file(live, op, big)
+        if tls:
+            sock = secure(live, certificate)
+            ch = live.expect(Accepted).ch
+        else:
+            plain, ch = live.accept()
+            sock = plain  # type: ignore[assignment]  # read and closed alike
+        first, second = next(op), next(op)
+        live.order(SendFile(first, ch, handle, 0, SIZE), SendFile(second, ch, handle, 0, SIZE), CloseWrite(ch))
+        read_exactly(sock, 1000)
+        live.order(Cancel(second), Cancel(first))
+        for number in (second, first):
+            answer = live.answer(number)
+            assert isinstance(answer, Failed)
+            assert answer.error.kind is FailureKind.CANCELLED
+        assert len(read_all(sock)) < SIZE
+        sock.close()
+        live.closed(ch)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_the_peer_leaves_while_the_worker_is_at_it(
+    runtime: str,
+    op: Iterator[OperationId],
+    big: Path,
+    certificate: Files,
+    tls: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(*args: int) -> bytes:
+        begun.set()
+        go.wait(TIMEOUT)
+        raise BlockingIOError
+
+    with running(runtime, tls=server_context(*certificate)) as live:
+        handle = open_file(live, op, big)
+        if tls:
+            sock = secure(live, certificate)
+            ch = live.expect(Accepted).ch
+        else:
+            plain, ch = live.accept()
+            sock = plain  # type: ignore[assignment]  # closed alike
+        monkeypatch.setattr(os, "sendfile", slow)
+        monkeypatch.setattr(os, "pread", slow)
+        sending = next(op)
+        live.order(SendFile(sending, ch, handle, 0, SIZE), ReleaseFile(handle))
+        assert begun.wait(TIMEOUT)
+        live.order(Abort(ch))
+        assert isinstance(live.answer(sending), Failed)
+        assert isinstance(live.expect(Closed), Closed)
+        go.set()
+        sock.close()
+
+
+def test_a_failing_disk(runtime: str, op: Iterator[OperationId], big: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: int) -> int:
+        raise OSError(5, "Input/output error")
+
+    with running(runtime) as live:
+        handle = open_file(live, op, big)
+        sock, ch = live.accept()
+        monkeypatch.setattr(os, "sendfile", broken)
+        answer = live.ask(SendFile(next(op), ch, handle, 0, SIZE))
+        assert isinstance(answer, Failed)
+        assert answer.error.kind is FailureKind.INTERNAL
+        live.order(Send(ch, b"goes on"))
+        assert read_exactly(sock, 7) == b"goes on"
+        sock.close()

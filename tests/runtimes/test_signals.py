@@ -1,0 +1,71 @@
+"""Signals, in a process of their own, on every loop."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.runtimes.support import TIMEOUT
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import sys
+from svc_proto.commands import Exit, Ready
+from svc_proto.facts import Started, Stopping
+from runtimes.host import Program
+from runtimes.listen import bind
+from runtimes.run import run
+
+class Core:
+    def handle(self, fact, now):
+        if isinstance(fact, Started):
+            return [Ready()]
+        if isinstance(fact, Stopping):
+            print("stopping", fact.grace, flush=True)
+            return [Exit(0)] if sys.argv[2] == "polite" else []
+        return []
+
+    def next_deadline(self):
+        return None
+
+program = Program(core=Core(), listeners=[bind("127.0.0.1", 0)], on_ready=lambda: print("ready", flush=True))
+code = run(program, sys.argv[1], grace=4.0)
+print("over", flush=True)
+sys.exit(code)
+"""
+
+
+@contextmanager
+def process(runtime: str, manners: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-W", "error", "-c", PROGRAM, runtime, manners]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            yield child
+        finally:
+            child.kill()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_the_first_signal_asks_the_core(runtime: str, signum: signal.Signals) -> None:
+    with process(runtime, "polite") as child:
+        child.send_signal(signum)
+        out, _ = child.communicate(timeout=TIMEOUT)
+        assert out == "stopping 4.0\nover\n"
+        assert child.returncode == 0
+
+
+def test_the_second_signal_ends_at_once(runtime: str) -> None:
+    with process(runtime, "stubborn") as child:
+        child.send_signal(signal.SIGTERM)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "stopping 4.0\n"
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(TIMEOUT) == 128 + signal.SIGTERM

@@ -1,0 +1,112 @@
+"""The SQL store: survives reopening, migrates, keeps its file private, and says what is wrong."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, text
+
+from svc_proto.commands import StoreRequest
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import FailureKind
+
+from runtimes.failures import HostError
+from runtimes.schema import MIGRATIONS, SqlStore
+from runtimes.store import MemoryStore, Store, StoreError, open_store
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(params=["memory", "file", "url"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    where = {"memory": "memory:", "file": str(tmp_path / "s.db"), "url": f"sqlite:///{tmp_path / 'u.db'}"}
+    opened = open_store(where[request.param])
+    request.addfinalizer(opened.close)
+    return opened
+
+
+def test_sessions(store: Store) -> None:
+    assert store.execute(LoadSessions()) == ()
+    store.execute(SaveSession("b", {"name": "two", "expires": None}))
+    store.execute(SaveSession("a", {"name": "one", "grants": {"chat": 1.5}}))
+    store.execute(SaveSession("b", {"name": "two again"}))
+    store.execute(DeleteSession("none"))
+    assert store.execute(LoadSessions()) == (
+        {"name": "one", "grants": {"chat": 1.5}, "token_hash": "a"},
+        {"name": "two again", "token_hash": "b"},
+    )
+    store.execute(DeleteSession("a"))
+    assert store.execute(LoadSessions()) == ({"name": "two again", "token_hash": "b"},)
+    with pytest.raises(HostError) as caught:
+        store.execute(StoreRequest())
+    assert caught.value.failure.kind is FailureKind.UNSUPPORTED
+
+
+def test_what_was_saved_survives_and_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "store.db"
+    first = open_store(path)
+    first.execute(SaveSession("a", {"name": "one"}))
+    first.close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    again = open_store(path)
+    assert again.execute(LoadSessions()) == ({"name": "one", "token_hash": "a"},)
+    again.close()
+
+
+def test_a_new_migration_is_run_once(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    open_store(path).close()
+    runs: list[int] = []
+
+    def more(connection: Connection) -> None:
+        runs.append(1)
+        connection.execute(text("CREATE TABLE more (n INTEGER)"))
+
+    for _ in range(2):
+        SqlStore(path, (*MIGRATIONS, more)).close()
+    assert runs == [1]
+    with pytest.raises(StoreError, match="newer"):
+        open_store(path)
+
+
+def test_stores_that_cannot_be_opened(tmp_path: Path) -> None:
+    corrupt = tmp_path / "corrupt.db"
+    corrupt.write_bytes(b"this is no database, and long enough to be taken for one" * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        open_store(corrupt)
+    with pytest.raises(StoreError, match="cannot open"):
+        open_store(tmp_path)
+    with pytest.raises(StoreError, match="cannot open"):
+        open_store("nosuchdatabase://user:secret@host/db")
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(StoreError, match="cannot open"):
+        open_store(file / "store.db")
+
+
+def test_a_query_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = open_store(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE paired_sessions")
+    connection.close()
+    with pytest.raises(HostError) as caught:
+        store.execute(LoadSessions())
+    assert caught.value.failure.kind is FailureKind.INTERNAL
+    store.close()
+
+
+def test_what_is_no_json_is_refused() -> None:
+    with pytest.raises(TypeError):
+        MemoryStore().execute(SaveSession("a", {"x": object()}))
+
+
+def test_sqlalchemy_is_loaded_only_for_a_database() -> None:
+    code = "import sys, runtimes.run, runtimes.host, runtimes.store; sys.exit('sqlalchemy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -1,0 +1,144 @@
+"""The layout holds: layers, purpose lines, file sizes, public names, a mirrored test for each module of the core."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
+MAX_LINES = 600
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+
+
+# --- layers -------------------------------------------------------------------------------------------------------
+
+
+def lint_imports(*arguments: str) -> str:
+    """What import-linter prints: one line `<contract> KEPT` or `<contract> BROKEN` for each, then the chains."""
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache", *arguments]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    environment |= {"COLUMNS": "300", "NO_COLOR": "1"}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return run.stdout + run.stderr
+
+
+@pytest.fixture(scope="module")
+def verdict() -> str:
+    return lint_imports()
+
+
+@pytest.mark.parametrize("name", [contract["name"] for contract in CONTRACTS])
+def test_contract_is_kept(name: str, verdict: str) -> None:
+    assert f"{name} KEPT" in verdict, verdict
+
+
+def test_the_linter_can_find_a_breach(tmp_path: Path) -> None:
+    config = tmp_path / "importlinter.toml"
+    config.write_text(
+        "[tool.importlinter]\n"
+        'root_packages = ["svc_proto"]\n'
+        "include_external_packages = true\n"
+        "[[tool.importlinter.contracts]]\n"
+        'name = "facts without attrs"\n'
+        'type = "forbidden"\n'
+        'source_modules = ["svc_proto.facts"]\n'
+        'forbidden_modules = ["attrs"]\n'
+    )
+    assert "facts without attrs BROKEN" in lint_imports("--config", str(config))
+
+
+# --- each file ----------------------------------------------------------------------------------------------------
+
+
+def shortcomings(source: str) -> list[str]:
+    """What the text of one file lacks."""
+    found = []
+    if not (ast.get_docstring(ast.parse(source)) or "").strip():
+        found.append("no docstring that says what the file is for")
+    if (lines := len(source.splitlines())) > MAX_LINES:
+        found.append(f"{lines} lines, more than {MAX_LINES}: split it")
+    return found
+
+
+def missing_names(module: object) -> list[str]:
+    """Names in `__all__` that the module does not have, and those listed twice."""
+    names: list[str] = list(getattr(module, "__all__", []))
+    return [name for name in names if not hasattr(module, name) or names.count(name) > 1]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_every_package_is_found() -> None:
+    assert {path.relative_to(ROOT).parts[0] for path in SOURCES} == set(PACKAGES)
+
+
+def test_files_say_what_they_are_for_and_stay_small() -> None:
+    found = {path.relative_to(ROOT).as_posix(): shortcomings(path.read_text(encoding="utf-8")) for path in SOURCES}
+    report = [f"{name}: {shortcoming}" for name, each in found.items() for shortcoming in each]
+    assert not report, "\n" + "\n".join(report)
+
+
+# A `__main__` runs when it is imported.
+@pytest.mark.parametrize("name", [module_name(path) for path in SOURCES if path.stem != "__main__"])
+def test_public_names_exist(name: str) -> None:
+    assert missing_names(importlib.import_module(name)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ('"""What it is for."""\n', 0),
+        ('"""What it is for."""\n' + "x = 1\n" * (MAX_LINES - 1), 0),
+        ('"""What it is for."""\n' + "x = 1\n" * MAX_LINES, 1),
+        ("", 1),
+        ("# a comment\nx = 1\n", 1),
+        ('x = 1\n"""Too late."""\n', 1),
+        ('"""  """\n', 1),
+        ("x = 1\n" * (MAX_LINES + 1), 2),
+    ],
+    ids=["good", "full", "long", "empty", "comment", "late", "blank", "both"],
+)
+def test_shortcomings_are_seen(source: str, count: int) -> None:
+    assert len(shortcomings(source)) == count
+
+
+def test_missing_names_are_seen() -> None:
+    assert missing_names(SimpleNamespace(__all__=["here", "gone", "twice", "twice"], here=1, twice=2)) == [
+        "gone",
+        "twice",
+        "twice",
+    ]
+    assert missing_names(SimpleNamespace(here=1)) == []
+
+
+# --- mirrored tests -----------------------------------------------------------------------------------------------
+
+
+def mirror(path: Path) -> Path:
+    """`svc_proto/wire/sse.py` is tested by `tests/wire/test_sse.py`."""
+    inner = path.relative_to(ROOT / "svc_proto")
+    return ROOT / "tests" / inner.with_name(f"test_{inner.name}")
+
+
+def test_mirror() -> None:
+    assert mirror(ROOT / "svc_proto" / "wire" / "sse.py") == ROOT / "tests" / "wire" / "test_sse.py"
+    assert mirror(ROOT / "svc_proto" / "facts.py") == ROOT / "tests" / "test_facts.py"
+
+
+def test_each_module_of_the_core_has_its_test_file() -> None:
+    modules = [path for path in (ROOT / "svc_proto").rglob("*.py") if path.stem != "__init__"]
+    missing = sorted(mirror(path).relative_to(ROOT).as_posix() for path in modules if not mirror(path).exists())
+    assert not missing, "missing test files:\n" + "\n".join(missing)

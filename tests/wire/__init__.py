@@ -1,0 +1,1 @@
+"""Tests of `svc_proto.wire`."""
