@@ -47,17 +47,20 @@ async def _main(
     grace: float,
     signals: bool | None,
 ) -> tuple[Exit, ...]:
-    async with anyio.create_task_group() as tasks:
-        loop = make_loop(tasks)
-        host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
-        loop.host = host
-        try:
-            host.start()
-            await loop.run()
-        finally:
-            host.close()
-            tasks.cancel_scope.cancel()
-    host.dispose()
+    handle = Handle() if handle is None else handle
+    try:
+        async with anyio.create_task_group() as tasks:
+            loop = make_loop(tasks)
+            host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
+            loop.host = host
+            try:
+                host.start()
+                await loop.run()
+            finally:
+                host.close()
+                tasks.cancel_scope.cancel()
+    finally:
+        handle.waker.dispose()
     return host.outcomes
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from runtimes.channel import Channel
 from runtimes.failures import HostError, failure_of
-from runtimes.listen import plain_address
+from runtimes.listen import MAX_PORT, plain_address
 from runtimes.loop import Source
 from runtimes.pump import Pump
 from runtimes.tls import TlsFileError, client_context
@@ -51,13 +51,16 @@ class Connections:
         pump.serve({Connect: self._connect})
 
     def _connect(self, command: Connect) -> None:
+        if not 0 < command.port <= MAX_PORT:
+            self._pump.refuse(command.op, FailureKind.INVALID, "no such port")
+            return
         connecting = _Connecting(self._pump, command, self._context)
         self._pump.begin(command.op, connecting.give_up)
         host, port = command.host, command.port
         if ":" in host or host.replace(".", "").isdigit():
             try:  # an address in figures needs no thread
                 found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-            except (OSError, ValueError, OverflowError):
+            except (OSError, ValueError):
                 found = []
             connecting.found(found, None)
             return
@@ -193,7 +196,7 @@ class _Attempt(Source):
         self.sock.setblocking(False)
         try:
             error = self.sock.connect_ex(address)
-        except (OSError, OverflowError):
+        except OSError:  # not an address of this family
             error = errno.EADDRNOTAVAIL
         if error in {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR}:
             pump.loop.watch_write(self)

@@ -37,6 +37,7 @@ def run(
 async def _main(
     programs: Sequence[Program], handle: Handle | None, grace: float, signals: bool | None
 ) -> tuple[Exit, ...]:
+    handle = Handle() if handle is None else handle
     loop = CurioLoop()
     host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
     loop.host = host
@@ -46,7 +47,7 @@ async def _main(
     finally:
         await loop.call(host.close)
         await loop.end()
-    host.dispose()
+        handle.waker.dispose()
     return host.outcomes
 
 

@@ -27,6 +27,7 @@ _KINDS: dict[int, FailureKind] = {
     errno.EFBIG: FailureKind.TOO_LARGE,
     errno.EINVAL: FailureKind.INVALID,
     errno.EISDIR: FailureKind.INVALID,
+    errno.ESPIPE: FailureKind.INVALID,
     errno.ELOOP: FailureKind.INVALID,
     errno.ENAMETOOLONG: FailureKind.INVALID,
     errno.ECONNREFUSED: FailureKind.UNREACHABLE,
@@ -69,7 +70,7 @@ def failure_of(error: BaseException) -> Failure:
 def why(error: BaseException) -> str:
     """One short phrase for a log."""
     if isinstance(error, ssl.SSLError):
-        return f"TLS: {error.reason or type(error).__name__}"
+        return f"TLS: {getattr(error, 'reason', None) or type(error).__name__}"
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()
     return type(error).__name__

@@ -66,8 +66,12 @@ class FileBody:
 
         The worker uses a duplicate of the socket, so that closing the channel meanwhile cannot hand it another's.
         """
-        fd, out = self._source.fd, os.dup(sock.fileno())
-        offset, n = self._offset, min(self.left, STEP)
+        try:
+            out = os.dup(sock.fileno())
+        except OSError as error:  # out of descriptors
+            done(0, error)
+            return
+        fd, offset, n = self._source.fd, self._offset, min(self.left, STEP)
 
         def work() -> int:
             try:

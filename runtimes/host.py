@@ -27,7 +27,7 @@ from runtimes.store import Store, StoreService
 from runtimes.waker import Handle, Signals
 from runtimes.workers import Workers
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Exit, SendFile
+from svc_proto.commands import Exit, SendFile, Tell
 from svc_proto.engine.boundary import Core
 from svc_proto.facts import FailureKind, Started, Stopping
 
@@ -60,13 +60,14 @@ class Services:
 
 @frozen(kw_only=True)
 class Program:
-    """A core with what it listens on and works with. `on_ready` and `on_exit` are called on the loop's thread."""
+    """A core with what it listens on and works with. The callbacks are called on the loop's thread."""
 
     core: Core
     listeners: Sequence[Listener] = ()
     services: Services = field(factory=Services)
     on_ready: Callable[[], None] | None = None
     on_exit: Callable[[Exit], None] | None = None
+    on_tell: Callable[[Tell], None] = lambda news: None
 
 
 class Host:
@@ -77,13 +78,14 @@ class Host:
         programs: Sequence[Program],
         loop: Loop,
         *,
-        handle: Handle | None = None,
+        handle: Handle,
         grace: float = DEFAULT_GRACE,
         signals: bool | None = None,
     ) -> None:
         self.loop = loop
+        self.clock = now
         self._grace = grace
-        self._handle = Handle() if handle is None else handle
+        self._handle = handle
         self._waker = self._handle.waker
         self._armed = math.inf
         self._signals: Signals | None = None
@@ -94,6 +96,7 @@ class Host:
         self._writer = Workers("writer", 1, post)
         self._resolvers = Workers("resolver", RESOLVERS, post)
         self._computers = Workers("compute", COMPUTERS, post)
+        self._store_workers: dict[int, Workers] = {}
         self._tenants = [_Tenant(self, program) for program in programs]
 
     # --- for the adapter -----------------------------------------------------------------------------------------
@@ -122,17 +125,13 @@ class Host:
         for tenant in self._tenants:
             tenant.drop()
         self._writer.close(PATIENCE)
-        for tenant in self._tenants:
-            tenant.store_worker.close(PATIENCE)
+        for worker in self._store_workers.values():
+            worker.close(PATIENCE)
         for workers in (self._readers, self._resolvers, self._computers):
             workers.close(0.0)
         self._waker.drain()  # results that came too late are undone
         self.loop.close(self._waker)
         self._handle.on_stop = None
-
-    def dispose(self) -> None:
-        """After the loop has ended: close the door for threads."""
-        self._waker.dispose()
 
     @property
     def outcomes(self) -> tuple[Exit, ...]:
@@ -140,10 +139,6 @@ class Host:
         return tuple(tenant.pump.outcome or Exit(1, "the loop ended first") for tenant in self._tenants)
 
     # --- for pumps -----------------------------------------------------------------------------------------------
-
-    def clock(self) -> Moment:
-        """Now."""
-        return now()
 
     def arm(self, when: float) -> None:
         """See that `on_timer` is called by `when`; a later one than is ordered already needs nothing."""
@@ -175,6 +170,10 @@ class Host:
         """Readers, writer, resolvers, computers."""
         return self._readers, self._writer, self._resolvers, self._computers
 
+    def store_worker(self, store: Store | None) -> Workers:
+        """The one thread of a store, which several cores may share."""
+        return self._store_workers.setdefault(id(store), Workers("store", 1, self._waker.post))
+
     def _finish_if_done(self) -> None:
         if all(tenant.pump.outcome is not None for tenant in self._tenants):
             self.loop.finish()
@@ -189,14 +188,13 @@ class _Tenant:
         log = LogWriter(services.logger)
         self.pump = pump = Pump(program.core, host, log)
         readers, writer, resolvers, computers = host.workers()
-        self.store_worker = Workers("store", 1, host._waker.post)
         self._readers = readers
         self._files = Files(pump, readers=readers, writer=writer, spool=services.spool)
         StateService(pump, writer=writer, folder=services.state)
-        StoreService(pump, self.store_worker, services.store)
+        StoreService(pump, host.store_worker(services.store), services.store)
         ComputeService(pump, computers, services.compute)
         Connections(pump, resolvers, tls=services.client_tls, resolver=services.resolver)
-        pump.serve({SendFile: self._send_file})
+        pump.serve({SendFile: self._send_file, Tell: program.on_tell})
         self._acceptors = [Acceptor(pump, listener) for listener in program.listeners]
         self._stopping = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import socket
@@ -18,9 +19,10 @@ from runtimes.tls import HANDSHAKE_TIMEOUT, MAX_HANDSHAKES
 from runtimes.tls_channel import TlsChannel
 from svc_proto.facts import Accepted, Address, ChannelId, Failure
 
-__all__ = ["Acceptor", "BindError", "Listener", "bind", "plain_address"]
+__all__ = ["Acceptor", "MAX_PORT", "BindError", "Listener", "bind", "plain_address"]
 
 BACKLOG = 2048  # connections the kernel keeps for us; it clips this to net.core.somaxconn
+MAX_PORT = 65535
 ACCEPTS = 64  # connections taken in one wake-up, so that a flood does not starve open channels
 REST = 0.1  # s without accepting after descriptors ran out
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -42,9 +44,11 @@ class Listener:
 
 def bind(host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Listener:
     """Listen on `host:port`; port 0 picks a free one, `::` takes IPv4 too. Raises `BindError`."""
+    if not 0 <= port <= MAX_PORT:  # the resolver would take it modulo 65536
+        raise BindError(f"cannot listen on {host}:{port}: no such port")
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError, OverflowError) as error:
+    except (OSError, UnicodeError) as error:
         raise BindError(f"cannot listen on {host}:{port}: the name is not known") from error
     first: OSError | None = None
     for family, kind, proto, _, address in found:
@@ -104,6 +108,8 @@ class Acceptor(Source):
             return
         self._closed = True
         self._rest.cancel()
+        with contextlib.suppress(OSError):  # refuse from this instant, even where closing waits for a task to end
+            self.sock.shutdown(socket.SHUT_RDWR)
         self._pump.loop.close(self)
 
     def drop(self) -> None:

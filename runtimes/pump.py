@@ -68,9 +68,7 @@ class Owner(Protocol):
     """What a pump asks of the host that it lives in."""
 
     loop: Loop
-
-    def clock(self) -> Moment:
-        """Now."""
+    clock: Callable[[], Moment]
 
     def arm(self, when: float) -> None:
         """Have the pumps' `tick` called by `when`, monotonic seconds."""
@@ -262,10 +260,11 @@ class Pump:
     # --- below: the parts of the above, and the commands ---------------------------------------------------------
 
     def _drain(self) -> None:
-        facts, core, clock, handlers = self._facts, self.core, self.owner.clock, self._handlers
+        facts, handle, handlers = self._facts, self.core.handle, self._handlers
+        now = self.owner.clock()  # one instant for what happens without a wait in between
         while facts:
             fact = facts.popleft()
-            for command in core.handle(fact, clock()):
+            for command in handle(fact, now):
                 handler = handlers.get(type(command))
                 if handler is None:
                     self._unserved(command)

@@ -99,8 +99,8 @@ class SqlStore:
 
 
 def _migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...]) -> None:
-    SCHEMA_VERSION.create(engine, checkfirst=True)
     with engine.begin() as connection:
+        SCHEMA_VERSION.create(connection, checkfirst=True)
         mine = SCHEMA_VERSION.c.component == COMPONENT
         version = connection.execute(select(SCHEMA_VERSION.c.version).where(mine)).scalar()
         if version is None:

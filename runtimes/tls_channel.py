@@ -36,7 +36,18 @@ class Opening(Protocol):
 class TlsChannel(Channel):
     """A connected TCP socket with TLS."""
 
-    __slots__ = ("_encrypted", "_in", "_opening", "_out", "_tls", "_unreported_plain")
+    __slots__ = (
+        "_encrypted",
+        "_ended",
+        "_error",
+        "_in",
+        "_notified",
+        "_opening",
+        "_out",
+        "_plain",
+        "_tls",
+        "_unreported_plain",
+    )
 
     def __init__(
         self,
@@ -57,6 +68,10 @@ class TlsChannel(Channel):
         self._opening: Opening | None = opening
         self._encrypted: deque[memoryview] = deque()
         self._unreported_plain = 0
+        self._notified = False  # close_notify was written
+        self._plain: list[bytes] = []  # decrypted, not told yet
+        self._ended = False  # the peer's close_notify has come
+        self._error: Exception | None = None
 
     # --- the handshake -------------------------------------------------------------------------------------------
 
@@ -118,28 +133,33 @@ class TlsChannel(Channel):
             self._decrypt()
 
     def _decrypt(self) -> None:
-        chunks: list[bytes] = []
-        ended = False
-        error: Exception | None = None
+        self._read_plain()
+        self._push()
+        if self._plain and not self.gone:
+            data = b"".join(self._plain)
+            self._plain.clear()
+            self.pump.feed(Received(self.ch, data))
+        if self.gone:
+            return
+        if self._error is not None:
+            self.end(why(self._error))
+        elif self._ended and not self._paused and not self.read_closed:
+            self.read_end()
+
+    def _read_plain(self) -> None:
+        """Decrypt all that has come."""
+        if self._ended or self._error is not None:
+            return
         try:
             while chunk := self._tls.read(READ_SIZE):
-                chunks.append(chunk)
-            ended = True
+                self._plain.append(chunk)
+            self._ended = True
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLZeroReturnError:
-            ended = True
-        except (ssl.SSLError, ValueError) as caught:
-            error = caught
-        self._push()
-        if chunks and not self.gone:
-            self.pump.feed(Received(self.ch, b"".join(chunks)))
-        if self.gone:
-            return
-        if error is not None:
-            self.end(why(error))
-        elif ended and not self._paused and not self.read_closed:
-            self.read_end()
+            self._ended = True
+        except (ssl.SSLError, ValueError) as error:
+            self._error = error
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -170,13 +190,16 @@ class TlsChannel(Channel):
 
     def shut(self) -> None:
         """Send close_notify and FIN."""
-        try:
-            self._tls.unwrap()
-        except ssl.SSLWantReadError:
-            pass  # ours is written; the peer's comes when it likes
-        except (ssl.SSLError, ValueError) as error:
-            self.end(why(error))
-            return
+        if not self._notified:
+            self._notified = True
+            self._read_plain()  # else the next call would stumble over data that a pause has left unread
+            try:
+                self._tls.unwrap()  # writes ours; then it would like to read the peer's, which comes when it likes
+            except ssl.SSLWantReadError:
+                pass
+            except (ssl.SSLError, ValueError) as error:
+                self.end(why(error))
+                return
         if self._push():
             super().shut()
 

@@ -6,6 +6,7 @@ The queue itself has no limit: a core bounds how many operations it has under wa
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -43,6 +44,10 @@ class Job:
         except BaseException as error:  # noqa: BLE001, RUF100 - a worker must survive whatever the work raises
             self._error = error
 
+    def refuse(self, error: BaseException) -> None:
+        """It will not be done."""
+        self._error = error
+
     def finish(self) -> None:
         """Tell the outcome, on the loop's thread."""
         self._done(self._result, self._error)
@@ -69,11 +74,12 @@ class Workers:
         job = Job(work, tell)
         self._under_way += 1
         if len(self._threads) < min(self._limit, self._under_way):
-            name = f"{self._name}-{len(self._threads)}"
-            thread = threading.Thread(target=self._serve, name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        self._queue.put(job)
+            self._start_thread()
+        if self._threads:
+            self._queue.put(job)
+        else:  # the host has no thread left for us
+            job.refuse(RuntimeError("no thread"))
+            self._post(job.finish)
         return job
 
     def close(self, patience: float) -> None:
@@ -83,6 +89,13 @@ class Workers:
         deadline = time.monotonic() + patience
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _start_thread(self) -> None:
+        name = f"{self._name}-{len(self._threads)}"
+        thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        with contextlib.suppress(RuntimeError):  # the host is out of threads: those there are go on
+            thread.start()
+            self._threads.append(thread)
 
     def _serve(self) -> None:
         while (job := self._queue.get()) is not None:

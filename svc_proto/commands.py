@@ -8,7 +8,7 @@ Each docstring says what answers it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from attrs import frozen
@@ -43,6 +43,15 @@ __all__ = [
     "Send",
     "SendFile",
     "StoreRequest",
+    "SweepFolder",
+    "WriteFile",
+    "DeleteBlob",
+    "TerminalSize",
+    "Spawned",
+    "Spawn",
+    "SignalName",
+    "Signal",
+    "ResizeTerminal",
     "Tell",
     "WriteBlob",
     "WriteConfig",
@@ -184,6 +193,71 @@ class Connect(Operation[Connected]):
 
 
 @frozen
+class TerminalSize:
+    """Of a pseudo-terminal, in character cells; both at least 1."""
+
+    cols: int
+    rows: int
+
+
+@frozen
+class Spawned:
+    """Result of `Spawn`: the child runs."""
+
+    pid: int
+
+
+@frozen
+class Spawn(Operation[Spawned]):
+    """Start a child process whose input and output are channel `ch`; facts of `ch` follow the `Done`.
+
+    With `terminal` the channel is a pseudo-terminal that the child, in a session of its own, has as its controlling
+    terminal. Without, it is the child's standard input and output, and its error output goes to channel `errors` if
+    given, else nowhere. `env` is added to the runtime's environment. `CloseWrite` closes the input; `Abort` closes both
+    ends without a signal. The channel ends with `Closed(ch, why, exit)` when the child has exited and what it wrote
+    before was delivered; after an `Abort` at once, and the runtime reaps the child whenever it exits.
+    """
+
+    answer = Spawned
+
+    ch: ChannelId
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+    cwd: str | None = None
+    terminal: TerminalSize | None = None
+    errors: ChannelId | None = None
+
+    def undo(self, result: Spawned) -> Command:
+        """Let go of it; a pseudo-terminal's child is hung up by that."""
+        return Abort(self.ch)
+
+
+class SignalName(Enum):
+    """A signal for a child process."""
+
+    HANGUP = "SIGHUP"
+    INTERRUPT = "SIGINT"
+    TERMINATE = "SIGTERM"
+    KILL = "SIGKILL"
+
+
+@frozen
+class Signal:
+    """Send a signal to the process group of the child behind `ch`; nothing if it has exited. Not answered."""
+
+    ch: ChannelId
+    signal: SignalName
+
+
+@frozen
+class ResizeTerminal:
+    """Change the size of the pseudo-terminal behind `ch`. Not answered."""
+
+    ch: ChannelId
+    size: TerminalSize
+
+
+@frozen
 class OpenedFile:
     """Result of `OpenFile`: judge `real_path`, the path of what was really opened (no check-then-open race)."""
 
@@ -280,6 +354,33 @@ class DiscardBlob:
 
 
 @frozen
+class DeleteBlob:
+    """Delete a finished upload by its path; nothing outside the spool folder. Not answered."""
+
+    path: str
+
+
+@frozen
+class WriteFile(Operation[str]):
+    """Write a file of the state folder atomically, mode 0600, its folder made if missing. Result: its absolute path."""
+
+    answer = str
+
+    name: str
+    data: bytes
+
+
+@frozen
+class SweepFolder(Operation[int]):
+    """Delete the files of a folder of the state folder last changed before epoch second `before`. Result: how many."""
+
+    answer = int
+
+    name: str
+    before: float
+
+
+@frozen
 class ReadConfig(Operation[str]):
     """Read a text file of the state folder by name; `NOT_FOUND` if there is none."""
 
@@ -345,7 +446,10 @@ Command: TypeAlias = (
     | PauseReading
     | ResumeReading
     | Cancel
+    | Signal
+    | ResizeTerminal
     | ReleaseFile
+    | DeleteBlob
     | DiscardBlob
     | Operation[Any]
 )

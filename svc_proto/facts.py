@@ -111,10 +111,15 @@ class Sent:
 
 @frozen
 class Closed:
-    """The channel is gone in both directions; `why` is free text for logs. No further fact names it."""
+    """The channel is gone in both directions; `why` is free text for logs. No further fact names it.
+
+    `exit` is the exit status of the child process behind it, negative for the signal that ended it; None for a
+    channel that is no child, or one that was let go of.
+    """
 
     ch: ChannelId
     why: str = ""
+    exit: int | None = None
 
 
 @frozen

@@ -15,7 +15,7 @@ pausing or resuming a channel that the core knows to be closed: it asks for noth
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, assert_never
 
 from attrs import define
 
@@ -125,6 +125,8 @@ class Contract:
                 self._closed.add(ch)
             case Done(op=op) | Failed(op=op):
                 self._answered(fact, self._take(fact, op))
+            case _:
+                assert_never(fact)
 
     def _answered(self, fact: Done | Failed, command: Operation[Any]) -> None:
         done = isinstance(fact, Done)

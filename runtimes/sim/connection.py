@@ -94,12 +94,10 @@ class End:
 
     def drop_file(self, file: FileItem) -> None:
         """Send no more of a file."""
-        for index, (data, item) in enumerate(self._outbox):
-            if item is file:
-                self._unsent -= len(data)
-                del self._outbox[index]
-                self._flush()
-                return
+        kept = deque(entry for entry in self._outbox if entry[1] is not file)
+        self._unsent = sum(len(data) for data, _ in kept)
+        self._outbox = kept
+        self._flush()
 
     def close_write(self) -> None:
         """Send a FIN after what was sent before."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from attrs import frozen
 
+from runtimes.compute import load_yaml
 from runtimes.failures import HostError
 from runtimes.sim.disk import Disk
 from runtimes.sim.process import Process
@@ -95,11 +95,3 @@ class Host:
         if function is None:
             raise HostError(FailureKind.UNSUPPORTED, f"no work of the name {name}")
         return function(*args)
-
-
-def load_yaml(text: str) -> object:
-    """Parse YAML as the real runtimes do: plain values only."""
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise HostError(FailureKind.INVALID, f"not YAML: {type(error).__name__}") from None

@@ -6,12 +6,14 @@ store request or a file replacement is under way may or may not have made it: th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
 from runtimes.failures import HostError, failure_of
+from runtimes.files import READ_LIMIT
 from runtimes.sim.connection import End, FileItem
 from runtimes.sim.disk import File, Node, as_file
 from runtimes.sim.faults import SLOW
@@ -43,6 +45,7 @@ __all__ = ["Operations"]
 
 FILE_TIME = 0.0002  # s for one file operation
 STORE_TIME = 0.002  # s for one store request: a commit on a disk
+SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")  # of an upload, as in `runtimes.files`
 MIN_SECRET = 16  # bytes, `EnsureSecret`
 
 
@@ -119,8 +122,11 @@ class Operations:
                 self._durable.remove(pending)  # it had not begun; else it goes on in silence
         self._process.post(Failed(op, Failure(FailureKind.CANCELLED)))
 
-    def end(self) -> None:
-        """The process is gone. Of what it wanted to be durable, the first few may have been done."""
+    def end(self, *, killed: bool) -> None:
+        """The process is gone. Of what it wanted to be durable, the first few may have been done.
+
+        One that exits by itself deletes the uploads it has not finished; one that was killed leaves them.
+        """
         for give_up in list(self._give_up.values()):
             give_up()
         made = sorted(self._durable, key=_when)
@@ -129,7 +135,10 @@ class Operations:
         self._durable.clear()
         self._pending.clear()
         self._files.clear()
-        self._blobs.clear()
+        blobs, self._blobs = self._blobs, {}
+        for blob in blobs.values():
+            if not killed:
+                self._host.disk.remove(blob.path)
 
     # --- network -------------------------------------------------------------------------------------------------
 
@@ -185,13 +194,21 @@ class Operations:
 
     def _read_file(self, command: ReadFile) -> None:
         node = self._files[command.handle]
-        self._begin(command, lambda: bytes(as_file(node).data[command.offset : command.offset + command.n]))
+
+        def effect() -> bytes:
+            if command.n > READ_LIMIT:
+                raise HostError(FailureKind.TOO_LARGE, f"over {READ_LIMIT} bytes in one read")
+            return bytes(as_file(node).data[command.offset : command.offset + command.n])
+
+        self._begin(command, effect)
 
     def _release_file(self, command: ReleaseFile) -> None:
         del self._files[command.handle]
 
     def _create_blob(self, command: CreateBlob) -> None:
         def effect() -> int:
+            if not SUFFIX.fullmatch(command.suffix):
+                raise HostError(FailureKind.INVALID, "suffix of an upload")
             path = f"{self._host.spool}/{self._world.rng.randbytes(8).hex()}{command.suffix}"
             file = self._host.disk.create(path)
             handle = self._new_handle()
@@ -332,7 +349,7 @@ def _broken() -> object:
 
 def _still(blob: _Blob | None) -> _Blob:
     if blob is None:
-        raise HostError(FailureKind.CANCELLED, "the upload is over")
+        raise HostError(FailureKind.INVALID, "no such handle")
     return blob
 
 

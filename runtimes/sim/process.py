@@ -22,6 +22,7 @@ from svc_proto.commands import (
     Abort,
     Cancel,
     CloseWrite,
+    Command,
     Exit,
     Level,
     Log,
@@ -170,6 +171,12 @@ class Process:
     def channel_count(self) -> int:
         """Channels whose `Closed` the core has not been told."""
         return len(self._channels)
+
+    @property
+    def commands(self) -> list[Command]:
+        """Every command so far, in a world made with `trace=True`."""
+        mine = [record.what for record in self._world.records if record.process == self.name]
+        return [what for what in mine if what is not None and not isinstance(what, Fact | str)]
 
     def end_of(self, ch: ChannelId) -> End | None:
         """The network end of a channel; None when the core knows it closed."""
@@ -337,7 +344,7 @@ class Process:
         for channel in self._channels.values():
             channel.end.vanish(reset=reset)
         self._channels.clear()
-        self.operations.end()
+        self.operations.end(killed=reset)
         self._inbox.clear()
 
     def _unlisten(self) -> None:

@@ -1,34 +1,39 @@
 """A phone as a core: pair or reconnect, report its status, perform commands, come back after every loss.
 
-| state      | trigger   | next       |                                                               |
-|------------|-----------|------------|---------------------------------------------------------------|
-| CONNECTING | OPENED    | SIGNING_IN | the socket is open; `system/auth` is sent                     |
-| CONNECTING | FAILED    | RESTING    | no socket: unreachable, or refused with a status               |
-| SIGNING_IN | WELCOMED  | ONLINE     | `auth.ok`                                                      |
-| SIGNING_IN | REJECTED  | GIVEN_UP   | `auth.fail`: the credential will not get better by retrying    |
-| SIGNING_IN | LOST      | RESTING    |                                                               |
-| ONLINE     | LOST      | RESTING    |                                                               |
-| RESTING    | RETRY     | CONNECTING | after a pause that doubles from 1 to 30 s, or what a 429 asks  |
+| state      | trigger  | next       |                                                                |
+|------------|----------|------------|----------------------------------------------------------------|
+| CONNECTING | OPENED   | SIGNING_IN | the socket is open; `system/auth` is sent                      |
+| CONNECTING | FAILED   | RESTING    | no socket: unreachable, or refused with a status               |
+| SIGNING_IN | WELCOMED | ONLINE     | `auth.ok`                                                      |
+| SIGNING_IN | REJECTED | GIVEN_UP   | `auth.fail`: the credential will not get better by retrying    |
+| SIGNING_IN | LOST     | RESTING    | the socket closed, or the answer took too long                 |
+| ONLINE     | LOST     | RESTING    |                                                                |
+| RESTING    | RETRY    | CONNECTING | after a pause that doubles from 1 to 30 s, or what a 429 asks  |
+| GIVEN_UP   | STOP     | GIVEN_UP   | the reason of the refusal stays the last word                  |
+| any other  | STOP     | STOPPED    | the process will end                                           |
+
+Credentials: the first `system/auth` carries all there are, and the relay takes the token before the code (wire
+core 1.3), so a token that is refused falls back to the code. With the first `auth.ok` the code is forgotten, since it
+works once; from then on there is the token that came with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import cast
 
 from attrs import frozen
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.commands import Level, Ready, Tell
-from svc_proto.device.handset import Handset, HandsetCommand, Later, NeedsUpload, Reply
-from svc_proto.device.upload import upload_file
+from svc_proto.device.handset import Handset
+from svc_proto.device.performer import Performer
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import Fetched, open_socket
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, Task, sleep, wait
+from svc_proto.engine.flow import Task
 from svc_proto.engine.socket import Socket
-from svc_proto.facts import Accepted, Failure, OperationId
+from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.table import Table, step
 from svc_proto.wire.envelope import parse_envelope, write_envelope
 from svc_proto.wire.urls import parse_url
@@ -39,9 +44,9 @@ STATUS_EVERY = 30.0  # s, wire bridge 1.3
 FIRST_PAUSE = 1.0  # s before the first retry; doubles
 LONGEST_PAUSE = 30.0  # s
 BLOCKED_PAUSE = 300.0  # s after a 429 that names no time, wire core 1.6
-SIGN_IN_WITHIN = 15.0  # s from the open socket to `auth.ok`
-FOREVER = 1e12  # s: the end of a socket is the end of this wait
-MOST_COMMANDS = 64  # under way at once; a further one is answered with 503
+LONGEST_BLOCK = 3600.0  # s: a Retry-After that asks for more is not believed
+SIGN_IN_WITHIN = 15.0  # s from the open socket to `auth.ok`, wire core 1.6
+LONGEST_REASON = 200  # characters of a relay's text that are passed on
 
 
 class PhoneState(Enum):
@@ -52,6 +57,7 @@ class PhoneState(Enum):
     ONLINE = "online"
     RESTING = "resting"
     GIVEN_UP = "given up"
+    STOPPED = "stopped"
 
 
 class PhoneTrigger(Enum):
@@ -63,6 +69,7 @@ class PhoneTrigger(Enum):
     REJECTED = "rejected"
     LOST = "lost"
     RETRY = "retry"
+    STOP = "stop"
 
 
 LIFE: Table[PhoneState, PhoneTrigger] = {
@@ -73,74 +80,96 @@ LIFE: Table[PhoneState, PhoneTrigger] = {
     (PhoneState.SIGNING_IN, PhoneTrigger.LOST): PhoneState.RESTING,
     (PhoneState.ONLINE, PhoneTrigger.LOST): PhoneState.RESTING,
     (PhoneState.RESTING, PhoneTrigger.RETRY): PhoneState.CONNECTING,
+    (PhoneState.CONNECTING, PhoneTrigger.STOP): PhoneState.STOPPED,
+    (PhoneState.SIGNING_IN, PhoneTrigger.STOP): PhoneState.STOPPED,
+    (PhoneState.ONLINE, PhoneTrigger.STOP): PhoneState.STOPPED,
+    (PhoneState.RESTING, PhoneTrigger.STOP): PhoneState.STOPPED,
+    (PhoneState.GIVEN_UP, PhoneTrigger.STOP): PhoneState.GIVEN_UP,
 }
 
 
 @frozen(kw_only=True)
 class PhoneConfig:
-    """Where the relay is and who we are. Of `code` and `token` at least one; a token is tried first."""
+    """Where the relay is and who we are. Of `code` and `token` at least one.
 
-    remote: str  # ws:// or wss://; without a path, /ws is used
+    `remote` is a ws:// or wss:// URL that `parse_url` accepts. Uploads go to the same host and port.
+    """
+
+    remote: str  # without a path, /ws is used
     code: str | None = None
     token: str | None = None
     device_name: str = "Reference phone"
     device_id: str = "reference-phone"
-    ttl_seconds: int | None = None
+    ttl_seconds: int | None = None  # asked for when pairing; None leaves it to the relay
     scheme: str = "svc-relay"  # of media markers
 
     @property
     def socket_url(self) -> str:
         """The URL of the WebSocket."""
-        return f"{self.remote.rstrip('/')}/ws" if parse_url(self.remote).target == "/" else self.remote
+        if parse_url(self.remote).target != "/":
+            return self.remote
+        return self._base(("ws", "wss")) + "/ws"
 
     @property
     def http_url(self) -> str:
         """The relay's HTTP address, without a path."""
+        return self._base(("http", "https"))
+
+    def _base(self, schemes: tuple[str, str]) -> str:
         url = parse_url(self.remote)
         host = f"[{url.host}]" if ":" in url.host else url.host
-        return f"{'https' if url.tls else 'http'}://{host}:{url.port}"
+        return f"{schemes[url.tls]}://{host}:{url.port}"
 
 
 class Phone:
-    """The phone as a service of an engine. Tells its program `paired`, `online`, `offline` and `performed`."""
+    """The phone as a service of an engine.
+
+    Its news are `Tell` commands, and go to `on_news` as well, for a service that a phone is part of:
+    `paired` and `online` (`token`, `expires_at`, `grants`), `offline` (`retry_in` seconds),
+    `performed` (`method`, `path`, `status`).
+    """
 
     engine: Engine
+    _socket: Socket  # the latest; from the first `on_open` on
 
-    def __init__(self, config: PhoneConfig, handset: Handset) -> None:
+    def __init__(self, config: PhoneConfig, handset: Handset, *, on_news: Callable[[Tell], None] | None = None) -> None:
         self.config = config
         self.handset = handset
         self.state = PhoneState.CONNECTING
         self.token = config.token
-        self._main: Task | None = None
-        self._socket: Socket | None = None
-        self._over: OperationId | None = None  # ticket of whoever waits for the end of the socket
-        self._work: dict[int, Task] = {}
-        self._performances = 0
+        self._code = config.code
+        self._on_news = on_news
+        self._opening: Task | None = None
         self._refusal = ""
         self._pause = FIRST_PAUSE
 
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine."""
+        """Keep the engine; make the timers."""
         self.engine = engine
         self._status_timer = engine.timers.timer("status", self._report_status)
         self._sign_in_timer = engine.timers.timer("sign in", self._sign_in_late)
+        self._retry_timer = engine.timers.timer("retry", self._retry)
+        self._performer = Performer(engine, self.handset, self.config, send=self._send, tell=self._tell)
 
     def on_started(self) -> None:
         """Begin to connect."""
         self.engine.emit(Ready())
-        self._main = self.engine.spawn(self._live(), name="connection")
+        self._connect()
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """A phone listens nowhere."""
         return None
 
     def on_stopping(self) -> None:
-        """Leave in good order."""
-        if self._main is not None:
-            self._main.cancel()
-        self._drop_work()
+        """Leave in good order: the socket is told by its channel."""
+        self._step(PhoneTrigger.STOP)
+        for timer in (self._retry_timer, self._status_timer, self._sign_in_timer):
+            timer.cancel()
+        if self._opening is not None:
+            self._opening.cancel()
+        self._performer.drop()
 
     # --- SocketHandler ---
 
@@ -161,14 +190,14 @@ class Phone:
         }
         if self.token is not None:
             payload["session_token"] = self.token
-        elif self.config.code is not None:
-            payload["pairing_code"] = self.config.code
+        if self._code is not None:
+            payload["pairing_code"] = self._code
             if self.config.ttl_seconds is not None:
                 payload["ttl_seconds"] = self.config.ttl_seconds
         self._send("system", "auth", payload)
 
     def on_text(self, text: str) -> None:
-        """A message of the relay."""
+        """A message of the relay. What makes no sense now is ignored."""
         envelope = parse_envelope(text)
         if envelope is None:
             return
@@ -176,9 +205,9 @@ class Phone:
             case ("system", "auth.ok") if self.state is PhoneState.SIGNING_IN:
                 self._welcomed(envelope.payload)
             case ("system", "auth.fail") if self.state is PhoneState.SIGNING_IN:
-                self._rejected(envelope.payload)
+                self._refused(envelope.payload)
             case ("bridge", "bridge.command") if self.state is PhoneState.ONLINE:
-                self._command(envelope.payload)
+                self._performer.perform(envelope.payload, self.token or "")
             case _:
                 self.engine.log(Level.DEBUG, "ignored message", channel=envelope.channel, type=envelope.type)
 
@@ -192,133 +221,110 @@ class Phone:
         """The socket is gone: what was under way has nobody to report to."""
         self._status_timer.cancel()
         self._sign_in_timer.cancel()
-        self._socket = None
-        self._drop_work()
+        self._performer.drop()
         if self.state is PhoneState.GIVEN_UP:
             self.engine.exit(1, self._refusal)
-        elif self._over is not None:
-            self.engine.resume(self._over, code)
+        elif self.state is not PhoneState.STOPPED:
+            self.engine.log(Level.WARNING, "connection lost", code=code)
+            self._step(PhoneTrigger.LOST)
+            self._rest(self._next_pause())
 
-    # --- the connection ---
+    # --- connecting ---
 
-    def _live(self) -> Flow[None]:
-        engine = self.engine
-        while True:
-            pause = yield from self._connect()
-            engine.emit(Tell("offline", {"retry_in": pause}))
-            yield from sleep(engine, pause)
-            self._step(PhoneTrigger.RETRY)
+    def _connect(self) -> None:
+        opening = open_socket(self.engine, self.config.socket_url, self)
+        self._opening = self.engine.spawn(opening, name="open", on_done=self._opened, on_error=self._failed)
 
-    def _connect(self) -> Flow[float]:
-        """One connection from its opening to its end; the seconds to rest after it."""
-        engine = self.engine
-        opened = yield from open_socket(engine, self.config.socket_url, self)
-        if not isinstance(opened, Socket):
-            self._step(PhoneTrigger.FAILED)
-            return self._pause_after(opened)
-        self._over = engine.new_op()
-        yield from wait(self._over, engine.now.mono + FOREVER)
-        self._step(PhoneTrigger.LOST)
-        return self._next_pause()
+    def _opened(self, outcome: Socket | Fetched | Failure) -> None:
+        if isinstance(outcome, Socket):
+            return  # `on_open` came
+        self._step(PhoneTrigger.FAILED)
+        if isinstance(outcome, Failure):
+            self.engine.log(Level.WARNING, "not connected", problem=outcome.kind.value)
+            self._rest(self._next_pause())
+            return
+        self.engine.log(Level.WARNING, "not connected", status=outcome.status)
+        self._rest(_block(outcome) if outcome.status == 429 else self._next_pause())
 
-    def _pause_after(self, refusal: Fetched | Failure) -> float:
-        if isinstance(refusal, Failure):
-            self.engine.log(Level.WARNING, "not connected", problem=refusal.kind.value)
-            return self._next_pause()
-        self.engine.log(Level.WARNING, "not connected", status=refusal.status)
-        if refusal.status != 429:
-            return self._next_pause()
-        wanted = refusal.headers.get(b"retry-after") or b""
-        return float(wanted[:6]) if wanted.isdigit() else BLOCKED_PAUSE
+    def _rest(self, seconds: float) -> None:
+        self._tell("offline", {"retry_in": seconds})
+        self._retry_timer.set(self.engine.now.mono + seconds)
+
+    def _retry(self) -> None:
+        self._step(PhoneTrigger.RETRY)
+        self._connect()
 
     def _next_pause(self) -> float:
         jitter = 1.0 + self.engine.entropy(1)[0] / 1024  # up to a quarter more, so that phones do not come in step
         pause, self._pause = self._pause * jitter, min(self._pause * 2, LONGEST_PAUSE)
         return pause
 
+    def _failed(self, error: Exception) -> None:
+        self.engine.exit(70, f"internal error, reference {self.engine.bug(error)}")
+
+    # --- signing in ---
+
     def _welcomed(self, payload: Mapping[str, object]) -> None:
         token = payload.get("session_token")
-        if not isinstance(token, str) or not token:
-            self._rejected({"reason": "the relay sent no session token"})
+        if not isinstance(token, str) or not token or not (token.isascii() and token.isprintable()):
+            self._give_up("the relay sent no session token")
             return
         self._step(PhoneTrigger.WELCOMED)
         self._sign_in_timer.cancel()
         fresh, self.token = token != self.token, token
+        self._code = None
         self._pause = FIRST_PAUSE
         news = {"token": token, "expires_at": payload.get("expires_at"), "grants": payload.get("grants")}
-        self.engine.emit(Tell("paired" if fresh else "online", news))
+        self._tell("paired" if fresh else "online", news)
         self._report_status()
 
-    def _rejected(self, payload: Mapping[str, object]) -> None:
+    def _refused(self, payload: Mapping[str, object]) -> None:
+        given = payload.get("reason")
+        reason = _plain(given) if isinstance(given, str) and given else "no reason given"
+        if "auth" in reason and "timeout" in reason:
+            return  # too slow, not wrong (wire core 1.6): the relay closes, and we come back
+        self._give_up(f"the relay refused: {reason}")
+
+    def _give_up(self, refusal: str) -> None:
         self._step(PhoneTrigger.REJECTED)
-        reason = payload.get("reason")
-        self._refusal = f"the relay refused: {reason if isinstance(reason, str) else 'no reason given'}"
-        if self._socket is not None:
-            self._socket.close()
+        self._refusal = refusal
+        self._sign_in_timer.cancel()
+        self._socket.close()
 
     def _sign_in_late(self) -> None:
-        if self._socket is not None:
-            self._socket.close(1002, "no answer to system/auth")
+        self._socket.close(1002, "no answer to system/auth")
 
-    # --- the bridge ---
+    # --- talking ---
 
     def _report_status(self) -> None:
-        self._send("bridge", "bridge.status", dict(self.handset.status(self.engine.now)))
         self._status_timer.set(self.engine.now.mono + STATUS_EVERY)
+        try:
+            self._send("bridge", "bridge.status", self.handset.status(self.engine.now))
+        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset does not take the phone down
+            self.engine.bug(error)
 
-    def _command(self, payload: Mapping[str, object]) -> None:
-        request_id, method, path = payload.get("request_id"), payload.get("method"), payload.get("path")
-        if not (isinstance(request_id, str) and isinstance(method, str) and isinstance(path, str)):
-            return  # nobody could be answered (wire bridge 1.1)
-        if len(self._work) >= MOST_COMMANDS:
-            self._respond(request_id, Reply(503, {"error": "too many commands at once"}))
-            return
-        body = payload.get("body")
-        if not isinstance(body, dict):
-            params = payload.get("params")
-            body = params if isinstance(params, dict) else {}
-        command = HandsetCommand(method, path, cast("dict[str, object]", body), request_id)
-        performed = self.handset.perform(command, self.engine.now)
-        if isinstance(performed, Reply):
-            self._performed(command, performed)
-            return
-        self._performances += 1
-        key = self._performances
-
-        def done(reply: Reply) -> None:
-            self._work.pop(key, None)
-            self._performed(command, reply)
-
-        self._work[key] = self.engine.spawn(self._finish(performed), name=path, on_done=done)
-
-    def _finish(self, performed: Later | NeedsUpload) -> Flow[Reply]:
-        if isinstance(performed, Later):
-            yield from sleep(self.engine, performed.seconds)
-            return performed.reply
-        return (yield from self._upload(performed))
-
-    def _upload(self, file: NeedsUpload) -> Flow[Reply]:
-        uploaded = yield from upload_file(self.engine, self.config.http_url, self.token or "", file)
-        if uploaded.token is None:
-            return Reply(500, {"error": f"the screenshot could not be uploaded: {uploaded.problem}"})
-        return self.handset.uploaded(uploaded.token, self.config.scheme)
-
-    def _performed(self, command: HandsetCommand, reply: Reply) -> None:
-        self.engine.emit(Tell("performed", {"method": command.method, "path": command.path, "status": reply.status}))
-        self._respond(command.request_id, reply)
-
-    def _respond(self, request_id: str, reply: Reply) -> None:
-        payload = {"request_id": request_id, "status": reply.status, "result": dict(reply.result)}
-        self._send("bridge", "bridge.response", payload)
+    def _tell(self, event: str, fields: Mapping[str, object]) -> None:
+        news = Tell(event, fields)
+        self.engine.emit(news)
+        if self._on_news is not None:
+            self._on_news(news)
 
     def _send(self, channel: str, kind: str, payload: Mapping[str, object]) -> None:
-        if self._socket is not None:
-            self._socket.send_text(write_envelope(channel, kind, new_uuid(self.engine.entropy), payload))
-
-    def _drop_work(self) -> None:
-        work, self._work = self._work, {}
-        for task in work.values():
-            task.cancel()
+        """Raises what `strict_json.dumps` raises when the payload is not JSON."""
+        self._socket.send_text(write_envelope(channel, kind, new_uuid(self.engine.entropy), dict(payload)))
 
     def _step(self, trigger: PhoneTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)
+
+
+def _block(refusal: Fetched) -> float:
+    """How long a 429 wants us to stay away, in seconds."""
+    wanted = refusal.headers.get(b"retry-after") or b""
+    if not wanted.isdigit():
+        return BLOCKED_PAUSE
+    return min(max(float(wanted[:9]), FIRST_PAUSE), LONGEST_BLOCK)
+
+
+def _plain(text: str) -> str:
+    """A peer's text as it may be shown on a terminal."""
+    return "".join(sign if sign.isprintable() else " " for sign in text[:LONGEST_REASON])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from math import ceil
 from typing import cast
 
 from attrs import frozen
@@ -79,7 +80,7 @@ class Relay:
     def on_started(self) -> None:
         """Load what outlives a process, then open the doors."""
         self.started = self.engine.now
-        self.engine.spawn(self._start(), name="start")
+        self.engine.spawn(self._start(), name="start", on_error=self._start_failed)
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Serve a connection; one too many is turned away."""
@@ -110,11 +111,12 @@ class Relay:
 
     def save(self, session: Session) -> Flow[Failure | None]:
         """Store a session so that it survives a crash; a `Failure` if the store did not take it."""
-        return (yield from self._write(SaveSession(session.token_hash, session.to_record())))
+        change = SaveSession(session.token_hash, session.to_record())
+        return (yield from self._write(change, "session not stored", session))
 
     def erase(self, session: Session) -> Flow[Failure | None]:
         """Remove a session from the store."""
-        return (yield from self._write(DeleteSession(session.token_hash)))
+        return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
 
     def end_session(self, session: Session, reason: str) -> None:
         """Close the sockets and the parked work of a session that was revoked or has expired."""
@@ -143,16 +145,21 @@ class Relay:
 
     # --- clients and phones ---
 
+    @property
+    def open_clients(self) -> int:
+        """Authenticated sockets."""
+        return sum(client.state is ClientState.OPEN for client in self.clients.values())
+
     def open_client(self, request: Request) -> ClientSocket:
         """A WebSocket is asked for: refuse a blocked address with 429, else serve it."""
         client = ClientSocket(self, request)
         wait = self.limiter.blocked_for(client.address, self.engine.now)
         if wait > 0:
-            seconds = int(wait) + 1
+            seconds = ceil(wait)
             raise Refused(
                 429,
                 "rate_limited",
-                f"too many failed attempts; try again in {seconds} seconds",
+                f"rate limited: too many failed attempts; try again in {seconds} seconds",
                 extra={"retry_after": seconds},
                 headers=((b"retry-after", b"%d" % seconds),),
             )
@@ -188,14 +195,16 @@ class Relay:
         self._phone_lost(number)
 
     def phone_for(self, selector: str | None) -> tuple[Phone, ClientSocket]:
-        """The phone to drive and its socket. A phone whose own bridge grant has run out is not connected."""
-        while True:
-            phone = self.phones.choose(selector)
-            client = self.clients.get(phone.socket)
-            session = None if client is None else client.session
-            if client is not None and session is not None and session.holds("bridge", self.engine.now.wall):
-                return phone, client
-            self.remove_phone(phone.socket)
+        """The phone to drive and its socket. `Refused` like `Phones.choose`."""
+        self.drop_lapsed_phones()
+        phone = self.phones.choose(selector)
+        return phone, self.clients[phone.socket]
+
+    def drop_lapsed_phones(self) -> None:
+        """A phone whose own bridge grant has run out is not connected: its callers get 503 at once."""
+        for number in self.phones.sockets():
+            if not self.clients[number].holds("bridge"):
+                self.remove_phone(number)
 
     def park(self, request_id: str, caller: Session) -> OperationId:
         """Have `Engine.resume` called on the returned ticket when the command is settled."""
@@ -214,7 +223,7 @@ class Relay:
         engine = self.engine
         records = yield from ask(engine, Query(engine.new_op(), LoadSessions()))
         if isinstance(records, Failure):
-            engine.exit(1, f"the session store cannot be read: {records.detail}")
+            engine.exit(1, f"the session store cannot be read: {records.detail or records.kind.value}")
             return
         for record in records:
             self._restore(record)
@@ -225,22 +234,41 @@ class Relay:
         engine.log(Level.INFO, "ready", sessions=len(self.sessions), port=self.config.port)
         engine.emit(Ready())
 
-    def _write(self, change: StoreRequest[None]) -> Flow[Failure | None]:
+    def _start_failed(self, error: Exception) -> None:
+        self.engine.exit(70, f"internal error, reference {self.engine.bug(error)}")
+
+    def _write(self, change: StoreRequest[None], problem: str, session: Session) -> Flow[Failure | None]:
         # The order is the relay's own: it goes through even if whoever waits for it here goes away.
         engine, ticket = self.engine, self.engine.new_op()
         self._watch_sessions()
 
         def write() -> Flow[None]:
-            engine.resume(ticket, (yield from ask(engine, Query(engine.new_op(), change))))
+            answer = yield from ask(engine, Query(engine.new_op(), change))
+            if isinstance(answer, Failure):
+                engine.log(
+                    Level.ERROR,
+                    problem,
+                    problem=answer.kind.value,
+                    session=session.token_prefix,
+                    device=session.device_name,
+                )
+            engine.resume(ticket, answer)
 
         engine.spawn(write(), name="store")
         return cast("Failure | None", (yield from wait(ticket, engine.now.mono + STORE_PATIENCE)))
 
     def _restore(self, record: Mapping[str, object]) -> None:
         try:
-            self.sessions.restore(record, self.engine.now)
+            session = self.sessions.restore(record, self.engine.now)
         except Refused as refused:
             self.engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
+            return
+        token_hash = record.get("token_hash")
+        if session is None and isinstance(token_hash, str):  # it expired while no relay ran
+            self.engine.spawn(self._erase_stored(token_hash), name="erase session")
+
+    def _erase_stored(self, token_hash: str) -> Flow[None]:
+        yield from ask(self.engine, Query(self.engine.new_op(), DeleteSession(token_hash)))
 
     def _register_phone(self, client: ClientSocket, session: Session) -> None:
         replaced = self.phones.register(
@@ -285,14 +313,4 @@ class Relay:
         self._session_timer.set(now.mono + min(max(expiry - now.wall, 0.0), RECHECK))
 
     def _erase_later(self, session: Session) -> None:
-        self.engine.spawn(self._erase_and_log(session), name="erase session")
-
-    def _erase_and_log(self, session: Session) -> Flow[None]:
-        gone = yield from self.erase(session)
-        if isinstance(gone, Failure):
-            self.engine.log(Level.ERROR, "session not erased", problem=gone.kind.value, session=session.token_prefix)
-
-    @property
-    def open_clients(self) -> int:
-        """Authenticated sockets."""
-        return sum(client.state is ClientState.OPEN for client in self.clients.values())
+        self.engine.spawn(self.erase(session), name="erase session")

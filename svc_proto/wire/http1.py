@@ -69,6 +69,8 @@ BODILESS = (204, 304)
 CR = 0x0D
 CLOSE = (b"connection", b"close")
 NO_STREAM = StreamId(0)
+ENDED = (h11.DONE, h11.MUST_CLOSE)
+PLACEHOLDER = h11.Response(status_code=200, headers=[])
 
 
 class Reading(IntEnum):
@@ -133,6 +135,9 @@ class Http1Connection:
         self._finished = False
         self._socket: WebSocket | None = None
         self._out: list[bytes] = []
+        # The last response head: on a kept connection the next one is often the same, and h11 checks each anew.
+        self._written_key: tuple[int, Headers, bool] | None = None
+        self._written = PLACEHOLDER
 
     # --- properties ---
 
@@ -243,27 +248,27 @@ class Http1Connection:
         return bool(self._inbox)
 
     def _read_request(self, raw: bytes) -> Event:
+        h11_connection = self._h11
         framed = check_request_head(raw, self._limits)
-        self._h11.receive_data(raw)
-        request = cast("h11.Request", self._h11.next_event())
+        h11_connection.receive_data(raw)
+        request = cast("h11.Request", h11_connection.next_event())
         self._stream = StreamId(self._stream + 1)
-        headers = Headers([(name.lower(), value) for name, value in request.headers.raw_items()])
         head = RequestHead(
             self._stream,
             request.method.decode("ascii"),
             request.target.decode("ascii"),
-            headers,
+            Headers([(name.lower(), value) for name, value in request.headers.raw_items()]),
             False,
-            framed and self._h11.they_are_waiting_for_100_continue,
-            request.http_version.decode("ascii"),
+            framed and h11_connection.they_are_waiting_for_100_continue,
+            "1.1" if request.http_version == b"1.1" else "1.0",
         )
-        if not framed:
-            self._h11.next_event()  # h11's EndOfMessage; ours is told by the next call
-            self._step(ReadingTrigger.BARE)
-            if headers.get(b"upgrade") is not None and opens_socket(head):
-                head = attrs.evolve(head, websocket=True)
-        else:
+        if framed:
             self._feed_body()
+        else:
+            h11_connection.next_event()  # h11's EndOfMessage; ours is told by the next call
+            self._step(ReadingTrigger.BARE)
+            if h11_connection.their_state not in ENDED and opens_socket(head):
+                head = attrs.evolve(head, websocket=True)
         self._blank = False
         self._head = head
         return head
@@ -376,23 +381,18 @@ class Http1Connection:
             raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a server here")
 
     def _send_response_head(self, event: ResponseHead) -> None:
-        status = event.status
-        fields = list(event.headers)
         head = self._head
         # A peer that waits for 100 (Continue) and gets this may or may not send its body: only closing is clear.
-        if head is None or self._reading is Reading.OVER or self._h11.they_are_waiting_for_100_continue:
-            fields.append(CLOSE)
-        if status == 204:
-            fields = [field for field in fields if field[0].lower() != b"content-length"]  # RFC 9110 section 8.6
-        try:
-            response = h11.Response(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))
-        except h11.LocalProtocolError:
-            raise LocalProtocolError("ResponseHead: a header or the status is malformed") from None
-        self._write(response)
+        closing = head is None or self._reading is Reading.OVER or self._h11.they_are_waiting_for_100_continue
+        key = (event.status, event.headers, closing)
+        if key != self._written_key:
+            self._written = _response(event.status, list(event.headers), closing=closing)
+            self._written_key = key
+        self._write(self._written)
         if head is None:
             self._stop()
         else:
-            self._mute = status in BODILESS or head.method == "HEAD"
+            self._mute = event.status in BODILESS or head.method == "HEAD"
 
     def _accept(self, event: AcceptSocket) -> None:
         head = self._head
@@ -480,7 +480,7 @@ class Http1Connection:
         """Read no more. A client has nothing more to say then, nor has a server that has answered."""
         self._step(ReadingTrigger.STOP)
         self._inbox.clear()
-        if not self._server or self._h11.our_state in (h11.DONE, h11.MUST_CLOSE):
+        if not self._server or self._h11.our_state in ENDED:
             self._finished = True
 
     def _step(self, trigger: ReadingTrigger) -> None:
@@ -489,6 +489,17 @@ class Http1Connection:
     def _new_h11(self) -> h11.Connection:
         role = h11.SERVER if self._server else h11.CLIENT
         return h11.Connection(role, max_incomplete_event_size=self._limits.max_head)
+
+
+def _response(status: int, fields: list[tuple[bytes, bytes]], *, closing: bool) -> h11.Response:
+    if closing:
+        fields.append(CLOSE)
+    if status == HTTPStatus.NO_CONTENT:
+        fields = [field for field in fields if field[0].lower() != b"content-length"]  # RFC 9110 section 8.6
+    try:
+        return h11.Response(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))
+    except h11.LocalProtocolError:
+        raise LocalProtocolError("ResponseHead: a header or the status is malformed") from None
 
 
 def _informational(status: int, fields: list[tuple[bytes, bytes]]) -> h11.InformationalResponse:

@@ -47,6 +47,7 @@ _PARAMETER = re.compile(
     r";[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:\"((?:[^\"\\]|\\.)*+)\"|([^;\" \t]*))[ \t]*)?"
 )
 _ESCAPED = re.compile(r'\\(["\\])')
+_UNSAFE = re.compile(rb"[\x00\r\n]")
 _ENCODINGS = (b"7bit", b"8bit", b"binary")
 
 
@@ -117,9 +118,7 @@ LIFE: dict[tuple[MultipartState, MultipartTrigger], MultipartState] = {
 class MultipartDecoder:
     """One body. Feed bytes, then take events until None; `finished` tells whether the closing delimiter was seen."""
 
-    def __init__(
-        self, content_type: bytes | str, *, max_parts: int = MAX_PARTS, max_head: int = MAX_HEAD
-    ) -> None:
+    def __init__(self, content_type: bytes | str, *, max_parts: int = MAX_PARTS, max_head: int = MAX_HEAD) -> None:
         """`content_type` is the field of the request. Raises `RemoteProtocolError` if it is not for this decoder."""
         self._delimiter = b"\r\n--" + _boundary(content_type)
         self._line = re.compile(re.escape(self._delimiter) + rb"(?:(--)|[ \t]{0,%d}\r\n)" % MAX_PADDING)
@@ -130,7 +129,6 @@ class MultipartDecoder:
         self._buffer = bytearray(b"\r\n")  # so that a delimiter at the very beginning looks like any other
         self._searched = 0  # of the buffer, for the end of a part's head
         self._parts = 0
-        self._ended = False  # a PartEnd was told for the part before the current delimiter
         self._eof = False
 
     @property
@@ -171,13 +169,15 @@ class MultipartDecoder:
         if self._state is not MultipartState.DATA:
             return None
         data = self._take_content()
-        if data:
-            return PartData(data)
-        # `_take_content` steps past the delimiter only when all the data before it was taken.
-        return None if self._state is MultipartState.DATA else PartEnd()
+        if data is None:
+            return PartEnd()
+        return PartData(data) if data else None
 
-    def _take_content(self) -> bytes:
-        """What certainly comes before the next delimiter; with nothing before it, the delimiter itself is taken."""
+    def _take_content(self) -> bytes | None:
+        """What certainly comes before the next delimiter, empty when more bytes are needed to tell.
+
+        None when nothing does: then the delimiter has been taken and the state has moved.
+        """
         buffer = self._buffer
         at = buffer.find(self._delimiter)
         if at < 0:
@@ -189,7 +189,7 @@ class MultipartDecoder:
             closing = line[1] is not None
             del buffer[: line.end()]
             self._step(MultipartTrigger.CLOSE if closing else MultipartTrigger.PART)
-            return b""
+            return None
         if self._open.match(buffer):
             return b""  # not decided yet
         return self._cut(len(self._delimiter))  # a longer word that begins like the boundary
@@ -211,8 +211,7 @@ class MultipartDecoder:
             self._searched = len(self._buffer)
             return None
         raw = bytes(self._buffer[:at])
-        # The CRLF that ends the head stays: it begins the delimiter of a part without content.
-        del self._buffer[: at + 2]
+        del self._buffer[: at + 4]
         self._searched = 0
         self._parts += 1
         if self._parts > self._max_parts:
@@ -225,3 +224,86 @@ class MultipartDecoder:
         self._state = LIFE[self._state, trigger]
         if self._state in (MultipartState.EPILOGUE, MultipartState.FAILED):
             self._buffer.clear()
+
+
+def encode_multipart(parts: Iterable[Part], boundary: str) -> bytes:
+    """A whole body. Raises `LocalProtocolError` for a boundary that is malformed or occurs in a part."""
+    if not _BOUNDARY.fullmatch(boundary):
+        raise LocalProtocolError("multipart: the boundary is malformed")
+    mark = boundary.encode("ascii")
+    pieces: list[bytes] = []
+    for part in parts:
+        disposition = f'form-data; name="{_quoted(part.name)}"'
+        if part.filename is not None:
+            disposition += f'; filename="{_quoted(part.filename)}"'
+        head = [b"--" + mark, b"content-disposition: " + disposition.encode("utf-8", "replace")]
+        if part.content_type is not None:
+            if not part.content_type.isprintable():
+                raise LocalProtocolError("multipart: the content type is malformed")
+            head.append(b"content-type: " + part.content_type.encode("utf-8", "replace"))
+        if mark in part.data:
+            raise LocalProtocolError("multipart: the boundary occurs in a part")
+        pieces.extend((*head, b"", part.data))
+    pieces.append(b"--" + mark + b"--\r\n")
+    return b"\r\n".join(pieces)
+
+
+def _quoted(name: str) -> str:
+    """As browsers do it, with backslashes doubled, which our own reader and most others understand."""
+    name = name.replace("\\", "\\\\").replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    return name.replace("\x00", "%00")
+
+
+def _boundary(content_type: bytes | str) -> bytes:
+    text = content_type if isinstance(content_type, str) else content_type.decode("latin-1")
+    kind, semicolon, rest = text.partition(";")
+    if kind.strip().lower() != "multipart/form-data":
+        raise RemoteProtocolError("Content-Type is not multipart/form-data")
+    boundary = _parameters(semicolon + rest, "Content-Type").get("boundary", "")
+    if not _BOUNDARY.fullmatch(boundary):
+        raise RemoteProtocolError("Content-Type: the boundary is missing or malformed")
+    return boundary.encode("ascii")
+
+
+def _parameters(text: str, field: str) -> dict[str, str]:
+    parameters: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        match = _PARAMETER.match(text, at)
+        if match is None:
+            raise RemoteProtocolError(f"{field} is malformed")
+        at = match.end()
+        if match[1] is None:
+            continue
+        name = match[1].lower()
+        if name in parameters:
+            raise RemoteProtocolError(f"{field}: a parameter is given twice")
+        parameters[name] = _ESCAPED.sub(r"\1", match[2]) if match[2] is not None else match[3]
+    return parameters
+
+
+def _part_begin(raw: bytes) -> PartBegin:
+    fields: list[tuple[bytes, bytes]] = []
+    for line in raw.split(b"\r\n"):
+        name, colon, value = line.partition(b":")
+        if not colon or not _TOKEN.fullmatch(name.decode("latin-1")) or _UNSAFE.search(value):
+            raise RemoteProtocolError("multipart: a field of a part is malformed")
+        fields.append((name.lower(), value.strip(b" \t")))
+    headers = Headers(fields)
+    if not all(value.lower() in _ENCODINGS for value in headers.all(b"content-transfer-encoding")):
+        raise RemoteProtocolError("multipart: Content-Transfer-Encoding is not used over HTTP")
+    disposition = headers.all(b"content-disposition")
+    kind, semicolon, rest = b"".join(disposition).decode("utf-8", "replace").partition(";")
+    if len(disposition) != 1 or kind.strip().lower() != "form-data":
+        raise RemoteProtocolError("multipart: a part has no Content-Disposition: form-data")
+    parameters = _parameters(semicolon + rest, "Content-Disposition")
+    if "name" not in parameters:
+        raise RemoteProtocolError("multipart: a part has no name")
+    filename = parameters.get("filename")
+    content_type = headers.get(b"content-type")
+    return PartBegin(
+        parameters["name"].replace("%22", '"'),
+        None if filename is None else filename.replace("%22", '"'),
+        None if content_type is None else content_type.decode("latin-1"),
+        headers,
+    )

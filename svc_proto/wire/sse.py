@@ -69,12 +69,13 @@ class EventStreamDecoder:
         self._data_size = 0
         self._event = ""
         self._id = ""
+        self._last_id = ""
         self._retry: int | None = None
 
     @property
     def last_event_id(self) -> str:
         """What a client sends as `Last-Event-ID` when it comes back."""
-        return self._id
+        return self._last_id
 
     @property
     def retry(self) -> int | None:
@@ -139,6 +140,7 @@ class EventStreamDecoder:
         self._data = []
         self._data_size = 0
         self._event = ""
+        self._last_id = self._id
         if not data:
             return None
-        return ServerSentEvent("\n".join(data), kind or "message", self._id, self._retry)
+        return ServerSentEvent("\n".join(data), kind or "message", self._last_id, self._retry)

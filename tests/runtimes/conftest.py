@@ -45,8 +45,6 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     cert_file, key_file = folder / "cert.pem", folder / "key.pem"
     cert_file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
     key_file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     return cert_file, key_file

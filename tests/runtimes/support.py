@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from svc_proto.basics.moment import Moment
-from svc_proto.commands import Command, Exit, Operation, Ready
-from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, OperationId, Received, Started, Stopping
-
 from runtimes.host import Program, Services
 from runtimes.listen import Listener, bind
 from runtimes.run import run
 from runtimes.waker import Handle
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Exit, Operation, Ready
+from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, OperationId, Received, Started, Stopping
 
 TIMEOUT = 10.0  # s for anything a test waits for
 RUNTIMES = ("asyncio", "uvloop", "trio", "curio")

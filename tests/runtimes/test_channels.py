@@ -7,10 +7,9 @@ import struct
 
 import pytest
 
+from runtimes import channel as channel_module
 from svc_proto.commands import Abort, CloseWrite, Command, PauseReading, ResumeReading, Send
 from svc_proto.facts import Accepted, ChannelId, Closed, Fact, ReadClosed, Received, Sent
-
-from runtimes import channel as channel_module
 from tests.runtimes.support import TIMEOUT, read_all, read_exactly, running
 
 

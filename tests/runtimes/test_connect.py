@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
+from runtimes.host import Services
 from svc_proto.commands import Cancel, CloseWrite, Connect, Connected, Send
 from svc_proto.facts import Address, ChannelId, Done, Failed, FailureKind, OperationId, Received
-
-from runtimes.host import Services
 from tests.runtimes.support import TIMEOUT, read_exactly, running
 
 OP = OperationId(1)
@@ -87,6 +86,9 @@ def test_a_name_that_is_not_known(runtime: str) -> None:
         answer = live.ask(Connect(OP, CH, "nowhere.example", 80))
         assert isinstance(answer, Failed)
         assert answer.error.kind is FailureKind.UNREACHABLE
+        answer = live.ask(Connect(OperationId(3), ChannelId(5), "127.0.0.1", 99_999_999))
+        assert isinstance(answer, Failed)
+        assert answer.error.kind is FailureKind.INVALID
         answer = live.ask(Connect(OperationId(2), ChannelId(3), "::bad::", 80))
         assert isinstance(answer, Failed)
         assert answer.error.kind is FailureKind.UNREACHABLE

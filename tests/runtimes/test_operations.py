@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from runtimes import files as files_module
+from runtimes.host import Services
+from runtimes.state import FILE_LIMIT
+from runtimes.store import MemoryStore
 from svc_proto.commands import (
     Cancel,
     Compute,
@@ -31,10 +35,6 @@ from svc_proto.commands import (
 )
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import Failed, FailureKind, OperationId
-
-from runtimes import files as files_module
-from runtimes.host import Services
-from runtimes.store import MemoryStore
 from tests.runtimes.support import TIMEOUT, Live, ops, running
 
 
@@ -132,6 +132,9 @@ def test_config(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None
             assert refusal(live, ReadConfig(next(op), name)) is FailureKind.INVALID
         (state / "latin").write_bytes(b"\xe9")
         assert refusal(live, ReadConfig(next(op), "latin")) is FailureKind.INVALID
+        (state / "huge").write_bytes(b"x" * (FILE_LIMIT + 1))
+        assert refusal(live, ReadConfig(next(op), "huge")) is FailureKind.TOO_LARGE
+        (state / "huge").unlink()
         (state / "folder").mkdir()
         assert refusal(live, WriteConfig(next(op), "folder", "x")) is FailureKind.INVALID
     assert sorted(path.name for path in state.iterdir()) == ["config.yaml", "folder", "latin", "profiles"]

@@ -13,9 +13,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from svc_proto.commands import Level, Log
-from svc_proto.facts import Address, Failure, FailureKind
-
 from runtimes.compute import YAML_NODES, lan_address, load_yaml
 from runtimes.failures import HostError, failure_of, why
 from runtimes.listen import BindError, bind, plain_address
@@ -23,8 +20,9 @@ from runtimes.logs import LogMessage, LogWriter, setup
 from runtimes.loop import Source
 from runtimes.waker import Waker
 from runtimes.workers import Workers
+from svc_proto.commands import Level, Log
+from svc_proto.facts import Address, Failure, FailureKind
 from tests.runtimes.support import TIMEOUT
-
 
 # --- listening ---------------------------------------------------------------------------------------------------
 
@@ -41,9 +39,9 @@ def test_bind_picks_a_port() -> None:
 def test_bind_says_what_is_wrong() -> None:
     with pytest.raises(BindError, match="the name is not known"):
         bind("no.such.name.invalid", 0)
-    with pytest.raises(BindError, match="cannot listen on 127.0.0.1:99999999999"):
+    with pytest.raises(BindError, match="no such port"):
         bind("127.0.0.1", 99_999_999_999)
-    with pytest.raises(BindError, match="cannot listen on 192.0.2.1:0"):
+    with pytest.raises(BindError, match="cannot listen on"):
         bind("192.0.2.1", 0)
 
 
@@ -92,11 +90,10 @@ def test_failures(error: BaseException, kind: FailureKind) -> None:
 
 
 def test_failures_name_no_path() -> None:
-    try:
-        open("/no/such/secret")  # noqa: SIM115 - never opens
-    except OSError as error:
-        assert failure_of(error) == Failure(FailureKind.NOT_FOUND, "no such file or directory")
-        assert why(error) == "no such file or directory"
+    with pytest.raises(OSError, match="secret") as caught, open("/no/such/secret"):
+        pass
+    assert failure_of(caught.value) == Failure(FailureKind.NOT_FOUND, "no such file or directory")
+    assert why(caught.value) == "no such file or directory"
 
 
 # --- logs --------------------------------------------------------------------------------------------------------
@@ -225,6 +222,22 @@ def test_workers_are_bounded() -> None:
     workers.close(TIMEOUT)
     waker.on_readable()
     waker.on_readable()  # nothing more
+    waker.dispose()
+
+
+def test_no_thread_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_thread(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    waker = Waker()
+    workers = Workers("test", 2, waker.post)
+    told: list[str] = []
+    workers.submit(lambda: None, lambda result, error: told.append(type(error).__name__))
+    assert told == []
+    waker.drain()
+    assert told == ["RuntimeError"]
+    workers.close(0.0)
     waker.dispose()
 
 

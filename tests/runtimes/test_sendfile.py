@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from runtimes.tls import server_context
 from svc_proto.commands import Abort, Cancel, CloseWrite, OpenFile, ReleaseFile, Send, SendFile
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Failed, FailureKind, OperationId, Sent
-
-from runtimes.tls import server_context
 from tests.runtimes.support import TIMEOUT, Live, ops, read_all, read_exactly, running
 from tests.runtimes.test_tls import Files, secure
 
@@ -117,9 +116,7 @@ def test_refusals(runtime: str, op: Iterator[OperationId], tmp_path: Path, certi
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_abort_on_the_way(
-    runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool
-) -> None:
+def test_abort_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
         if tls:
@@ -142,9 +139,7 @@ def test_abort_on_the_way(
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_cancel_on_the_way(
-    runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool
-) -> None:
+def test_cancel_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
         if tls:
@@ -199,6 +194,23 @@ def test_the_peer_leaves_while_the_worker_is_at_it(
         assert isinstance(live.answer(sending), Failed)
         assert isinstance(live.expect(Closed), Closed)
         go.set()
+        sock.close()
+
+
+def test_out_of_descriptors(
+    runtime: str, op: Iterator[OperationId], big: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(fd: int) -> int:
+        raise OSError(24, "Too many open files")
+
+    with running(runtime) as live:
+        handle = open_file(live, op, big)
+        sock, ch = live.accept()
+        monkeypatch.setattr(os, "dup", exhausted)
+        sending = next(op)
+        live.order(SendFile(sending, ch, handle, 0, SIZE), Send(ch, b"goes on"))
+        assert isinstance(live.answer(sending), Failed)
+        assert read_exactly(sock, 7) == b"goes on"
         sock.close()
 
 

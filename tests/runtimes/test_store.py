@@ -6,28 +6,28 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, text
 
-from svc_proto.commands import StoreRequest
-from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
-from svc_proto.facts import FailureKind
-
 from runtimes.failures import HostError
 from runtimes.schema import MIGRATIONS, SqlStore
 from runtimes.store import MemoryStore, Store, StoreError, open_store
+from svc_proto.commands import StoreRequest
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import FailureKind
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(params=["memory", "file", "url"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     where = {"memory": "memory:", "file": str(tmp_path / "s.db"), "url": f"sqlite:///{tmp_path / 'u.db'}"}
     opened = open_store(where[request.param])
-    request.addfinalizer(opened.close)
-    return opened
+    yield opened
+    opened.close()
 
 
 def test_sessions(store: Store) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import struct
 import threading
 from pathlib import Path
 
 import pytest
 
+from runtimes import listen as listen_module
+from runtimes.host import Services
+from runtimes.tls import TlsFileError, client_context, server_context
 from svc_proto.commands import (
     Abort,
     Cancel,
@@ -33,10 +37,6 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-
-from runtimes import listen as listen_module
-from runtimes.host import Services
-from runtimes.tls import TlsFileError, client_context, server_context
 from tests.runtimes.support import TIMEOUT, Live, read_all, read_exactly, running
 
 Files = tuple[Path, Path]
@@ -129,6 +129,77 @@ def test_pause_and_resume(runtime: str, certificate: Files) -> None:
         live.order(Abort(ch))
         live.closed(ch)
         sock.close()
+
+
+def test_closing_while_paused_with_data_unread(runtime: str, certificate: Files) -> None:
+    def react(fact: Fact) -> list[Command]:
+        if isinstance(fact, Accepted) and fact.tls:
+            return [PauseReading(fact.ch), Send(fact.ch, b"bye"), CloseWrite(fact.ch)]
+        return []
+
+    with running(runtime, react, tls=server_context(*certificate)) as live:
+        # the end of the handshake and the first data in one segment
+        context = ssl.create_default_context(cafile=str(certificate[0]))
+        raw = live.connect(live.extra)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+        with pytest.raises(ssl.SSLWantReadError):
+            tls.do_handshake()
+        raw.sendall(outgoing.read())
+        while True:
+            incoming.write(raw.recv(65536))
+            try:
+                tls.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            break
+        tls.write(b"early")
+        raw.sendall(outgoing.read())
+        ch = live.expect(Accepted).ch
+        while received := raw.recv(65536):
+            incoming.write(received)
+        assert tls.read(100) == b"bye"
+        live.order(ResumeReading(ch))
+        assert live.expect(Received) == Received(ch, b"early")
+        raw.close()
+        live.closed(ch)
+
+
+def reset(sock: ssl.SSLSocket) -> None:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+
+def test_the_peer_resets(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        sock = secure(live, certificate)
+        ch = live.expect(Accepted).ch
+        reset(sock)
+        assert live.closed(ch).why
+
+
+def test_the_peer_resets_while_we_write(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        for blocked in (True, False):
+            sock = secure(live, certificate)
+            ch = live.expect(Accepted).ch
+            live.order(PauseReading(ch), Send(ch, b"x" * (16_000_000 if blocked else 1)))
+            assert read_exactly(sock, 1) == b"x"
+            reset(sock)
+            if not blocked:
+                live.order(Send(ch, b"x" * 1000), CloseWrite(ch))
+            assert live.closed(ch).why
+
+
+def test_closing_behind_much_that_waits(runtime: str, certificate: Files) -> None:
+    with running(runtime, tls=server_context(*certificate)) as live:
+        sock = secure(live, certificate)
+        ch = live.expect(Accepted).ch
+        live.order(Send(ch, b"a" * 3_000_000))
+        live.order(CloseWrite(ch))
+        assert len(read_all(sock)) == 3_000_000
+        reset(sock)
+        live.closed(ch)
 
 
 def test_garbage_in_the_stream_ends_the_channel(runtime: str, certificate: Files) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from runtimes.sim.check import ContractError
 from runtimes.sim.connection import READ_SIZE, split
@@ -11,7 +13,7 @@ from runtimes.sim.host import Port
 from runtimes.sim.network import Network
 from runtimes.sim.wire import ConnectFailed, Wire
 from runtimes.sim.world import LimitPassed, World
-from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, PauseReading, ResumeReading, Send
+from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Exit, PauseReading, ResumeReading, Send
 from svc_proto.facts import (
     Accepted,
     Address,
@@ -87,11 +89,8 @@ def test_a_port_is_open_from_ready_on() -> None:
     world = World()
     relay, phone = world.host("relay"), world.host("phone", "10.0.0.2")
 
-    class Slow(Toy):
-        pass
-
-    process = relay.start(Slow, [80])
-    assert not process.ready
+    process = relay.start(Toy, [80])
+    assert world.network.listener(relay, 80) is None
     world.run_idle()
     assert process.ready
     world.connect(phone, "relay", 80)
@@ -211,8 +210,8 @@ def test_tls_and_alpn() -> None:
     assert (fact.tls, fact.alpn) == (True, "h2")
     with pytest.raises(ConnectFailed, match="TLS"):
         bench.world.connect(bench.phone, "relay", 80, tls=True)
-    with pytest.raises(ConnectFailed, match="reset"):
-        bench.world.connect(bench.phone, "relay", 443)
+    plain = bench.world.connect(bench.phone, "relay", 443)
+    bench.world.run_until(lambda: plain.closed)
     bench.world.listen(bench.phone, 443, tls=True, alpn="http/1.1")
     connect(bench, "phone", 443, tls=True)
     assert "alpn='http/1.1'" in repr(bench.toy.of(Done))
@@ -528,3 +527,61 @@ def test_a_connection_that_is_cut_before_its_handshake_ends() -> None:
     wire.send(b"x")
     bench.world.run_for(20.5)
     assert isinstance(bench.toy.answer(901), Failure) or bench.toy.of(Closed)
+
+
+def test_a_cut_that_an_abort_forestalls() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    wire.connection.cut()
+    bench.order(Abort(CH))
+    bench.world.run_idle()
+    assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
+    assert wire.why == "the connection was cut"
+
+
+def test_killed_while_connecting() -> None:
+    bench = Bench(World())
+    listener = bench.world.listen(bench.phone, 80)
+    bench.order(Connect(OperationId(901), OUT, "phone", 80))
+    wire = listener.accept()
+    bench.process.kill()
+    bench.world.run_until(lambda: wire.closed)
+    assert bench.toy.answer(901) is None
+
+
+def test_exit_after_the_own_fin() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    bench.order(Send(CH, b"bye"), CloseWrite(CH))
+    bench.order(Exit(0))
+    assert wire.read_all() == b"bye"
+    wire.close_write()
+    bench.world.run_idle()
+    assert (wire.closed, wire.why) == (True, "")
+
+
+@given(seed=st.integers(0, 2**32), sizes=st.lists(st.integers(1, 90_000), max_size=8), chunking=st.floats(0.0, 1.0))
+@settings(max_examples=50)
+def test_nothing_is_lost_or_reordered_as_long_as_the_connection_stands(
+    seed: int, sizes: list[int], chunking: float
+) -> None:
+    faults = Faults(spike=0.1, hang=0.02, late_read=0.5, late_wake=0.5)
+    world = World(seed, network=Network(chunking=chunking), faults=faults)
+    bench = Bench(world, echo)
+    wire = connected(bench)
+    sent = b""
+    for number, size in enumerate(sizes):
+        data = bytes([number]) * size
+        sent += data
+        wire.send(data)
+        bench.order(PauseReading(CH) if world.rng.random() < 0.5 else ResumeReading(CH))
+        world.run_for(world.rng.random())
+        if world.rng.random() < 0.3:
+            world.network.heal()
+    wire.close_write()
+    bench.order(ResumeReading(CH))
+    world.calm()
+    assert wire.read_all() == sent
+    world.run_idle()
+    assert bench.toy.of(Closed) == [Closed(CH)]
+    assert sum(fact.n for fact in bench.toy.of(Sent)) == len(sent)

@@ -13,6 +13,7 @@ from runtimes.sim.check import ContractError
 from runtimes.sim.faults import Faults
 from runtimes.sim.process import KILLED
 from runtimes.sim.trace import Record
+from runtimes.sim.wire import ConnectFailed
 from runtimes.sim.world import LimitPassed, World
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Compute, Exit, Level, Log, Operation, Query, Ready, Send
@@ -127,9 +128,10 @@ def test_a_world_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_logs_carry_the_wall_time() -> None:
-    world = World()
+    world = World(trace=True)
     bench = Bench(world)
     bench.order(Log(Level.WARNING, "odd", {"n": 1}))
+    assert bench.process.commands == [Ready(), Log(Level.WARNING, "odd", {"n": 1})]
     (line,) = bench.process.logs
     assert (line.wall, line.level, line.event, line.fields) == (1_800_000_000.0, Level.WARNING, "odd", {"n": 1})
 
@@ -167,11 +169,9 @@ def test_exit_sends_what_is_in_the_kernel_and_then_a_fin() -> None:
     wire = world.connect(bench.phone, "relay", 80)
     wire.send(b"x")
     assert wire.read_all() == b"bye"
-    assert wire.eof
-    assert not wire.closed
+    assert (wire.eof, wire.closed) == (True, False)
     wire.send(b"anybody?")
-    world.run_idle()
-    assert wire.closed
+    world.run_until(lambda: wire.closed)
     assert wire.why == "reset by the peer"
 
 
@@ -199,6 +199,17 @@ def test_a_killed_process_resets_its_peers_and_can_be_started_again() -> None:
     again = process.restart()  # which kills it
     assert not process.alive
     assert again.alive
+
+
+def test_a_process_that_is_killed_before_it_is_ready() -> None:
+    world = World()
+    relay, phone = world.host("relay"), world.host("phone", "10.0.0.2")
+    process = relay.start(Toy, [80])
+    process.kill()
+    world.run_idle()
+    assert not process.ready
+    with pytest.raises(ConnectFailed, match="refused"):
+        world.connect(phone, "relay", 80)
 
 
 def test_entropy_is_a_processs_own_and_repeats() -> None:

@@ -1,0 +1,210 @@
+"""What the core costs without a socket, in cycles of bare h11."""
+
+from __future__ import annotations
+
+import json
+from statistics import median
+from typing import cast
+
+import h11
+from wsproto.frame_protocol import FrameProtocol
+
+from bench.in_memory import CALLER, PHONE, MemoryRelay, now
+from bench.measure import BenchError, Cycles, Progress, Scale, paired_ratio, race
+from bench.report import Column, Row, Table
+from bench.wire import FrameReader, phone_answer, request
+from svc_proto.commands import Send
+from svc_proto.facts import Received, Sent
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
+from svc_proto.wire.http1 import Http1Connection
+
+__all__ = ["TARGET", "core_section"]
+
+TARGET = 2.0  # bare h11 cycles that an in-memory route may cost in all
+ID_LENGTH = 36  # characters of a request id
+H11 = "bare h11, GET /health"
+ROUTE = "relay core, GET /health"
+PARTS = "bare h11 + wsproto + json, same messages"
+
+COLUMNS = (
+    Column("median_us", "median µs"),
+    Column("best_us", "best µs"),
+    Column("per_second", "cycles/s", 0),
+    Column("ratio", "h11 cycles", 2),
+)
+
+
+def core_section(scale: Scale, progress: Progress) -> list[Table]:
+    """Request and response cycles in memory, and the target line."""
+    progress("core: cycles in memory")
+    relay = MemoryRelay()
+    relay.pair()
+    health = request("GET", "/health")
+    answer = relay.sent(CALLER, health)
+    command = request("POST", "/tap", token=relay.token, body=b'{"x":120,"y":640}')
+    bridge = _Bridge(relay, command)
+    contestants: dict[str, Cycles] = {
+        H11: _H11Cycle(health, answer).run,
+        "Http1Connection, GET /health": _Http1Cycle(health, answer).run,
+        ROUTE: _Route(relay, health, answer).run,
+        PARTS: _Parts(bridge).run,
+        "relay core, bridge round trip": bridge.run,
+    }
+    samples = race(contestants, cycles=scale.cycles, rounds=scale.rounds)
+    rows = []
+    for name, seconds in samples.items():
+        middle = median(seconds)
+        values = {
+            "median_us": middle * 1e6,
+            "best_us": min(seconds) * 1e6,
+            "per_second": 1 / middle,
+            "ratio": paired_ratio(seconds, samples[H11]),
+        }
+        rows.append(Row(name, values))
+    cost = paired_ratio(samples[ROUTE], samples[H11])
+    verdict = "PASS" if cost < TARGET else "MISS"
+    notes = [
+        f"{verdict}: an in-memory route costs {cost:.2f} bare h11 cycles in all (target: less than {TARGET:g})",
+        "h11 cycles: the median of the ratios within each round, by CPU time of this process",
+    ]
+    return [Table("core", "The core, no socket", COLUMNS, rows, notes)]
+
+
+class _H11Cycle:
+    """h11 alone: the same bytes in, the same bytes out."""
+
+    def __init__(self, asked: bytes, answer: bytes) -> None:
+        self._asked = asked
+        self._status, self._headers, self._body = _parse(answer)
+        self._conn = h11.Connection(h11.SERVER)
+        if self.cycle() != answer:
+            raise BenchError("h11 does not write the same response")
+
+    def cycle(self) -> bytes:
+        conn = self._conn
+        conn.receive_data(self._asked)
+        while type(conn.next_event()) is not h11.EndOfMessage:
+            pass
+        head = h11.Response(status_code=self._status, headers=list(self._headers), reason=b"OK")
+        out = [conn.send(head), conn.send(h11.Data(data=self._body)), conn.send(h11.EndOfMessage())]
+        conn.start_next_cycle()
+        return b"".join(cast("list[bytes]", out))
+
+    def run(self, cycles: int) -> None:
+        for _ in range(cycles):
+            self.cycle()
+
+
+class _Http1Cycle:
+    """Our HTTP/1.1 connection alone: h11 with its events, checks and limits."""
+
+    def __init__(self, asked: bytes, answer: bytes) -> None:
+        self._asked = asked
+        self._status, self._headers, self._body = _parse(answer)
+        self._conn = Http1Connection(Role.SERVER, entropy=bytes)
+        if self.cycle() != answer:
+            raise BenchError("Http1Connection does not write the same response")
+
+    def cycle(self) -> bytes:
+        conn = self._conn
+        conn.receive_data(self._asked)
+        head = cast("RequestHead", conn.next_event())
+        while conn.next_event() is not None:
+            pass
+        conn.send(ResponseHead(head.stream, self._status, Headers(self._headers)))
+        conn.send(ResponseData(head.stream, self._body))
+        conn.send(ResponseEnd(head.stream))
+        return conn.data_to_send()
+
+    def run(self, cycles: int) -> None:
+        for _ in range(cycles):
+            self.cycle()
+
+
+class _Route:
+    """A whole route of the relay: `Received` to `Send`, then `Sent`, with a look at the deadline after each."""
+
+    def __init__(self, relay: MemoryRelay, asked: bytes, answer: bytes) -> None:
+        self._engine = relay.engine
+        self._asked = asked
+        self._size = len(answer)
+
+    def run(self, cycles: int) -> None:
+        engine, asked = self._engine, self._asked
+        for _ in range(cycles):
+            (send,) = engine.handle(Received(CALLER, asked), now())
+            engine.next_deadline()
+            engine.handle(Sent(CALLER, len(cast("Send", send).data)), now())
+            engine.next_deadline()
+        if len(cast("Send", send).data) != self._size:
+            raise BenchError("the relay's answer changed")
+
+
+class _Bridge:
+    """A caller's command on its way to the phone and back, the phone's own work left out."""
+
+    def __init__(self, relay: MemoryRelay, asked: bytes) -> None:
+        self._engine = relay.engine
+        self.asked = asked
+        self.command = relay.sent_to(PHONE, CALLER, asked)
+        ((_, self.message),) = FrameReader().feed(self.command)
+        request_id = json.loads(self.message)["payload"]["request_id"]
+        self._at = self.command.index(request_id.encode())
+        self.reply = phone_answer(request_id)
+        self._reply_parts = self.reply.split(request_id.encode())
+        self.answer = relay.sent_to(CALLER, PHONE, self.reply)
+        if not self.answer.startswith(b"HTTP/1.1 200"):
+            raise BenchError(f"the bridge answered {self.answer[:40]!r}")
+
+    def run(self, cycles: int) -> None:
+        engine, asked, at, parts = self._engine, self.asked, self._at, self._reply_parts
+        for _ in range(cycles):
+            (send,) = engine.handle(Received(CALLER, asked), now())
+            command = cast("Send", send).data
+            engine.next_deadline()
+            engine.handle(Sent(PHONE, len(command)), now())
+            engine.next_deadline()
+            reply = command[at : at + ID_LENGTH].join(parts)  # the phone
+            (send,) = engine.handle(Received(PHONE, reply), now())
+            engine.next_deadline()
+            engine.handle(Sent(CALLER, len(cast("Send", send).data)), now())
+            engine.next_deadline()
+
+
+class _Parts:
+    """The floor of a bridge round trip: the libraries alone on the same messages, nothing decided."""
+
+    def __init__(self, bridge: _Bridge) -> None:
+        self._asked = bridge.asked
+        self._message = bridge.message.decode()
+        self._reply = bridge.reply
+        self._status, self._headers, self._body = _parse(bridge.answer)
+        self._conn = h11.Connection(h11.SERVER)
+        self._frames = FrameProtocol(client=False, extensions=[])
+
+    def run(self, cycles: int) -> None:
+        conn, frames = self._conn, self._frames
+        payload, result = json.loads(self._message), json.loads(self._body)
+        for _ in range(cycles):
+            conn.receive_data(self._asked)
+            while type(event := conn.next_event()) is not h11.EndOfMessage:
+                if type(event) is h11.Data:
+                    json.loads(bytes(event.data))
+            frames.send_data(json.dumps(payload, separators=(",", ":")))
+            frames.receive_bytes(self._reply)
+            for message in frames.received_frames():
+                json.loads(cast("str", message.payload))
+            body = json.dumps(result, separators=(",", ":")).encode()
+            conn.send(h11.Response(status_code=self._status, headers=list(self._headers), reason=b"OK"))
+            conn.send(h11.Data(data=body))
+            conn.send(h11.EndOfMessage())
+            conn.start_next_cycle()
+
+
+def _parse(answer: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """Status, header fields and body of a response."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.split(b"\r\n")
+    fields = [line.split(b": ", 1) for line in lines]
+    return int(first.split()[1]), [(name, value) for name, value in fields], body

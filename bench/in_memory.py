@@ -1,0 +1,82 @@
+"""A relay without a socket: the core with its store answered at once, and a paired phone on its second channel."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import deque
+
+from bench.measure import BenchError
+from bench.wire import TEXT, FrameReader, auth_message, request, upgrade
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Level, Operation, Query, Ready, Send
+from svc_proto.config import RelayConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.store import LoadSessions
+from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind, Received, Sent, Started
+from svc_proto.relay.service import Relay
+
+__all__ = ["CALLER", "PHONE", "MemoryRelay", "now"]
+
+CALLER = ChannelId(2)
+PHONE = ChannelId(4)
+PEER = Address("127.0.0.1", 50_000)
+LOCAL = Address("127.0.0.1", 8767)
+
+
+def now() -> Moment:
+    """Both clocks, read as a runtime reads them before every call."""
+    return Moment(time.monotonic(), time.time())
+
+
+class MemoryRelay:
+    """A started relay with one open caller channel. Raises `BenchError` if it does not answer as it should."""
+
+    def __init__(self) -> None:
+        self.engine = Engine(Relay(RelayConfig(home="/nonexistent")), entropy=os.urandom, log_level=Level.ERROR)
+        self.token = ""
+        if not any(isinstance(command, Ready) for command in self.tell(Started())):
+            raise BenchError("the relay in memory did not get ready")
+        self.tell(Accepted(CALLER, PEER, LOCAL))
+
+    def tell(self, fact: Fact) -> list[Command]:
+        """Give a fact and whatever follows from it at once: answers to operations, and `Sent`."""
+        facts, told = deque([fact]), list[Command]()
+        while facts:
+            for command in self.engine.handle(facts.popleft(), now()):
+                told.append(command)
+                if isinstance(command, Send):
+                    facts.append(Sent(command.ch, len(command.data)))
+                elif isinstance(command, Operation):
+                    facts.append(_answer(command))
+        return told
+
+    def sent(self, ch: ChannelId, data: bytes) -> bytes:
+        """What a channel is sent after it has said `data`."""
+        return self.sent_to(ch, ch, data)
+
+    def sent_to(self, receiver: ChannelId, sender: ChannelId, data: bytes) -> bytes:
+        """What one channel is sent after another has said `data`."""
+        told = self.tell(Received(sender, data))
+        return b"".join(command.data for command in told if isinstance(command, Send) and command.ch == receiver)
+
+    def pair(self) -> None:
+        """Open the phone's channel, pair it, and keep its session token."""
+        answer = self.sent(CALLER, request("POST", "/pairing"))
+        code = json.loads(answer.partition(b"\r\n\r\n")[2])["code"]
+        self.tell(Accepted(PHONE, PEER, LOCAL))
+        if not self.sent(PHONE, upgrade()).startswith(b"HTTP/1.1 101"):
+            raise BenchError("the relay in memory refused a WebSocket")
+        for opcode, payload in FrameReader().feed(self.sent(PHONE, auth_message(code, "bench-phone"))):
+            message = json.loads(payload) if opcode == TEXT else {}
+            if message.get("type") == "auth.ok":
+                self.token = message["payload"]["session_token"]
+                return
+        raise BenchError("the relay in memory did not accept the phone")
+
+
+def _answer(operation: Operation[object]) -> Fact:
+    if not isinstance(operation, Query):
+        return Failed(operation.op, Failure(FailureKind.NOT_FOUND))
+    return Done(operation.op, () if isinstance(operation.request, LoadSessions) else None)

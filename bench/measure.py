@@ -1,0 +1,92 @@
+"""How things are measured: interleaved rounds, medians, ratios of neighbours in time, progress on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+from attrs import frozen
+
+__all__ = ["FULL", "QUICK", "BenchError", "Progress", "Scale", "paired_ratio", "percentile", "race", "rotated"]
+
+QUIET_FOR = 1.0  # s without progress messages
+
+Cycles = Callable[[int], None]
+
+
+class BenchError(Exception):
+    """A contestant did not do what it is measured for: one line for the person who runs the benchmark."""
+
+
+@frozen(kw_only=True)
+class Scale:
+    """How much is done. `seconds` is the time each contestant is under load, over all `rounds`."""
+
+    cycles: int  # per contestant and round, in memory
+    rounds: int  # in memory
+    seconds: float
+    load_rounds: int
+    connections: int
+    repeats: int  # of each start
+    phones: tuple[int, ...]  # idle ones, ascending
+    most_requests: int = 1_000_000  # per contestant and round, whatever the time
+
+
+FULL = Scale(cycles=2000, rounds=15, seconds=6.0, load_rounds=3, connections=32, repeats=7, phones=(200, 1000))
+QUICK = Scale(cycles=500, rounds=5, seconds=1.0, load_rounds=2, connections=32, repeats=3, phones=(200,))
+
+
+class Progress:
+    """Says on stderr what is under way once the run takes longer than a second.
+
+    Plain lines: a spinner would redraw from a thread, in the middle of what is measured.
+    """
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self._began = time.monotonic()
+        self._silent = silent
+
+    def __call__(self, text: str) -> None:
+        elapsed = time.monotonic() - self._began
+        if not self._silent and elapsed > QUIET_FOR:
+            print(f"[{elapsed:4.0f} s] {text}", file=sys.stderr, flush=True)
+
+
+def race(
+    contestants: Mapping[str, Cycles],
+    *,
+    cycles: int,
+    rounds: int,
+    clock: Callable[[], float] = time.process_time,
+) -> dict[str, list[float]]:
+    """Seconds per cycle of each contestant, one figure a round; contestants take turns within every round.
+
+    The clock counts this process's own CPU time, so that what else runs on the machine disturbs less.
+    """
+    for run in contestants.values():
+        run(max(1, cycles // 10))
+    samples: dict[str, list[float]] = {name: [] for name in contestants}
+    for turn in range(rounds):
+        for name in rotated(list(contestants), turn):
+            begun = clock()
+            contestants[name](cycles)
+            samples[name].append((clock() - begun) / cycles)
+    return samples
+
+
+def rotated(names: Sequence[str], turn: int) -> list[str]:
+    """The names, beginning with another one each turn, so that nobody always follows the same neighbour."""
+    shift = turn % len(names) if names else 0
+    return [*names[shift:], *names[:shift]]
+
+
+def paired_ratio(samples: Sequence[float], baseline: Sequence[float]) -> float:
+    """The median of the ratios within each round: both sides had the same machine then."""
+    return median(mine / theirs for mine, theirs in zip(samples, baseline, strict=True) if theirs > 0)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The nearest-rank percentile of sorted values; `share` from 0 to 1."""
+    return values[min(len(values) - 1, int(len(values) * share))]

@@ -1,0 +1,77 @@
+"""The bytes that callers and phones send, made by hand so that making them costs next to nothing."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+
+__all__ = ["PING", "PONG", "TEXT", "FrameReader", "auth_message", "frame", "phone_answer", "request", "upgrade"]
+
+TEXT, CLOSE, PING, PONG = 0x1, 0x8, 0x9, 0xA  # opcodes, RFC 6455 section 5.2
+NO_MASK = b"\0\0\0\0"  # a mask that changes nothing: allowed, and the server unmasks it like any other
+RESULT = {"ok": True, "package": "com.example.app"}
+
+
+def request(method: str, path: str, *, token: str | None = None, body: bytes = b"") -> bytes:
+    """One HTTP/1.1 request as a small client sends it."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1:8767", "User-Agent: bench/1", "Accept: */*"]
+    if token is not None:
+        lines.append(f"Authorization: Bearer {token}")
+    if body:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+
+
+def upgrade() -> bytes:
+    """The request for a WebSocket, without compression."""
+    return (
+        b"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:8767\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+
+
+def frame(payload: bytes, opcode: int = TEXT) -> bytes:
+    """One unfragmented client frame (RFC 6455 section 5.2)."""
+    if len(payload) < 126:
+        head = struct.pack("!BB", 0x80 | opcode, 0x80 | len(payload))
+    else:
+        head = struct.pack("!BBH", 0x80 | opcode, 0x80 | 126, len(payload))
+    return head + NO_MASK + payload
+
+
+def auth_message(code: str, name: str) -> bytes:
+    """`system/auth` of a phone that pairs with a code."""
+    payload = {"pairing_code": code, "device_name": name, "device_id": name, "client_surface": "android"}
+    return frame(json.dumps({"channel": "system", "type": "auth", "id": "auth-1", "payload": payload}).encode())
+
+
+def phone_answer(request_id: str) -> bytes:
+    """The frame with `bridge.response` that a phone sends."""
+    payload = {"request_id": request_id, "status": 200, "result": RESULT}
+    message = {"channel": "bridge", "type": "bridge.response", "id": request_id, "payload": payload}
+    return frame(json.dumps(message, separators=(",", ":")).encode())
+
+
+class FrameReader:
+    """Server frames out of bytes."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self._held = data
+
+    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """Every whole frame so far as (opcode, payload)."""
+        held = self._held + data if self._held else data
+        at = 0
+        while len(held) - at >= 2:
+            size, start = held[at + 1], at + 2
+            if size == 126:
+                size, start = int.from_bytes(held[at + 2 : at + 4], "big"), at + 4
+            elif size == 127:
+                size, start = int.from_bytes(held[at + 2 : at + 10], "big"), at + 10
+            if len(held) < start + size:
+                break
+            self._held = held[start + size :]
+            yield held[at] & 0x0F, held[start : start + size]
+            at = start + size
+        self._held = held[at:]

@@ -1,0 +1,1 @@
+"""Fuzzing the core: mutated bytes in, oracles that hold for every input."""

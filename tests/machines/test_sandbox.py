@@ -1,0 +1,65 @@
+"""What the sandbox lets out and what it keeps in."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.machines.sandbox import Sandbox, is_within, normal_path
+
+BOX = Sandbox(
+    roots=("/tmp/", "/home/u/.svc/workspace", "/srv/media/../shared"), home="/home/u", service_home="/home/u/.svc"
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/tmp/a.png", "/tmp/deep/er/a.png", "/home/u/.svc/workspace/x", "/srv/shared/film.mkv", "/tmp//a/./b.png"],
+)
+def test_inside_the_roots(path: str) -> None:
+    assert BOX.allows(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/tmpfile",
+        "/home/u/notes.txt",
+        "/tmp/../etc/passwd",
+        "/etc/passwd",
+        "/srv/media/x",
+        "/home/u/.ssh/id_ed25519",
+        "/home/u/.svc/svc.db",
+        "/",
+    ],
+)
+def test_outside_the_roots(path: str) -> None:
+    assert not BOX.allows(path)
+
+
+def test_what_is_protected_stays_so_under_a_wide_root() -> None:
+    wide = Sandbox(roots=("/",), home="/home/u", service_home="/home/u/.svc")
+    assert wide.allows("/home/u/film.mkv")
+    for path in ("/etc/shadow", "/home/u/.aws/credentials", "/home/u/.svc/.env", "/home/u/.svc/pairing/x", "/root/x"):
+        assert not wide.allows(path)
+
+
+def test_the_home_of_the_running_user_is_not_a_foreign_tree() -> None:
+    box = Sandbox(roots=("/root/.svc/workspace",), home="/root", service_home="/root/.svc")
+    assert box.allows("/root/.svc/workspace/a.png")
+    assert not box.allows("/root/.ssh/id")
+
+
+@given(st.lists(st.sampled_from(["a", "b", "..", ".", "", "tmp"]), max_size=8))
+def test_a_normal_path_has_no_dots_and_is_stable(parts: list[str]) -> None:
+    path = normal_path("/".join(parts))
+    assert path.startswith("/")
+    assert not {".", ".."} & set(path.split("/"))
+    assert normal_path(path) == path
+
+
+def test_the_root_holds_everything() -> None:
+    assert is_within("/a/b", ["/"])
+    assert is_within("/", ["/"])
+    assert not is_within("/a", ["/b", "/a/b"])

@@ -1,0 +1,452 @@
+"""Files, uploads, the state folder, the store and work: answers, faults, cancelling, and what outlives a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from attrs import frozen
+
+from runtimes.failures import HostError
+from runtimes.sim.check import ContractError
+from runtimes.sim.faults import Faults
+from runtimes.sim.world import World
+from svc_proto.commands import (
+    Abort,
+    Cancel,
+    CloseWrite,
+    Command,
+    Compute,
+    CreateBlob,
+    DiscardBlob,
+    EnsureSecret,
+    Exit,
+    FinishBlob,
+    OpenedFile,
+    OpenFile,
+    Query,
+    ReadConfig,
+    ReadFile,
+    ReleaseFile,
+    Send,
+    SendFile,
+    StoreRequest,
+    WriteBlob,
+    WriteConfig,
+)
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
+from tests.runtimes.sim.toys import Bench, Toy
+
+CH = ChannelId(2)
+EIO = Failure(FailureKind.INTERNAL, "input/output error")
+
+
+def op(number: int) -> OperationId:
+    return OperationId(number)
+
+
+def opened(bench: Bench, path: str) -> OpenedFile:
+    answer = bench.ask(lambda op: OpenFile(op, path))
+    assert isinstance(answer, OpenedFile)
+    return answer
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_reading_a_file_by_its_real_path() -> None:
+    bench = Bench(World())
+    bench.relay.disk.put("/data/real/a.txt", b"0123456789")
+    bench.relay.disk.symlink("/data/link", "real")
+    file = opened(bench, "/data/link/../link/a.txt")
+    assert file == OpenedFile(1, "/data/real/a.txt", 10, 1_800_000_000.0)
+    assert bench.process.operations.open_handles == 1
+    bench.relay.disk.remove("/data/real/a.txt")  # it stays readable
+    assert bench.ask(lambda op: ReadFile(op, file.handle, 2, 4)) == b"2345"
+    assert bench.ask(lambda op: ReadFile(op, file.handle, 8, 4)) == b"89"
+    bench.order(ReleaseFile(file.handle))
+    assert bench.process.operations.open_handles == 0
+    with pytest.raises(ContractError, match="no such handle"):
+        bench.order(ReadFile(op(99), file.handle, 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/nowhere", FailureKind.NOT_FOUND),
+        ("/file/below", FailureKind.NOT_FOUND),
+        ("relative", FailureKind.INVALID),
+        ("/nul\0", FailureKind.INVALID),
+        ("/loop", FailureKind.INVALID),
+        ("/secret", FailureKind.DENIED),
+        ("/link-to-secret", FailureKind.DENIED),
+    ],
+)
+def test_files_that_do_not_open(path: str, kind: FailureKind) -> None:
+    bench = Bench(World())
+    disk = bench.relay.disk
+    disk.put("/file", b"")
+    disk.symlink("/loop", "/loop")
+    disk.put("/secret", b"")
+    disk.denied.add("/secret")
+    disk.symlink("/link-to-secret", "/../secret")
+    assert bench.ask(lambda op: OpenFile(op, path)).kind is kind
+
+
+@pytest.mark.parametrize("path", ["/tmp", "/pipe"])
+def test_what_is_no_regular_file_opens_but_does_not_read(path: str) -> None:
+    bench = Bench(World())
+    bench.relay.disk.special("/pipe")
+    file = opened(bench, path)
+    assert not file.regular
+    assert bench.ask(lambda op: ReadFile(op, file.handle, 0, 1)).kind is FailureKind.INVALID
+    bench.world.connect(bench.phone, "relay", 80)
+    assert bench.ask(lambda op: SendFile(op, CH, file.handle, 0, 1)).kind is FailureKind.INVALID
+
+
+def test_the_disk_as_a_test_sees_it() -> None:
+    bench = Bench(World())
+    disk = bench.relay.disk
+    disk.put("/a/b", b"1")
+    disk.symlink("/a/c", "/a/b")
+    assert disk.paths("/a") == ["/a/b", "/a/c"]
+    assert disk.get("/a/c") == b"1"
+    assert disk.exists("/a/c")
+    assert not disk.exists("/a/d")
+    disk.remove("/a/d")
+    with pytest.raises(HostError):
+        disk.create("/a/b")
+
+
+def test_io_errors() -> None:
+    bench = Bench(World(faults=Faults(file=1.0)))
+    bench.relay.disk.put("/a", b"1")
+    assert bench.ask(lambda op: OpenFile(op, "/a")) == EIO
+    assert bench.ask(lambda op: WriteConfig(op, "n", "x")) == EIO
+    assert bench.relay.disk.paths(bench.relay.state) == []
+
+
+def test_slow_operations_take_seconds() -> None:
+    bench = Bench(World(faults=Faults(slow=1.0)))
+    bench.ask(lambda op: CreateBlob(op))
+    assert bench.world.now > 1000.5
+
+
+# --- sending files -------------------------------------------------------------------------------------------------
+
+
+def test_a_file_goes_out_past_the_core() -> None:
+    bench = Bench(World())
+    bench.relay.disk.put("/big", bytes(range(250)) * 1000)
+    wire = bench.world.connect(bench.phone, "relay", 80)
+    wire.pause()
+    file = opened(bench, "/big")
+    bench.order(SendFile(op(901), CH, file.handle, 1000, 200_000), CloseWrite(CH), ReleaseFile(file.handle))
+    bench.world.run_for(5.0)
+    assert bench.toy.answer(901) is None
+    wire.resume()
+    assert wire.read_all() == bytes(range(250)) * 800
+    assert bench.toy.answer(901) == ("done", 200_000)
+    assert bench.toy.of(Sent) == []
+
+
+def test_sending_past_the_end_of_a_file_fails() -> None:
+    bench = Bench(World())
+    bench.relay.disk.put("/small", b"abc")
+    wire = bench.world.connect(bench.phone, "relay", 80)
+    file = opened(bench, "/small")
+    assert bench.ask(lambda op: SendFile(op, CH, file.handle, 0, 10)).kind is FailureKind.INVALID
+    assert wire.read_exactly(3) == b"abc"
+    bench.world.faults = Faults(file=1.0)
+    assert bench.ask(lambda op: SendFile(op, CH, file.handle, 0, 3)) == EIO
+
+
+def test_a_file_on_a_channel_that_closes() -> None:
+    bench = Bench(World())
+    bench.relay.disk.put("/big", bytes(100_000))
+    wire = bench.world.connect(bench.phone, "relay", 80)
+    wire.pause()
+    file = opened(bench, "/big")
+    bench.order(SendFile(op(901), CH, file.handle, 0, 100_000))
+    bench.order(Abort(CH), SendFile(op(902), CH, file.handle, 0, 1))
+    bench.world.run_idle()
+    closed = Failure(FailureKind.CANCELLED, "the channel closed")
+    assert bench.toy.of(Failed) == [Failed(op(901), closed), Failed(op(902), closed)]
+    assert len(bench.toy.of(Closed)) == 1
+    with pytest.raises(ContractError, match="the channel is closed"):
+        bench.order(SendFile(op(903), CH, file.handle, 0, 1))
+
+
+def test_a_file_that_has_begun_is_given_up() -> None:
+    bench = Bench(World())
+    bench.relay.disk.put("/big", bytes(100_000))
+    wire = bench.world.connect(bench.phone, "relay", 80)
+    wire.pause()
+    file = opened(bench, "/big")
+    bench.order(SendFile(op(901), CH, file.handle, 0, 100_000))
+    bench.order(Cancel(op(901)), CloseWrite(CH))
+    wire.resume()
+    assert len(wire.read_all()) == 65536
+
+
+def test_sending_a_file_is_given_up() -> None:
+    bench = Bench(World())
+    bench.relay.disk.put("/big", bytes(100_000))
+    wire = bench.world.connect(bench.phone, "relay", 80)
+    wire.pause()
+    file = opened(bench, "/big")
+    bench.order(Send(CH, bytes(100_000)), SendFile(op(901), CH, file.handle, 0, 100_000))
+    bench.order(Cancel(op(901)))
+    bench.order(Send(CH, b"end"), CloseWrite(CH))
+    wire.resume()
+    assert wire.read_all() == bytes(100_000) + b"end"
+    assert bench.toy.answer(901) == Failure(FailureKind.CANCELLED)
+
+
+# --- uploads -------------------------------------------------------------------------------------------------------
+
+
+def test_an_upload() -> None:
+    bench = Bench(World())
+    handle = bench.ask(lambda op: CreateBlob(op, ".png"))
+    bench.order(WriteBlob(op(901), handle, b"abc"), WriteBlob(op(902), handle, b"de"), FinishBlob(op(903), handle))
+    bench.world.run_idle()
+    assert (bench.toy.answer(901), bench.toy.answer(902)) == (("done", 3), ("done", 5))
+    (path,) = bench.relay.disk.paths(bench.relay.spool)
+    assert bench.toy.answer(903) == ("done", path)
+    assert path.endswith(".png")
+    assert bench.relay.disk.get(path) == b"abcde"
+    assert bench.relay.disk.regular(path).mode == 0o600
+
+
+def test_a_discarded_upload_leaves_nothing() -> None:
+    bench = Bench(World())
+    handle = bench.ask(lambda op: CreateBlob(op))
+    bench.order(WriteBlob(op(901), handle, b"abc"), FinishBlob(op(902), handle), DiscardBlob(handle))
+    bench.world.run_idle()
+    assert bench.relay.disk.paths(bench.relay.spool) == []
+    assert bench.toy.answer(902) == Failure(FailureKind.INVALID, "no such handle")
+    with pytest.raises(ContractError, match="no such handle"):
+        bench.order(DiscardBlob(handle))
+
+
+def test_discarding_crosses_with_the_end_of_an_upload() -> None:
+    gone = Failure(FailureKind.INVALID, "no such handle")
+    outcomes = set()
+    handle = 1
+
+    def react(toy: Toy, fact: Fact | None) -> None:
+        if isinstance(fact, Done) and fact.op == 901:  # the end may be done in this instant, and not told yet
+            toy.emit(WriteBlob(op(903), handle, b"x"), DiscardBlob(handle))
+
+    for seed in range(20):
+        bench = Bench(World(seed), react)
+        assert bench.ask(lambda op: CreateBlob(op)) == handle
+        bench.order(WriteBlob(op(901), handle, b"abc"), FinishBlob(op(902), handle))
+        bench.world.run_idle()
+        finished = bench.toy.answer(902) != gone
+        assert (bench.toy.answer(903) == gone) is finished
+        assert len(bench.relay.disk.paths(bench.relay.spool)) == finished
+        outcomes.add(finished)
+    assert outcomes == {True, False}
+
+
+def test_odd_suffixes_and_huge_reads_are_refused() -> None:
+    bench = Bench(World())
+    bench.relay.disk.put("/a", b"1")
+    assert bench.ask(lambda op: CreateBlob(op, "/../x")).kind is FailureKind.INVALID
+    file = opened(bench, "/a")
+    assert bench.ask(lambda op: ReadFile(op, file.handle, 0, 1 << 40)).kind is FailureKind.TOO_LARGE
+
+
+def test_unfinished_uploads_go_with_an_exit_but_stay_after_a_kill() -> None:
+    left = []
+    for killed in (False, True):
+        bench = Bench(World())
+        bench.ask(lambda op: CreateBlob(op))
+        if killed:
+            bench.process.kill()
+        else:
+            bench.order(Exit(0))
+        left.append(len(bench.relay.disk.paths(bench.relay.spool)))
+    assert left == [0, 1]
+
+
+def test_a_full_disk() -> None:
+    bench = Bench(World())
+    handle = bench.ask(lambda op: CreateBlob(op))
+    bench.relay.disk.put("/old", b"12345")
+    bench.relay.disk.fill()
+    assert bench.ask(lambda op: WriteBlob(op, handle, b"1")).kind is FailureKind.NO_SPACE
+    assert bench.ask(lambda op: WriteConfig(op, "n", "1")).kind is FailureKind.NO_SPACE
+    bench.relay.disk.capacity = 6
+    assert bench.ask(lambda op: WriteBlob(op, handle, b"1")) == 1
+
+
+# --- the state folder ----------------------------------------------------------------------------------------------
+
+
+def test_configuration_files() -> None:
+    bench = Bench(World())
+    assert bench.ask(lambda op: ReadConfig(op, "c.yaml")).kind is FailureKind.NOT_FOUND
+    assert bench.ask(lambda op: WriteConfig(op, "c.yaml", "ä: 1")) is None
+    assert bench.ask(lambda op: ReadConfig(op, "c.yaml")) == "ä: 1"
+    assert bench.relay.disk.get("/home/user/.svc/c.yaml") == "ä: 1".encode()
+    bench.relay.disk.put("/home/user/.svc/latin", b"\xe4")
+    assert bench.ask(lambda op: ReadConfig(op, "latin")).kind is FailureKind.INVALID
+    for name in ("", ".", "..", "a/b", "a\0"):
+        assert bench.ask(partial(ReadConfig, name=name)).kind is FailureKind.INVALID
+
+
+def test_a_secret_is_made_once() -> None:
+    bench = Bench(World())
+    assert bench.ask(lambda op: EnsureSecret(op, "key", b"1" * 32)) == b"1" * 32
+    assert bench.ask(lambda op: EnsureSecret(op, "key", b"2" * 32)) == b"1" * 32
+    bench.relay.disk.put("/home/user/.svc/key", b"short")
+    assert bench.ask(lambda op: EnsureSecret(op, "key", b"3" * 32)) == b"3" * 32
+
+
+# --- the store -----------------------------------------------------------------------------------------------------
+
+
+def test_the_store_outlives_processes() -> None:
+    bench = Bench(World())
+    bench.ask(lambda op: Query(op, SaveSession("a", {"n": [1]})))
+    bench.ask(lambda op: Query(op, SaveSession("b", {"n": [2]})))
+    bench.ask(lambda op: Query(op, DeleteSession("a")))
+    bench.ask(lambda op: Query(op, DeleteSession("a")))
+    process = bench.process.restart()
+    bench.world.run_idle()
+    bench.order(Query(op(901), LoadSessions()), process=process)
+    bench.world.run_idle()
+    assert bench.toy.answer(901) == ("done", ({"n": [2]},))
+    assert bench.relay.store.sessions == {"b": {"n": [2]}}
+
+
+def test_requests_are_carried_out_in_order() -> None:
+    for seed in range(10):
+        bench = Bench(World(seed, faults=Faults(slow=0.3)))
+        bench.order(*[Query(op(900 + n), SaveSession("x", {"n": n})) for n in range(10)])
+        bench.world.run_idle()
+        assert bench.relay.store.sessions == {"x": {"n": 9}}
+        assert [fact.op for fact in bench.toy.of(Done)] == list(range(900, 910))
+
+
+def test_what_was_under_way_when_killed_may_or_may_not_be_there() -> None:
+    kept = set()
+    for seed in range(40):
+        bench = Bench(World(seed))
+        bench.ask(lambda op: Query(op, SaveSession("sure", {})))
+        bench.order(*[Query(op(900 + n), SaveSession(str(n), {})) for n in range(2)])
+        bench.order(WriteConfig(op(910), "file", "text"))
+        bench.process.kill()
+        bench.world.run_idle()
+        kept.add((tuple(bench.relay.store.sessions), bench.relay.disk.exists("/home/user/.svc/file")))
+    assert {names for names, _ in kept} == {("sure",), ("sure", "0"), ("sure", "0", "1")}
+    assert {written for _, written in kept} == {True, False}
+
+
+def test_store_faults_change_nothing() -> None:
+    bench = Bench(World(faults=Faults(store=1.0)))
+    assert bench.ask(lambda op: Query(op, SaveSession("a", {}))) == EIO
+    assert bench.relay.store.sessions == {}
+
+
+def test_requests_of_a_tests_own() -> None:
+    @frozen
+    class Count(StoreRequest[int]):
+        answer = int
+
+    bench = Bench(World())
+    assert bench.ask(lambda op: Query(op, Count())).kind is FailureKind.UNSUPPORTED
+    bench.relay.store.serve(Count, lambda request: 7)
+    assert bench.ask(lambda op: Query(op, Count())) == 7
+    bench.relay.store.serve(Count, lambda request: "seven")
+    with pytest.raises(ContractError, match="not an answer to Query"):
+        bench.ask(lambda op: Query(op, Count()))
+
+
+# --- work ----------------------------------------------------------------------------------------------------------
+
+
+def test_work_by_name() -> None:
+    bench = Bench(World())
+    assert bench.ask(lambda op: Compute(op, "yaml.load", ("a: [1, 2]",))) == {"a": [1, 2]}
+    assert bench.ask(lambda op: Compute(op, "yaml.load", ("a: [",))).kind is FailureKind.INVALID
+    assert bench.ask(lambda op: Compute(op, "lan_address")) == "10.0.0.1"
+    assert bench.ask(lambda op: Compute(op, "speak")).kind is FailureKind.UNSUPPORTED
+    bench.relay.compute["speak"] = lambda text: text.upper()
+    bench.relay.compute_time["speak"] = 10.0
+    before = bench.world.now
+    assert bench.ask(lambda op: Compute(op, "speak", ("hi",))) == "HI"
+    assert 5.0 <= bench.world.now - before <= 15.0
+    assert bench.ask(lambda op: Compute(op, "speak", (1,))).kind is FailureKind.INTERNAL
+
+
+def test_an_assertion_in_a_tests_work_is_not_swallowed() -> None:
+    def check(value: int) -> None:
+        assert value == 2
+
+    bench = Bench(World())
+    bench.relay.compute["check"] = check
+    with pytest.raises(AssertionError):
+        bench.ask(lambda op: Compute(op, "check", (1,)))
+
+
+# --- cancelling ----------------------------------------------------------------------------------------------------
+
+
+def test_a_cancelled_operation_has_one_answer_and_no_effect() -> None:
+    bench = Bench(World())
+    bench.order(CreateBlob(op(901)), Cancel(op(901)), Cancel(op(901)))
+    bench.world.run_idle()
+    assert bench.toy.of(Failed) == [Failed(op(901), Failure(FailureKind.CANCELLED))]
+    assert bench.relay.disk.paths(bench.relay.spool) == []
+    with pytest.raises(ContractError, match="has been answered"):
+        bench.order(Cancel(op(901)))
+
+
+def test_a_cancel_may_come_too_late() -> None:
+    bench = Bench(World(faults=Faults(late_answer=1.0)))
+    bench.order(CreateBlob(op(901)), Cancel(op(901)))
+    bench.world.run_idle()
+    assert bench.toy.answer(901) == ("done", 1)
+
+
+def test_a_cancelled_change_may_be_made_nevertheless() -> None:
+    made = set()
+    for seed in range(20):
+        bench = Bench(World(seed))
+        bench.order(Query(op(901), SaveSession("a", {})), Cancel(op(901)))
+        bench.world.run_idle()
+        assert bench.toy.answer(901) == Failure(FailureKind.CANCELLED)
+        made.add("a" in bench.relay.store.sessions)
+    assert made == {True, False}
+
+
+def test_a_killed_process_hears_nothing_more() -> None:
+    orders: list[Callable[[], Command]] = [
+        lambda: CreateBlob(op(901)),
+        lambda: Compute(op(902), "lan_address"),
+    ]
+    bench = Bench(World())
+    bench.order(*[order() for order in orders])
+    bench.process.kill()
+    bench.world.run_idle()
+    assert bench.toy.of(Done) == []
+
+
+def test_files_and_connections_of_a_killed_process() -> None:
+    bench = Bench(World())
+    bench.relay.disk.put("/big", bytes(100_000))
+    wire = bench.world.connect(bench.phone, "relay", 80)
+    wire.pause()
+    file = opened(bench, "/big")
+    bench.order(SendFile(op(901), CH, file.handle, 0, 100_000))
+    assert bench.toy.of(Accepted)
+    bench.process.kill()
+    bench.world.run_idle()
+    assert wire.closed
+    assert bench.process.operations.open_handles == 0

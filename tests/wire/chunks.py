@@ -1,0 +1,26 @@
+"""One rule for every decoder: where the bytes are cut must not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hypothesis import strategies as st
+
+__all__ = ["Cuts", "cut", "cuts"]
+
+Cuts = list[int]
+
+
+def cuts() -> st.SearchStrategy[Cuts]:
+    """Piece sizes, used in turn: one byte at a time, all at once, and anything between."""
+    return st.just([1]) | st.just([1_000_000]) | st.lists(st.integers(1, 40), min_size=1, max_size=8)
+
+
+def cut(data: bytes, sizes: Cuts) -> Iterator[bytes]:
+    """The data in pieces of these sizes, over and over."""
+    at = turn = 0
+    while at < len(data):
+        size = sizes[turn % len(sizes)]
+        yield data[at : at + size]
+        at += size
+        turn += 1

@@ -1,0 +1,356 @@
+"""The client's end of HTTP/1.1, as playbooks, and both ends face to face."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    AcceptSocket,
+    Event,
+    Headers,
+    Informational,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketAccepted,
+    StreamId,
+    StreamReset,
+    TextMessage,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.limits import Limits
+from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.pair import HOST, Pair, drain, merged, open_pair, seeded
+
+ONE, TWO = StreamId(1), StreamId(2)
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+SMALL = Limits(max_head=300, max_fields=5)
+
+
+def client(limits: Limits = SMALL, *, deflate: bool = False) -> Http1Connection:
+    return Http1Connection(Role.CLIENT, limits=limits, entropy=seeded(), deflate=deflate)
+
+
+def ask(connection: Http1Connection, stream: StreamId = ONE, method: str = "GET", *, websocket: bool = False) -> bytes:
+    connection.send(RequestHead(stream, method, "/a?b", HOST, websocket=websocket))
+    connection.send(RequestEnd(stream))
+    return connection.data_to_send()
+
+
+def feed(connection: Http1Connection, data: bytes, sizes: Cuts | None = None) -> list[Event]:
+    events: list[Event] = []
+    for piece in cut(data, sizes or [1_000_000]):
+        connection.receive_data(piece)
+        events.extend(drain(connection))
+    return merged(events)
+
+
+@given(cuts())
+def test_requests_one_after_another(sizes: Cuts) -> None:
+    connection = client()
+    for stream in (ONE, TWO):
+        assert connection.idle
+        assert ask(connection, stream) == b"GET /a?b HTTP/1.1\r\nhost: relay.example:8767\r\n\r\n"
+        assert feed(connection, b"HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n" + OK, sizes) == [
+            Informational(stream, 103, Headers(((b"x", b"y"),))),
+            ResponseHead(stream, 200, Headers(((b"content-length", b"2"),))),
+            ResponseData(stream, b"ok"),
+            ResponseEnd(stream),
+        ]
+
+
+def test_a_request_with_a_body() -> None:
+    connection = client()
+    connection.send(RequestHead(ONE, "POST", "/", Headers((*HOST, (b"transfer-encoding", b"chunked")))))
+    connection.send(RequestData(ONE, b""))
+    connection.send(RequestData(ONE, b"hello"))
+    connection.send(RequestEnd(ONE, Headers(((b"t", b"v"),))))
+    assert connection.data_to_send().endswith(b"\r\n\r\n5\r\nhello\r\n0\r\nt: v\r\n\r\n")
+
+
+def test_an_answer_before_the_request_is_complete() -> None:
+    connection = client()
+    connection.send(RequestHead(ONE, "POST", "/", Headers((*HOST, (b"content-length", b"5")))))
+    assert feed(connection, OK)[-1] == ResponseEnd(ONE)
+    assert not connection.idle
+    connection.send(RequestData(ONE, b"hello"))
+    connection.send(RequestEnd(ONE))
+    ask(connection, TWO)
+
+
+@pytest.mark.parametrize(
+    ("method", "response", "closes"),
+    [
+        ("GET", b"HTTP/1.1 204 No Content\r\n\r\n", False),
+        ("HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", False),
+        ("GET", b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", True),
+        ("GET", b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", True),
+        ("GET", b"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", False),
+        ("GET", OK + b"junk", True),
+    ],
+)
+def test_which_responses_keep_the_connection(method: str, response: bytes, closes: bool) -> None:
+    connection = client()
+    ask(connection, method=method)
+    assert isinstance(feed(connection, response)[-1], ResponseEnd)
+    assert connection.must_close is closes
+    assert connection.idle is not closes
+    if closes:
+        with pytest.raises(LocalProtocolError, match="over"):
+            ask(connection, TWO)
+
+
+def test_a_body_that_ends_with_the_connection() -> None:
+    connection = client()
+    ask(connection)
+    assert feed(connection, b"HTTP/1.1 200 OK\r\n\r\nabc") == [ResponseHead(ONE, 200), ResponseData(ONE, b"abc")]
+    connection.receive_eof()
+    assert drain(connection) == [ResponseEnd(ONE)]
+    assert connection.must_close
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", b"HTTP/1.1 2", OK[:-1], b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"]
+)
+def test_the_end_before_the_response(begun: bytes) -> None:
+    connection = client()
+    ask(connection)
+    feed(connection, begun)
+    connection.receive_eof()
+    (event,) = drain(connection)
+    assert isinstance(event, StreamReset)
+    assert event.stream == 1
+    assert connection.must_close
+
+
+def test_the_end_between_requests() -> None:
+    connection = client()
+    ask(connection)
+    feed(connection, OK)
+    connection.receive_eof()
+    assert drain(connection) == []
+    assert connection.must_close
+
+
+@pytest.mark.parametrize("sizes", [[1], [1_000_000]])
+@pytest.mark.parametrize(
+    "response",
+    [
+        b"HTTP/2.0 200 OK\r\n\r\n",
+        b"HTTP/1.1 2000 OK\r\n\r\n",
+        b"ICY 200 OK\r\n\r\n",
+        b"\r\nHTTP/1.1 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\nX: y\n\n",
+        b"HTTP/1.1 200 OK\r\nX: y\r\n z\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: a\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 6 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 400 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+        b"HTTP/1.1 099 What\r\n\r\n",
+    ],
+)
+def test_bad_responses(response: bytes, sizes: Cuts) -> None:
+    connection = client()
+    ask(connection)
+    with pytest.raises(RemoteProtocolError):
+        feed(connection, response, sizes)
+    assert connection.next_event() is None
+    assert connection.must_close
+    with pytest.raises(LocalProtocolError, match="over"):
+        ask(connection)
+
+
+def test_a_response_to_nothing() -> None:
+    connection = client()
+    connection.receive_data(OK)
+    with pytest.raises(RemoteProtocolError, match="no request"):
+        connection.next_event()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        RequestHead(TWO, "GET", "/", HOST),
+        RequestHead(ONE, "GET", "/"),
+        RequestHead(ONE, "GET", "/ x", HOST),
+        RequestHead(ONE, "GET", "/\N{EURO SIGN}", HOST),
+        RequestHead(ONE, "G T", "/", HOST),
+        RequestHead(ONE, "GET", "/", Headers((*HOST, (b"authorization", b"s3cret\n")))),
+        RequestData(ONE, b"x"),
+        RequestEnd(ONE),
+        RequestEnd(StreamId(0)),
+        ResponseHead(ONE, 200),
+    ],
+)
+def test_what_cannot_be_sent_first(event: Event) -> None:
+    connection = client()
+    with pytest.raises(LocalProtocolError) as caught:
+        connection.send(event)
+    assert "s3cret" not in str(caught.value)
+    ask(connection)
+
+
+@pytest.mark.parametrize(
+    "event", [RequestHead(ONE, "GET", "/", HOST), RequestData(ONE, b"x"), ResponseEnd(ONE), RequestEnd(TWO)]
+)
+def test_what_cannot_be_sent_during_a_request(event: Event) -> None:
+    connection = client()
+    connection.send(RequestHead(ONE, "GET", "/", HOST))
+    with pytest.raises(LocalProtocolError):
+        connection.send(event)
+
+
+# --- the upgrade ------------------------------------------------------------------------------------------------
+
+
+def switching(request: bytes, extra: bytes = b"") -> bytes:
+    """The answer of a server that accepts, made by our own."""
+    server = Http1Connection(Role.SERVER, entropy=seeded())
+    server.receive_data(request)
+    drain(server)
+    server.send(AcceptSocket(ONE))
+    return server.data_to_send().replace(b"\r\n\r\n", b"\r\n" + extra + b"\r\n")
+
+
+def test_upgrade() -> None:
+    connection = client()
+    request = ask(connection, websocket=True)
+    assert b"\r\nsec-websocket-version: 13\r\n" in request
+    assert b"extensions" not in request
+    accepted, text = feed(connection, switching(request) + b"\x81\x02hi")
+    assert isinstance(accepted, SocketAccepted)
+    assert (accepted.stream, accepted.subprotocol, accepted.deflate) == (1, None, False)
+    assert text == TextMessage(ONE, "hi")
+
+
+def test_the_key_comes_from_the_entropy() -> None:
+    assert ask(client(), websocket=True) == ask(client(), websocket=True)
+
+
+def test_a_declined_upgrade() -> None:
+    connection = client()
+    ask(connection, websocket=True)
+    assert feed(connection, OK)[0] == ResponseHead(ONE, 200, Headers(((b"content-length", b"2"),)))
+    assert connection.idle
+    ask(connection, TWO)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"upgrade: websocket", b"upgrade: h2c"),
+        (b"connection: Upgrade", b"connection: close"),
+        (b"accept: ", b"accept: x"),
+        (b"sec-websocket-accept", b"x"),
+        (b"\r\n\r\n", b"\r\nsec-websocket-protocol: chat\r\n\r\n"),
+        (b"\r\n\r\n", b"\r\nsec-websocket-extensions: permessage-deflate\r\n\r\n"),
+    ],
+)
+def test_a_101_that_is_not_for_us(old: bytes, new: bytes) -> None:
+    connection = client()
+    answer = switching(ask(connection, websocket=True)).replace(old, new)
+    with pytest.raises(RemoteProtocolError):
+        feed(connection, answer)
+    assert connection.must_close
+
+
+def test_a_101_for_an_upgrade_that_the_caller_asked_for_is_refused() -> None:
+    connection = client()
+    connection.send(RequestHead(ONE, "GET", "/", Headers((*HOST, (b"upgrade", b"h2c")))))
+    connection.send(RequestEnd(ONE))
+    with pytest.raises(RemoteProtocolError, match="101"):
+        feed(connection, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n")
+
+
+def test_subprotocol() -> None:
+    connection = client()
+    connection.send(
+        RequestHead(ONE, "GET", "/", Headers((*HOST, (b"sec-websocket-protocol", b"a, Chat"))), websocket=True)
+    )
+    (accepted,) = feed(connection, switching(connection.data_to_send(), b"sec-websocket-protocol: Chat\r\n"))
+    assert isinstance(accepted, SocketAccepted)
+    assert accepted.subprotocol == "Chat"
+
+
+@pytest.mark.parametrize("extension", [b"permessage-deflate; x=y", b"x", b"permessage-deflate, x"])
+def test_a_compression_that_was_not_offered(extension: bytes) -> None:
+    connection = client(deflate=True)
+    request = ask(connection, websocket=True).replace(b"permessage", b"other")
+    with pytest.raises(RemoteProtocolError, match="Extensions"):
+        feed(connection, switching(request, b"sec-websocket-extensions: " + extension + b"\r\n"))
+
+
+# --- face to face -----------------------------------------------------------------------------------------------
+
+BODIES = st.lists(st.binary(max_size=50), max_size=4)
+
+
+@given(st.lists(st.tuples(BODIES, BODIES, st.booleans()), min_size=1, max_size=4), cuts())
+def test_round_trips(rounds: list[tuple[list[bytes], list[bytes], bool]], sizes: Cuts) -> None:
+    pair = Pair(sizes=sizes)
+    for number, (request, response, chunked) in enumerate(rounds, start=1):
+        stream = StreamId(number)
+        size = sum(map(len, request))
+        framing = (b"transfer-encoding", b"chunked") if chunked else (b"content-length", b"%d" % size)
+        pair.client.send(RequestHead(stream, "POST", "/", Headers((*HOST, framing))))
+        for piece in request:
+            pair.client.send(RequestData(stream, piece))
+        pair.client.send(RequestEnd(stream))
+        pair.exchange()
+        size = sum(map(len, response))
+        pair.server.send(
+            ResponseHead(stream, 200, Headers() if chunked else Headers(((b"content-length", b"%d" % size),)))
+        )
+        for piece in response:
+            pair.server.send(ResponseData(stream, piece))
+        pair.server.send(ResponseEnd(stream))
+        pair.exchange()
+        to_client, to_server = pair.heard()
+        assert b"".join(event.data for event in to_server if isinstance(event, RequestData)) == b"".join(request)
+        assert b"".join(event.data for event in to_client if isinstance(event, ResponseData)) == b"".join(response)
+        assert to_server[-1] == RequestEnd(stream)
+        assert to_client[-1] == ResponseEnd(stream)
+    assert pair.client.idle
+    assert pair.server.idle
+
+
+@pytest.mark.parametrize("deflate", [True, False])
+def test_a_socket_face_to_face(deflate: bool) -> None:
+    pair = open_pair(deflate=deflate)
+    pair.server.send(TextMessage(ONE, "x" * 5000))
+    pair.exchange()
+    assert pair.heard()[0] == [TextMessage(ONE, "x" * 5000)]
+    assert (sum(map(len, pair.wire)) < 1500) is deflate
+
+
+@given(st.binary(max_size=60) | st.binary(max_size=30).map(OK.__add__), st.booleans(), cuts())
+def test_nothing_but_remote_protocol_errors_escape(data: bytes, websocket: bool, sizes: Cuts) -> None:
+    outcomes: list[tuple[list[Event], bool]] = []
+    for way in (sizes, [1_000_000]):
+        connection = client()
+        ask(connection, websocket=websocket)
+        heard: list[Event] = []
+        try:
+            for piece in cut(data, way):
+                connection.receive_data(piece)
+                heard += drain(connection)
+            connection.receive_eof()
+            heard += drain(connection)
+        except RemoteProtocolError:
+            outcomes.append((merged(heard), True))
+        else:
+            outcomes.append((merged(heard), False))
+        assert connection.must_close
+    # Whether bytes behind a complete response arrive with it or later decides if they are an error.
+    assert [events for events, _ in outcomes[:1]] == [events for events, _ in outcomes[1:]]

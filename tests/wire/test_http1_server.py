@@ -1,0 +1,655 @@
+"""The server's end of HTTP/1.1, as playbooks of bytes and events."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    AcceptSocket,
+    Event,
+    Headers,
+    Informational,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketClosed,
+    StreamId,
+    StreamReset,
+    TextMessage,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.pair import drain, merged, seeded
+
+ONE, TWO, THREE = StreamId(1), StreamId(2), StreamId(3)
+LENGTH_2 = Headers(((b"content-length", b"2"),))
+GET = b"GET /health?x=1 HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n\r\n"
+GET_HEAD = RequestHead(ONE, "GET", "/health?x=1", Headers(((b"host", b"a"), (b"x-a", b"1"))))
+POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKED = (
+    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: v\r\n\r\n"
+)
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+def server(limits: Limits = DEFAULT_LIMITS) -> Http1Connection:
+    return Http1Connection(Role.SERVER, limits=limits, entropy=seeded())
+
+
+def feed(connection: Http1Connection, data: bytes, sizes: Cuts | None = None) -> list[Event]:
+    events: list[Event] = []
+    for piece in cut(data, sizes or [1_000_000]):
+        connection.receive_data(piece)
+        events.extend(drain(connection))
+    return merged(events)
+
+
+def signs(connection: Http1Connection) -> list[str]:
+    """The properties that are True."""
+    names = ("must_close", "paused", "idle", "head_pending")
+    return [name for name in names if getattr(connection, name)]
+
+
+def answer(connection: Http1Connection, stream: StreamId, body: bytes = b"ok", headers: Headers = LENGTH_2) -> bytes:
+    connection.send(ResponseHead(stream, 200, headers))
+    connection.send(ResponseData(stream, body))
+    connection.send(ResponseEnd(stream))
+    return connection.data_to_send()
+
+
+def fails(connection: Http1Connection, data: bytes, sizes: Cuts | None = None) -> RemoteProtocolError:
+    """The error that these bytes cause; afterwards nothing more comes, whatever is sent."""
+    with pytest.raises(RemoteProtocolError) as caught:
+        feed(connection, data, sizes)
+    connection.receive_data(GET)
+    assert connection.next_event() is None
+    return caught.value
+
+
+# --- requests and responses -------------------------------------------------------------------------------------
+
+
+def test_a_request_and_its_response() -> None:
+    connection = server()
+    assert signs(connection) == ["idle"]
+    assert feed(connection, GET) == [GET_HEAD, RequestEnd(ONE)]
+    assert signs(connection) == []
+    assert answer(connection, ONE) == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+    assert signs(connection) == ["idle"]
+    assert connection.data_to_send() == b""
+    assert feed(connection, GET)[1] == RequestEnd(TWO)
+    assert answer(connection, TWO) == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+
+@given(cuts())
+def test_cuts_do_not_matter(sizes: Cuts) -> None:
+    connection = server()
+    trailers = Headers(((b"t", b"v"),))
+    fields = Headers(((b"host", b"a"), (b"transfer-encoding", b"chunked")))
+    assert feed(connection, b"\r\n" + CHUNKED, sizes) == [
+        RequestHead(ONE, "POST", "/", fields),
+        RequestData(ONE, b"hello"),
+        RequestEnd(ONE, trailers),
+    ]
+    answer(connection, ONE)
+    fields = Headers(((b"host", b"a"), (b"content-length", b"5")))
+    assert feed(connection, POST, sizes) == [
+        RequestHead(TWO, "POST", "/", fields),
+        RequestData(TWO, b"hello"),
+        RequestEnd(TWO),
+    ]
+
+
+@pytest.mark.parametrize("first", [GET, POST, CHUNKED])
+def test_pipelined_requests_wait_for_their_turn(first: bytes) -> None:
+    connection = server()
+    events = feed(connection, first + POST + GET)
+    assert events[-1].stream == 1
+    assert signs(connection) == ["paused"]
+    answer(connection, ONE)
+    assert signs(connection) == ["head_pending"]
+    events = merged(drain(connection))
+    assert [type(event) for event in events] == [RequestHead, RequestData, RequestEnd]
+    assert {event.stream for event in events} == {2}
+    assert connection.paused
+    answer(connection, TWO)
+    assert [type(event) for event in drain(connection)] == [RequestHead, RequestEnd]
+    assert not connection.paused
+    answer(connection, THREE)
+    assert connection.idle
+
+
+def test_an_incomplete_head_is_pending() -> None:
+    connection = server()
+    connection.receive_data(b"")
+    assert feed(connection, GET[:-1]) == []
+    assert connection.head_pending
+    assert not connection.idle
+    assert not connection.paused
+    assert feed(connection, GET[-1:])[0] == GET_HEAD
+    assert not connection.head_pending
+
+
+@pytest.mark.parametrize(
+    ("status", "head"),
+    [(204, b"HTTP/1.1 204 No Content\r\n\r\n"), (304, b"HTTP/1.1 304 Not Modified\r\ncontent-length: 2\r\n\r\n")],
+)
+def test_some_responses_have_no_body(status: int, head: bytes) -> None:
+    connection = server()
+    feed(connection, GET)
+    connection.send(ResponseHead(ONE, status, LENGTH_2))
+    connection.send(ResponseData(ONE, b"ok"))
+    connection.send(ResponseEnd(ONE))
+    assert connection.data_to_send() == head
+    assert connection.idle
+
+
+def test_head_gets_the_head_alone() -> None:
+    connection = server()
+    feed(connection, b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert answer(connection, ONE) == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
+    feed(connection, GET)
+    assert answer(connection, TWO).endswith(b"ok")
+
+
+def test_a_body_of_unknown_length_is_chunked() -> None:
+    connection = server()
+    feed(connection, GET)
+    connection.send(ResponseHead(ONE, 299))
+    connection.send(ResponseData(ONE, b""))
+    connection.send(ResponseData(ONE, b"abc"))
+    connection.send(ResponseEnd(ONE, Headers(((b"t", b"v"),))))
+    expected = b"HTTP/1.1 299 Unknown\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nt: v\r\n\r\n"
+    assert connection.data_to_send() == expected
+    assert connection.idle
+
+
+def test_http_1_0_ends_with_the_connection() -> None:
+    connection = server()
+    head = feed(connection, b"GET / HTTP/1.0\r\n\r\n")[0]
+    assert isinstance(head, RequestHead)
+    assert head.http_version == "1.0"
+    connection.send(Informational(ONE, 103))  # dropped: HTTP/1.0 does not know them
+    assert answer(connection, ONE, headers=Headers()) == b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok"
+    assert connection.must_close
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_either_side_can_ask_to_close(asked: bool) -> None:
+    connection = server()
+    feed(connection, GET.replace(b"X-A: 1", b"Connection: close") if asked else GET)
+    close = Headers(((b"content-length", b"2"), (b"connection", b"close")))
+    sent = answer(connection, ONE, headers=LENGTH_2 if asked else close)
+    assert b"onnection: close" in sent
+    assert connection.must_close
+    assert not connection.idle
+    connection.receive_data(GET)
+    assert connection.next_event() is None
+    with pytest.raises(LocalProtocolError, match="over"):
+        connection.send(ResponseHead(ONE, 200))
+
+
+# --- interim responses and early answers ------------------------------------------------------------------------
+
+EXPECTING = POST.replace(b"Content", b"Expect: 100-continue\r\nContent")
+
+
+def test_continue() -> None:
+    connection = server()
+    head = feed(connection, EXPECTING[:-5])[0]
+    assert isinstance(head, RequestHead)
+    assert head.expects_continue
+    connection.send(Informational(ONE, 100))
+    assert connection.data_to_send() == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert feed(connection, b"hello") == [RequestData(ONE, b"hello"), RequestEnd(ONE)]
+    answer(connection, ONE)
+    assert connection.idle
+
+
+def test_a_final_answer_instead_of_continue_closes() -> None:
+    connection = server()
+    feed(connection, EXPECTING[:-5])
+    assert b"onnection: close" in answer(connection, ONE)
+    assert connection.must_close
+
+
+def test_an_early_answer_lets_the_body_come() -> None:
+    connection = server()
+    feed(connection, POST[:-3])
+    answer(connection, ONE)
+    assert not connection.must_close
+    assert not connection.idle
+    assert feed(connection, b"llo") == [RequestData(ONE, b"llo"), RequestEnd(ONE)]
+    assert connection.idle
+
+
+def test_an_answer_before_the_request_end_was_taken() -> None:
+    connection = server()
+    connection.receive_data(GET + GET)
+    assert connection.next_event() == GET_HEAD
+    answer(connection, ONE)
+    assert connection.paused
+    assert [event.stream for event in drain(connection)] == [1, 2, 2]
+
+
+def test_an_early_answer_that_closes() -> None:
+    connection = server()
+    feed(connection, POST[:-3])
+    answer(connection, ONE, headers=Headers(((b"content-length", b"2"), (b"connection", b"close"))))
+    assert connection.must_close
+    assert feed(connection, b"llo" + GET) == [RequestData(ONE, b"llo"), RequestEnd(ONE)]
+
+
+# --- ends of input ----------------------------------------------------------------------------------------------
+
+
+def test_end_between_requests() -> None:
+    connection = server()
+    connection.receive_eof()
+    assert connection.next_event() is None
+    assert connection.must_close
+    connection.receive_data(GET)
+    assert connection.next_event() is None
+
+
+@pytest.mark.parametrize("begun", [b"GET / HT", b"GET / HTTP/1.1\r\n"])
+def test_end_within_a_head(begun: bytes) -> None:
+    connection = server()
+    feed(connection, begun)
+    connection.receive_eof()
+    assert connection.next_event() is None
+    assert connection.must_close
+
+
+@pytest.mark.parametrize("whole", [POST, CHUNKED])
+def test_end_within_a_body(whole: bytes) -> None:
+    connection = server()
+    feed(connection, whole[:-4])
+    connection.receive_eof()
+    assert connection.next_event() == StreamReset(ONE, "the connection ended within a message")
+    assert connection.next_event() is None
+    assert connection.must_close
+    with pytest.raises(LocalProtocolError, match="over"):
+        connection.send(ResponseHead(ONE, 200))
+
+
+def test_a_half_closed_peer_still_gets_its_answers() -> None:
+    connection = server()
+    connection.receive_data(GET + GET)
+    connection.receive_eof()
+    drain(connection)
+    answer(connection, ONE)
+    assert not connection.must_close
+    assert [event.stream for event in drain(connection)] == [2, 2]
+    answer(connection, TWO)
+    assert not connection.idle
+    assert connection.next_event() is None
+    assert connection.must_close
+
+
+# --- what must be refused ---------------------------------------------------------------------------------------
+
+SMALL = Limits(max_head=200, max_fields=5)
+BAD_HEADS = [
+    (b"\x16\x03\x01\x02\x00\x01\x00", 400),
+    (b"\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    (b"\rGET / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    (b" GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    (b"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    (b"GET /\r\nHost: a\r\n\r\n", 400),
+    (b"GET / HTTP/1\r\nHost: a\r\n\r\n", 400),
+    (b"GET / http/1.1\r\nHost: a\r\n\r\n", 400),
+    (b"GET /\xe9 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    (b"GE(T / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    (b"GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505),
+    (b"GET / HTTP/0.9\r\n\r\n", 505),
+    (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+    (b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n", 501),
+    (b"GET / HTTP/1.1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost:\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: u@a\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nX : b\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n\tb\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\nHost: a\n\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0x1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"9" * 50 + b"\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 501),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0bchunked\r\n\r\n", 400),
+    (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: 1\r\n" * 5 + b"\r\n", 431),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 300 + b"\r\n\r\n", 431),
+    (b"x" * 300, 431),
+]
+
+
+@pytest.mark.parametrize(("data", "status"), BAD_HEADS)
+@pytest.mark.parametrize("sizes", [[1], [1_000_000]])
+def test_a_bad_head_can_be_answered(data: bytes, status: int, sizes: Cuts) -> None:
+    connection = server(SMALL)
+    error = fails(connection, data, sizes)
+    assert error.status == status
+    assert not connection.must_close
+    assert not connection.paused
+    stream = StreamId(0)
+    sent = answer(connection, stream)
+    assert sent.startswith(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n")
+    assert b"onnection: close\r\n" in sent
+    assert connection.must_close
+
+
+def test_heads_at_the_limits_are_taken() -> None:
+    connection = server(SMALL)
+    head = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: 1\r\n" * 4
+    head += b"\r\n"
+    assert len(feed(connection, head)) == 2
+    answer(connection, ONE)
+    padding = 200 - len(b"GET / HTTP/1.1\r\nHost: a\r\nX: \r\n\r\n")
+    assert len(feed(connection, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * padding + b"\r\n\r\n", [1])) == 2
+
+
+@pytest.mark.parametrize(
+    "host", [b"a.example", b"A:8767", b"127.0.0.1:1", b"[::1]:8767", b"[2001:DB8::1]", b"a:", b"\ta \t"]
+)
+def test_good_hosts(host: bytes) -> None:
+    assert len(feed(server(), b"GET / HTTP/1.1\r\nHOST:" + host + b"\r\n\r\n")) == 2
+
+
+def test_a_second_bad_request_is_told_after_the_first_was_answered() -> None:
+    connection = server()
+    feed(connection, GET + b"BAD\r\n\r\n")
+    answer(connection, ONE)
+    with pytest.raises(RemoteProtocolError):
+        connection.next_event()
+    assert b"onnection: close" in answer(connection, StreamId(0))
+
+
+def test_the_secret_in_a_malformed_head_is_not_quoted() -> None:
+    error = fails(server(), b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer s3cret\x00\r\n\r\n")
+    assert "s3cret" not in str(error)
+    assert error.__cause__ is None
+    assert error.__suppress_context__
+
+
+CHUNKED_HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"x\r\n", 400),
+        (b"-1\r\nx\r\n", 400),
+        (b"1 \rx\r\n", 400),
+        (b"123456789012345678901\r\n", 400),
+        (b"1\r\nxy\r\n", 400),
+        (b"1\r\nx\n0\r\n\r\n", 400),
+        (b"1;" + b"x" * 300, 431),
+        (b"0\r\nT: \x00\r\n\r\n", 400),
+        (b"0\r\n" + b"T: 1\r\n" * 6 + b"\r\n", 431),
+        (b"0\r\nT: " + b"x" * 300, 431),
+    ],
+)
+@pytest.mark.parametrize("sizes", [[1], [1_000_000]])
+def test_a_bad_body_can_be_answered(body: bytes, status: int, sizes: Cuts) -> None:
+    connection = server(SMALL)
+    error = fails(connection, CHUNKED_HEAD + body, sizes)
+    assert error.status == status
+    assert b"onnection: close" in answer(connection, ONE)
+    assert connection.must_close
+
+
+def test_a_bad_body_after_the_answer() -> None:
+    connection = server()
+    feed(connection, CHUNKED_HEAD)
+    answer(connection, ONE)
+    fails(connection, b"x\r\n")
+    assert connection.must_close
+
+
+def test_a_bad_body_during_the_answer() -> None:
+    connection = server()
+    feed(connection, CHUNKED_HEAD)
+    connection.send(ResponseHead(ONE, 200, LENGTH_2))
+    fails(connection, b"x\r\n")
+    assert not connection.must_close
+    connection.send(ResponseData(ONE, b"ok"))
+    connection.send(ResponseEnd(ONE))
+    assert connection.must_close
+
+
+def test_a_slow_head_can_be_answered() -> None:
+    """The 408 of a head deadline comes before there is a request."""
+    connection = server()
+    feed(connection, b"GET / HT")
+    connection.send(ResponseHead(StreamId(0), 408, LENGTH_2))
+    connection.send(ResponseData(StreamId(0), b"ok"))
+    connection.send(ResponseEnd(StreamId(0)))
+    sent = connection.data_to_send()
+    assert sent == b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
+    assert connection.must_close
+    assert feed(connection, GET) == []
+
+
+# --- our own mistakes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        RequestHead(ONE, "GET", "/"),
+        ResponseData(ONE, b"x"),
+        ResponseEnd(ONE),
+        ResponseHead(TWO, 200),
+        ResponseHead(ONE, 1000),
+        ResponseHead(ONE, 200, Headers(((b"x", b"s3cret\r\ny: z"),))),
+        ResponseHead(ONE, 200, Headers(((b"x y", b"s3cret"),))),
+        Informational(ONE, 101),
+        Informational(ONE, 200),
+        Informational(ONE, 103, Headers(((b"x", b"s3cret\n"),))),
+        AcceptSocket(ONE),
+        TextMessage(ONE, "x"),
+    ],
+)
+def test_what_cannot_be_sent(event: Event) -> None:
+    connection = server()
+    feed(connection, GET)
+    with pytest.raises(LocalProtocolError) as caught:
+        connection.send(event)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_nothing_can_be_accepted_without_a_request() -> None:
+    with pytest.raises(LocalProtocolError, match="AcceptSocket"):
+        server().send(AcceptSocket(StreamId(0)))
+    server().send(Informational(StreamId(0), 100))  # there is nobody to tell
+
+
+def test_a_malformed_response_head_leaves_room_for_a_good_one() -> None:
+    connection = server()
+    feed(connection, GET)
+    with pytest.raises(LocalProtocolError):
+        connection.send(ResponseHead(ONE, 200, Headers(((b"x", b"\n"),))))
+    assert answer(connection, ONE).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("body", [b"o", b"okay"])
+def test_a_body_of_another_length_than_promised(body: bytes) -> None:
+    connection = server()
+    feed(connection, GET)
+    with pytest.raises(LocalProtocolError):
+        answer(connection, ONE, body)
+
+
+# --- the upgrade ------------------------------------------------------------------------------------------------
+
+TEXT_HI = b"\x81\x82\x00\x00\x00\x00hi"
+
+
+def test_upgrade() -> None:
+    connection = server()
+    head, end = feed(connection, UPGRADE)
+    assert isinstance(head, RequestHead)
+    assert head.websocket
+    assert end == RequestEnd(ONE)
+    connection.send(AcceptSocket(ONE, Headers(((b"x", b"y"),))))
+    # the key and the token are those of RFC 6455 section 1.3
+    assert connection.data_to_send() == (
+        b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
+        b"sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nx: y\r\n\r\n"
+    )
+    assert feed(connection, TEXT_HI) == [TextMessage(ONE, "hi")]
+    connection.send(TextMessage(ONE, "ho"))
+    assert connection.data_to_send() == b"\x81\x02ho"
+    with pytest.raises(LocalProtocolError, match="stream 2"):
+        connection.send(TextMessage(TWO, "ho"))
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_frames_right_behind_the_request_are_kept(early: bool) -> None:
+    connection = server()
+    connection.receive_data(UPGRADE + TEXT_HI[:4])
+    if early:
+        assert isinstance(connection.next_event(), RequestHead)
+    else:
+        assert len(drain(connection)) == 2
+    assert signs(connection) == ["paused"]
+    connection.receive_data(TEXT_HI[4:])
+    connection.send(AcceptSocket(ONE))
+    assert signs(connection) == []
+    assert drain(connection) == [TextMessage(ONE, "hi")]
+
+
+def test_the_end_right_behind_the_request_is_kept() -> None:
+    connection = server()
+    feed(connection, UPGRADE + TEXT_HI)
+    connection.receive_eof()
+    connection.send(AcceptSocket(ONE))
+    text, closed = drain(connection)
+    assert text == TextMessage(ONE, "hi")
+    assert isinstance(closed, SocketClosed)
+    assert closed.code == 1006
+    assert connection.must_close
+
+
+def test_the_end_of_an_open_socket() -> None:
+    connection = server()
+    feed(connection, UPGRADE)
+    connection.send(AcceptSocket(ONE))
+    assert not connection.must_close
+    connection.receive_eof()
+    (closed,) = drain(connection)
+    assert isinstance(closed, SocketClosed)
+    assert connection.must_close
+
+
+def test_an_upgrade_can_be_declined() -> None:
+    connection = server()
+    feed(connection, UPGRADE)
+    answer(connection, ONE)
+    assert connection.idle
+    assert feed(connection, GET)[1] == RequestEnd(TWO)
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        UPGRADE.replace(b"13", b"8"),
+        UPGRADE.replace(b"websocket", b"h2c"),
+        UPGRADE.replace(b"Host: a", b"Host: a\r\nContent-Length: 0"),
+    ],
+)
+def test_other_upgrades_are_ordinary_requests(request_bytes: bytes) -> None:
+    connection = server()
+    head, end = feed(connection, request_bytes)
+    assert isinstance(head, RequestHead)
+    assert not head.websocket
+    assert end == RequestEnd(ONE)
+    with pytest.raises(LocalProtocolError, match="AcceptSocket"):
+        connection.send(AcceptSocket(ONE))
+    answer(connection, ONE)
+    assert connection.idle
+
+
+def test_a_subprotocol_must_have_been_offered() -> None:
+    connection = server()
+    feed(connection, UPGRADE.replace(b"Host: a", b"Host: a\r\nSec-WebSocket-Protocol: One, two"))
+    with pytest.raises(LocalProtocolError, match="subprotocol"):
+        connection.send(AcceptSocket(ONE, subprotocol="one"))
+    connection.send(AcceptSocket(ONE, subprotocol="One"))
+    assert b"sec-websocket-protocol: One\r\n" in connection.data_to_send()
+
+
+# --- anything at all --------------------------------------------------------------------------------------------
+
+FRAGMENTS = st.sampled_from(
+    [
+        GET,
+        POST,
+        CHUNKED,
+        UPGRADE,
+        EXPECTING,
+        TEXT_HI,
+        b"\r\n",
+        b"GET / HTTP/1.1\r\n",
+        b"Host: a\r\n",
+        b"5\r\n",
+        b"0\r\n\r\n",
+    ]
+)
+
+
+def converse(data: bytes, sizes: Cuts) -> tuple[list[Event], bool]:
+    """Answer every request at its end; tell what was heard, and whether it ended in an error."""
+    connection = server(SMALL)
+    heard: list[Event] = []
+
+    def listen() -> None:
+        while (event := connection.next_event()) is not None:
+            heard.append(event)
+            if isinstance(event, RequestEnd) and not connection.must_close:
+                answer(connection, event.stream)
+
+    try:
+        for piece in cut(data, sizes):
+            connection.receive_data(piece)
+            listen()
+        connection.receive_eof()
+        listen()
+    except RemoteProtocolError:
+        assert connection.next_event() is None
+        return merged(heard), True
+    assert connection.must_close
+    return merged(heard), False
+
+
+@given(st.lists(FRAGMENTS | st.binary(max_size=8), max_size=6).map(b"".join), cuts())
+def test_nothing_but_remote_protocol_errors_escape(data: bytes, sizes: Cuts) -> None:
+    assert converse(data, sizes) == converse(data, [1_000_000])

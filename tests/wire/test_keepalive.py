@@ -1,0 +1,51 @@
+"""The ping policy, as a playbook on one clock."""
+
+from __future__ import annotations
+
+from svc_proto.wire.keepalive import LIFE, Keepalive, KeepaliveAction, KeepaliveState, KeepaliveTrigger
+
+
+def test_a_peer_that_talks_is_never_pinged() -> None:
+    keepalive = Keepalive(30.0, 20.0, 100.0)
+    for now in (110.0, 130.0, 155.0):
+        keepalive.heard(now)
+        assert keepalive.advance(now + 1) is KeepaliveAction.NOTHING
+        assert keepalive.due == now + 30.0
+
+
+def test_silence_is_pinged_then_dropped() -> None:
+    keepalive = Keepalive(30.0, 20.0, 100.0)
+    assert keepalive.advance(129.9) is KeepaliveAction.NOTHING
+    assert keepalive.advance(130.0) is KeepaliveAction.PING
+    assert keepalive.due == 150.0
+    assert keepalive.advance(149.9) is KeepaliveAction.NOTHING
+    assert keepalive.advance(150.0) is KeepaliveAction.DROP
+    assert keepalive.state is KeepaliveState.LOST
+
+
+def test_any_byte_after_the_ping_is_a_sign_of_life() -> None:
+    keepalive = Keepalive(30.0, 20.0, 0.0)
+    assert keepalive.advance(30.0) is KeepaliveAction.PING
+    keepalive.heard(31.0)
+    assert keepalive.state is KeepaliveState.LIVE
+    assert keepalive.due == 61.0
+    assert keepalive.advance(61.0) is KeepaliveAction.PING
+
+
+def test_a_late_loop_still_gives_the_peer_its_patience() -> None:
+    keepalive = Keepalive(30.0, 20.0, 0.0)
+    assert keepalive.advance(500.0) is KeepaliveAction.PING
+    assert keepalive.due == 520.0
+
+
+def test_a_lost_peer_stays_lost() -> None:
+    keepalive = Keepalive(1.0, 1.0, 0.0)
+    keepalive.advance(1.0)
+    keepalive.advance(2.0)
+    keepalive.heard(2.5)
+    assert keepalive.state is KeepaliveState.LOST
+    assert keepalive.advance(keepalive.due) is KeepaliveAction.DROP
+
+
+def test_the_table_is_total() -> None:
+    assert set(LIFE) == {(state, trigger) for state in KeepaliveState for trigger in KeepaliveTrigger}

@@ -1,0 +1,115 @@
+"""Server-sent events: the examples of the standard, every cut, every limit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_comment, encode_event
+from tests.wire.chunks import Cuts, cut, cuts
+
+
+def decode(data: bytes, sizes: Cuts | None = None, **limits: int) -> list[ServerSentEvent]:
+    decoder = EventStreamDecoder(**limits)
+    return [event for piece in cut(data, sizes or [1_000_000]) for event in decoder.receive_data(piece)]
+
+
+@pytest.mark.parametrize(
+    ("stream", "events"),
+    [
+        # WHATWG HTML, section 9.2.6: the examples
+        (b"data: YHOO\ndata: +2\ndata: 10\n\n", [ServerSentEvent("YHOO\n+2\n10")]),
+        (
+            b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
+            [ServerSentEvent("first event", id="1"), ServerSentEvent("second event"), ServerSentEvent(" third event")],
+        ),
+        (b"data\n\ndata\ndata\n\ndata:", [ServerSentEvent(""), ServerSentEvent("\n")]),
+        (b"data:test\n\ndata: test\n\n", [ServerSentEvent("test"), ServerSentEvent("test")]),
+        # lines end in CR, LF or CRLF
+        (b"data: a\rdata: b\r\ndata: c\n\r\n", [ServerSentEvent("a\nb\nc")]),
+        (b"data: a\r\r", [ServerSentEvent("a")]),
+        # one byte order mark is dropped, at the start alone
+        (b"\xef\xbb\xbfdata: a\n\n", [ServerSentEvent("a")]),
+        (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\ndata: b\n\n", [ServerSentEvent("b")]),
+        # fields
+        (b"event: add\ndata: 1\n\ndata: 2\n\n", [ServerSentEvent("1", "add"), ServerSentEvent("2")]),
+        (b"event: add\n\ndata: 2\n\n", [ServerSentEvent("2")]),
+        (b"id: 7\ndata: a\n\ndata: b\n\n", [ServerSentEvent("a", id="7"), ServerSentEvent("b", id="7")]),
+        (b"id: 7\ndata: a\n\nid: 8\x00\ndata: b\n\n", [ServerSentEvent("a", id="7"), ServerSentEvent("b", id="7")]),
+        (b"retry: 300\ndata: a\n\n", [ServerSentEvent("a", retry=300)]),
+        (b"retry: 3e2\nretry: -1\nretry:\ndata: a\n\n", [ServerSentEvent("a")]),
+        (b"retry: " + b"9" * 5000 + b"\ndata: a\n\n", [ServerSentEvent("a")]),
+        (b"unknown: x\n:comment\nDATA: x\ndata: a\n\n", [ServerSentEvent("a")]),
+        (b"data: a:b: c\n\n", [ServerSentEvent("a:b: c")]),
+        # what is not UTF-8 is replaced
+        (b"data: \xffa\xe2\x82\n\n", [ServerSentEvent("\ufffda\ufffd")]),
+        # cut off: never dispatched
+        (b"data: a\n", []),
+        (b"data: a", []),
+    ],
+)
+def test_reading(stream: bytes, events: list[ServerSentEvent]) -> None:
+    assert decode(stream) == events
+    assert decode(stream, [1]) == events
+
+
+def test_the_last_event_id_counts_from_the_end_of_its_event() -> None:
+    decoder = EventStreamDecoder()
+    assert decoder.receive_data(b"id: 5\nretry: 10\n") == []
+    assert decoder.last_event_id == ""
+    assert decoder.receive_data(b"\n") == []  # nothing to dispatch, but the id is kept
+    assert decoder.last_event_id == "5"
+    assert decoder.retry == 10
+
+
+NAME = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\x00"))
+
+
+@given(
+    st.lists(st.tuples(st.text(st.characters(codec="utf-8")), NAME, NAME, st.none() | st.integers(0, 10**9))), cuts()
+)
+def test_round_trip(items: list[tuple[str, str, str, int | None]], sizes: Cuts) -> None:
+    stream = b"".join(
+        encode_comment("keep\nalive") + encode_event(data, event=event, id=identity, retry=retry)
+        for data, event, identity, retry in items
+    )
+    found = decode(stream, sizes)
+    assert [(e.data, e.event, e.id) for e in found] == [
+        (data.replace("\r\n", "\n").replace("\r", "\n"), event or "message", identity)
+        for data, event, identity, _ in items
+    ]
+
+
+@given(st.binary() | st.text("dat: \r\n\ufeffid\x00retry").map(str.encode), cuts())
+def test_cuts_do_not_matter_and_nothing_escapes(data: bytes, sizes: Cuts) -> None:
+    assert decode(data, sizes) == decode(data)
+
+
+@pytest.mark.parametrize("sizes", [[1], [1_000_000]])
+@pytest.mark.parametrize("stream", [b"data: " + b"x" * 95, b"data: " + b"x" * 95 + b"\n\n"])
+def test_a_line_has_a_limit(stream: bytes, sizes: Cuts) -> None:
+    with pytest.raises(RemoteProtocolError, match="100 characters"):
+        decode(stream, sizes, max_line=100)
+
+
+@pytest.mark.parametrize("sizes", [[1], [1_000_000]])
+def test_an_event_has_a_limit(sizes: Cuts) -> None:
+    assert decode(b"data: 1234\ndata: 1234\n\n", sizes, max_event=10)
+    with pytest.raises(RemoteProtocolError, match="10 characters of data"):
+        decode(b"data: 12345\n" * 2, sizes, max_event=10)
+
+
+@pytest.mark.parametrize("bad", ["a\nb", "a\rb", "a\x00b"])
+def test_names_that_would_be_read_as_something_else(bad: str) -> None:
+    with pytest.raises(LocalProtocolError, match="event"):
+        encode_event("x", event=bad)
+    with pytest.raises(LocalProtocolError, match="id"):
+        encode_event("x", id=bad)
+
+
+def test_written_form() -> None:
+    assert encode_event("a\nb", event="e", id="1", retry=5) == b"event: e\nid: 1\nretry: 5\ndata: a\ndata: b\n\n"
+    assert encode_comment("") == b": \n\n"
+    assert encode_event("\ud800") == b"data: ?\n\n"

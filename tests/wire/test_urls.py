@@ -1,0 +1,119 @@
+"""Targets, queries and URLs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.urls import (
+    Url,
+    decode_segment,
+    encode_segment,
+    parse_query,
+    parse_query_list,
+    parse_url,
+    split_target,
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "parts"),
+    [
+        ("/", ("/", "")),
+        ("/a/b?x=1&y=%20?", ("/a/b", "x=1&y=%20?")),
+        ("/a%2Fb", ("/a%2Fb", "")),
+        ("//host/a", ("//host/a", "")),
+        ("*", ("*", "")),
+        ("http://relay.example:8767/ws?t=1", ("/ws", "t=1")),
+        ("http://relay.example?t=1", ("/", "t=1")),
+        ("http://relay.example", ("/", "")),
+    ],
+)
+def test_split_target(target: str, parts: tuple[str, str]) -> None:
+    assert split_target(target) == parts
+
+
+@pytest.mark.parametrize("target", ["", "a", "host:443", "/a#b", "/a%2", "/%zz", "**"])
+def test_bad_targets(target: str) -> None:
+    with pytest.raises(RemoteProtocolError) as caught:
+        split_target(target)
+    assert caught.value.status == 400
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\x00")))
+def test_segments_round_trip(text: str) -> None:
+    segment = encode_segment(text)
+    assert "/" not in segment
+    assert decode_segment(segment) == text
+
+
+@pytest.mark.parametrize("segment", ["%00", "a%", "%f", "%gg", "%ff", "%ed%a0%80"])
+def test_bad_segments(segment: str) -> None:
+    with pytest.raises(RemoteProtocolError) as caught:
+        decode_segment(segment)
+    assert caught.value.status == 400
+
+
+def test_query() -> None:
+    assert parse_query("path=%2Ftmp%2Fa+b&x=&path=2&flag") == {"path": "/tmp/a b", "x": "", "flag": ""}
+    assert parse_query_list("a=1&a=2") == [("a", "1"), ("a", "2")]
+    assert parse_query("a=%ff%00") == {"a": "\ufffd\ufffd"}
+
+
+@given(st.text())
+def test_no_query_raises(query: str) -> None:
+    parse_query(query)
+
+
+@pytest.mark.parametrize(
+    ("url", "parsed"),
+    [
+        ("http://a", Url("http", "a", 80, False, "/")),
+        ("HTTPS://A.example:8443/x/y?z=1#f", Url("https", "a.example", 8443, True, "/x/y?z=1")),
+        ("ws://127.0.0.1:8767/ws", Url("ws", "127.0.0.1", 8767, False, "/ws")),
+        ("wss://[2001:db8::1]/", Url("wss", "2001:db8::1", 443, True, "/")),
+        ("http://a:?q", Url("http", "a", 80, False, "/?q")),
+    ],
+)
+def test_parse_url(url: str, parsed: Url) -> None:
+    assert parse_url(url) == parsed
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "a",
+        "/a",
+        "ftp://a/",
+        "http://",
+        "http:///a",
+        "http://user@a/",
+        "http://user:s3cret@a/",
+        "http://@a/",
+        "http://a:0/",
+        "http://a:65536/",
+        "http://a:b/",
+        "http://[::1",
+        "http://a b/",
+        "http://a/\n",
+        "http://\N{LATIN SMALL LETTER E WITH ACUTE}/",
+        "http://a_b!/",
+        "http://[fe80::1%25eth0]/",
+    ],
+)
+def test_bad_urls(url: str) -> None:
+    with pytest.raises(RemoteProtocolError) as caught:
+        parse_url(url)
+    assert "s3cret" not in str(caught.value)
+
+
+@given(st.text() | st.text("ahtps:/[]@?#.%0 9").map("http://".__add__))
+def test_nothing_but_protocol_errors_escape(text: str) -> None:
+    for parse in (parse_url, split_target, decode_segment):
+        try:
+            parse(text)
+        except RemoteProtocolError:
+            continue
