@@ -14,7 +14,19 @@ from svc_proto.commands import Command, Level, Operation, Query, Ready, Send
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.store import LoadSessions
-from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind, Received, Sent, Started
+from svc_proto.facts import (
+    Accepted,
+    Address,
+    ChannelId,
+    Done,
+    Fact,
+    Failed,
+    Failure,
+    FailureKind,
+    Received,
+    Sent,
+    Started,
+)
 from svc_proto.relay.service import Relay
 
 __all__ = ["CALLER", "PHONE", "MemoryRelay", "now"]

@@ -12,6 +12,7 @@ from attrs import frozen
 __all__ = ["FULL", "QUICK", "BenchError", "Progress", "Scale", "paired_ratio", "percentile", "race", "rotated"]
 
 QUIET_FOR = 1.0  # s without progress messages
+PAUSE = 2.0  # s between two of them
 
 Cycles = Callable[[int], None]
 
@@ -46,11 +47,13 @@ class Progress:
 
     def __init__(self, *, silent: bool = False) -> None:
         self._began = time.monotonic()
+        self._next = QUIET_FOR
         self._silent = silent
 
     def __call__(self, text: str) -> None:
         elapsed = time.monotonic() - self._began
-        if not self._silent and elapsed > QUIET_FOR:
+        if not self._silent and elapsed > self._next:
+            self._next = elapsed + PAUSE
             print(f"[{elapsed:4.0f} s] {text}", file=sys.stderr, flush=True)
 
 

@@ -45,14 +45,14 @@ class Table:
 def show(table: Table, console: Console) -> None:
     """Print one table and its notes."""
     grid = RichTable(title=table.title, title_justify="left", title_style="bold")
-    grid.add_column("")
+    grid.add_column("", no_wrap=True)
     for column in table.columns:
         grid.add_column(column.heading, justify="right")
     for row in table.rows:
         grid.add_row(escape(row.name), *(_cell(row, column) for column in table.columns))
     console.print(grid)
     for note in table.notes:
-        console.print(f"  {note}", markup=False, highlight=False)
+        console.print(f"  {note}", markup=False, highlight=False, soft_wrap=True)
     console.print()
 
 

@@ -1,4 +1,4 @@
-"""The main job in one command: a relay, a code, a phone, three commands, the activity record. `make demo`."""
+"""The main job in one command: a relay, a code, a phone, a few commands, the activity record. `make demo`."""
 
 from __future__ import annotations
 
@@ -7,133 +7,181 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import click
 
 from clients.phone.handset import SimulatedHandset
 from runtimes.host import Program, Services
-from runtimes.listen import bind
 from runtimes.logs import setup
-from runtimes.run import RUNTIMES, RuntimeMissingError, run
 from runtimes.store import open_store
 from runtimes.waker import Handle
+from servers.launch import ProgramCommand, launch, runtime_option, say_why
+from servers.relay import relay_program
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_code
-from svc_proto.commands import Exit, Level, Ready, Tell
+from svc_proto.commands import Exit, Level, Tell
 from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.client import fetch
+from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.flow import Flow, Task, wait
 from svc_proto.facts import Accepted, Failure, OperationId
-from svc_proto.relay.service import Relay
 
 __all__ = ["Demo", "main"]
 
 PATIENCE = 20.0  # s for the phone to pair
+GRACE = 5.0  # s for the relay to stop when the demonstration is over
+WIDTH = 110  # characters of an answer that are shown
 STEPS: tuple[tuple[str, str, Mapping[str, object] | None], ...] = (
     ("GET", "/ping", None),
     ("GET", "/screen", None),
     ("POST", "/tap_text", {"text": "Mail"}),
+    ("GET", "/current_app", None),
 )
+SEEN = ("method", "path", "params", "decision", "status")  # members of an activity entry that are shown, if there
 
 
-class Demo(Phone):
-    """The reference phone, and the operator and agent who use it, as one core."""
+class Demo:
+    """The reference phone with the operator and the agent who use it, as one service."""
+
+    engine: Engine
 
     def __init__(self, relay_url: str, code: str) -> None:
         config = PhoneConfig(remote=relay_url, code=code, device_id="demo-phone", device_name="Demo phone")
-        super().__init__(config, SimulatedHandset(name="Demo phone"))
-        self._paired: OperationId | None = None
+        self.phone = Phone(config, SimulatedHandset(name="Demo phone"), on_news=self._heard)
+        self._play_task: Task | None = None
+        self._pairing: OperationId | None = None
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine, for the phone too."""
+        self.engine = engine
+        self.phone.bind(engine)
 
     def on_started(self) -> None:
-        """Play the operator's part first."""
-        self.engine.emit(Ready())
-        self.engine.spawn(self._play(), name="demo", on_done=self.engine.exit, on_error=self._failed)
+        """Play."""
+        self._play_task = self.engine.spawn(self._play(), name="demo", on_done=self.engine.exit, on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """Nobody calls a demonstration."""
         return None
 
-    def _welcomed(self, payload: Mapping[str, object]) -> None:
-        super()._welcomed(payload)
-        if self._paired is not None:
-            self.engine.resume(self._paired, None)
+    def on_stopping(self) -> None:
+        """Stop playing."""
+        if self._play_task is not None:
+            self._play_task.cancel()
+        self.phone.on_stopping()
+
+    # --- the play ---
 
     def _play(self) -> Flow[int]:
-        engine, config = self.engine, self.config
-        if not (yield from self._call("POST", "/pairing/register", {"code": config.code}, bearer=False)):
-            return 1
-        self._paired = engine.new_op()
-        super().on_started()
-        answer = yield from wait(self._paired, engine.now.mono + PATIENCE)
-        if isinstance(answer, Failure):
-            engine.emit(Tell("problem", {"text": "the phone did not pair in time"}))
-            return 1
-        engine.emit(Tell("step", {"text": f"paired: session {(self.token or '')[:8]}…"}))
-        for method, path, body in STEPS:
-            if not (yield from self._call(method, path, body, bearer=True)):
-                return 1
-        return 0 if (yield from self._call("GET", "/bridge/activity", None, bearer=False)) else 1
-
-    def _call(self, method: str, path: str, body: Mapping[str, object] | None, *, bearer: bool) -> Flow[bool]:
         engine = self.engine
+        if (yield from self._call("POST", "/pairing/register", {"code": self.phone.config.code})) is None:
+            return 1
+        self._pairing = engine.new_op()
         began = engine.now.mono
-        headers = ((b"authorization", f"Bearer {self.token}".encode("ascii")),) if bearer else ()
-        sent = b"" if body is None else strict_json.dumps_bytes(body)
-        answer = yield from fetch(engine, method, self.config.http_url + path, headers=headers, body=sent)
+        self.phone.on_started()
+        answer = yield from wait(self._pairing, began + PATIENCE)
         if isinstance(answer, Failure):
-            engine.emit(Tell("problem", {"text": f"{method} {path}: {answer.kind.value} {answer.detail}"}))
-            return False
+            return self._problem("the phone did not pair in time")
+        took = _milliseconds(engine.now.mono - began)
+        self._say(f"WS   {'/ws':18} 101  {took}  paired: session {(self.phone.token or '')[:8]}…")
+        for method, path, body in STEPS:
+            if (yield from self._call(method, path, body)) is None:
+                return 1
+        record = yield from self._call("GET", "/bridge/activity", None, show=False)
+        if record is None:
+            return 1
+        for entry in reversed(cast("list[Mapping[str, object]]", record["activity"])):
+            self._say(f"activity: {' '.join(f'{name}={entry[name]}' for name in SEEN if name in entry)}")
+        return 0
+
+    def _call(
+        self, method: str, path: str, body: Mapping[str, object] | None, *, show: bool = True
+    ) -> Flow[Mapping[str, object] | None]:
+        """One round trip: the answer's object, or None for anything but a 200, with the problem told."""
+        engine = self.engine
+        token = self.phone.token
+        headers = ((b"authorization", f"Bearer {token}".encode("ascii")),) if token is not None else ()
+        began = engine.now.mono
+        answer = yield from fetch(
+            engine,
+            method,
+            self.phone.config.http_url + path,
+            headers=headers,
+            body=b"" if body is None else strict_json.dumps_bytes(body),
+        )
+        took = _milliseconds(engine.now.mono - began)
+        if isinstance(answer, Failure):
+            self._problem(f"{method} {path}: {answer.kind.value} {answer.detail}")
+            return None
         text = answer.body.decode("utf-8", "replace")
-        took = (engine.now.mono - began) * 1000
-        line = f"{method:4} {path:18} {answer.status}  {took:6.2f} ms  {text if len(text) <= 150 else text[:147] + '...'}"
-        engine.emit(Tell("step", {"text": line}))
-        return answer.status == 200
+        shown = text if show and len(text) <= WIDTH else f"{len(answer.body)} bytes"
+        self._say(f"{method:4} {path:18} {answer.status}  {took}  {shown}")
+        return _object(answer)
+
+    def _heard(self, news: Tell) -> None:
+        if news.event == "paired" and self._pairing is not None:
+            self.engine.resume(self._pairing, None)
+
+    def _say(self, text: str) -> None:
+        self.engine.emit(Tell("step", {"text": text}))
+
+    def _problem(self, text: str) -> int:
+        self.engine.emit(Tell("problem", {"text": text}))
+        return 1
 
     def _failed(self, error: Exception) -> None:
-        self.engine.exit(70, f"internal error {self.engine.bug(error)}")
+        self.engine.exit(70, f"internal error, reference {self.engine.bug(error)}")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--runtime", type=click.Choice(RUNTIMES), default="anyio", show_default=True, help="Event loop.")
+@click.command(cls=ProgramCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@runtime_option
 def main(runtime: str) -> None:
     """Start a relay on a free port, pair the reference phone with it, drive it, show the activity record."""
+    handle = Handle()
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as home:
-        try:
-            code = run(_programs(Path(home), handle := Handle()), runtime, handle=handle)
-        except RuntimeMissingError as error:
-            print(f"error: {error}", file=sys.stderr)
-            code = 2
-    sys.exit(code)
+        launch(lambda: _programs(Path(home), handle), runtime, handle=handle)
 
 
 def _programs(home: Path, handle: Handle) -> list[Program]:
-    logger = setup(int(Level.WARNING))
-    listener = bind("127.0.0.1", 0)
-    port = listener.address.port
-    config = RelayConfig(host="127.0.0.1", port=port, home=str(home), config_path=str(home / "config.yaml"))
-    relay = Engine(Relay(config), entropy=os.urandom, log_level=Level.WARNING)
-    demo = Engine(Demo(f"ws://127.0.0.1:{port}", new_code(os.urandom)), entropy=os.urandom, log_level=Level.WARNING)
-    print(f"relay on 127.0.0.1:{port}", flush=True)
+    config = RelayConfig(
+        host="127.0.0.1", port=0, home=str(home), config_path=str(home / "config.yaml"), log_level=Level.WARNING
+    )
+    relay = relay_program(config, store=open_store("memory:"), on_ready=_welcome)
+    url = f"ws://127.0.0.1:{relay.listeners[0].address.port}"
+    demo = Engine(Demo(url, new_code(os.urandom)), entropy=os.urandom, log_level=Level.WARNING)
 
     def over(outcome: Exit) -> None:
-        if outcome.reason:
-            print(f"error: {outcome.reason}", file=sys.stderr)
-        handle.stop(5.0)
+        say_why(outcome)
+        handle.stop(GRACE)
 
-    return [
-        Program(
-            core=relay, listeners=[listener], services=Services(state=home, store=open_store("memory:"), logger=logger)
-        ),
-        Program(core=demo, services=Services(logger=logger), on_tell=_show, on_exit=over),
-    ]
+    services = Services(logger=setup(int(Level.WARNING), name="svc.demo"))
+    return [relay, Program(core=demo, services=services, on_tell=_show, on_exit=over)]
+
+
+def _welcome(config: RelayConfig) -> None:
+    print(f"relay on {config.host}:{config.port}", flush=True)
 
 
 def _show(news: Tell) -> None:
     if "text" in news.fields:
         print(news.fields["text"], file=sys.stderr if news.event == "problem" else sys.stdout, flush=True)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:6.2f} ms"
+
+
+def _object(answer: Fetched) -> Mapping[str, object] | None:
+    try:
+        value = strict_json.loads(answer.body)
+    except strict_json.JsonError:
+        return None
+    return cast("dict[str, object]", value) if answer.status == 200 and isinstance(value, dict) else None
 
 
 if __name__ == "__main__":

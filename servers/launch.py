@@ -1,7 +1,8 @@
-"""What every server program shares: options, a private home, one clear line when it cannot start, the exit code."""
+"""What every program shares: options, a private home, one clear line when it cannot start, the exit code."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,12 +10,25 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from runtimes.files import private_folder
 from runtimes.run import RUNTIMES, RuntimeMissingError, run
 
 if TYPE_CHECKING:
     from runtimes.host import Program
+    from runtimes.waker import Handle
+    from svc_proto.commands import Exit
 
-__all__ = ["CannotStartError", "launch", "private_home", "relay_options", "runtime_option"]
+__all__ = [
+    "CannotStartError",
+    "ProgramCommand",
+    "launch",
+    "private_home",
+    "relay_options",
+    "runtime_option",
+    "say_why",
+]
+
+INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop serves the signal
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -27,6 +41,21 @@ class CannotStartError(Exception):
         self.code = code
 
 
+class ProgramCommand(click.Command):
+    """A command line whose usage errors are one line on standard error, like every other error; exit code 2."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run, and end the process."""
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(*args, **extra)
+        except click.ClickException as error:
+            _give_up(" ".join(error.format_message().split()), error.exit_code)
+        except click.Abort:
+            sys.exit(INTERRUPTED)
+        sys.exit(code)
+
+
 def runtime_option(command: Command) -> Command:
     """`--runtime`."""
     return click.option(
@@ -35,7 +64,7 @@ def runtime_option(command: Command) -> Command:
         default="anyio",
         show_default=True,
         envvar="SVC_RUNTIME",
-        help="Event loop to run on (anyio is asyncio).",
+        help="Event loop to run on (anyio is asyncio).  [SVC_RUNTIME]",
     )(command)
 
 
@@ -63,26 +92,40 @@ def relay_options(command: Command) -> Command:
 
 
 def private_home(path: str) -> Path:
-    """The folder for state, made with mode 0700 if it is missing. Raises `CannotStartError`."""
+    """The folder for state, made if it is missing, for nobody but us. Raises `CannotStartError`."""
     home = Path(path).expanduser().absolute()
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(home)
     except OSError as error:
         raise CannotStartError(f"cannot use {home} for state: {error.strerror}", code=2) from error
-    if not home.is_dir():
-        raise CannotStartError(f"cannot use {home} for state: not a folder", code=2)
+    if not os.access(home, os.W_OK | os.X_OK):
+        raise CannotStartError(f"cannot use {home} for state: not writable", code=2)
     return home
 
 
-def launch(programs: Callable[[], Sequence[Program]], runtime: str) -> NoReturn:
+def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: Handle | None = None) -> NoReturn:
     """Open everything, run it, and end the process with the right code."""
+    opened: Sequence[Program] = ()
     try:
-        code = run(programs(), runtime)
+        opened = programs()
+        code = run(opened, runtime, handle=handle)
     except CannotStartError as error:
         _give_up(str(error), error.code)
     except RuntimeMissingError as error:
         _give_up(str(error), 2)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    finally:
+        for program in opened:
+            if program.services.store is not None:
+                program.services.store.close()
     sys.exit(code)
+
+
+def say_why(outcome: Exit) -> None:
+    """For `Program.on_exit`: why a core gave up, if it did."""
+    if outcome.code and outcome.reason:
+        print(f"error: {outcome.reason}", file=sys.stderr, flush=True)
 
 
 def _give_up(message: str, code: int) -> NoReturn:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
+from attrs import evolve
 
 from runtimes.host import Program, Services
 from runtimes.listen import BindError, Listener, bind
 from runtimes.logs import setup
 from runtimes.store import Store, StoreError, open_store
 from runtimes.tls import TlsFileError, server_context
-from servers.launch import CannotStartError, launch, private_home, relay_options
+from servers.launch import CannotStartError, ProgramCommand, launch, private_home, relay_options, say_why
+from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 from svc_proto.engine.core import Engine
+from svc_proto.relay.access import LOOPBACK
 from svc_proto.relay.service import Relay
+from svc_proto.wire.urls import parse_url
 
-__all__ = ["main", "read_config", "relay_program"]
+__all__ = ["announce", "main", "open_listener", "read_config", "relay_program"]
 
 EXAMPLES = """
 \b
@@ -37,7 +40,7 @@ State is kept under ~/.svc, or SVC_HOME.
 """
 
 
-@click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @relay_options
 def main(runtime: str, **options: object) -> None:
     """Run the relay: pairing, sessions and the bridge to phones, over HTTP and WebSocket on one port."""
@@ -47,45 +50,64 @@ def main(runtime: str, **options: object) -> None:
 def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
     """The relay's settings. Raises `CannotStartError` with exit code 2."""
     try:
-        return relay_config(env, options, home=str(Path("~/.svc").expanduser()), path_separator=os.pathsep)
+        config = relay_config(env, options, home=str(Path("~/.svc").expanduser()), path_separator=os.pathsep)
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
+    try:
+        parse_url(config.webapi_url)
+    except RemoteProtocolError as error:
+        raise CannotStartError(f"RELAY_WEBAPI_URL or --webapi-url cannot be used: {error}", code=2) from error
+    return config
 
 
 def relay_program(
-    config: RelayConfig, *, listener: Listener | None = None, on_ready: Callable[[RelayConfig], None] | None = None
+    config: RelayConfig,
+    *,
+    listener: Listener | None = None,
+    store: Store | None = None,
+    on_ready: Callable[[RelayConfig], None] | None = None,
 ) -> Program:
-    """Everything a relay needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2."""
+    """Everything a relay needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
+
+    `store` None opens the one that the environment names. `on_ready` gets the configuration with the port that was
+    really bound, and speaks in place of `announce`.
+    """
     logger = setup(int(config.log_level))
+    listener = listener or open_listener(config)
+    if listener.tls is None and listener.address.host not in LOOPBACK:
+        logger.warning("serving without TLS: use it only on a network you trust")
     home = private_home(config.home)
-    store = _store(home)
-    if listener is None:
-        listener = _listener(config, logger)
-    bound = _with_port(config, listener.address.port)
+    bound = evolve(config, port=listener.address.port)
     engine = Engine(Relay(bound), entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
-        (on_ready or _announce)(bound)
+        (on_ready or announce)(bound)
 
-    services = Services(state=home, spool=home / "spool", store=store, logger=logger)
-    return Program(core=engine, listeners=[listener], services=services, on_ready=ready)
+    services = Services(state=home, spool=home / "spool", store=store or _open_store(home), logger=logger)
+    return Program(core=engine, listeners=[listener], services=services, on_ready=ready, on_exit=say_why)
 
 
-def _listener(config: RelayConfig, logger: logging.Logger) -> Listener:
+def announce(config: RelayConfig) -> None:
+    """Say on standard error where the relay listens."""
+    scheme = "https" if config.tls else "http"
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    print(f"relay: {scheme}://{host}:{config.port} (WebSocket at /ws)", file=sys.stderr, flush=True)
+
+
+def open_listener(config: RelayConfig) -> Listener:
+    """Bind the relay's address. Raises `CannotStartError`: code 1 for TLS files, else 2."""
     try:
         tls = server_context(config.ssl_cert, config.ssl_key) if config.ssl_cert is not None else None
     except TlsFileError as error:
         raise CannotStartError(str(error), code=1) from error
     try:
-        listener = bind(config.host, config.port, tls=tls)
+        return bind(config.host, config.port, tls=tls)
     except BindError as error:
         raise CannotStartError(str(error), code=2) from error
-    if tls is None:
-        logger.warning("serving without TLS: use it only on a network you trust")
-    return listener
 
 
-def _store(home: Path) -> Store:
+def _open_store(home: Path) -> Store:
+    """`RELAY_SESSIONS_FILE` (wire core 4.5: set but empty is memory only), `SVC_DATABASE_URL`, else our own file."""
     where = os.environ.get("RELAY_SESSIONS_FILE")
     try:
         if where is not None:
@@ -93,18 +115,6 @@ def _store(home: Path) -> Store:
         return open_store(os.environ.get("SVC_DATABASE_URL") or home / "svc.db")
     except StoreError as error:
         raise CannotStartError(str(error), code=2) from error
-
-
-def _with_port(config: RelayConfig, port: int) -> RelayConfig:
-    from attrs import evolve
-
-    return evolve(config, port=port)
-
-
-def _announce(config: RelayConfig) -> None:
-    scheme = "https" if config.tls else "http"
-    host = f"[{config.host}]" if ":" in config.host else config.host
-    print(f"relay: {scheme}://{host}:{config.port} (WebSocket at /ws)", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from urllib.parse import urlsplit
 
 from attrs import frozen
 
@@ -15,7 +16,9 @@ from svc_proto.basics.brand import BRANDS, SVC, Brand
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.commands import Level
 
-__all__ = ["ConfigError", "RelayConfig", "SessionPolicy", "relay_config"]
+__all__ = ["ApiAddress", "ConfigError", "RelayConfig", "SessionPolicy", "relay_config"]
+
+MAX_DIGITS = 12  # of a whole number in a setting
 
 
 class ConfigError(ValueError):
@@ -27,6 +30,15 @@ class SessionPolicy(Enum):
 
     OPEN = "open"  # SPEC.md
     REDUCE_ONLY = "reduce-only"
+
+
+@frozen
+class ApiAddress:
+    """Where the API server is."""
+
+    host: str
+    port: int
+    tls: bool
 
 
 @frozen(kw_only=True)
@@ -60,6 +72,19 @@ class RelayConfig:
     def tls(self) -> bool:
         """Whether the relay serves TLS."""
         return self.ssl_cert is not None and self.ssl_key is not None
+
+    @property
+    def webapi(self) -> ApiAddress:
+        """The parts of `webapi_url`; without a port 443 for https, else 8642 (wire core 2.6). Raises `ConfigError`."""
+        try:
+            parts = urlsplit(self.webapi_url)
+            host, port, scheme = parts.hostname or "", parts.port, parts.scheme
+        except ValueError:
+            host, port, scheme = "", None, ""
+        if not host or port == 0 or scheme not in ("http", "https") or "@" in self.webapi_url:
+            raise ConfigError("the API server's address must be an http:// or https:// URL with a host")
+        tls = scheme == "https"
+        return ApiAddress(host, port or (443 if tls else 8642), tls)
 
     @property
     def qr_secret_name(self) -> str:
@@ -134,7 +159,8 @@ class _Source:
         name, text = self.named(variable, option)
         if text is None:
             return default
-        if not (text.isascii() and text.isdecimal() and low <= int(text) <= high):
+        digits = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+        if not digits or not low <= int(text) <= high:
             raise ConfigError(f"{name} must be a whole number from {low} to {high}, not {text!r}")
         return int(text)
 
@@ -162,9 +188,12 @@ class _Source:
 
     def url(self, variable: str, option: str, default: str) -> str:
         name, text = self.named(variable, option)
-        if text is not None and not text.lower().startswith(("http://", "https://")):
-            raise ConfigError(f"{name} must be an http:// or https:// URL")
-        return (text or default).rstrip("/")
+        url = (text or default).rstrip("/")
+        try:
+            _ = RelayConfig(webapi_url=url).webapi
+        except ConfigError:
+            raise ConfigError(f"{name} must be an http:// or https:// URL with a host, without a password") from None
+        return url
 
     def shell(self, variable: str, option: str) -> str | None:
         name, text = self.named(variable, option)
@@ -176,10 +205,9 @@ class _Source:
         text = self.text(variable, None)
         if text is None:
             return None
-        word = text.upper()
-        if len(word) != 6 or not (word.isascii() and word.isalnum()):
+        if len(text) != 6 or not (text.isascii() and text.isalnum()):
             raise ConfigError(f"{variable} must be six characters of A-Z and 0-9")
-        return word
+        return text.upper()
 
     def roots(self, variable: str, separator: str) -> tuple[str, ...]:
         roots = tuple(root.strip() for root in (self.env.get(variable) or "").split(separator) if root.strip())

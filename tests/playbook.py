@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from attrs import define
 
@@ -84,19 +84,19 @@ class Playbook:
         self._checked = True
         self._history: list[str] = []
 
-    def __enter__(self) -> Playbook:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if kind is None:
             self._require_checked()
 
-    def __rshift__(self, fact: Fact) -> Playbook:
+    def __rshift__(self, fact: Fact) -> Self:
         self._require_checked()
         self._step(fact)
         return self
 
-    def __lshift__(self, expected: list[Check]) -> Playbook:
+    def __lshift__(self, expected: list[Check]) -> Self:
         self._checked = True
         found = self._commands
         matched = len(found) == len(expected) and all(
@@ -108,7 +108,7 @@ class Playbook:
             raise AssertionError(f"the playbook went another way\n{lines}")
         return self
 
-    def after(self, seconds: float) -> Playbook:
+    def after(self, seconds: float) -> Self:
         """Let time pass, waking the core at each of its deadlines, as a loop would."""
         self._require_checked()
         end = self.now.mono + seconds
@@ -132,11 +132,11 @@ class Playbook:
         (found,) = [command for command in self.take() if isinstance(command, kind)]
         return found
 
-    def answer(self, operation: Operation[object], result: object) -> Playbook:
+    def answer(self, operation: Operation[object], result: object) -> Self:
         """The runtime carried an operation out."""
         return self >> Done(operation.op, result)
 
-    def fail(self, operation: Operation[object], kind: FailureKind = FailureKind.INTERNAL) -> Playbook:
+    def fail(self, operation: Operation[object], kind: FailureKind = FailureKind.INTERNAL) -> Self:
         """The runtime could not."""
         return self >> Failed(operation.op, Failure(kind))
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
-from typing import NoReturn
 
 import click
 
 from clients.phone.handset import SimulatedHandset
 from runtimes.host import Program, Services
 from runtimes.logs import setup
-from runtimes.run import RUNTIMES, RuntimeMissingError, run
+from servers.launch import CannotStartError, ProgramCommand, launch, runtime_option, say_why
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.commands import Exit, Level, Tell
+from svc_proto.commands import Level, Tell
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.wire.urls import parse_url
@@ -34,7 +32,7 @@ Register a code first, on the relay's host:
 """
 
 
-@click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--remote", required=True, envvar="SVC_RELAY_URL", help="The relay's ws:// or wss:// address.")
 @click.option("--code", envvar="SVC_RELAY_CODE", help="Pairing code, six characters.")
 @click.option("--token", envvar="SVC_RELAY_TOKEN", help="Session token of an earlier pairing.")
@@ -42,7 +40,7 @@ Register a code first, on the relay's host:
 @click.option("--device-id", default="reference-phone", show_default=True, help="Stable id of this device.")
 @click.option("--print-token", is_flag=True, help="Print the session token after pairing.")
 @click.option("--brand", type=click.Choice(list(BRANDS)), default="svc", show_default=True, envvar="SVC_BRAND")
-@click.option("--runtime", type=click.Choice(RUNTIMES), default="anyio", show_default=True, help="Event loop.")
+@runtime_option
 @click.option("--verbose", is_flag=True, help="Log what is ignored, too.")
 def main(
     *,
@@ -57,32 +55,26 @@ def main(
     verbose: bool,
 ) -> None:
     """Be a phone: pair with a relay and answer every Device Control route from a simulated device."""
-    if code is None and token is None:
-        _give_up("--code or --token is needed", 2)
-    try:
-        if parse_url(remote).scheme not in ("ws", "wss"):
-            _give_up("--remote must be a ws:// or wss:// URL", 2)
-    except RemoteProtocolError as error:
-        _give_up(f"--remote cannot be used: {error}", 2)
-    config = PhoneConfig(
-        remote=remote,
-        code=code,
-        token=token,
-        device_name=name,
-        device_id=device_id,
-        scheme=BRANDS[brand].scheme,
-    )
-    try:
-        code_of_exit = run(phone_program(config, print_token=print_token, verbose=verbose), runtime)
-    except RuntimeMissingError as error:
-        _give_up(str(error), 2)
-    sys.exit(code_of_exit)
+
+    def programs() -> list[Program]:
+        config = PhoneConfig(
+            remote=_checked(remote),
+            code=code or None,
+            token=token or None,
+            device_name=name,
+            device_id=device_id,
+            scheme=BRANDS[brand].scheme,
+        )
+        if config.code is None and config.token is None:
+            raise CannotStartError("--code or --token is needed", code=2)
+        return [phone_program(config, print_token=print_token, verbose=verbose)]
+
+    launch(programs, runtime)
 
 
 def phone_program(config: PhoneConfig, *, print_token: bool = False, verbose: bool = False) -> Program:
     """The phone as a program for a loop."""
     level = Level.DEBUG if verbose else Level.INFO
-    logger = setup(int(level), name="svc.phone")
     phone = Phone(config, SimulatedHandset(name=config.device_name))
 
     def tell(news: Tell) -> None:
@@ -90,9 +82,9 @@ def phone_program(config: PhoneConfig, *, print_token: bool = False, verbose: bo
 
     return Program(
         core=Engine(phone, entropy=os.urandom, log_level=level),
-        services=Services(logger=logger),
+        services=Services(logger=setup(int(level), name="svc.phone")),
         on_tell=tell,
-        on_exit=_say_why,
+        on_exit=say_why,
     )
 
 
@@ -104,20 +96,20 @@ def _show(news: Tell, *, print_token: bool) -> None:
             print(f"{news.event}: session {token if print_token else token[:8] + '…'}", flush=True)
         case "offline":
             print(f"offline: next try in {fields['retry_in']:.1f} s", flush=True)
-        case "performed":
-            print(f"{fields['method']} {fields['path']} -> {fields['status']}", flush=True)
         case _:
-            print(news.event, flush=True)
+            # Method and path are the relay's words: shown as they are only if a terminal can take it.
+            command = f"{fields['method']} {fields['path']}"
+            print(f"{command if command.isprintable() else ascii(command)} -> {fields['status']}", flush=True)
 
 
-def _say_why(outcome: Exit) -> None:
-    if outcome.reason:
-        print(f"error: {outcome.reason}", file=sys.stderr)
-
-
-def _give_up(message: str, code: int) -> NoReturn:
-    print(f"error: {message}", file=sys.stderr)
-    sys.exit(code)
+def _checked(remote: str) -> str:
+    try:
+        usable = parse_url(remote).scheme in ("ws", "wss")
+    except RemoteProtocolError as error:
+        raise CannotStartError(f"--remote cannot be used: {error}", code=2) from error
+    if not usable:
+        raise CannotStartError("--remote must be a ws:// or wss:// URL", code=2)
+    return remote
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
 """Every deadline of a core: a heap of named timers that a runtime sees as one number.
 
 A timer that is moved later costs one attribute write: its old heap entry stays and is re-filed when it comes up.
-Connections move their idle timer with every request, so that is the case that must be cheap.
+Connections move their idle timer with every request, so that is the case that must be cheap. Entries of cancelled
+timers are swept out when the heap has doubled since the last sweep, so that it keeps nothing of a dead connection long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 __all__ = ["Deadline", "Timer", "Timers"]
+
+SWEEP_FROM = 64  # heap entries below which a sweep would not pay
 
 
 class Deadline(NamedTuple):
@@ -43,18 +46,21 @@ class Timer:
         """Not be due at all. Cancelling twice is fine."""
         self.when = None
 
-    def surface(self, filed: float) -> bool:
-        """Called for a heap entry at the top: keep it, or re-file the timer at its real deadline."""
+    def unfile(self, filed: float) -> None:
+        """Called when an entry was taken off the heap before its time: file the timer where it belongs now."""
         if filed != self._filed:
-            return False  # an older entry; an earlier one has taken its place
+            return  # an older entry; an earlier one has taken its place
+        self._filed = self.when
+        if self.when is not None:
+            self._timers.file(self.when, self)
+
+    def sweep(self, filed: float) -> bool:
+        """Called for an entry anywhere in the heap: whether it still stands for something."""
+        if filed != self._filed:
+            return False
         if self.when is None:
             self._filed = None
-            return False
-        if self.when > filed:
-            self._filed = self.when
-            self._timers.file(self.when, self)
-            return False
-        return True
+        return self.when is not None
 
     @property
     def owner(self) -> object:
@@ -73,6 +79,7 @@ class Timers:
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Timer]] = []
         self._filings = 0
+        self._sweep_at = SWEEP_FROM
 
     def timer(self, reason: str, fire: Callable[[], None]) -> Timer:
         """A new timer, not set. `reason` names it in `next()` and in logs."""
@@ -82,19 +89,31 @@ class Timers:
         """For `Timer` alone: put an entry on the heap."""
         self._filings += 1
         heappush(self._heap, (when, self._filings, timer))
+        if len(self._heap) >= self._sweep_at:
+            self._heap[:] = [entry for entry in self._heap if entry[2].sweep(entry[0])]
+            heapify(self._heap)
+            self._sweep_at = max(SWEEP_FROM, 2 * len(self._heap))
+
+    def wake(self) -> float | None:
+        """When to look again: at the next deadline, or before it if a timer was moved or cancelled since."""
+        return self._heap[0][0] if self._heap else None
 
     def next(self) -> Deadline | None:
         """The next deadline, or None when no timer is set."""
         heap = self._heap
         while heap:
             when, _, timer = heap[0]
-            if timer.surface(when):
+            if timer.when == when:
                 return Deadline(when, timer.reason)
             heappop(heap)
+            timer.unfile(when)
         return None
 
     def pop_due(self, mono: float) -> Timer | None:
         """Take the next timer due at or before `mono`; the caller fires it."""
+        heap = self._heap
+        if not heap or heap[0][0] > mono:  # no timer is due before its entry
+            return None
         due = self.next()
         if due is None or due.when > mono:
             return None

@@ -29,5 +29,8 @@ class Core(Protocol):
         ...
 
     def next_deadline(self) -> float | None:
-        """Monotonic seconds at which `handle(None, now)` is due, or None when nothing waits for time."""
+        """Monotonic seconds at which `handle(None, now)` is due, or None when nothing waits for time.
+
+        It is never late, but may be early: a deadline that was moved is found out by looking, and nothing happens then.
+        """
         ...

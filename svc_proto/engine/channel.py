@@ -21,15 +21,16 @@ __all__ = ["Channel"]
 
 
 class Channel(ABC):
-    """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush` are theirs."""
+    """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush_now` are theirs."""
 
-    __slots__ = ("_holding", "_paused", "_soiled", "_stall", "ch", "credit", "engine", "limits")
+    __slots__ = ("_holding", "_paused", "_soiled", "_stall", "ch", "credit", "engine", "gone", "limits")
 
     def __init__(self, engine: Engine, ch: ChannelId, limits: Limits) -> None:
         self.engine = engine
         self.ch = ch
         self.limits = limits
         self.credit = Credit(limits.high_water, limits.low_water)
+        self.gone = False  # dropped or closed: nothing is ordered for it any more
         self._soiled = False
         self._holding = False  # someone above asked not to read
         self._paused = False
@@ -52,12 +53,14 @@ class Channel(ABC):
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
         else:
             self._stall.cancel()
+            self.all_sent()
         if drained:
             self._govern()
             self.writable()
 
     def closed(self, why: str) -> None:
         """The channel is gone."""
+        self.gone = True
         self._stall.cancel()
 
     @abstractmethod
@@ -67,11 +70,20 @@ class Channel(ABC):
     def flush(self) -> None:
         """Called at the end of a `handle` in which `soil()` was called."""
         self._soiled = False
+        if not self.gone:
+            self.flush_now()
+
+    @abstractmethod
+    def flush_now(self) -> None:
+        """`write` what is there to write."""
 
     # --- for the protocol above ---
 
     def writable(self) -> None:  # noqa: B027 - most have nothing to do then
         """Unsent bytes fell to the low-water mark."""
+
+    def all_sent(self) -> None:  # noqa: B027 - the same
+        """No byte is unsent."""
 
     def soil(self) -> None:
         """There is something to flush."""
@@ -95,10 +107,13 @@ class Channel(ABC):
 
     def drop(self) -> None:
         """Cut the channel now; `closed` follows."""
-        self.engine.emit(Abort(self.ch))
+        if not self.gone:
+            self.gone = True
+            self._stall.cancel()
+            self.engine.emit(Abort(self.ch))
 
     def _govern(self) -> None:
         wanted = self._holding or self.credit.blocked
-        if wanted is not self._paused:
+        if wanted is not self._paused and not self.gone:
             self._paused = wanted
             self.engine.emit(PauseReading(self.ch) if wanted else ResumeReading(self.ch))

@@ -74,11 +74,11 @@ def fetch(
     fields = [(b"connection", b"close"), *headers]
     if body or method in ("POST", "PUT", "PATCH"):
         fields.append((b"content-length", b"%d" % len(body)))
-    channel.request(RequestHead(STREAM, method, channel.url.target, channel.fields(fields)), body)
     try:
+        channel.request(RequestHead(STREAM, method, channel.url.target, channel.fields(fields)), body)
         return cast("Fetched | Failure", (yield from wait(channel.ticket, until)))
     finally:
-        channel.leave()
+        channel.drop()
 
 
 def open_socket(
@@ -96,12 +96,12 @@ def open_socket(
     if isinstance(channel, Failure):
         return channel
     channel.handler = handler
-    channel.request(RequestHead(STREAM, "GET", channel.url.target, channel.fields(headers), websocket=True), b"")
     try:
+        channel.request(RequestHead(STREAM, "GET", channel.url.target, channel.fields(headers), websocket=True), b"")
         return cast("Socket | Fetched | Failure", (yield from wait(channel.ticket, until)))
     finally:
-        if not channel.sockets:
-            channel.leave()
+        if not channel.opened:
+            channel.drop()
 
 
 def _connect(engine: Engine, url: str, within: float, limits: Limits) -> Flow[ClientChannel | Failure]:
@@ -122,7 +122,7 @@ def _connect(engine: Engine, url: str, within: float, limits: Limits) -> Flow[Cl
 class ClientChannel(HttpChannel):
     """A connection that we opened."""
 
-    __slots__ = ("_body", "_head", "_size", "handler", "ticket", "url")
+    __slots__ = ("_answer", "_body", "_size", "handler", "opened", "ticket", "url")
 
     def __init__(self, engine: Engine, order: Connect, url: Url, limits: Limits) -> None:
         conn = Http1Connection(Role.CLIENT, limits=limits, entropy=engine.entropy)
@@ -130,7 +130,8 @@ class ClientChannel(HttpChannel):
         self.url = url
         self.handler: SocketHandler | None = None
         self.ticket: OperationId = engine.new_op()
-        self._head: ResponseHead | None = None
+        self.opened = False  # it became a WebSocket
+        self._answer = ResponseHead(STREAM, 0)  # until there is one
         self._body: list[bytes] = []
         self._size = 0
 
@@ -149,12 +150,6 @@ class ClientChannel(HttpChannel):
         if not head.websocket:
             self.put(RequestEnd(head.stream))
 
-    def leave(self) -> None:
-        """The flow has its answer, or does not want it any more."""
-        if not self.closing:
-            self.closing = True
-            self.drop()
-
     # --- facts and events ---
 
     def closed(self, why: str) -> None:
@@ -171,11 +166,12 @@ class ClientChannel(HttpChannel):
         """Collect the answer, or pass a socket's events on."""
         match event:
             case ResponseHead():
-                self._head = event
+                self._answer = event
             case ResponseData(data=data):
                 self._collect(data)
             case ResponseEnd():
-                self._answered()
+                answer = self._answer
+                self.engine.resume(self.ticket, Fetched(answer.status, answer.headers, b"".join(self._body)))
             case SocketAccepted(stream=stream):
                 self._open(stream)
             case StreamReset(why=why) if not self.sockets:
@@ -186,7 +182,6 @@ class ClientChannel(HttpChannel):
     def protocol_error(self, error: RemoteProtocolError) -> None:
         """The server does not speak HTTP as it should."""
         self._fail(FailureKind.INVALID, str(error))
-        self.shut()
 
     def settle(self) -> None:
         """After the server's FIN nothing more can come."""
@@ -194,28 +189,18 @@ class ClientChannel(HttpChannel):
             self._fail(FailureKind.UNREACHABLE, "the server closed the connection")
             self.shut()
 
-    def timed_out(self) -> None:
-        """Unused: the waiting flow has the deadline."""
-        self.drop()
-
     # --- helpers ---
 
     def _collect(self, data: bytes) -> None:
         self._size += len(data)
         if self._size > MAX_ANSWER:
             self._fail(FailureKind.TOO_LARGE, f"the answer has more than {MAX_ANSWER} bytes")
-            self.drop()
             return
         self._body.append(data)
 
-    def _answered(self) -> None:
-        if self._head is not None:
-            self.engine.resume(self.ticket, Fetched(self._head.status, self._head.headers, b"".join(self._body)))
-
     def _open(self, stream: StreamId) -> None:
-        handler = self.handler
-        if handler is None:
-            return  # a 101 that nobody asked for does not get past the wire
+        handler = cast("SocketHandler", self.handler)  # a 101 that nobody asked for does not get past the wire
+        self.opened = True
         socket = self.sockets[stream] = Socket(self, stream, handler)
         socket.opened()
         self.engine.resume(self.ticket, socket)

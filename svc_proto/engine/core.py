@@ -96,30 +96,30 @@ class Engine:
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         """See `svc_proto.engine.boundary.Core`."""
+        if self._exited:
+            return []
         out = self._out = []
         while (timer := self.timers.pop_due(now.mono)) is not None:
             assert timer.when is not None  # a cancelled timer never surfaces
-            self.now = now.at(timer.when)
+            self.now = now.at(max(timer.when, self.now.mono))
             self._guard(timer.fire, timer.owner)
         self.now = now
         if fact is not None:
-            apply = self._apply[type(fact)]
             try:
-                apply(fact)
+                self._apply[type(fact)](fact)
             except Exception as error:
                 self._bug(error, getattr(fact, "ch", None))
-        while self._dirty and not self._exited:
+        while self._dirty:
             dirty, self._dirty = self._dirty, []
             for channel in dirty:
                 self._guard(channel.flush, channel)
-        if self.stopping and not self._exited and not self._channels and not self._tasks:
+        if self.stopping and not self._channels and not self._tasks:
             self.exit(0)
         return out
 
     def next_deadline(self) -> float | None:
         """See `svc_proto.engine.boundary.Core`."""
-        due = self.timers.next()
-        return None if due is None else due.when
+        return None if self._exited else self.timers.wake()
 
     # --- for services, channels and flows ---
 
@@ -143,7 +143,7 @@ class Engine:
         return ChannelId(self._next_channel)
 
     def attach(self, channel: Channel) -> None:
-        """Send the facts of `channel.ch` to `channel` from now on."""
+        """Send the facts of `channel.ch` to `channel` from now on, until its `Closed`."""
         self._channels[channel.ch] = channel
 
     def soil(self, channel: Channel) -> None:
@@ -161,7 +161,7 @@ class Engine:
         """Start a flow. Its owner must `cancel()` the task when it dies. Without `on_error`, errors are logged."""
         task = Task(self, flow, name=name, on_done=on_done or _ignore, on_error=on_error or self._log_bug)
         self._tasks[task] = None
-        task.step(None)
+        task.start()
         return task
 
     def resume(self, ticket: OperationId, answer: object) -> bool:
@@ -180,6 +180,7 @@ class Engine:
         for task in list(self._tasks):
             task.cancel()
         self.emit(Exit(code, reason))
+        self._out = []  # `Exit` is the last command: what anyone says from here on is lost
 
     def bug(self, error: Exception) -> str:
         """Log an unforeseen exception and return the reference under which it can be found."""
@@ -212,14 +213,21 @@ class Engine:
     # --- facts ---
 
     def _started(self, fact: Started) -> None:
-        self._service.on_started()
+        try:
+            self._service.on_started()
+        except Exception as error:
+            self.exit(70, f"internal error, reference {self.bug(error)}")  # it would never be ready
 
     def _accepted(self, fact: Accepted) -> None:
-        channel = None if self.stopping else self._service.on_accepted(fact)
-        if channel is None:
-            self.emit(Abort(fact.ch))
-        else:
-            self.attach(channel)
+        channel = None
+        try:
+            if not self.stopping:
+                channel = self._service.on_accepted(fact)
+        finally:
+            if channel is None:
+                self.emit(Abort(fact.ch))
+            else:
+                self.attach(channel)
 
     def _received(self, fact: Received) -> None:
         channel = self._channels.get(fact.ch)
@@ -244,7 +252,7 @@ class Engine:
     def _done(self, fact: Done) -> None:
         abandoned = self._abandoned.pop(fact.op, None)
         if abandoned is not None:
-            undo = abandoned.undo(fact.result)
+            undo = abandoned.undo(fact.result) if abandoned.accepts(fact.result) else None
             if undo is not None:
                 self.emit(undo)
             return
@@ -255,21 +263,21 @@ class Engine:
         task.resume(fact.result if task.accepts(fact.result) else WRONG_TYPE)
 
     def _failed(self, fact: Failed) -> None:
-        self._abandoned.pop(fact.op, None)
-        self.resume(fact.op, fact.error)
+        if self._abandoned.pop(fact.op, None) is None and not self.resume(fact.op, fact.error):
+            self.log(Level.WARNING, "answer nobody waits for", op=fact.op)
 
     def _stopping(self, fact: Stopping) -> None:
         if self.stopping:
             return
         self.stopping = True
         self._grace.set(self.now.mono + max(fact.grace - STOP_MARGIN, 0.0))
-        self._service.on_stopping()
+        self._guard(self._service.on_stopping, None)
         for channel in list(self._channels.values()):
-            channel.stop()
+            self._guard(channel.stop, channel)
 
     def _grace_over(self) -> None:
-        for channel in self._channels:
-            self.emit(Abort(channel))
+        for channel in self._channels.values():
+            channel.drop()
         self.exit(0)
 
     # --- bugs ---
@@ -282,8 +290,9 @@ class Engine:
 
     def _bug(self, error: Exception, ch: ChannelId | None) -> None:
         self.bug(error)
-        if ch is not None:
-            self.emit(Abort(ch))  # `Closed` follows and lets the channel clean up
+        channel = None if ch is None else self._channels.get(ch)
+        if channel is not None:
+            channel.drop()  # `Closed` follows and lets the channel clean up
 
     def _log_bug(self, error: Exception) -> None:
         self.bug(error)

@@ -12,15 +12,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from enum import Enum
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
+from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
 from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Task
-from svc_proto.engine.message import Request, Response
-from svc_proto.engine.router import Kind, Match
+from svc_proto.engine.message import Request, Response, refused_for
+from svc_proto.engine.router import Kind, Route
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.machines.table import Table, step
 from svc_proto.wire.events import (
@@ -44,21 +44,21 @@ BODILESS = (204, 304)
 CLOSE = (b"connection", b"close")
 
 
-class ExchangeState(Enum):
+class ExchangeState(IntEnum):
     """Where an exchange is."""
 
-    READING = "reading"
-    RUNNING = "running"
-    DRAINING = "draining"
-    DONE = "done"
+    READING = 1
+    RUNNING = 2
+    DRAINING = 3
+    DONE = 4
 
 
-class ExchangeTrigger(Enum):
+class ExchangeTrigger(IntEnum):
     """What moves it."""
 
-    BODY_END = "body end"
-    ANSWER = "answer"
-    LOST = "lost"
+    BODY_END = 1
+    ANSWER = 2
+    LOST = 3
 
 
 LIFE: Table[ExchangeState, ExchangeTrigger] = {
@@ -72,11 +72,29 @@ LIFE: Table[ExchangeState, ExchangeTrigger] = {
     (ExchangeState.DONE, ExchangeTrigger.LOST): ExchangeState.DONE,
 }
 
+UNANSWERED = (ExchangeState.READING, ExchangeState.RUNNING)
+
 
 class Exchange:
     """One request on a server channel."""
 
-    __slots__ = ("_body", "_channel", "_head", "_match", "_request", "_task", "begun", "received", "state", "stream")
+    __slots__ = (
+        "_body",
+        "_channel",
+        "_head",
+        "_length",
+        "_pattern",
+        "_request",
+        "_route",
+        "_task",
+        "begun",
+        "received",
+        "state",
+        "stream",
+    )
+
+    _route: Route  # these two from the admission on
+    _request: Request
 
     def __init__(self, channel: ServerChannel, head: RequestHead) -> None:
         self.stream = head.stream
@@ -85,8 +103,8 @@ class Exchange:
         self.begun = channel.engine.now.mono
         self._channel = channel
         self._head = head
-        self._match: Match | None = None
-        self._request: Request | None = None
+        self._length = 0  # bytes of body that were announced
+        self._pattern = "none"  # of the route, for the log
         self._body: list[bytes] = []
         self._task: Task | None = None
 
@@ -96,12 +114,10 @@ class Exchange:
         """The head is here: find the route and ask the policy before a byte of the body is read."""
         try:
             self._admit()
-        except Refused as refused:
-            self._refuse(refused)
-        except RemoteProtocolError as error:
-            self._refuse(Refused(error.status, "bad_request", str(error)))
         except Exception as error:
-            self._crash(error)
+            self._failed(error)
+            if self._head.expects_continue:
+                self._channel.shut()  # the body may or may not follow now: only a close is clear
 
     def data(self, data: bytes) -> None:
         """A piece of the body."""
@@ -110,8 +126,10 @@ class Exchange:
             if self.received > self._channel.limits.max_drain:
                 self._channel.shut()
             return
-        if self._match is not None and self.received > self._match.route.body_limit:
-            self._refuse(_too_large(self._match.route.body_limit))
+        limit = self._route.body_limit
+        if self.received > limit:
+            self._body = []
+            self._failed(_too_large(limit))
             return
         self._body.append(data)
 
@@ -123,10 +141,8 @@ class Exchange:
             return
         try:
             self._run()
-        except Refused as refused:
-            self._refuse(refused)
         except Exception as error:
-            self._crash(error)
+            self._failed(error)
 
     def lost(self) -> None:
         """The connection is gone: stop working for it."""
@@ -136,7 +152,7 @@ class Exchange:
 
     def fail(self, refused: Refused) -> None:
         """The peer broke a rule: answer if nothing was answered yet, and stop working for it."""
-        if self.state in (ExchangeState.READING, ExchangeState.RUNNING):
+        if self.state in UNANSWERED:
             self._send(self._channel.app.refusal(refused), closing=True)
         self.lost()
 
@@ -144,8 +160,12 @@ class Exchange:
 
     def _admit(self) -> None:
         head, channel = self._head, self._channel
+        length = head.headers.get(b"content-length")
+        if length is not None:
+            self._length = int(length)  # the wire lets nothing but digits pass
         path, query = split_target(head.target)
-        match = self._match = channel.app.router.match(head.method, path)
+        route, params = channel.app.router.match(head.method, path)
+        self._route, self._pattern = route, route.pattern
         request = self._request = Request(
             method=head.method,
             path=path,
@@ -153,31 +173,28 @@ class Exchange:
             headers=head.headers,
             peer=channel.peer,
             secure=channel.secure,
-            params=match.params,
+            params=params,
         )
-        request.principal = channel.app.authorize(match.route.access, request)
-        length = head.headers.get(b"content-length")
-        if length is not None and int(length) > match.route.body_limit:
-            raise _too_large(match.route.body_limit)
-        if match.route.kind is Kind.WEBSOCKET and not head.websocket:
+        request.principal = channel.app.authorize(route.access, request)
+        if self._length > route.body_limit:
+            raise _too_large(route.body_limit)
+        if route.kind is Kind.WEBSOCKET and not head.websocket:
             status, problem, headers = handshake_problem(head) or (400, "this path speaks WebSocket", ())
             raise Refused(status, "upgrade_required", problem, headers=tuple(headers))
         if head.expects_continue:
             channel.put(Informational(self.stream, 100))
 
     def _run(self) -> None:
-        match, request = self._match, self._request
-        if match is None or request is None:
-            raise LocalProtocolError("a request that was not admitted cannot run")
+        request = self._request
         if self._body:
-            request.body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+            request.body = b"".join(self._body)  # a single piece is not copied
             self._body = []
-        result = match.route.handler(request)
+        result = self._route.handler(request)
         if isinstance(result, Response):
             self._respond(result)
         elif isinstance(result, Generator):
             self._task = self._channel.engine.spawn(
-                result, name=match.route.pattern, on_done=self._respond, on_error=self._failed
+                result, name=self._pattern, on_done=self._answered, on_error=self._failed
             )
         else:
             self._open_socket(result)
@@ -191,28 +208,44 @@ class Exchange:
         socket.opened()
 
     def _failed(self, error: Exception) -> None:
-        if isinstance(error, Refused):
-            self._refuse(error)
-        else:
-            self._crash(error)
+        """Refusals and broken rules are answered as they deserve; anything else is a bug."""
+        try:
+            if isinstance(error, RemoteProtocolError):
+                error = refused_for(error)
+            if isinstance(error, Refused):
+                self._respond(self._channel.app.refusal(error))
+                return
+        except Exception as bug:
+            error = bug
+        self._crash(error)
 
     def _crash(self, error: Exception) -> None:
-        reference = self._channel.engine.bug(error)
-        if self.state in (ExchangeState.READING, ExchangeState.RUNNING):
-            problem = Refused(500, "internal_error", f"internal error, reference {reference}")
-            self._send(self._channel.app.refusal(problem), closing=True)
-        self.lost()
-        self._channel.shut()
+        engine = self._channel.engine
+        reference = engine.bug(error)
+        try:
+            if self.state in UNANSWERED:
+                problem = Refused(500, "internal_error", f"internal error, reference {reference}")
+                self._send(self._channel.app.refusal(problem), closing=True)
+            self.lost()
+            self._channel.shut()
+        except Exception as another:
+            engine.bug(another)
+            self._channel.drop()
 
-    def _refuse(self, refused: Refused) -> None:
-        self._respond(self._channel.app.refusal(refused))
+    def _answered(self, result: Response) -> None:
+        try:
+            self._respond(result)
+        except Exception as error:
+            self._crash(error)
 
     def _respond(self, response: Response) -> None:
-        # A peer that waits for 100 (Continue) may or may not send its body after a refusal: only a close is clear.
-        self._send(response, closing=self._channel.engine.stopping or self._channel.eof)
+        channel = self._channel
+        no_more = channel.engine.stopping or (channel.eof and not channel.conn.paused)
+        endless = self.state is ExchangeState.READING and self._length > channel.limits.max_drain
+        self._send(response, closing=no_more or endless)
         self._step(ExchangeTrigger.ANSWER)
         if self.state is ExchangeState.DONE:
-            self._channel.finished(self)
+            channel.finished(self)
 
     def _send(self, response: Response, *, closing: bool) -> None:
         channel, stream, status = self._channel, self.stream, response.status
@@ -227,8 +260,7 @@ class Exchange:
             channel.conn.send(ResponseData(stream, body))
         channel.conn.send(ResponseEnd(stream))
         if channel.engine.log_level <= Level.DEBUG:
-            route = self._match.route.pattern if self._match is not None else "none"
-            channel.engine.log(Level.DEBUG, "request", method=self._head.method, route=route, status=status)
+            channel.engine.log(Level.DEBUG, "request", method=self._head.method, route=self._pattern, status=status)
 
     def _step(self, trigger: ExchangeTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)

@@ -5,25 +5,42 @@ A flow asks by `yield from engine.ask(...)` and goes on with the typed answer. R
 - A wait has a deadline, an owner whose death cancels it, and exactly one answer.
 - Between two `yield from` nothing else runs. After each, check again what may have changed.
 - A flow holds a plan, never state that others need: that lives in a machine.
+- A flow may be cancelled by what it does itself (it ends the process, say): it then stops at its next wait.
 - A failed operation is an answer (`Failure`), not an exception. A flow may raise `Refused` to its owner.
 - `finally` blocks may emit commands (release a file), but must not wait.
+
+Life of a task:
+
+| state   | trigger | next    |
+|---------|---------|---------|
+| RUNNING | WAIT    | WAITING |
+| RUNNING | END     | DONE    | the owner gets the result, or the error
+| RUNNING | CANCEL  | DONE    | by something that the flow itself has called
+| WAITING | RESUME  | RUNNING | answered, or timed out
+| WAITING | CANCEL  | DONE    |
+| DONE    | WAIT    | DONE    | it was cancelled while it ran: what it asked for is given up
+| DONE    | END     | DONE    | it was cancelled while it ran: nobody is told
+| DONE    | CANCEL  | DONE    |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from enum import Enum
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from attrs import frozen
 
+from svc_proto.basics.errors import Refused
 from svc_proto.commands import Cancel, Operation
 from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.machines.table import Table
+from svc_proto.machines.table import step as follow
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Flow", "Task", "TaskState", "Wait", "ask", "sleep", "wait"]
+__all__ = ["LIFE", "Flow", "Task", "TaskState", "TaskTrigger", "Wait", "ask", "sleep", "wait"]
 
 T = TypeVar("T")
 
@@ -58,12 +75,33 @@ def sleep(engine: Engine, seconds: float) -> Flow[None]:
     yield Wait(engine.new_op(), engine.now.mono + seconds)
 
 
-class TaskState(Enum):
+class TaskState(IntEnum):
     """Life of a task; DONE is final."""
 
-    READY = "ready"
-    WAITING = "waiting"
-    DONE = "done"
+    RUNNING = 1
+    WAITING = 2
+    DONE = 3
+
+
+class TaskTrigger(IntEnum):
+    """What moves it."""
+
+    WAIT = 1
+    RESUME = 2
+    END = 3
+    CANCEL = 4
+
+
+LIFE: Table[TaskState, TaskTrigger] = {
+    (TaskState.RUNNING, TaskTrigger.WAIT): TaskState.WAITING,
+    (TaskState.RUNNING, TaskTrigger.END): TaskState.DONE,
+    (TaskState.RUNNING, TaskTrigger.CANCEL): TaskState.DONE,
+    (TaskState.WAITING, TaskTrigger.RESUME): TaskState.RUNNING,
+    (TaskState.WAITING, TaskTrigger.CANCEL): TaskState.DONE,
+    (TaskState.DONE, TaskTrigger.WAIT): TaskState.DONE,
+    (TaskState.DONE, TaskTrigger.END): TaskState.DONE,
+    (TaskState.DONE, TaskTrigger.CANCEL): TaskState.DONE,
+}
 
 
 class Task:
@@ -87,25 +125,11 @@ class Task:
         self._timer = engine.timers.timer(f"flow {name}", self._give_up)
         self._wait: Wait | None = None
         self.name = name
-        self.state = TaskState.READY
+        self.state = TaskState.RUNNING
 
-    def step(self, answer: object) -> None:
-        """Run the flow up to its next wait with the answer to the last one (None to start it)."""
-        self._wait = None
-        self.state = TaskState.READY
-        try:
-            wanted = self._flow.send(answer)
-        except StopIteration as end:
-            self._finish()
-            self._on_done(end.value)
-        except Exception as error:
-            self._finish()
-            self._on_error(error)
-        else:
-            self._wait = wanted
-            self.state = TaskState.WAITING
-            self._timer.set(wanted.until)
-            self._engine.park(wanted.ticket, self)
+    def start(self) -> None:
+        """Run the flow up to its first wait."""
+        self._advance(None)
 
     def accepts(self, result: object) -> bool:
         """Whether `result` is of the type that the operation waited for promises."""
@@ -115,19 +139,57 @@ class Task:
     def resume(self, answer: object) -> None:
         """Called by the engine with the answer to the current wait."""
         self._timer.cancel()
-        self.step(answer)
+        self._wait = None
+        self._step(TaskTrigger.RESUME)
+        self._advance(answer)
 
     def cancel(self) -> None:
         """The owner is gone: stop here, run `finally` blocks, give up what was asked. Harmless when done."""
-        if self.state is TaskState.DONE:
-            return
-        self._abandon()
-        self._finish()
-        self._flow.close()
+        was = self.state
+        self._step(TaskTrigger.CANCEL)
+        if was is TaskState.WAITING:
+            self._stop()
+        self._engine.retire(self)
+
+    def _advance(self, answer: object) -> None:
+        try:
+            wanted = self._flow.send(answer)
+        except StopIteration as end:
+            self._end(self._on_done, end.value)
+        except Exception as error:
+            self._end(self._on_error, error)
+        else:
+            self._wait = wanted
+            self._step(TaskTrigger.WAIT)
+            if self.state is TaskState.DONE:
+                self._stop()
+                return
+            self._timer.set(wanted.until)
+            self._engine.park(wanted.ticket, self)
+
+    def _end(self, tell: Callable[[Any], None], outcome: object) -> None:
+        cancelled = self.state is TaskState.DONE
+        self._step(TaskTrigger.END)
+        self._engine.retire(self)
+        if not cancelled:
+            try:
+                tell(outcome)
+            except Exception as error:  # whoever resumed us is not to blame for our owner
+                self._engine.bug(error)
+        elif isinstance(outcome, Exception) and not isinstance(outcome, Refused):
+            self._engine.bug(outcome)
 
     def _give_up(self) -> None:
         self._abandon()
-        self.step(TIMED_OUT)
+        self.resume(TIMED_OUT)
+
+    def _stop(self) -> None:
+        self._timer.cancel()
+        self._abandon()
+        try:
+            self._flow.close()
+        except Exception as error:  # a `finally` block of it: the owner has more to clean up
+            self._engine.bug(error)
 
     def _abandon(self) -> None:
         waited, self._wait = self._wait, None
@@ -137,7 +199,5 @@ class Task:
         if waited.operation is not None:
             self._engine.emit(Cancel(waited.ticket))
 
-    def _finish(self) -> None:
-        self.state = TaskState.DONE
-        self._timer.cancel()
-        self._engine.retire(self)
+    def _step(self, trigger: TaskTrigger) -> None:
+        self.state = follow(LIFE, self.state, trigger)

@@ -1,7 +1,8 @@
 """What the two ends of an HTTP connection share: bytes to events, events to bytes, one flush, an orderly close.
 
-Closing is the same for both: what was said is flushed, a FIN follows, and the peer gets `linger` seconds to send its
-own before the channel is cut, so that the last answer is not lost to a reset (RFC 9112 section 9.6).
+Closing is the same for both: what was said is flushed, a FIN follows, and once all of it has left, the peer gets
+`linger` seconds to send its own FIN before the channel is cut, so that the last answer is not lost to a reset
+(RFC 9112 section 9.6). Until it has left, `write_timeout` watches over it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class HttpChannel(Channel):
         self.eof = False
         self._fin_sent = False
         self._pumping = False
-        self._timer = engine.timers.timer("connection", self._timed_out)
+        self._timer = engine.timers.timer("connection", self.timed_out)
 
     # --- facts ---
 
@@ -45,8 +46,9 @@ class HttpChannel(Channel):
         """Feed the connection and take what it understood."""
         if self.closing:
             return  # lingering: whatever comes is thrown away
-        for socket in list(self.sockets.values()):
-            socket.heard()
+        if self.sockets:
+            for socket in list(self.sockets.values()):
+                socket.heard()
         self.conn.receive_data(data)
         self.pump()
 
@@ -71,16 +73,28 @@ class HttpChannel(Channel):
         for socket in list(self.sockets.values()):
             socket.drained()
 
-    def flush(self) -> None:
+    def all_sent(self) -> None:
+        """Behind a FIN the linger begins."""
+        if self._fin_sent:
+            self._timer.set(self.engine.now.mono + self.limits.linger)
+
+    def flush_now(self) -> None:
         """Join what was said in this `handle` and send it; then the FIN if this is the end."""
-        super().flush()
         data = self.conn.data_to_send()
         if data:
             self.write(data)
         if self.closing and not self._fin_sent:
             self._fin_sent = True
             self.engine.emit(CloseWrite(self.ch))
-            self._timer.set(self.engine.now.mono + self.limits.linger)
+            self._timer.cancel()
+            if not self.credit.unsent:
+                self.all_sent()
+
+    def drop(self) -> None:
+        """Cut the channel now; what still comes from the peer is thrown away."""
+        super().drop()
+        self.closing = True
+        self._timer.cancel()
 
     # --- for exchanges, sockets and subclasses ---
 
@@ -129,12 +143,6 @@ class HttpChannel(Channel):
     def settle(self) -> None:
         """All events are taken: set timers, pause or resume, close when there is nothing left to do."""
 
-    @abstractmethod
     def timed_out(self) -> None:
-        """The channel's timer is due, and it is not the linger."""
-
-    def _timed_out(self) -> None:
-        if self.closing:
-            self.drop()
-        else:
-            self.timed_out()
+        """The channel's timer is due: here, the linger is over."""
+        self.drop()

@@ -7,14 +7,21 @@ from typing import cast
 from attrs import define, frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.errors import Refused
+from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.facts import Address
 from svc_proto.wire.events import NO_HEADERS, Headers
 from svc_proto.wire.urls import parse_query
 
-__all__ = ["Request", "Response", "empty_response", "json_response"]
+__all__ = ["Request", "Response", "empty_response", "json_response", "refused_for"]
 
 JSON = (b"content-type", b"application/json")
+CODES = {
+    408: "request_timeout",
+    413: "body_too_large",
+    431: "head_too_large",
+    501: "not_implemented",
+    505: "version_not_supported",
+}
 
 
 @define(eq=False)
@@ -71,3 +78,8 @@ def json_response(status: int, value: object, headers: tuple[tuple[bytes, bytes]
 def empty_response(status: int = 204) -> Response:
     """An answer without a body."""
     return Response(status)
+
+
+def refused_for(error: RemoteProtocolError) -> Refused:
+    """The refusal that a broken rule of the protocol deserves."""
+    return Refused(error.status, CODES.get(error.status, "bad_request"), str(error))

@@ -36,7 +36,8 @@ class Route:
     """One row of the table.
 
     `access` is the name of a policy that the service knows; it is checked before the body is read. `pattern` is a path
-    whose segments in braces match any one segment and become `request.params`. A GET route answers HEAD as well.
+    whose segments in braces match any one segment that is not empty and become `request.params`. A GET route answers
+    HEAD as well.
     """
 
     method: str
@@ -108,7 +109,7 @@ class Router:
         for shape, methods in self._patterns.get(len(segments), ()):
             params: dict[str, str] = {}
             for wanted, found in zip(shape, segments, strict=True):
-                if wanted.startswith("{"):
+                if wanted.startswith("{") and found:
                     params[wanted[1:-1]] = decode_segment(found)
                 elif wanted != found:
                     break

@@ -17,7 +17,7 @@ from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
 from svc_proto.engine.exchange import Exchange, ExchangeState
 from svc_proto.engine.http_channel import HttpChannel
-from svc_proto.engine.message import Request, Response
+from svc_proto.engine.message import Request, Response, refused_for
 from svc_proto.engine.router import Router
 from svc_proto.facts import Accepted
 from svc_proto.wire.connection import Role
@@ -86,10 +86,10 @@ class ServerChannel(HttpChannel):
 
     def closed(self, why: str) -> None:
         """Cancel the work of everyone who was waiting on this connection."""
-        super().closed(why)
         exchanges, self.exchanges = self.exchanges, {}
         for exchange in exchanges.values():
             exchange.lost()
+        super().closed(why)
 
     def stop(self) -> None:
         """Finish the requests that have begun; sockets are told 1001."""
@@ -121,14 +121,15 @@ class ServerChannel(HttpChannel):
     def protocol_error(self, error: RemoteProtocolError) -> None:
         """Answer with the status the error carries if nothing was answered yet, then close."""
         self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
-        refused = Refused(error.status, "bad_request", str(error))
         current = next(iter(self.exchanges.values()), None) or Exchange(self, NO_REQUEST)
-        current.fail(refused)
+        current.fail(refused_for(error))
         self.shut()
 
     def finished(self, exchange: Exchange) -> None:
         """An exchange is over: let the next request come."""
-        self.exchanges.pop(exchange.stream, None)
+        del self.exchanges[exchange.stream]
+        self.phase = Phase.WORKING  # so that the next phase counts from now, even if it is the one before
+        self._timer.cancel()
         if self.conn.must_close or self.engine.stopping:
             self.shut()
         self.pump()
@@ -156,21 +157,23 @@ class ServerChannel(HttpChannel):
         self.phase = phase
 
     def timed_out(self) -> None:
-        """The phase took too long."""
-        match self.phase:
-            case Phase.HEAD if self.conn.head_pending:
-                self.protocol_error(RemoteProtocolError("the request head took too long", status=408))
-            case Phase.BODY:
-                self.protocol_error(RemoteProtocolError("the request body took too long", status=408))
-            case _:
-                self.shut()
+        """The phase took too long, or the linger is over."""
+        if self.closing:
+            self.drop()
+        elif self.phase is Phase.BODY:
+            self.protocol_error(RemoteProtocolError("the request body took too long", status=408))
+        elif self.conn.head_pending:
+            self.protocol_error(RemoteProtocolError("the request head took too long", status=408))
+        else:
+            self.shut()
 
     def _current_phase(self) -> Phase:
+        if self.exchanges:
+            (exchange,) = self.exchanges.values()  # HTTP/1.1 has one at a time
+            reading = exchange.state is ExchangeState.READING or exchange.state is ExchangeState.DRAINING
+            return Phase.BODY if reading else Phase.WORKING
         if self.sockets:
             return Phase.WORKING
-        for exchange in self.exchanges.values():
-            reading = exchange.state in (ExchangeState.READING, ExchangeState.DRAINING)
-            return Phase.BODY if reading else Phase.WORKING
         return Phase.HEAD if self.conn.head_pending else Phase.IDLE
 
     def _socket_event(self, event: Event) -> None:

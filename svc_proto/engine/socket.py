@@ -8,13 +8,19 @@
 | CLOSING | END     | CLOSED  |
 | CLOSED  | CLOSE   | CLOSED  |
 | CLOSED  | END     | CLOSED  |
+
+A handler that raises has a bug: it is logged with a reference and the socket closes with 1011. One that raises a
+`RemoteProtocolError` blames the peer: the socket closes with the code that the error carries.
 """
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Callable
+from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.facts import ChannelId
 from svc_proto.machines.table import Table, step
 from svc_proto.wire.events import (
     BinaryMessage,
@@ -58,19 +64,19 @@ class SocketHandler(Protocol):
         ...
 
 
-class SocketState(Enum):
+class SocketState(IntEnum):
     """Life of a socket after its opening handshake."""
 
-    OPEN = "open"
-    CLOSING = "closing"
-    CLOSED = "closed"
+    OPEN = 1
+    CLOSING = 2
+    CLOSED = 3
 
 
-class SocketTrigger(Enum):
+class SocketTrigger(IntEnum):
     """What moves it."""
 
-    CLOSE = "close"
-    END = "end"
+    CLOSE = 1
+    END = 2
 
 
 LIFE: Table[SocketState, SocketTrigger] = {
@@ -106,6 +112,11 @@ class Socket:
         return self._carrier.ch
 
     @property
+    def ch(self) -> ChannelId:
+        """The channel that carries this socket."""
+        return self._carrier.ch
+
+    @property
     def writable(self) -> bool:
         """False while more than `high_water` bytes wait to be sent: hold back what can wait."""
         return not self._carrier.credit.blocked
@@ -115,7 +126,7 @@ class Socket:
 
         A peer that leaves `max_unsent` bytes unread is dropped.
         """
-        if self.state is not SocketState.OPEN:
+        if self.state is not SocketState.OPEN or self._carrier.gone:
             return False
         if self._carrier.credit.unsent > self._carrier.limits.max_unsent:
             self._carrier.drop()
@@ -125,17 +136,16 @@ class Socket:
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Begin the closing handshake; `on_closed` follows. Harmless when already closing."""
-        was, self.state = self.state, step(LIFE, self.state, SocketTrigger.CLOSE)
-        if was is not SocketState.OPEN:
-            return
-        self._timer.set(self._carrier.engine.now.mono + self._carrier.limits.close_timeout)
-        self._carrier.put(CloseSocket(self.stream, code, reason))
+        if self.state is SocketState.OPEN:
+            self._carrier.put(CloseSocket(self.stream, code, reason))
+            self._timer.set(self._carrier.engine.now.mono + self._carrier.limits.close_timeout)
+        self.state = step(LIFE, self.state, SocketTrigger.CLOSE)
 
     # --- for the channel ---
 
     def opened(self) -> None:
         """Tell the handler."""
-        self._handler.on_open(self)
+        self._tell(self._handler.on_open, self)
 
     def heard(self) -> None:
         """Bytes came from the peer: it lives."""
@@ -148,10 +158,10 @@ class Socket:
         match event:
             case TextMessage(text=text):
                 if self.state is SocketState.OPEN:
-                    self._handler.on_text(text)
+                    self._tell(self._handler.on_text, text)
             case BinaryMessage(data=data):
                 if self.state is SocketState.OPEN:
-                    self._handler.on_binary(data)
+                    self._tell(self._handler.on_binary, data)
             case SocketClosed(code=code, reason=reason):
                 self.end(code, reason)
             case StreamReset(why=why):
@@ -162,24 +172,29 @@ class Socket:
     def drained(self) -> None:
         """The channel is writable again."""
         if self.state is SocketState.OPEN:
-            self._handler.on_writable()
+            self._tell(self._handler.on_writable)
 
     def end(self, code: int, reason: str) -> None:
         """The socket is over. Tells the handler once."""
         was, self.state = self.state, step(LIFE, self.state, SocketTrigger.END)
         self._timer.cancel()
         if was is not SocketState.CLOSED:
-            self._handler.on_closed(code, reason)
+            self._tell(self._handler.on_closed, code, reason)
 
     def _due(self) -> None:
         if self.state is not SocketState.OPEN:
+            self._carrier.drop()  # the peer does not close its side
+        elif self._keepalive.advance(self._carrier.engine.now.mono) is KeepaliveAction.PING:
+            self._carrier.put(Ping(self.stream))
+            self._timer.set(self._keepalive.due)
+        else:
             self._carrier.drop()
-            return
-        match self._keepalive.advance(self._carrier.engine.now.mono):
-            case KeepaliveAction.PING:
-                self._carrier.put(Ping(self.stream))
-            case KeepaliveAction.DROP:
-                self._carrier.drop()
-            case KeepaliveAction.NOTHING:
-                pass
-        self._timer.set(self._keepalive.due)
+
+    def _tell(self, call: Callable[..., None], *what: object) -> None:
+        try:
+            call(*what)
+        except RemoteProtocolError as error:
+            self.close(error.close_code, str(error))
+        except Exception as error:
+            reference = self._carrier.engine.bug(error)
+            self.close(1011, f"internal error, reference {reference}")

@@ -11,7 +11,6 @@ from enum import Enum
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.message import Request
-from svc_proto.machines.grants import is_live
 from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import parse_url
@@ -20,7 +19,9 @@ __all__ = ["Access", "authorize", "client_address", "is_loopback"]
 
 LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 LOOPBACK_NAMES = (*LOOPBACK, "localhost")
-FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
+FORWARDED = (b"forwarded", b"via", b"x-real-ip")
+FORWARDED_PREFIX = b"x-forwarded-"
+MAX_ADDRESS = 64  # characters of an address that a proxy reports
 
 
 class Access(Enum):
@@ -50,7 +51,7 @@ def authorize(access: Access, request: Request, sessions: Sessions, now: Moment)
             return _bearer(request, sessions, now)
         case Access.BRIDGE:
             session = _bearer(request, sessions, now)
-            if not is_live(session.grants.get("bridge", 0.0), now.wall):
+            if not session.holds("bridge", now.wall):
                 raise Refused(403, "grant_required", "this session holds no live bridge grant")
             return session
 
@@ -61,7 +62,7 @@ def is_loopback(request: Request) -> bool:
         return False
     headers = request.headers
     for key, _ in headers:
-        if key in FORWARDED:
+        if key in FORWARDED or key.startswith(FORWARDED_PREFIX):
             return False
     return _is_local_host(headers) and _is_local_origin(headers)
 
@@ -71,7 +72,7 @@ def client_address(request: Request, *, trust_proxy: bool) -> str:
     if trust_proxy:
         hops = request.headers.tokens(b"x-forwarded-for")
         if hops:
-            return hops[-1].decode("latin-1")
+            return _without_port(hops[-1].decode("latin-1"))[:MAX_ADDRESS]
     return request.peer.host
 
 
@@ -87,6 +88,14 @@ def _bearer(request: Request, sessions: Sessions, now: Moment) -> Session:
     if session is None:
         raise Refused(401, "unauthorized", "the session token is unknown or expired")
     return session
+
+
+def _without_port(hop: str) -> str:
+    # Some proxies add the port, which is another one for each connection: "192.0.2.1:5000", "[2001:db8::1]:5000".
+    if hop.startswith("["):
+        return hop[1:].partition("]")[0]
+    host, _, port = hop.partition(":")
+    return host if "." in host and port.isdecimal() else hop
 
 
 def _is_local_host(headers: Headers) -> bool:

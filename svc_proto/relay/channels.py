@@ -40,13 +40,13 @@ def _bridge(client: ClientSocket, envelope: Envelope) -> None:
         relay.remove_phone(client.number)
         client.complain("this session holds no live bridge grant", "grant_required", envelope.id)
         return
-    match envelope.type:
-        case "bridge.response":
-            relay.phone_answered(client.number, envelope.payload)
-        case "bridge.status":
-            relay.phone_reported(client, session, envelope.payload)
-        case _:
-            relay.engine.log(Level.DEBUG, "ignored bridge message", device=session.device_name)
+    payload = envelope.payload
+    if envelope.type == "bridge.response" and payload:
+        relay.phone_answered(client.number, payload)
+    elif envelope.type == "bridge.status" and payload:
+        relay.phone_reported(client, session, payload)
+    else:  # a type that phones do not send, or a payload that is no object or says nothing (wire bridge 1.4)
+        relay.engine.log(Level.DEBUG, "ignored bridge message", device=session.device_name)
 
 
 CHANNELS: dict[str, Callable[[ClientSocket, Envelope], None]] = {"system": _system, "bridge": _bridge}

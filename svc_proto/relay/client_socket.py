@@ -6,6 +6,7 @@
 | WAITING | TOKEN   | OPEN   | a session token was accepted                                  |
 | WAITING | REFUSE  | ENDED  | bad credentials, a bad first frame, or 30 s without one       |
 | SAVING  | STORED  | OPEN   | `auth.ok` goes out only when the session would survive a crash |
+| SAVING  | REFUSE  | ENDED  | the session was revoked meanwhile, or could not be made       |
 | OPEN    | REFUSE  | ENDED  | the session was revoked or has expired                        |
 | any     | GONE    | ENDED  | the socket closed                                             |
 """
@@ -21,14 +22,13 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request
 from svc_proto.engine.socket import Socket
-from svc_proto.facts import Failure
 from svc_proto.machines.pairing import PairingMeta, operator_first, phone_wishes
 from svc_proto.machines.session import Session, parse_device
 from svc_proto.machines.table import Table, step
 from svc_proto.relay.access import client_address
 from svc_proto.relay.channels import dispatch
-from svc_proto.wire.envelope import Envelope, parse_envelope, write_envelope
 from svc_proto.version import VERSION
+from svc_proto.wire.envelope import Envelope, parse_envelope, write_envelope
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
@@ -38,11 +38,12 @@ __all__ = ["AUTH_TIMEOUT", "LIFE", "ClientSocket", "ClientState", "ClientTrigger
 AUTH_TIMEOUT = 30.0  # s from the upgrade to the first text frame, wire core 1.6
 
 # Android reads these texts: the first must hold "auth" and "timeout", the code's "pairing" and "invalid", the
-# token's "token" and nothing of pairing (wire core 1.6).
+# token's "token" and nothing of pairing, that of a block "rate" and "limit" (wire core 1.6).
 TIMED_OUT = "auth timeout: no authentication within 30 seconds"
 NOT_AUTH = "the first message must be system/auth"
 BAD_CODE = "the pairing code is invalid, expired or already used"
 BAD_TOKEN = "the session token is not accepted any more"
+BLOCKED = "rate limited: too many failed attempts from this address"
 NO_CREDENTIAL = "authentication needs a session token or a code"
 
 
@@ -82,11 +83,12 @@ LIFE: Table[ClientState, ClientTrigger] = {
 class ClientSocket:
     """The relay's side of one WebSocket; a `SocketHandler`."""
 
+    socket: Socket  # from `on_open` on
+
     def __init__(self, relay: Relay, request: Request) -> None:
         self.relay = relay
         self.state = ClientState.WAITING
         self.session: Session | None = None
-        self.socket: Socket | None = None
         self.address = client_address(request, trust_proxy=relay.config.trust_proxy_headers)
         self._secure = request.secure
         self._task: Task | None = None
@@ -116,13 +118,12 @@ class ClientSocket:
 
     def on_closed(self, code: int, reason: str) -> None:
         """Forget the client; whoever waits for its phone is told."""
-        was_open = self.state is ClientState.OPEN
         self._step(ClientTrigger.GONE)
         self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
-        if was_open:
-            self.relay.engine.log(Level.INFO, "client left", device=self._name(), code=code)
+        if self.session is not None:
+            self.relay.engine.log(Level.INFO, "client left", device=self.session.device_name, code=code)
         self.relay.forget(self)
 
     # --- for the relay and its channels ---
@@ -130,12 +131,14 @@ class ClientSocket:
     @property
     def number(self) -> int:
         """Names this socket for as long as the process lives."""
-        return 0 if self.socket is None else self.socket.number
+        return self.socket.number
+
+    def holds(self, channel: str) -> bool:
+        """Whether the client's session holds a live grant for a channel."""
+        return self.session is not None and self.session.holds(channel, self.relay.engine.now.wall)
 
     def send(self, channel: str, kind: str, payload: dict[str, object], identity: str = "") -> bool:
         """Send an envelope; False if the socket is closing. A fresh id is made when none is given."""
-        if self.socket is None:
-            return False
         identity = identity or new_uuid(self.relay.engine.entropy)
         return self.socket.send_text(write_envelope(channel, kind, identity, payload))
 
@@ -147,8 +150,7 @@ class ClientSocket:
         """The session is over: say so and close with 1008 (policy violation)."""
         self._step(ClientTrigger.REFUSE)
         self.complain(reason, "session_ended")
-        if self.socket is not None:
-            self.socket.close(1008, reason)
+        self.socket.close(1008, reason)
 
     # --- authentication ---
 
@@ -157,25 +159,29 @@ class ClientSocket:
         if envelope is None or (envelope.channel, envelope.type) != ("system", "auth"):
             self._refuse(NOT_AUTH, envelope)
             return
-        token, code = envelope.payload.get("session_token"), envelope.payload.get("pairing_code")
-        now = self.relay.engine.now
-        if isinstance(token, str) and token:
-            session = self.relay.sessions.lookup(token, now)
-            if session is not None:
-                self._step(ClientTrigger.TOKEN)
-                self._welcome(session, token, envelope.id)
-                return
-        if isinstance(code, str) and code:
-            operator = self.relay.codes.consume(code, now)
-            if operator is not None:
-                self._step(ClientTrigger.CODE)
-                self._task = self.relay.engine.spawn(
-                    self._pair(operator, envelope), name="pairing", on_error=self._pairing_failed
-                )
-                return
-            self._refuse(BAD_CODE, envelope, counted=True)
+        relay, now = self.relay, self.relay.engine.now
+        if relay.limiter.blocked_for(self.address, now) > 0:
+            # Opened before the block: else a stock of open sockets would be a stock of guesses.
+            self._refuse(BLOCKED, envelope)
             return
-        self._refuse(BAD_TOKEN if isinstance(token, str) and token else NO_CREDENTIAL, envelope, counted=True)
+        token, code = _word(envelope, "session_token"), _word(envelope, "pairing_code")
+        session = relay.sessions.lookup(token, now) if token else None
+        if session is not None:
+            self._step(ClientTrigger.TOKEN)
+            self._welcome(session, token, envelope.id)
+            return
+        operator = relay.codes.consume(code, now) if code else None
+        if operator is not None:
+            self._step(ClientTrigger.CODE)
+            flow = self._pair(operator, envelope)
+            self._task = relay.engine.spawn(flow, name="pairing", on_error=self._pairing_failed)
+            return
+        blocked = relay.limiter.failure(self.address, now)
+        relay.engine.log(Level.WARNING, "authentication failed", address=self.address, blocked=blocked)
+        if code:
+            self._refuse(BAD_CODE, envelope)
+        else:
+            self._refuse(BAD_TOKEN if token else NO_CREDENTIAL, envelope)
 
     def _pair(self, operator: PairingMeta, envelope: Envelope) -> Flow[None]:
         relay = self.relay
@@ -191,22 +197,17 @@ class ClientSocket:
         )
         delivered = False
         try:
-            stored = yield from relay.save(session)
-            if isinstance(stored, Failure):
-                # wire core 4.5: an error of the store is logged only; the session lives until the relay restarts.
-                relay.engine.log(
-                    Level.ERROR, "session not stored", problem=stored.kind.value, device=session.device_name
-                )
+            # wire core 4.5: an error of the store is logged only; the session lives until the relay restarts.
+            yield from relay.save(session)
             if not session.is_active(relay.engine.now.wall):
                 self._step(ClientTrigger.REFUSE)
                 self._fail(BAD_TOKEN, envelope.id)
                 return
             self._step(ClientTrigger.STORED)
-            delivered = True
             relay.engine.log(
                 Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
             )
-            self._welcome(session, token, envelope.id)
+            delivered = self._welcome(session, token, envelope.id)
         finally:
             if not delivered:  # nobody has the token: nobody may use it
                 relay.discard(session)
@@ -216,11 +217,9 @@ class ClientSocket:
         self._step(ClientTrigger.REFUSE)
         self._fail(reason, "")
 
-    def _welcome(self, session: Session, token: str, identity: str) -> None:
+    def _welcome(self, session: Session, token: str, identity: str) -> bool:
         relay = self.relay
-        self.session = session
-        relay.limiter.success(self.address, relay.engine.now)
-        self.send(
+        sent = self.send(
             "system",
             "auth.ok",
             {
@@ -235,26 +234,29 @@ class ClientSocket:
             },
             identity,
         )
-        relay.welcome(self, session)
+        if sent:  # else the socket is closing, since the relay stops
+            self.session = session
+            relay.limiter.success(self.address, relay.engine.now)
+            relay.welcome(self, session)
+        return sent
 
     def _timed_out(self) -> None:
         self._step(ClientTrigger.REFUSE)
         self._fail(TIMED_OUT, "")
 
-    def _refuse(self, reason: str, envelope: Envelope | None, *, counted: bool = False) -> None:
-        if counted:
-            blocked = self.relay.limiter.failure(self.address, self.relay.engine.now)
-            self.relay.engine.log(Level.WARNING, "authentication failed", address=self.address, blocked=blocked)
+    def _refuse(self, reason: str, envelope: Envelope | None) -> None:
         self._step(ClientTrigger.REFUSE)
         self._fail(reason, "" if envelope is None else envelope.id)
 
     def _fail(self, reason: str, identity: str) -> None:
         self.send("system", "auth.fail", {"reason": reason}, identity)
-        if self.socket is not None:
-            self.socket.close(1000)
-
-    def _name(self) -> str:
-        return "" if self.session is None else self.session.device_name
+        self.socket.close(1000)
 
     def _step(self, trigger: ClientTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)
+
+
+def _word(envelope: Envelope, name: str) -> str:
+    """A credential; what is not text counts as absent (wire core 1.3)."""
+    value = envelope.payload.get(name)
+    return value if isinstance(value, str) else ""

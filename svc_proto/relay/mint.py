@@ -15,7 +15,6 @@ from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing import PairingMeta, parse_meta
 from svc_proto.machines.qr import build_payload, encode_payload, pairing_url, relay_block, signed
-from svc_proto.wire.urls import parse_url
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -28,7 +27,7 @@ ANYWHERE = ("", "0.0.0.0", "::")  # bind addresses that stand for every interfac
 
 @frozen(kw_only=True)
 class Wanted:
-    """The members of a mint request, with the defaults filled in. `key` None: take it from the host's chain."""
+    """What a mint request asks for, defaults filled in; null counts as absent. `key` None: take the host's."""
 
     host: str
     port: int
@@ -40,17 +39,19 @@ class Wanted:
 
 def parse_mint(body: Mapping[str, object], config: RelayConfig) -> Wanted:
     """Read a mint request. Raises `Refused` 400 naming the field."""
-    api = parse_url(config.webapi_url)
-    host = text(body.get("host", api.host), "host").strip()
+    given = {name: value for name, value in body.items() if value is not None}
+    api = config.webapi
+    host = text(given.get("host", api.host), "host").strip()
     if host in ("", "0.0.0.0"):
         raise invalid("host", "an address that a phone can reach")
-    dashboard = body.get("dashboard_url", body.get("dashboardUrl"))
+    dashboard = text(given.get("dashboard_url", given.get("dashboardUrl", "")), "dashboard_url")
+    key = text(given.get("api_key", ""), "api_key")  # null and "" both mean open access
     return Wanted(
         host=host,
-        port=_port(body.get("port", api.port)),
-        tls=boolean(body.get("tls", api.tls), "tls"),
-        key=text(body["api_key"] or "", "api_key") if "api_key" in body else None,
-        dashboard_url=None if dashboard is None else text(dashboard, "dashboard_url").strip().rstrip("/") or None,
+        port=_port(given.get("port", api.port)),
+        tls=boolean(given.get("tls", api.tls), "tls"),
+        key=key if "api_key" in body else None,
+        dashboard_url=dashboard.strip().rstrip("/") or None,
         meta=parse_meta(body, with_endpoints=True),
     )
 
@@ -59,7 +60,7 @@ def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str) 
     """Build, sign and encode the payload; the answer of the route but for `expires_at`."""
     lan = yield from ask(engine, Compute(engine.new_op(), "lan_address"))
     address = lan if isinstance(lan, str) else "127.0.0.1"
-    host = address if wanted.host in HERE else wanted.host
+    host = address if wanted.host.lower() in HERE else wanted.host
     relay_host = address if config.host in ANYWHERE else config.host
     relay_url = f"{'wss' if config.tls else 'ws'}://{_bracketed(relay_host)}:{config.port}"
     key = wanted.key
@@ -118,9 +119,8 @@ def _api_key(engine: Engine, config: RelayConfig) -> Flow[str]:
 
 def _port(value: object) -> int:
     if isinstance(value, str):
-        if not (value.isascii() and value.isdecimal()):
-            raise invalid("port", "a port number")
-        value = int(value)
+        digits = value.strip()
+        value = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= 5 else 0
     port = integer(value, "port")
     if not 1 <= port <= 65_535:
         raise invalid("port", "a port number")

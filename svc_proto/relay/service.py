@@ -168,7 +168,7 @@ class Relay:
     def welcome(self, client: ClientSocket, session: Session) -> None:
         """A client has authenticated."""
         self.clients[client.number] = client
-        if session.client_surface in TARGET_SURFACES and session.holds("bridge", self.engine.now.wall):
+        if session.client_surface in TARGET_SURFACES and client.holds("bridge"):
             self._register_phone(client, session)
 
     def forget(self, client: ClientSocket) -> None:
@@ -195,15 +195,21 @@ class Relay:
         self._phone_lost(number)
 
     def phone_for(self, selector: str | None) -> tuple[Phone, ClientSocket]:
-        """The phone to drive and its socket. `Refused` like `Phones.choose`."""
-        self.drop_lapsed_phones()
-        phone = self.phones.choose(selector)
-        return phone, self.clients[phone.socket]
+        """The phone to drive and its socket; a phone whose own bridge grant has run out is none.
+
+        `Refused` like `Phones.choose`.
+        """
+        while True:
+            phone = self.phones.choose(selector)
+            client = self.clients[phone.socket]
+            if client.holds("bridge"):
+                return phone, client
+            self.remove_phone(phone.socket)
 
     def drop_lapsed_phones(self) -> None:
-        """A phone whose own bridge grant has run out is not connected: its callers get 503 at once."""
-        for number in self.phones.sockets():
-            if not self.clients[number].holds("bridge"):
+        """A phone whose own bridge grant has run out is not connected (wire bridge 1.4): for the reports."""
+        for number, client in list(self.clients.items()):
+            if not client.holds("bridge"):
                 self.remove_phone(number)
 
     def park(self, request_id: str, caller: Session) -> OperationId:

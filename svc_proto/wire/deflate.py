@@ -107,6 +107,7 @@ class InboundGuard(Extension):
         self._agreed = agreed or DeflateParameters()
         self._inflater: zlib._Decompress | None = None
         self._compressed = False  # the message in progress, which control frames may interrupt
+        self._begun = False  # a message has a frame already, and is not complete
         self._control = False  # the frame in progress
         self._size = 0  # bytes of the message so far, inflated
         self._frames = 0
@@ -126,7 +127,9 @@ class InboundGuard(Extension):
         self._control = opcode.iscontrol()
         if self._control:
             return RsvBits(False, False, False)
-        if opcode is not Opcode.CONTINUATION:
+        if (opcode is Opcode.CONTINUATION) is not self._begun:
+            return CloseReason.PROTOCOL_ERROR  # now, before the payload is inflated as something that it is not
+        if not self._begun:
             self._compressed = self._deflated and rsv.rsv1
             if self._compressed:
                 return RsvBits(True, False, False)
@@ -147,6 +150,7 @@ class InboundGuard(Extension):
         """Finish a frame, and with the last one its message."""
         if self._control:
             return None
+        self._begun = not fin
         if not fin:
             self._frames += 1
             return CloseReason.MESSAGE_TOO_BIG if self._frames > MAX_FRAGMENTS else None

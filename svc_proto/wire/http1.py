@@ -492,7 +492,7 @@ class Http1Connection:
 
 
 def _response(status: int, fields: list[tuple[bytes, bytes]], *, closing: bool) -> h11.Response:
-    if closing:
+    if closing and CLOSE not in fields:
         fields.append(CLOSE)
     if status == HTTPStatus.NO_CONTENT:
         fields = [field for field in fields if field[0].lower() != b"content-length"]  # RFC 9110 section 8.6

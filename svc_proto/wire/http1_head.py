@@ -37,7 +37,8 @@ _AUTHORITY = re.compile(rb"[ \t]*(?:[a-z0-9._~%!$&'()*+;=-]+|\[[0-9a-f:.]+\])(?:
 def check_request_head(head: bytes, limits: Limits) -> bool:
     """Raise `RemoteProtocolError` for a head that must not be believed; tell whether a body follows it."""
     lowered = _check_lines(head, limits)
-    if not head.endswith(b" HTTP/1.1", 0, head.find(b"\r")):
+    current = head.endswith(b" HTTP/1.1", 0, head.find(b"\r"))
+    if not current:
         _check_other_version(head, lowered)
     if lowered.startswith(b"connect "):
         raise RemoteProtocolError("CONNECT is not implemented", status=501)
@@ -47,6 +48,8 @@ def check_request_head(head: bytes, limits: Limits) -> bool:
             raise RemoteProtocolError("Host is given twice")
         if not _AUTHORITY.match(lowered, at + len(HOST)):
             raise RemoteProtocolError("Host is malformed")
+    elif current:
+        raise RemoteProtocolError("Host is missing")
     return _check_framing(lowered)
 
 

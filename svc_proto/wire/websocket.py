@@ -52,7 +52,9 @@ FOLD_AT = 1024  # pieces of a message that are joined into one, so that tiny fra
 MAX_CONTROL = 125  # bytes, RFC 6455 section 5.5
 NO_CODE = 1005  # RFC 6455 section 7.1.5: the close frame had no code
 NO_CLOSE = 1006  # RFC 6455 section 7.1.5: there was no close frame
+FROM_GUARD = "error in extension"  # wsproto's text for a code that a hook of ours returned
 REASONS = {
+    CloseReason.PROTOCOL_ERROR: "a message frame is out of order",
     CloseReason.MESSAGE_TOO_BIG: "the message is too big",
     CloseReason.INVALID_FRAME_PAYLOAD_DATA: "the payload is not valid",
 }
@@ -202,7 +204,9 @@ class WebSocket:
 
     def _fail(self, problem: ParseFailed) -> Event:
         ours: int | None = None
-        reason = REASONS.get(problem.code, str(problem))
+        reason = str(problem)
+        if problem.code is not CloseReason.PROTOCOL_ERROR or reason == FROM_GUARD:
+            reason = REASONS[problem.code]  # wsproto's text for bad UTF-8 depends on how the bytes were cut
         if self._state is WebSocketState.OPEN:
             ours = int(problem.code)
             self._write_close(ours, reason)

@@ -1,1 +1,1 @@
-"""Tests of loops."""
+"""One conformance suite for the whole relay, run unchanged on every loop and in the simulator."""

@@ -1,4 +1,4 @@
-"""The client's end of HTTP/1.1, as playbooks, and both ends face to face."""
+"""The client's end of HTTP/1.1, as playbooks of bytes and events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
 from tests.wire.chunks import Cuts, cut, cuts
-from tests.wire.pair import HOST, Pair, drain, merged, open_pair, seeded
+from tests.wire.pair import HOST, drain, merged, seeded
 
 ONE, TWO = StreamId(1), StreamId(2)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -291,47 +291,7 @@ def test_a_compression_that_was_not_offered(extension: bytes) -> None:
         feed(connection, switching(request, b"sec-websocket-extensions: " + extension + b"\r\n"))
 
 
-# --- face to face -----------------------------------------------------------------------------------------------
-
-BODIES = st.lists(st.binary(max_size=50), max_size=4)
-
-
-@given(st.lists(st.tuples(BODIES, BODIES, st.booleans()), min_size=1, max_size=4), cuts())
-def test_round_trips(rounds: list[tuple[list[bytes], list[bytes], bool]], sizes: Cuts) -> None:
-    pair = Pair(sizes=sizes)
-    for number, (request, response, chunked) in enumerate(rounds, start=1):
-        stream = StreamId(number)
-        size = sum(map(len, request))
-        framing = (b"transfer-encoding", b"chunked") if chunked else (b"content-length", b"%d" % size)
-        pair.client.send(RequestHead(stream, "POST", "/", Headers((*HOST, framing))))
-        for piece in request:
-            pair.client.send(RequestData(stream, piece))
-        pair.client.send(RequestEnd(stream))
-        pair.exchange()
-        size = sum(map(len, response))
-        pair.server.send(
-            ResponseHead(stream, 200, Headers() if chunked else Headers(((b"content-length", b"%d" % size),)))
-        )
-        for piece in response:
-            pair.server.send(ResponseData(stream, piece))
-        pair.server.send(ResponseEnd(stream))
-        pair.exchange()
-        to_client, to_server = pair.heard()
-        assert b"".join(event.data for event in to_server if isinstance(event, RequestData)) == b"".join(request)
-        assert b"".join(event.data for event in to_client if isinstance(event, ResponseData)) == b"".join(response)
-        assert to_server[-1] == RequestEnd(stream)
-        assert to_client[-1] == ResponseEnd(stream)
-    assert pair.client.idle
-    assert pair.server.idle
-
-
-@pytest.mark.parametrize("deflate", [True, False])
-def test_a_socket_face_to_face(deflate: bool) -> None:
-    pair = open_pair(deflate=deflate)
-    pair.server.send(TextMessage(ONE, "x" * 5000))
-    pair.exchange()
-    assert pair.heard()[0] == [TextMessage(ONE, "x" * 5000)]
-    assert (sum(map(len, pair.wire)) < 1500) is deflate
+# --- anything at all --------------------------------------------------------------------------------------------
 
 
 @given(st.binary(max_size=60) | st.binary(max_size=30).map(OK.__add__), st.booleans(), cuts())

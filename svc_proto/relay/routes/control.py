@@ -93,7 +93,7 @@ class _Control:
         relay = self._relay
         engine = relay.engine
         method = "GET" if request.method == "HEAD" else request.method
-        selector, params, body = take_selector(request.query, _arguments(request))
+        selector, params, body = take_selector(request.query, _arguments(request) if method == "POST" else {})
         phone, client = relay.phone_for(selector)
         path = SENT_AS.get(request.path, request.path)
         request_id = new_uuid(engine.entropy)
@@ -101,7 +101,7 @@ class _Control:
             request_id,
             socket=phone.socket,
             method=method,
-            path=path,
+            path=request.path,
             params=params,
             body=body,
             now=engine.now,

@@ -9,7 +9,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta, normalise, parse_registration
+from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta, parse_registration
 from svc_proto.relay.access import Access
 from svc_proto.relay.mint import mint_invite, parse_mint
 
@@ -42,7 +42,7 @@ class _Pairing:
     def register(self, request: Request) -> Response:
         code, meta = parse_registration(request.json(), with_endpoints=True)
         self._put(code, meta)
-        body: dict[str, object] = {"ok": True, "code": normalise(code)}
+        body: dict[str, object] = {"ok": True, "code": code}
         if meta.endpoints is not None:
             body["endpoints"] = meta.endpoints
         return json_response(200, body)
@@ -50,14 +50,14 @@ class _Pairing:
     def approve(self, request: Request) -> Response:
         code, meta = parse_registration(request.json(), with_endpoints=False)
         self._put(code, meta)
-        return json_response(200, {"ok": True, "code": normalise(code)})
+        return json_response(200, {"ok": True, "code": code})
 
     def mint(self, request: Request) -> Flow[Response]:
         wanted = parse_mint(request.json_object() if request.body else {}, self._relay.config)
         code = new_code(self._relay.engine.entropy)
         invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code)
         self._put(code, wanted.meta)
-        return json_response(200, {**invite, "expires_at": int(self._expires_at())})
+        return json_response(200, {**invite, "expires_at": self._expires_at()})
 
     def _put(self, code: str, meta: PairingMeta) -> None:
         relay = self._relay
@@ -65,5 +65,5 @@ class _Pairing:
         relay.limiter.clear()  # spec: a successful registration clears all blocks
         relay.engine.log(Level.INFO, "pairing code registered")
 
-    def _expires_at(self) -> float:
-        return self._relay.engine.now.wall + CODE_LIFETIME
+    def _expires_at(self) -> int:
+        return int(self._relay.engine.now.wall + CODE_LIFETIME)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.validate import boolean, invalid
+from svc_proto.commands import Level
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Kind, Route
 from svc_proto.machines.bridge import parse_limit
@@ -86,11 +87,13 @@ class _Status:
         body = request.json_object()
         value = boolean(body.get("allow_insecure_api_bearer"), "allow_insecure_api_bearer")
         self._relay.allow_insecure_api_bearer = value
+        self._relay.engine.log(Level.INFO, "security changed", allow_insecure_api_bearer=value)
         return self.security(request)
 
     def bridge_status(self, request: Request) -> Response:
         relay = self._relay
         selector, _, _ = take_selector(request.query, {})
+        relay.drop_lapsed_phones()
         return json_response(200, relay.phones.status_report(selector, relay.engine.now))
 
     def bridge_activity(self, request: Request) -> Response:
@@ -98,10 +101,12 @@ class _Status:
         return json_response(200, {"activity": self._relay.bridge.records(limit)})
 
     def bridge_devices(self, request: Request) -> Response:
+        self._relay.drop_lapsed_phones()
         return json_response(200, self._relay.phones.devices_report(self._relay.engine.now))
 
     def select_active(self, request: Request) -> Response:
         selector, _, _ = take_selector(request.query, request.json_object())
         if selector is None:
             raise invalid("device", "the id, name or alias of a connected phone")
+        self._relay.drop_lapsed_phones()
         return json_response(200, self._relay.phones.select_active(selector))

@@ -1,0 +1,105 @@
+"""`python -m bench`: run the benchmarks and print their tables."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from attrs import evolve
+from rich.console import Console
+
+from bench.measure import FULL, QUICK, BenchError, Progress, Scale
+from bench.report import Table, show, write_json
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  python -m bench                                everything, about four minutes
+  python -m bench --quick                        everything, roughly: about one minute
+  python -m bench --section core                 only what needs no socket
+  python -m bench --section sockets --seconds 20 longer under load, for quieter figures
+  python -m bench --json figures.json            the same figures for a program
+
+\b
+Compare figures of one run only: within it contestants take turns. Close what else runs.
+docs/performance.md says what each figure means.
+"""
+
+Section = Callable[[Scale, Progress], list[Table]]
+
+
+def _core() -> Section:
+    from bench.core import core_section
+
+    return core_section
+
+
+def _sockets() -> Section:
+    from bench.sockets import sockets_section
+
+    return sockets_section
+
+
+def _starts() -> Section:
+    from bench.starts import starts_section
+
+    return starts_section
+
+
+def _memory() -> Section:
+    from bench.memory import memory_section
+
+    return memory_section
+
+
+# Loaded when they run, so that what one needs costs the others no memory and no time.
+SECTIONS: dict[str, Callable[[], Section]] = {
+    "core": _core,
+    "sockets": _sockets,
+    "starts": _starts,
+    "memory": _memory,
+}
+
+
+@click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--section", "sections", multiple=True, type=click.Choice(list(SECTIONS)), help="Only this; repeatable.")
+@click.option("--seconds", type=click.FloatRange(0.1, 600), help="Time under load of each contestant.  [6; quick: 1]")
+@click.option("--json", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here too.")
+@click.option("--quick", is_flag=True, help="Fewer rounds: to see that it runs, not to compare.")
+def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, quick: bool) -> None:
+    """Measure the core, the loops, the start and an idle phone, side by side with others."""
+    scale = QUICK if quick else FULL
+    if seconds is not None:
+        scale = evolve(scale, seconds=seconds)
+    machine = _machine()
+    console, progress = Console(), Progress()
+    console.print(f"{machine['cores']} cores, Python {machine['python']}, {machine['system']}", highlight=False)
+    tables: list[Table] = []
+    try:
+        for name in dict.fromkeys(sections or SECTIONS):
+            for table in SECTIONS[name]()(scale, progress):
+                show(table, console)
+                tables.append(table)
+        if path is not None:
+            write_json(tables, machine, path)
+    except (BenchError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _machine() -> dict[str, object]:
+    return {
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+if __name__ == "__main__":
+    main()

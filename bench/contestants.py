@@ -1,0 +1,160 @@
+"""The servers that are compared, each in a process of its own on a free port of 127.0.0.1."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO
+
+from attrs import frozen
+
+from bench.measure import BenchError
+
+__all__ = ["PEERS", "RELAYS", "ROOT", "Contestant", "Server", "available", "missing", "running", "wait_healthy"]
+
+START_WITHIN = 30.0  # s
+STOP_WITHIN = 10.0  # s
+TICKS = os.sysconf("SC_CLK_TCK")  # of /proc/PID/stat, per second
+PAGE = os.sysconf("SC_PAGE_SIZE")  # bytes
+ROOT = Path(__file__).resolve().parent.parent
+ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
+
+Address = tuple[str, int]
+
+
+@frozen
+class Contestant:
+    """A server: its name in tables, the module and arguments to start it with, and the packages that it needs."""
+
+    name: str
+    arguments: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+
+
+def _relay(runtime: str, *needs: str) -> Contestant:
+    arguments = ("servers.relay", "--host", "127.0.0.1", "--port", "0", "--log-level", "ERROR", "--runtime", runtime)
+    return Contestant(f"relay, {runtime}", arguments, needs)
+
+
+def _peer(name: str, loop: str, *needs: str) -> Contestant:
+    return Contestant(f"bare {name}, {loop}", (f"bench.peers_{needs[0]}", loop), needs)
+
+
+RELAYS = (_relay("asyncio"), _relay("uvloop", "uvloop"), _relay("trio", "trio"), _relay("curio", "curio"))
+PEERS = (
+    _peer("aiohttp", "asyncio", "aiohttp"),
+    _peer("aiohttp", "uvloop", "aiohttp", "uvloop"),
+    _peer("uvicorn h11", "asyncio", "uvicorn"),
+    _peer("uvicorn h11", "uvloop", "uvicorn", "uvloop"),
+)
+
+
+def available(contestants: tuple[Contestant, ...]) -> list[Contestant]:
+    """Those that are installed."""
+    return [one for one in contestants if all(find_spec(package) is not None for package in one.needs)]
+
+
+def missing(contestants: tuple[Contestant, ...]) -> list[str]:
+    """A line for each one that is not."""
+    return [f"left out, not installed: {one.name}" for one in contestants if not available((one,))]
+
+
+@frozen
+class Server:
+    """A contestant that runs and has said where it listens."""
+
+    contestant: Contestant
+    pid: int
+    address: Address
+
+    def cpu(self) -> float:
+        """CPU seconds it has used so far, in user and kernel mode, all threads."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS  # utime and stime, proc_pid_stat(5)
+
+    def resident(self) -> int:
+        """Bytes of memory that it holds."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]) * PAGE
+
+
+@contextmanager
+def running(contestant: Contestant) -> Iterator[Server]:
+    """Start a server, give its address, and end it. Raises `BenchError` if it does not start."""
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as home:
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("RELAY_", "SVC_"))}
+        environment |= {"SVC_HOME": home, "RELAY_SESSIONS_FILE": "", "PYTHONPATH": str(ROOT)}
+        process = subprocess.Popen(
+            [sys.executable, "-m", *contestant.arguments], cwd=home, env=environment, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stderr is not None  # asked for above
+        said: deque[str] = deque(maxlen=20)
+        try:
+            yield Server(contestant, process.pid, _address(process, process.stderr, said, contestant.name))
+        finally:
+            _end(process)
+
+
+def wait_healthy(address: Address, within: float = START_WITHIN) -> None:
+    """Return when `/health` is answered with 200."""
+    deadline = time.monotonic() + within
+    while True:
+        conn = HTTPConnection(*address, timeout=within)
+        try:
+            conn.request("GET", "/health")
+            if conn.getresponse().status == 200:
+                return
+        except (OSError, HTTPException) as error:
+            if time.monotonic() > deadline:
+                raise BenchError(f"no /health at port {address[1]}: {error}") from error
+            time.sleep(0.001)
+        finally:
+            conn.close()
+        if time.monotonic() > deadline:
+            raise BenchError(f"/health at port {address[1]} is not answered with 200")
+
+
+def _address(process: subprocess.Popen[str], stderr: IO[str], said: deque[str], name: str) -> Address:
+    alarm = threading.Timer(START_WITHIN, process.kill)
+    alarm.start()
+    try:
+        for line in stderr:
+            said.append(line)
+            found = ADDRESS.search(line)
+            if found is not None:
+                _drain(stderr, said.append)
+                return "127.0.0.1", int(found.group(1))
+    finally:
+        alarm.cancel()
+    raise BenchError(f"{name} did not start: {''.join(said).strip() or 'it said nothing'}")
+
+
+def _drain(stderr: IO[str], keep: Callable[[str], None]) -> None:
+    """Read what else it says, so that it never has to wait for us."""
+
+    def drain() -> None:
+        with stderr:
+            for line in stderr:
+                keep(line)
+
+    threading.Thread(target=drain, daemon=True).start()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_WITHIN)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,40 @@
+"""What the bare servers share: the answer, a listening socket that is announced on stderr, the choice of loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from svc_proto.version import VERSION
+
+__all__ = ["HEALTH", "listen", "run_on"]
+
+HEALTH = {"status": "ok", "version": VERSION, "clients": 0, "sessions": 0}  # what an idle relay says
+
+
+def listen() -> socket.socket:
+    """A socket that listens on a free port of 127.0.0.1.
+
+    The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it: without it, a peer that writes
+    head and body apart would wait for a delayed acknowledgement each time, which it does not when it binds by itself.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind(("127.0.0.1", 0))
+    sock.listen(1024)
+    sock.setblocking(False)
+    print(f"http://127.0.0.1:{sock.getsockname()[1]}", file=sys.stderr, flush=True)
+    return sock
+
+
+def run_on(loop: str, serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run until the process is ended."""
+    if loop == "uvloop":
+        import uvloop  # only where it is asked for
+
+        uvloop.run(serve())
+    else:
+        asyncio.run(serve())

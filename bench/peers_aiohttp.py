@@ -1,0 +1,27 @@
+"""A bare aiohttp server with one route: `python -m bench.peers_aiohttp asyncio|uvloop`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from aiohttp import web
+
+from bench.peers import HEALTH, listen, run_on
+
+
+async def health(request: web.Request) -> web.Response:
+    return web.json_response(HEALTH)
+
+
+async def serve() -> None:
+    app = web.Application()
+    app.router.add_get("/health", health)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.SockSite(runner, listen()).start()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    run_on(sys.argv[1], serve)

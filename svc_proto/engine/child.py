@@ -1,0 +1,162 @@
+"""Child processes as channels: a terminal or a line-speaking helper that lives on, or a command run to its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, cast
+
+from attrs import frozen
+
+from svc_proto.commands import CloseWrite, ResizeTerminal, Signal, SignalName, Spawn, TerminalSize
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.facts import ChannelId, Closed, Failure
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Child", "ChildHandler", "Finished", "run_command", "spawn_child"]
+
+HANGUP_PATIENCE = 1.0  # s from SIGHUP or SIGTERM to SIGKILL, wire terminal 1.6
+MAX_OUTPUT = 1024 * 1024  # bytes of a command's output that are kept
+
+
+class ChildHandler(Protocol):
+    """Whoever a child's output is for. `on_exit` comes last, once, unless the child was let go of."""
+
+    def on_output(self, data: bytes) -> None:
+        """Bytes of its output or terminal."""
+        ...
+
+    def on_exit(self, status: int | None) -> None:
+        """It exited; negative: by that signal; None: not known."""
+        ...
+
+
+@frozen
+class Finished:
+    """A command that ran to its end."""
+
+    status: int | None
+    output: bytes
+
+
+class Child(Channel):
+    """A running child. Made by `spawn_child`."""
+
+    __slots__ = ("_handler", "_kill", "pid")
+
+    def __init__(self, engine: Engine, ch: ChannelId, handler: ChildHandler | None, limits: Limits) -> None:
+        super().__init__(engine, ch, limits)
+        self._handler = handler
+        self._kill = engine.timers.timer("kill", self._kill_now)
+        self.pid = 0
+
+    # --- for its owner ---
+
+    def resize(self, size: TerminalSize) -> None:
+        """Of its terminal."""
+        self.engine.emit(ResizeTerminal(self.ch, size))
+
+    def close_input(self) -> None:
+        """Nothing more will be written."""
+        self.engine.emit(CloseWrite(self.ch))
+
+    def interrupt(self, signal: SignalName) -> None:
+        """Send a signal."""
+        self.engine.emit(Signal(self.ch, signal))
+
+    def release(self) -> None:
+        """Let go of it without a signal (a tmux client ends by that, its session does not)."""
+        self._handler = None
+        self.drop()
+
+    def end(self, signal: SignalName = SignalName.HANGUP, *, patience: float = HANGUP_PATIENCE) -> None:
+        """Ask it to end, and make it after a while. Its handler hears nothing more."""
+        self._handler = None
+        self.hold(False)
+        self.interrupt(signal)
+        self._kill.set(self.engine.now.mono + patience)
+
+    # --- facts ---
+
+    def received(self, data: bytes) -> None:
+        """Pass it on."""
+        if self._handler is not None:
+            self._handler.on_output(data)
+
+    def read_closed(self) -> None:
+        """Its output has ended; `Closed` follows when it exits."""
+
+    def ended(self, fact: Closed) -> None:
+        """It exited."""
+        super().ended(fact)
+        self._kill.cancel()
+        handler, self._handler = self._handler, None
+        if handler is not None:
+            handler.on_exit(fact.exit)
+
+    def stop(self) -> None:
+        """The process ends, and its children with it."""
+        self.release()
+
+    def _kill_now(self) -> None:
+        self.interrupt(SignalName.KILL)
+        self.drop()
+
+
+def spawn_child(
+    engine: Engine,
+    argv: tuple[str, ...],
+    handler: ChildHandler,
+    *,
+    env: tuple[tuple[str, str], ...] = (),
+    cwd: str | None = None,
+    terminal: TerminalSize | None = None,
+    errors: ChildHandler | None = None,
+    within: float = 10.0,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Flow[Child | Failure]:
+    """Start a child whose output goes to `handler`, and what it writes to its error output to `errors`."""
+    ch = engine.new_channel()
+    error_channel = None if errors is None else engine.new_channel()
+    order = Spawn(engine.new_op(), ch, argv, env, cwd, terminal, error_channel)
+    spawned = yield from ask(engine, order, within=within)
+    if isinstance(spawned, Failure):
+        return spawned
+    child = Child(engine, ch, handler, limits)
+    child.pid = spawned.pid
+    engine.attach(child)
+    if error_channel is not None:
+        engine.attach(Child(engine, error_channel, errors, limits))
+    return child
+
+
+def run_command(engine: Engine, argv: tuple[str, ...], *, within: float = 5.0) -> Flow[Finished | Failure]:
+    """Run a command without input to its end; the first megabyte of its output is kept."""
+    collector = _Collector(engine)
+    child = yield from spawn_child(engine, argv, collector, within=within)
+    if isinstance(child, Failure):
+        return child
+    child.close_input()
+    try:
+        finished = yield from wait(collector.ticket, engine.now.mono + within)
+    finally:
+        if not collector.done:
+            child.end(SignalName.KILL, patience=0.0)
+    return cast("Finished | Failure", finished)
+
+
+class _Collector:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._output = bytearray()
+        self.ticket = engine.new_op()
+        self.done = False
+
+    def on_output(self, data: bytes) -> None:
+        self._output += data[: MAX_OUTPUT - len(self._output)]
+
+    def on_exit(self, status: int | None) -> None:
+        self.done = True
+        self._engine.resume(self.ticket, Finished(status, bytes(self._output)))

@@ -1,0 +1,147 @@
+"""Terminals of one client: their life, their names, and output in whole characters (wire terminal 1).
+
+| state  | trigger | next   |                                                                    |
+|--------|---------|--------|--------------------------------------------------------------------|
+| NONE   | ATTACH  | LIVE   | a shell, or a tmux client, runs in a pseudo-terminal                |
+| LIVE   | ATTACH  | LIVE   | the same name again: only the size changes                          |
+| LIVE   | DETACH  | ENDED  | by the client; the tmux session lives on, a bare shell is hung up   |
+| LIVE   | KILL    | ENDED  | by the client                                                      |
+| LIVE   | EXIT    | ENDED  | the shell ended by itself                                          |
+| LIVE   | LOST    | ENDED  | the client's socket closed, or the relay stops: like a detach       |
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping
+from enum import Enum
+
+from svc_proto.basics.validate import invalid
+from svc_proto.commands import TerminalSize
+from svc_proto.machines.table import Table
+
+__all__ = [
+    "MAX_REPLAY",
+    "MAX_TERMINALS",
+    "REASONS",
+    "TERMINAL_TABLE",
+    "OutputBuffer",
+    "TerminalState",
+    "TerminalTrigger",
+    "parse_size",
+    "parse_tmux_list",
+    "tmux_name",
+]
+
+MAX_TERMINALS = 4  # of one socket, wire terminal 1.4
+FLUSH_AFTER = 0.016  # s after the first unflushed byte, wire terminal 1.5
+FLUSH_AT = 4096  # bytes that are flushed at once
+MAX_REPLAY = 64 * 1024  # bytes of an earlier screen
+MAX_CELLS = 65_535  # of either side of a terminal
+_FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class TerminalState(Enum):
+    """Where a terminal is in its life."""
+
+    NONE = "none"
+    LIVE = "live"
+    ENDED = "ended"
+
+
+class TerminalTrigger(Enum):
+    """What moves it."""
+
+    ATTACH = "attach"
+    DETACH = "detach"
+    KILL = "kill"
+    EXIT = "exit"
+    LOST = "lost"
+
+
+TERMINAL_TABLE: Table[TerminalState, TerminalTrigger] = {
+    (TerminalState.NONE, TerminalTrigger.ATTACH): TerminalState.LIVE,
+    (TerminalState.LIVE, TerminalTrigger.ATTACH): TerminalState.LIVE,
+    (TerminalState.LIVE, TerminalTrigger.DETACH): TerminalState.ENDED,
+    (TerminalState.LIVE, TerminalTrigger.KILL): TerminalState.ENDED,
+    (TerminalState.LIVE, TerminalTrigger.EXIT): TerminalState.ENDED,
+    (TerminalState.LIVE, TerminalTrigger.LOST): TerminalState.ENDED,
+}
+
+REASONS = {  # as clients read them: the phone takes the first two for the user's own wish, the desktop exits 0 on three
+    TerminalTrigger.DETACH: "client detach",
+    TerminalTrigger.KILL: "client kill",
+    TerminalTrigger.EXIT: "eof",
+    TerminalTrigger.LOST: "server shutdown",
+}
+
+
+class OutputBuffer:
+    """Bytes of a terminal on their way to a client as text: batched, and never cut within a character."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self.due: float | None = None  # monotonic seconds
+
+    def feed(self, data: bytes, now: float) -> bool:
+        """Take bytes; True when they should be flushed at once."""
+        if not self._pieces:
+            self.due = now + FLUSH_AFTER
+        self._pieces.append(data)
+        self._size += len(data)
+        return self._size >= FLUSH_AT
+
+    def take(self, *, final: bool = False) -> str:
+        """Everything so far as text, but for a last character that is not complete; with `final`, that too."""
+        text = self._decoder.decode(b"".join(self._pieces), final)
+        self._pieces.clear()
+        self._size = 0
+        self.due = None
+        return text
+
+
+def parse_size(payload: Mapping[str, object]) -> TerminalSize:
+    """`cols` and `rows`, 80 by 24 where absent, null or 0, at least 1. `Refused` 400 for what is no size."""
+    return TerminalSize(_cells(payload, "cols", 80), _cells(payload, "rows", 24))
+
+
+def tmux_name(prefix: str, name: str) -> str:
+    """The tmux session that stands for a client's name: only letters, digits, `_` and `-` are left of it."""
+    return prefix + (_FOREIGN.sub("_", name).strip("_") or "default")
+
+
+def parse_tmux_list(text: str, prefix: str) -> list[dict[str, object]]:
+    """The rows of `list-sessions -F '#{session_name} #{session_attached} #{session_windows} #{session_created}'`."""
+    rows: list[dict[str, object]] = []
+    for line in text.splitlines():
+        words = line.split(" ")
+        if len(words) != 4 or not words[0].startswith(prefix) or not all(word.isdecimal() for word in words[1:]):
+            continue
+        name, attached, windows, created = words
+        rows.append(
+            {
+                "name": name.removeprefix(prefix),
+                "tmux_name": name,
+                "attached": int(attached),
+                "windows": int(windows),
+                "created_at": int(created),
+            }
+        )
+    return sorted(rows, key=lambda row: str(row["name"]))
+
+
+def _cells(payload: Mapping[str, object], key: str, default: int) -> int:
+    value = payload.get(key)
+    if isinstance(value, str):
+        try:
+            value = int(value[:20])
+        except ValueError:
+            raise invalid(key, "a number of character cells") from None
+    if value is None or value == 0:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > MAX_CELLS:
+        raise invalid(key, f"a number of character cells, at most {MAX_CELLS}")
+    return max(int(value), 1)

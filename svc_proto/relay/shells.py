@@ -1,0 +1,118 @@
+"""How shells are found and started on this host, with tmux or without (wire terminal 1.4).
+
+tmux runs on a socket and a configuration of its own, so that the user's settings are neither read nor altered. Its
+targets are always exact (`=name`): by default tmux takes a name for a prefix and a pattern.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.commands import Compute, WriteFile
+from svc_proto.config import RelayConfig
+from svc_proto.engine.child import run_command
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure
+from svc_proto.machines.terminal import tmux_name
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Shells"]
+
+FALLBACKS = ("/bin/bash", "/bin/sh")
+REPLAY_LINES = 200
+LIST_FORMAT = "#{session_name} #{session_attached} #{session_windows} #{session_created}"
+TMUX_CONF = b"""# Written by the relay at each start.
+set -g escape-time 0
+set -g default-terminal "tmux-256color"
+set -ga terminal-features ",xterm-256color:RGB"
+set -ga terminal-overrides ",xterm-256color:Tc"
+set -g mouse on
+set -g focus-events on
+set -g set-clipboard on
+setw -g aggressive-resize on
+set -g history-limit 10000
+set -g status off
+"""
+
+
+class Shells:
+    """The host's shells. `prepare` looks for tmux once, at the start."""
+
+    def __init__(self, engine: Engine, config: RelayConfig) -> None:
+        self._engine = engine
+        self._config = config
+        self._conf: str | None = None
+        self.tmux: str | None = None
+        self.prefix = f"{config.brand.name}-"
+
+    def prepare(self) -> Flow[None]:
+        """Find tmux and write its configuration; without a writable folder it runs without one."""
+        engine = self._engine
+        found = yield from ask(engine, Compute(engine.new_op(), "which", ("tmux",)))
+        if not isinstance(found, str):
+            return
+        self.tmux = found
+        written = yield from ask(engine, WriteFile(engine.new_op(), "tmux.conf", TMUX_CONF))
+        self._conf = None if isinstance(written, Failure) else written
+
+    def choose(self, requested: object) -> Flow[str | None]:
+        """The first usable of: what was asked for, the configured shell, the user's, bash, sh."""
+        engine = self._engine
+        wanted = requested if isinstance(requested, str) else None
+        for shell in (wanted, self._config.terminal_shell, self._config.user_shell, *FALLBACKS):
+            if shell is None or not shell.startswith("/"):
+                continue
+            usable = yield from ask(engine, Compute(engine.new_op(), "executable", (shell,)))
+            if usable is True:
+                return shell
+        return None
+
+    def session_name(self, name: str) -> str:
+        """The tmux session for a client's name."""
+        return tmux_name(self.prefix, name)
+
+    def argv(self, name: str, shell: str) -> tuple[str, ...]:
+        """What to run in the pseudo-terminal."""
+        if self.tmux is None:
+            return (shell, "-l")
+        conf = () if self._conf is None else ("-f", self._conf)
+        return (*self._tmux(*conf), "-u", "new-session", "-A", "-s", self.session_name(name))
+
+    def env(self, name: str) -> tuple[tuple[str, str], ...]:
+        """Added to the environment of the child."""
+        return (("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("SVC_RELAY_TERMINAL", name))
+
+    def has_session(self, name: str) -> Flow[bool]:
+        """Whether the tmux session exists."""
+        return (yield from self._succeeds("has-session", "-t", f"={self.session_name(name)}"))
+
+    def kill_session(self, name: str) -> Flow[bool]:
+        """End the tmux session; False if there is none."""
+        return (yield from self._succeeds("kill-session", "-t", f"={self.session_name(name)}"))
+
+    def capture(self, name: str) -> Flow[str]:
+        """The last screen of a tmux session, as plain text; empty if it cannot be had."""
+        return (
+            yield from self._output(
+                "capture-pane", "-p", "-S", f"-{REPLAY_LINES}", "-t", f"={self.session_name(name)}:"
+            )
+        )
+
+    def list_sessions(self) -> Flow[str]:
+        """One line a session, in `LIST_FORMAT`."""
+        return (yield from self._output("list-sessions", "-F", LIST_FORMAT))
+
+    def _tmux(self, *arguments: str) -> tuple[str, ...]:
+        return (self.tmux or "tmux", "-L", self._config.brand.scheme, *arguments)
+
+    def _succeeds(self, *arguments: str) -> Flow[bool]:
+        finished = yield from run_command(self._engine, self._tmux(*arguments))
+        return not isinstance(finished, Failure) and finished.status == 0
+
+    def _output(self, *arguments: str) -> Flow[str]:
+        finished = yield from run_command(self._engine, self._tmux(*arguments))
+        if isinstance(finished, Failure) or finished.status != 0:
+            return ""
+        return finished.output.decode("utf-8", "replace")

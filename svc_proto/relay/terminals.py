@@ -1,0 +1,289 @@
+"""The terminal channel of one client: shells in pseudo-terminals, in tmux sessions where tmux is (wire terminal 1).
+
+Messages of one socket are worked off strictly in order, so that what is typed right behind an attach is not lost. A
+client that does not read stops the shells it does not read from, never the relay.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.child import Child, spawn_child
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.facts import Failure
+from svc_proto.machines.table import step
+from svc_proto.machines.terminal import (
+    MAX_REPLAY,
+    MAX_TERMINALS,
+    REASONS,
+    TERMINAL_TABLE,
+    OutputBuffer,
+    TerminalState,
+    TerminalTrigger,
+    parse_size,
+    parse_tmux_list,
+)
+from svc_proto.relay.shells import Shells
+from svc_proto.wire.envelope import Envelope
+
+if TYPE_CHECKING:
+    from svc_proto.relay.client_socket import ClientSocket
+
+__all__ = ["Terminals"]
+
+MAX_WAITING = 1024  # messages behind an attach that is under way; a further one is refused
+HOLD_ABOVE = 64 * 1024  # bytes unsent to the client at which its shells are held
+
+
+class Terminals:
+    """The terminals that one socket has attached."""
+
+    def __init__(self, client: ClientSocket, shells: Shells) -> None:
+        self.client = client
+        self.engine = client.relay.engine
+        self.shells = shells
+        self.held: dict[str, _Terminal] = {}  # by session name, the last attached last
+        self._waiting: deque[Envelope] = deque()
+        self._task: Task | None = None
+
+    def handle(self, envelope: Envelope) -> None:
+        """Take one message of the terminal channel."""
+        if len(self._waiting) >= MAX_WAITING:
+            self.error("too many messages wait for an attach", envelope.id)
+            return
+        self._waiting.append(envelope)
+        if self._task is None:
+            task = self.engine.spawn(
+                self._work(), name="terminal", on_done=self._worked_off, on_error=self._work_failed
+            )
+            if self._waiting:
+                self._task = task
+
+    def writable(self) -> None:
+        """The client reads again."""
+        for terminal in self.held.values():
+            terminal.child.hold(False)
+
+    def close(self) -> None:
+        """The socket is gone: like a detach of everything, with nobody to tell."""
+        if self._task is not None:
+            self._task.cancel()
+        for terminal in list(self.held.values()):
+            terminal.finish(TerminalTrigger.LOST, tell=False)
+
+    def stop(self) -> None:
+        """The relay stops."""
+        for terminal in list(self.held.values()):
+            terminal.finish(TerminalTrigger.LOST)
+
+    def send(self, kind: str, payload: dict[str, object], identity: str = "") -> None:
+        """Send an envelope of this channel."""
+        self.client.send("terminal", kind, payload, identity)
+
+    def error(self, message: str, identity: str = "", name: str | None = None) -> None:
+        """`terminal.error`; a phone shows it on a tab only when the session is named."""
+        payload: dict[str, object] = {"message": message}
+        if name is not None:
+            payload["session_name"] = name
+        self.send("terminal.error", payload, identity)
+
+    # --- messages ---
+
+    def _work(self) -> Flow[None]:
+        while self._waiting:
+            envelope = self._waiting[0]
+            try:
+                yield from self._process(envelope)
+            except Refused as refused:
+                self.error(refused.message, envelope.id, _name(envelope))
+            self._waiting.popleft()
+
+    def _worked_off(self, result: None) -> None:
+        self._task = None
+
+    def _work_failed(self, error: Exception) -> None:
+        self._waiting.clear()
+        self._task = None
+        self.error(f"internal error {self.engine.bug(error)}")
+
+    def _process(self, envelope: Envelope) -> Flow[None]:
+        match envelope.type:
+            case "terminal.attach":
+                yield from self._attach(envelope)
+            case "terminal.input":
+                self._input(envelope)
+            case "terminal.resize":
+                terminal = self._meant(envelope)
+                if terminal is not None:
+                    terminal.child.resize(parse_size(envelope.payload))
+            case "terminal.detach":
+                terminal = self._meant(envelope)
+                if terminal is not None:
+                    terminal.finish(TerminalTrigger.DETACH)
+            case "terminal.kill":
+                yield from self._kill(envelope)
+            case "terminal.list":
+                yield from self._list(envelope)
+            case _:
+                self.error(f"unknown message {envelope.type[:40]!r}", envelope.id)
+
+    def _attach(self, envelope: Envelope) -> Flow[None]:
+        payload = envelope.payload
+        size = parse_size(payload)
+        name = _name(envelope) or f"shell-{self.engine.entropy(4).hex()}"
+        terminal = self.held.get(name)
+        reattach, replay = terminal is not None, ""
+        if terminal is not None:
+            terminal.child.resize(size)
+            terminal.step(TerminalTrigger.ATTACH)
+        else:
+            if len(self.held) >= MAX_TERMINALS:
+                self.error(f"a client may have {MAX_TERMINALS} terminals", envelope.id, name)
+                return
+            shell = yield from self.shells.choose(payload.get("shell"))
+            if shell is None:
+                self.error("no usable shell on this host", envelope.id, name)
+                return
+            if self.shells.tmux is not None:
+                reattach = yield from self.shells.has_session(name)
+                if reattach:
+                    replay = yield from self.shells.capture(name)
+            terminal = _Terminal(self, name, shell)
+            argv = self.shells.argv(name, shell)
+            child = yield from spawn_child(self.engine, argv, terminal, env=self.shells.env(name), terminal=size)
+            if isinstance(child, Failure):
+                self.error(f"the shell could not be started: {child.kind.value}", envelope.id, name)
+                return
+            terminal.begin(child)
+        self.held.pop(name, None)
+        self.held[name] = terminal
+        attached: dict[str, object] = {
+            "session_name": name,
+            "pid": terminal.child.pid,
+            "shell": terminal.shell,
+            "cols": size.cols,
+            "rows": size.rows,
+            "tmux_available": self.shells.tmux is not None,
+            "reattach": reattach,
+        }
+        if replay:
+            attached["replay"] = replay[-MAX_REPLAY:]
+        self.send("terminal.attached", attached, envelope.id)
+
+    def _input(self, envelope: Envelope) -> None:
+        terminal, data = self._meant(envelope), envelope.payload.get("data")
+        if terminal is not None and isinstance(data, str) and data:
+            terminal.child.write(data.encode("utf-8", "replace"))
+
+    def _kill(self, envelope: Envelope) -> Flow[None]:
+        terminal = self._meant(envelope)
+        if terminal is not None:
+            if self.shells.tmux is not None:
+                yield from self.shells.kill_session(terminal.name)
+            terminal.finish(TerminalTrigger.KILL)
+            return
+        name = _name(envelope)
+        if name is None or self.shells.tmux is None:
+            return
+        killed = yield from self.shells.kill_session(name)
+        answer: dict[str, object] = {"session_name": name, "reason": REASONS[TerminalTrigger.KILL]}
+        if killed:
+            self.send("terminal.detached", answer)
+        else:
+            self.send("terminal.error", {**answer, "message": "there is no such session"})
+
+    def _list(self, envelope: Envelope) -> Flow[None]:
+        rows: list[dict[str, object]] = []
+        if self.shells.tmux is not None:
+            rows = parse_tmux_list((yield from self.shells.list_sessions()), self.shells.prefix)
+        default = (yield from self.shells.choose(None)) or ""
+        live = {self.shells.session_name(name): terminal for name, terminal in self.held.items()}
+        everywhere = self.client.relay.live_terminals() if self.shells.tmux is not None else {}
+        for row in rows:
+            mine = live.pop(str(row["tmux_name"]), None)
+            other = everywhere.get(str(row["tmux_name"]))
+            row.update(_liveness(mine or other, default, owned=mine is not None))
+            if mine is not None:
+                row["name"] = mine.name
+        rows += [{"name": terminal.name, **_liveness(terminal, default, owned=True)} for terminal in live.values()]
+        self.send("terminal.sessions", {"sessions": rows, "tmux_available": self.shells.tmux is not None}, envelope.id)
+
+    def _meant(self, envelope: Envelope) -> _Terminal | None:
+        """The terminal that a message names, or the one attached last when it names none."""
+        name = _name(envelope)
+        if name is not None:
+            return self.held.get(name)
+        return next(reversed(self.held.values()), None)
+
+
+class _Terminal:
+    """One attached terminal; a `ChildHandler`."""
+
+    child: Child
+
+    def __init__(self, owner: Terminals, name: str, shell: str) -> None:
+        self.name = name
+        self.shell = shell
+        self._owner = owner
+        self._state = TerminalState.NONE
+        self._buffer = OutputBuffer()
+        self._timer = owner.engine.timers.timer("terminal output", self._flush)
+
+    def begin(self, child: Child) -> None:
+        """The shell runs."""
+        self.child = child
+        self.step(TerminalTrigger.ATTACH)
+
+    def on_output(self, data: bytes) -> None:
+        """Batch it; hold the shell while its reader is behind."""
+        if self._buffer.feed(data, self._owner.engine.now.mono):
+            self._flush()
+        elif self._buffer.due is not None:
+            self._timer.set(self._buffer.due)
+
+    def on_exit(self, status: int | None) -> None:
+        """The shell ended by itself."""
+        self._close(TerminalTrigger.EXIT, tell=True)
+
+    def finish(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
+        """End it from this side."""
+        if self._owner.shells.tmux is not None:
+            self.child.release()
+        else:
+            self.child.end()
+        self._close(trigger, tell=tell)
+
+    def step(self, trigger: TerminalTrigger) -> None:
+        """Follow the table."""
+        self._state = step(TERMINAL_TABLE, self._state, trigger)
+
+    def _close(self, trigger: TerminalTrigger, *, tell: bool) -> None:
+        self.step(trigger)
+        self._timer.cancel()
+        self._owner.held.pop(self.name, None)
+        if tell:
+            self._send(self._buffer.take(final=True))
+            self._owner.send("terminal.detached", {"session_name": self.name, "reason": REASONS[trigger]})
+
+    def _flush(self) -> None:
+        self._timer.cancel()
+        self._send(self._buffer.take())
+        if self._owner.client.unsent > HOLD_ABOVE:
+            self.child.hold(True)
+
+    def _send(self, text: str) -> None:
+        if text:
+            self._owner.send("terminal.output", {"session_name": self.name, "data": text})
+
+
+def _name(envelope: Envelope) -> str | None:
+    name = envelope.payload.get("session_name")
+    return name[:200] if isinstance(name, str) and name.strip() else None
+
+
+def _liveness(terminal: _Terminal | None, default: str, *, owned: bool) -> dict[str, object]:
+    if terminal is None:
+        return {"shell": default, "live": False, "owned_by_client": False}
+    return {"pid": terminal.child.pid, "shell": terminal.shell, "live": True, "owned_by_client": owned}

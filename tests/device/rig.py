@@ -1,0 +1,231 @@
+"""A phone core with a scripted handset, and the relay's end of its connections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Connect, Connected, Ready, Send, Tell
+from svc_proto.device.handset import HandsetCommand, Performed, Reply
+from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Address, ChannelId, Closed, Fact, ReadClosed, Received, Sent, Started
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    AcceptSocket,
+    CloseSocket,
+    Event,
+    Ping,
+    Pong,
+    RequestData,
+    RequestHead,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.http1 import Http1Connection
+from tests.playbook import Playbook, counting_entropy
+
+RELAY = Address("127.0.0.1", 8767)
+STREAM = StreamId(1)
+TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
+
+
+class ScriptedHandset:
+    """Performs what was written down for a path; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Performed | Exception] = {}
+        self.asked: list[HandsetCommand] = []
+        self.uploads: list[tuple[str, str]] = []
+        self.fault: Exception | None = None  # of `status` and `uploaded`
+
+    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+        self.asked.append(command)
+        answer = self.answers.get(command.path, Reply(200, {"ok": True}))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def uploaded(self, token: str, scheme: str) -> Reply:
+        if self.fault is not None:
+            raise self.fault
+        self.uploads.append((token, scheme))
+        return Reply(200, {"media": f"MEDIA:{scheme}://{token}"})
+
+    def status(self, now: Moment) -> Mapping[str, object]:
+        if self.fault is not None:
+            raise self.fault
+        return {"battery": 64}
+
+
+@frozen
+class Said:
+    """One envelope that the phone sent."""
+
+    channel: str
+    type: str
+    payload: dict[str, Any]
+
+
+class RelayEnd:
+    """The relay's end of one connection: HTTP first, a WebSocket once it has accepted."""
+
+    def __init__(self, ch: ChannelId) -> None:
+        self.ch = ch
+        self.heard = 0  # bytes
+        self.conn = Http1Connection(Role.SERVER, entropy=counting_entropy())
+
+    def hear(self, commands: Iterable[Command]) -> list[Event]:
+        """What the phone said on this channel."""
+        for command in commands:
+            if isinstance(command, Send) and command.ch == self.ch:
+                self.conn.receive_data(command.data)
+                self.heard += len(command.data)
+        events = []
+        while (event := self.conn.next_event()) is not None:
+            events.append(event)
+        return events
+
+    def say(self, *events: Event) -> Received:
+        """The fact that brings these events to the phone."""
+        for event in events:
+            self.conn.send(event)
+        return Received(self.ch, self.conn.data_to_send())
+
+
+class Rig:
+    """Everything around one phone."""
+
+    def __init__(self, *, remote: str = "ws://127.0.0.1:8767", **config: Any) -> None:
+        if not config.keys() & {"code", "token"}:
+            config["code"] = "ABC123"
+        self.handset = ScriptedHandset()
+        self.news: list[Tell] = []
+        self.phone = Phone(PhoneConfig(remote=remote, **config), self.handset, on_news=self.news.append)
+        self.engine = Engine(self.phone, entropy=counting_entropy())
+        self.book = Playbook(self.engine)
+        self.end: RelayEnd
+
+    def is_in(self, state: PhoneState) -> bool:
+        return self.phone.state is state
+
+    # --- steps ---
+
+    def start(self) -> Connect:
+        """The first attempt to connect."""
+        self.book >> Started()
+        ready, connect = self.book.take()
+        assert ready == Ready()
+        assert isinstance(connect, Connect)
+        return connect
+
+    def asked(self, connect: Connect) -> RequestHead:
+        """The connection stands: the request for a WebSocket."""
+        self.end = RelayEnd(connect.ch)
+        self.book.answer(connect, Connected(RELAY))
+        (head, *_) = self.end.hear(self.book.take())
+        assert isinstance(head, RequestHead)
+        assert head.websocket
+        return head
+
+    def opened(self, connect: Connect | None = None) -> Said:
+        """The socket is open: the phone's `system/auth`."""
+        self.asked(connect or self.start())
+        self.book >> self.end.say(AcceptSocket(STREAM))
+        (auth,) = self.said()
+        return auth
+
+    def online(self, token: str = TOKEN, connect: Connect | None = None) -> None:
+        """Signed in, the first status said."""
+        self.opened(connect)
+        self.welcome(token)
+        (status,) = self.said()
+        assert status == Said("bridge", "bridge.status", {"battery": 64})
+
+    def welcome(self, token: str = TOKEN) -> None:
+        self.message("system", "auth.ok", {"session_token": token, "expires_at": None, "grants": {"bridge": 5.0}})
+
+    def message(self, channel: str, kind: str, payload: object) -> None:
+        """The relay sends an envelope."""
+        text = json.dumps({"channel": channel, "type": kind, "id": "id", "payload": payload})
+        self.book >> self.end.say(TextMessage(STREAM, text))
+
+    def command(self, path: str, request_id: str = "r1", **more: object) -> None:
+        """The relay sends a `bridge.command`."""
+        payload = {"request_id": request_id, "method": "POST", "path": path, "params": {}, "body": {}, **more}
+        self.message("bridge", "bridge.command", payload)
+
+    def delivered(self) -> None:
+        """Everything that the relay's end has heard has left, and the relay lives: a pong comes."""
+        sent, self.end.heard = self.end.heard, 0
+        self.book >> Sent(self.end.ch, sent)
+        self.book >> Received(self.end.ch, b"\x8a\x00")
+
+    def vanish(self) -> None:
+        """The connection is lost."""
+        self.book >> Closed(self.end.ch, "reset")
+
+    def hang_up(self, code: int = 1000) -> None:
+        """The relay closes the socket, in order."""
+        for fact in (self.end.say(CloseSocket(STREAM, code)), ReadClosed(self.end.ch), Closed(self.end.ch)):
+            self.book.take()
+            self.book >> fact
+
+    def next_connect(self) -> Connect:
+        """Let the pause pass: the next attempt, and not before."""
+        assert self.is_in(PhoneState.RESTING)
+        self.book.after(self.pause() - 0.001) << []
+        self.book.after(0.001)
+        connect = self.book.order(Connect)
+        assert self.is_in(PhoneState.CONNECTING)
+        assert isinstance(connect, Connect)
+        return connect
+
+    # --- looks ---
+
+    def pause(self) -> float:
+        """The pause that was told last, in seconds."""
+        seconds = self.news[-1].fields["retry_in"]
+        assert isinstance(seconds, float)
+        return seconds
+
+    def said(self) -> list[Said]:
+        """The envelopes among the commands of the last step."""
+        envelopes = []
+        for event in self.end.hear(self.book.take()):
+            if isinstance(event, Ping | Pong):
+                continue
+            assert isinstance(event, TextMessage), event
+            value = json.loads(event.text)
+            envelopes.append(Said(value["channel"], value["type"], value["payload"]))
+        return envelopes
+
+    def responses(self) -> list[tuple[str, int, dict[str, Any]]]:
+        """The `bridge.response`s among the commands of the last step: request, status, result."""
+        found = []
+        for said in self.said():
+            assert (said.channel, said.type) == ("bridge", "bridge.response")
+            found.append((said.payload["request_id"], said.payload["status"], said.payload["result"]))
+        return found
+
+    def told(self) -> list[Tell]:
+        """The news since this was last asked."""
+        news, self.news[:] = list(self.news), []
+        return news
+
+
+def request(events: Iterable[Event]) -> tuple[RequestHead, bytes]:
+    """The one request among events, with its body."""
+    gathered = list(events)
+    (head,) = [event for event in gathered if isinstance(event, RequestHead)]
+    return head, b"".join(event.data for event in gathered if isinstance(event, RequestData))
+
+
+def feed(rig: Rig, fact: Fact) -> list[Command]:
+    """One step whose commands are looked at by the caller."""
+    rig.book >> fact
+    return rig.book.take()

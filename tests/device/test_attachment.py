@@ -1,0 +1,119 @@
+"""Attachments against SPEC.md "Client attachment fetch", markers, and the cache."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.device.attachment import (
+    ATTACHMENT_TABLE,
+    Attachment,
+    AttachmentState,
+    AttachmentTrigger,
+    Marker,
+    MediaCache,
+    find_markers,
+)
+from svc_proto.device.preferences import MIB, Preferences
+from svc_proto.machines.table import step
+
+SPEC_ROWS = {  # the five rows of SPEC.md; the others are what they imply
+    ("LOADING", "on cellular, auto-fetch off", "LOADING"),
+    ("LOADING", "too large", "FAILED"),
+    ("LOADING", "relay offline", "unavailable card"),
+    ("LOADING", "sandbox violation", "unavailable card"),
+    ("LOADING", "file not found", "unavailable card"),
+}
+IMPLIED_ROWS = {
+    ("LOADING", "tap", "LOADING"),
+    ("LOADING", "fetched", "READY"),
+    ("unavailable card", "tap", "LOADING"),
+}
+TOKEN = Marker(token="abc_-1")
+
+
+def test_the_table_is_the_specification() -> None:
+    assert {(a.value, t.value, b.value) for (a, t), b in ATTACHMENT_TABLE.items()} == SPEC_ROWS | IMPLIED_ROWS
+
+
+@pytest.mark.parametrize("state", AttachmentState)
+@pytest.mark.parametrize("trigger", AttachmentTrigger)
+def test_every_state_with_every_trigger(state: AttachmentState, trigger: AttachmentTrigger) -> None:
+    if (state, trigger) in ATTACHMENT_TABLE:
+        assert step(ATTACHMENT_TABLE, state, trigger) is ATTACHMENT_TABLE[state, trigger]
+    else:
+        with pytest.raises(LocalProtocolError):
+            step(ATTACHMENT_TABLE, state, trigger)
+
+
+def test_on_wifi_it_is_fetched_at_once() -> None:
+    attachment = Attachment(TOKEN, Preferences())
+    assert attachment.wants_fetch
+    assert not attachment.offers_tap
+    attachment.answered(200, 25 * MIB)
+    assert attachment.state is AttachmentState.READY
+    assert attachment.message == ""
+    attachment.answered(404, 0)  # late, and about nothing
+    assert attachment.state is AttachmentState.READY
+    attachment.tap()
+    assert not attachment.tapped
+
+
+def test_on_cellular_it_waits_for_a_tap() -> None:
+    attachment = Attachment(TOKEN, Preferences(), on_cellular=True)
+    assert (attachment.wants_fetch, attachment.offers_tap) == (False, True)
+    attachment.tap()
+    assert (attachment.wants_fetch, attachment.offers_tap) == (True, False)
+    assert Attachment(TOKEN, Preferences(auto_fetch_on_cellular=True), on_cellular=True).wants_fetch
+
+
+@pytest.mark.parametrize(
+    ("status", "size", "state", "message"),
+    [
+        (200, 25 * MIB + 1, AttachmentState.FAILED, "file too large"),
+        (None, 0, AttachmentState.UNAVAILABLE, "relay offline"),
+        (502, 0, AttachmentState.UNAVAILABLE, "relay offline"),
+        (403, 0, AttachmentState.UNAVAILABLE, "sandbox violation"),
+        (404, 0, AttachmentState.UNAVAILABLE, "file not found"),
+    ],
+)
+def test_the_card_names_the_reason(status: int | None, size: int, state: AttachmentState, message: str) -> None:
+    attachment = Attachment(TOKEN, Preferences())
+    attachment.answered(status, size)
+    assert (attachment.state, attachment.message) == (state, message)
+    assert attachment.offers_tap is (state is AttachmentState.UNAVAILABLE)
+
+
+def test_another_try_after_a_card() -> None:
+    attachment = Attachment(TOKEN, Preferences(), on_cellular=True)
+    attachment.tap()
+    attachment.answered(None, 0)
+    attachment.tap()
+    assert attachment.wants_fetch
+    assert attachment.message == ""
+
+
+def test_markers_of_both_brands_and_of_paths() -> None:
+    text = "see MEDIA:svc-relay://abc-1 and MEDIA:hermes-relay://x_2, or MEDIA:/tmp/a%20b.png; not MEDIA:relative"
+    assert find_markers(text) == [Marker(token="abc-1"), Marker(token="x_2"), Marker(path="/tmp/a%20b.png;")]
+    assert Marker(token="abc").target == "/media/abc"
+    assert Marker(path="/tmp/a b&c.png").target == "/media/by-path?path=%2Ftmp%2Fa%20b%26c.png"
+
+
+def test_the_cache_lets_the_oldest_go() -> None:
+    cache = MediaCache(Preferences(cache_cap_mb=50))
+    assert cache.put("b", 20 * MIB, 2.0) == []
+    assert cache.put("a", 20 * MIB, 1.0) == []
+    assert cache.put("c", 20 * MIB, 3.0) == ["a"]
+    assert cache.put("d", 45 * MIB, 4.0) == ["b", "c"]
+    assert cache.size == 45 * MIB
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 80 * MIB), st.floats(0, 100)), max_size=20))
+def test_the_cache_never_exceeds_its_cap(puts: list[tuple[str, int, float]]) -> None:
+    cache = MediaCache(Preferences(cache_cap_mb=50))
+    for name, size, modified in puts:
+        cache.put(name, size, modified)
+        assert cache.size <= 50 * MIB

@@ -1,0 +1,259 @@
+"""A small service for the tests of the engine: one route for each way in which a handler can behave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from http import HTTPStatus
+
+from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.commands import Level, OpenFile, ReadFile, Send
+from svc_proto.engine.core import Engine
+from svc_proto.engine.date import http_date
+from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.message import Request, Response, empty_response, json_response
+from svc_proto.engine.router import Kind, Route, Router
+from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import Accepted, ChannelId, Failure, OperationId, Received, Sent, Started
+from svc_proto.wire.events import Headers
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.playbook import CH, Playbook, accepted, counting_entropy, wire_bytes
+
+__all__ = ["HANDSHAKE", "Access", "Recorder", "TestBook", "ToyService", "get", "open_book", "post"]
+
+BIG = 600_000  # bytes of the answer of /big
+HANDSHAKE = (
+    b"GET %s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+class Access(Enum):
+    ANY = "any"
+    NOBODY = "nobody"
+    BUG = "bug"
+
+
+class Recorder:
+    """A `SocketHandler` that writes down what it was told and raises where `raises` says so."""
+
+    def __init__(self, raises: dict[str, Exception] | None = None) -> None:
+        self.told: list[tuple[object, ...]] = []
+        self.raises = raises or {}
+        self.socket: Socket | None = None
+
+    @property
+    def open_socket(self) -> Socket:
+        assert self.socket is not None
+        return self.socket
+
+    def on_open(self, socket: Socket) -> None:
+        self.socket = socket
+        self._note("open")
+
+    def on_text(self, text: str) -> None:
+        self._note("text", text)
+
+    def on_binary(self, data: bytes) -> None:
+        self._note("binary", data)
+
+    def on_writable(self) -> None:
+        self._note("writable")
+
+    def on_closed(self, code: int, reason: str) -> None:
+        self._note("closed", code, reason)
+
+    def _note(self, *what: object) -> None:
+        self.told.append(what)
+        if what[0] in self.raises:
+            raise self.raises[str(what[0])]
+
+
+def plain(body: bytes, status: int = 200) -> Response:
+    return Response(status, Headers([(b"content-type", b"text/plain")]), body)
+
+
+class ToyService:
+    """The service. `on` holds what to do instead of nothing when the engine calls; `seen` what handlers saw."""
+
+    engine: Engine
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.limits = limits
+        self.seen: list[Request] = []
+        self.handler = Recorder()
+        self.ticket = OperationId(0)
+        self.cleaned: list[str] = []
+        self.on: dict[str, Callable[[], None]] = {}
+        self.refusal_fails = False
+        self.router = Router(
+            [
+                self._get("/hello", lambda request: plain(b"hello")),
+                Route(method="POST", pattern="/echo", access=Access.ANY, handler=self._echo),
+                Route(method="POST", pattern="/small", access=Access.ANY, handler=self._echo, body_limit=10),
+                self._get("/file", self._file),
+                self._get("/park", self._park),
+                self._get("/quit", self._quit),
+                self._get("/boom", self._boom),
+                self._get("/boom-later", self._boom_later),
+                self._get("/teapot", self._teapot),
+                self._get("/teapot-later", self._teapot_later),
+                self._get("/blame", self._blame),
+                self._get("/header", lambda request: Response(200, Headers([(b"x", b"a\r\nb")]))),
+                self._get("/header-later", self._header_later),
+                self._get("/empty", lambda request: empty_response()),
+                self._get("/big", lambda request: plain(b"b" * BIG)),
+                self._get("/item/{name}", lambda request: json_response(200, request.params)),
+                self._get("/private", lambda request: plain(b"never"), access=Access.NOBODY),
+                self._get("/access-bug", lambda request: plain(b"never"), access=Access.BUG),
+                Route(
+                    method="GET",
+                    pattern="/ws",
+                    access=Access.ANY,
+                    handler=lambda request: self.handler,
+                    kind=Kind.WEBSOCKET,
+                ),
+            ]
+        )
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def on_started(self) -> None:
+        self.on.get("started", _nothing)()
+
+    def on_accepted(self, fact: Accepted) -> ServerChannel | None:
+        self.on.get("accepted", _nothing)()
+        return None if fact.alpn == "unwanted" else ServerChannel(self.engine, fact, self, self.limits)
+
+    def on_stopping(self) -> None:
+        self.on.get("stopping", _nothing)()
+
+    # --- HttpApp ---
+
+    def authorize(self, access: Enum, request: Request) -> object:
+        if access is Access.NOBODY:
+            raise Refused(401, "unauthorized", "nobody may", headers=((b"www-authenticate", b"Bearer"),))
+        if access is Access.BUG:
+            raise KeyError("a secret")
+        return "somebody"
+
+    def refusal(self, refused: Refused) -> Response:
+        if self.refusal_fails:
+            raise ZeroDivisionError
+        headers = Headers([(b"content-type", b"text/plain"), *refused.headers])
+        return Response(refused.status, headers, f"{refused.code}: {refused.message}".encode())
+
+    # --- handlers ---
+
+    def _get(self, pattern: str, handler: Callable[[Request], object], *, access: Access = Access.ANY) -> Route:
+        return Route(method="GET", pattern=pattern, access=access, handler=handler)  # type: ignore[arg-type]  # odd ones
+
+    def _echo(self, request: Request) -> Response:
+        self.seen.append(request)
+        return plain(request.body)
+
+    def _file(self, request: Request) -> Flow[Response]:
+        opened = yield from ask(self.engine, OpenFile(self.engine.new_op(), "/f"), within=9.0)
+        if isinstance(opened, Failure):
+            return plain(opened.kind.value.encode(), 502)
+        try:
+            data = yield from ask(self.engine, ReadFile(self.engine.new_op(), opened.handle, 0, 5), within=9.0)
+            return plain(data if isinstance(data, bytes) else data.kind.value.encode())
+        finally:
+            self.cleaned.append("file")
+
+    def _park(self, request: Request) -> Flow[Response]:
+        self.ticket = self.engine.new_op()
+        try:
+            answer = yield from wait(self.ticket, self.engine.now.mono + 20.0)
+        finally:
+            self.cleaned.append("park")
+        return plain(answer if isinstance(answer, bytes) else b"late")
+
+    def _quit(self, request: Request) -> Flow[Response]:
+        try:
+            self.engine.exit(3, "as asked")
+            yield from ask(self.engine, OpenFile(self.engine.new_op(), "/f"))
+        finally:
+            self.cleaned.append("quit")
+        return plain(b"never")
+
+    def _boom(self, request: Request) -> Response:
+        raise RuntimeError("a secret")
+
+    def _boom_later(self, request: Request) -> Flow[Response]:
+        yield from self._park(request)
+        raise RuntimeError("a secret")
+
+    def _teapot(self, request: Request) -> Response:
+        raise Refused(418, "teapot", "short and stout")
+
+    def _teapot_later(self, request: Request) -> Flow[Response]:
+        yield from self._park(request)
+        raise Refused(418, "teapot", "short and stout")
+
+    def _blame(self, request: Request) -> Response:
+        raise RemoteProtocolError("the parts do not fit", status=422)
+
+    def _header_later(self, request: Request) -> Flow[Response]:
+        yield from self._park(request)
+        return Response(200, Headers([(b"x", b"a\r\nb")]))
+
+
+class TestBook(Playbook):
+    """A playbook on a `ToyService` with a peer on channel 2."""
+
+    __test__ = False
+    toy: ToyService
+    engine: Engine
+
+    def get(self, target: bytes, *, ch: int = CH) -> TestBook:
+        self >> Received(ChannelId(ch), get(target))
+        return self
+
+    def sent(self) -> TestBook:
+        """Everything that the last step ordered to send has left."""
+        self >> Sent(CH, len(wire_bytes(self.take())))
+        return self
+
+    def says(self, status: int, body: bytes, *headers: bytes, ch: int = CH) -> Send:
+        """The one response this service gives with that status line and body."""
+        lines = [
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode(),
+            b"date: " + http_date(self.now.wall),
+            b"content-type: text/plain",
+        ]
+        lines += [header for header in headers if not header.startswith(b"connection")]
+        lines.append(b"content-length: %d" % len(body))
+        lines += [header for header in headers if header.startswith(b"connection")]
+        return Send(ChannelId(ch), b"\r\n".join(lines) + b"\r\n\r\n" + body)
+
+
+def open_book(limits: Limits = DEFAULT_LIMITS, *, log_level: Level = Level.INFO) -> TestBook:
+    """A started engine with one peer."""
+    toy = ToyService(limits)
+    engine = Engine(toy, entropy=counting_entropy(), log_level=log_level)
+    book = TestBook(engine)
+    book.toy, book.engine = toy, engine
+    book >> Started() << []
+    book >> accepted() << []
+    return book
+
+
+def get(target: bytes, *fields: bytes) -> bytes:
+    """The bytes of a GET."""
+    return b"\r\n".join([b"GET " + target + b" HTTP/1.1", b"Host: x", *fields]) + b"\r\n\r\n"
+
+
+def post(target: bytes, body: bytes, *fields: bytes, length: int | None = None) -> bytes:
+    """The bytes of a POST; with `length`, one that announces another length than it has."""
+    size = b"Content-Length: %d" % (len(body) if length is None else length)
+    return b"\r\n".join([b"POST " + target + b" HTTP/1.1", b"Host: x", size, *fields]) + b"\r\n\r\n" + body
+
+
+def _nothing() -> None:
+    """What most calls do."""

@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.commands import Abort, CloseWrite, Exit, Level, OpenedFile, OpenFile, ReadFile, Send
+from svc_proto.engine.exchange import LIFE, ExchangeState, ExchangeTrigger
+from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received
+from svc_proto.machines.table import step
+from svc_proto.wire.limits import Limits
+from tests.engine.service import HANDSHAKE, get, open_book, post
+from tests.playbook import CH, sends
+
+S, T = ExchangeState, ExchangeTrigger
+CLOSE = b"connection: close"
+
+
+def test_the_table_crossed() -> None:
+    expected = {
+        (S.READING, T.BODY_END): S.RUNNING,
+        (S.READING, T.ANSWER): S.DRAINING,
+        (S.RUNNING, T.ANSWER): S.DONE,
+        (S.DRAINING, T.BODY_END): S.DONE,
+        **{(state, T.LOST): S.DONE for state in S},
+    }
+    for state in S:
+        for trigger in T:
+            if (state, trigger) in expected:
+                assert step(LIFE, state, trigger) is expected[state, trigger]
+            else:
+                with pytest.raises(LocalProtocolError):
+                    step(LIFE, state, trigger)
+
+
+# --- plain handlers ---
+
+
+def test_a_plain_handler() -> None:
+    book = open_book()
+    book.get(b"/hello") << [book.says(200, b"hello")]
+    book.get(b"/item/a%20b") << [sends(CH, contains=b'{"name":"a b"}')]
+    book.get(b"/empty") << [sends(CH, startswith=b"HTTP/1.1 204 No Content\r\n")]
+
+
+def test_the_body_arrives_whole_however_it_was_cut() -> None:
+    book = open_book()
+    book >> Received(CH, post(b"/echo", b"abc")) << [book.says(200, b"abc")]
+    book >> Received(CH, post(b"/echo", b"ab", length=4)) << []
+    book >> Received(CH, b"c") << []
+    book >> Received(CH, b"d") << [book.says(200, b"abcd")]
+    assert [request.body for request in book.toy.seen] == [b"abc", b"abcd"]
+    assert book.toy.seen[0].principal == "somebody"
+
+
+def test_head_gets_the_head_of_get() -> None:
+    book = open_book()
+    whole = book.says(200, b"hello")
+    head = whole.data.removesuffix(b"hello")
+    book >> Received(CH, get(b"/hello").replace(b"GET", b"HEAD")) << [Send(CH, head)]
+
+
+def test_a_request_is_logged_only_on_demand() -> None:
+    book = open_book(log_level=Level.DEBUG)
+    book.get(b"/item/1").take()
+    assert book.logs[-1].fields == {"method": "GET", "route": "/item/{name}", "status": 200}
+    book.get(b"/nowhere").take()
+    assert book.logs[-1].fields == {"method": "GET", "route": "none", "status": 404}
+
+
+# --- refusals ---
+
+
+def test_refused_by_route_policy_and_handler() -> None:
+    book = open_book()
+    book.get(b"/nowhere") << [book.says(404, b"not_found: there is nothing at this path")]
+    book.get(b"/echo") << [book.says(405, b"method_not_allowed: this path takes POST", b"allow: POST")]
+    book.get(b"/private") << [book.says(401, b"unauthorized: nobody may", b"www-authenticate: Bearer")]
+    book.get(b"/teapot") << [book.says(418, b"teapot: short and stout")]
+    book.get(b"/blame") << [book.says(422, b"bad_request: the parts do not fit")]
+    book.get(b"/item/%zz") << [book.says(400, b"bad_request: the path has a malformed escape")]
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_too_large_by_content_length_is_refused_before_the_body() -> None:
+    book = open_book()
+    answer = book.says(413, b"body_too_large: the body may have at most 10 bytes")
+    book >> Received(CH, post(b"/small", b"", length=11)) << [answer]
+    book >> Received(CH, b"x" * 11) << []
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_too_large_by_counting() -> None:
+    book = open_book()
+    head = b"POST /small HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = book.says(413, b"body_too_large: the body may have at most 10 bytes")
+    book >> Received(CH, head + b"6\r\nabcdef\r\n") << []
+    book >> Received(CH, b"6\r\nabcdef\r\n") << [answer]
+    book >> Received(CH, b"0\r\n\r\n" + get(b"/hello")) << [book.says(200, b"hello")]
+
+
+def test_a_refused_body_is_drained_only_so_far() -> None:
+    book = open_book(Limits(max_drain=100))
+    (
+        book
+        >> Received(CH, b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        << [sends(CH, startswith=b"HTTP/1.1 404")]
+    )
+    book >> Received(CH, b"64\r\n" + b"x" * 100) << []
+    book >> Received(CH, b"\r\n1\r\nx") << [CloseWrite(CH)]
+    book >> Received(CH, b"more") << []
+
+
+def test_a_body_that_will_not_be_drained_is_told_to_end() -> None:
+    book = open_book(Limits(max_drain=100))
+    (
+        book
+        >> Received(CH, post(b"/nowhere", b"", length=101))
+        << [book.says(404, b"not_found: there is nothing at this path", CLOSE)]
+    )
+    book >> Received(CH, b"x" * 100) << []
+    book >> Received(CH, b"x") << [CloseWrite(CH)]
+
+
+def test_expect_continue() -> None:
+    book = open_book()
+    (
+        book
+        >> Received(CH, post(b"/echo", b"", b"Expect: 100-continue", length=2))
+        << [Send(CH, b"HTTP/1.1 100 Continue\r\n\r\n")]
+    )
+    book >> Received(CH, b"ab") << [book.says(200, b"ab")]
+
+
+def test_expect_continue_refused_is_final() -> None:
+    book = open_book()
+    (
+        book
+        >> Received(CH, post(b"/small", b"", b"Expect: 100-continue", length=12))
+        << [
+            book.says(413, b"body_too_large: the body may have at most 10 bytes", CLOSE),
+            CloseWrite(CH),
+        ]
+    )
+
+
+# --- flows ---
+
+
+def test_a_flow_answers_when_it_knows() -> None:
+    book = open_book()
+    opening = book.get(b"/file").order(OpenFile)
+    book >> Done(opening.op, OpenedFile(7, "/f", 5, 0.0))
+    reading = book.order(ReadFile)
+    assert isinstance(reading, ReadFile)
+    assert reading.handle == 7
+    book.answer(reading, b"12345") << [book.says(200, b"12345")]
+    assert book.toy.cleaned == ["file"]
+
+
+def test_a_failed_operation_is_an_answer() -> None:
+    book = open_book()
+    opening = book.get(b"/file").order(OpenFile)
+    book.fail(opening, FailureKind.DENIED) << [book.says(502, b"denied")]
+
+
+def test_a_flow_that_refuses_and_one_with_a_bug() -> None:
+    book = open_book()
+    book.get(b"/teapot-later") << []
+    book.after(20.0) << [book.says(418, b"teapot: short and stout")]
+    book.get(b"/boom-later") << []
+    book.after(20.0) << [
+        book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
+        CloseWrite(CH),
+    ]
+    assert [log.fields["error"] for log in book.logs] == ["RuntimeError"]
+    assert "secret" not in repr(book.logs)
+
+
+@pytest.mark.parametrize("path", [b"/boom", b"/access-bug", b"/header"])
+def test_a_bug_in_a_handler_closes_the_connection_and_nothing_else(path: bytes) -> None:
+    book = open_book()
+    book.get(path) << [
+        book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
+        CloseWrite(CH),
+    ]
+    assert "secret" not in repr(book.logs)
+    assert book.logs[-1].fields["reference"] == "bug-1"
+    book >> Closed(CH) << []
+    book.engine.handle(Received(CH, get(b"/hello")), book.now)
+
+
+def test_a_malformed_answer_of_a_flow() -> None:
+    book = open_book()
+    book.get(b"/header-later") << []
+    book.after(20.0) << [
+        book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
+        CloseWrite(CH),
+    ]
+
+
+def test_a_bug_in_the_refusal_itself() -> None:
+    book = open_book()
+    book.toy.refusal_fails = True
+    book.get(b"/teapot") << [Abort(CH)]
+    assert [log.fields["error"] for log in book.logs] == ["ZeroDivisionError", "ZeroDivisionError"]
+    book >> Closed(CH) << []
+
+
+def test_a_handler_that_returns_no_answer() -> None:
+    book = open_book()
+    object.__setattr__(book.toy.router.match("GET", "/hello").route, "handler", lambda request: None)
+    book.get(b"/hello") << [sends(CH, startswith=b"HTTP/1.1 500"), CloseWrite(CH)]
+
+
+def test_the_peer_goes_away_while_a_flow_works() -> None:
+    book = open_book()
+    opening = book.get(b"/file").order(OpenFile)
+    book >> Closed(CH, "reset")
+    (cancel,) = book.take()
+    assert repr(cancel).startswith("Cancel")
+    book >> Done(opening.op, OpenedFile(7, "/f", 5, 0.0))
+    (release,) = book.take()
+    assert repr(release) == "ReleaseFile(handle=7)"
+
+
+def test_a_half_closed_peer_still_gets_its_answer() -> None:
+    book = open_book()
+    book.get(b"/park") << []
+    book >> ReadClosed(CH) << []
+    book.engine.resume(book.toy.ticket, b"yes")
+    book.after(0.0) << [book.says(200, b"yes", CLOSE), CloseWrite(CH)]
+
+
+def test_a_half_closed_peer_gets_all_its_answers() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/park") + get(b"/hello"))
+    book.take()
+    book >> ReadClosed(CH) << []
+    book.engine.resume(book.toy.ticket, b"yes")
+    both = book.says(200, b"yes").data + book.says(200, b"hello", CLOSE).data
+    book.after(0.0)
+    assert [c for c in book.take() if not repr(c).startswith("ResumeReading")] == [Send(CH, both), CloseWrite(CH)]
+
+
+def test_a_flow_that_ends_the_process_is_stopped_by_that() -> None:
+    book = open_book()
+    book.get(b"/quit") << [Exit(3, "as asked")]
+    assert book.toy.cleaned == ["quit"]
+    assert book.logs == []
+    book >> Received(CH, get(b"/hello")) << []
+    assert book.core.next_deadline() is None
+
+
+# --- upgrades ---
+
+
+def test_an_upgrade_on_an_ordinary_route_is_ignored() -> None:
+    book = open_book()
+    book >> Received(CH, HANDSHAKE % b"/hello") << [book.says(200, b"hello")]
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_an_ordinary_get_on_a_websocket_route() -> None:
+    book = open_book()
+    book.get(b"/ws") << [book.says(400, b"upgrade_required: this path speaks WebSocket")]
+
+
+def test_a_wrong_websocket_version() -> None:
+    book = open_book()
+    (
+        book
+        >> Received(CH, (HANDSHAKE % b"/ws").replace(b"Version: 13", b"Version: 8"))
+        << [sends(CH, startswith=b"HTTP/1.1 426", contains=b"sec-websocket-version: 13")]
+    )
+
+
+def test_answers_of_the_wrong_type_are_failures() -> None:
+    book = open_book()
+    opening = book.get(b"/file").order(OpenFile)
+    book >> Done(opening.op, "nonsense") << [book.says(502, b"internal")]
+    book >> Done(opening.op, "again") << []
+    book >> Failed(opening.op, Failure(FailureKind.DENIED)) << []
+    assert [log.event for log in book.logs] == ["answer nobody waits for"] * 2

@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+from svc_proto.commands import Abort, CloseWrite, Exit, Level, PauseReading, ResumeReading, Send
+from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
+from svc_proto.wire.limits import Limits
+from tests.engine.service import HANDSHAKE, get, open_book, post
+from tests.playbook import CH, sends, wire_bytes
+
+CLOSE = b"connection: close"
+
+
+# --- deadlines of each phase ---
+
+
+def test_a_connection_that_says_nothing_is_closed_without_a_word() -> None:
+    book = open_book()
+    book.after(14.9) << []
+    book.after(0.2) << [CloseWrite(CH)]
+    book.after(2.0) << [Abort(CH)]
+    book >> Closed(CH) << []
+    assert book.engine.channel_count == 0
+
+
+def test_a_slow_head_gets_408() -> None:
+    book = open_book()
+    book.after(5.0) << []
+    book >> Received(CH, b"GET /hello HTTP") << []
+    book.after(9.9) << []
+    book.after(0.1) << [
+        book.says(408, b"request_timeout: the request head took too long", CLOSE),
+        CloseWrite(CH),
+    ]
+
+
+def test_a_slow_second_head_gets_408() -> None:
+    book = open_book()
+    book.get(b"/hello").sent() << []
+    book.after(70.0) << []
+    book >> Received(CH, b"G") << []
+    book.after(14.0) << []
+    book.after(1.0) << [sends(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
+
+
+def test_each_head_has_its_own_time() -> None:
+    book = open_book()
+    whole = get(b"/hello")
+    book >> Received(CH, whole[:9]) << []
+    for _ in range(3):
+        book.after(10.0) << []
+        book >> Received(CH, whole[9:] + whole[:9]) << [book.says(200, b"hello")]
+    book.after(14.9) << []
+    book.after(0.1) << [sends(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
+
+
+def test_a_slow_body_gets_408_and_bytes_buy_time() -> None:
+    book = open_book()
+    book >> Received(CH, post(b"/echo", b"", length=100_000)) << []
+    book.after(29.0) << []
+    book >> Received(CH, b"x" * 10_240) << []
+    book.after(10.9) << []
+    book.after(0.1) << [
+        book.says(408, b"request_timeout: the request body took too long", CLOSE),
+        CloseWrite(CH),
+    ]
+
+
+def test_a_slow_body_that_is_drained_gets_nothing_more() -> None:
+    book = open_book()
+    book >> Received(CH, post(b"/nowhere", b"", length=100)) << [sends(CH, startswith=b"HTTP/1.1 404")]
+    book.after(30.0) << [CloseWrite(CH)]
+
+
+def test_the_idle_time_counts_from_the_last_request() -> None:
+    book = open_book()
+    for _ in range(3):
+        book.get(b"/hello").sent() << []
+        book.after(60.0) << []
+    book.after(14.9) << []
+    book.after(0.1) << [CloseWrite(CH)]
+
+
+def test_our_own_work_has_no_deadline_here() -> None:
+    book = open_book()
+    book >> Received(CH, post(b"/echo", b"", length=1)) << []
+    book.after(5.0) << []
+    book >> Received(CH, b"x" + get(b"/park"))
+    assert wire_bytes(book.take()).endswith(b"x")
+    book >> Sent(CH, len(wire_bytes(book.take()))) << []
+    book.after(19.9) << []
+    book.after(0.1) << [book.says(200, b"late")]
+
+
+# --- pipelining ---
+
+
+def test_pipelined_requests_wait_their_turn() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/park") + get(b"/hello") + get(b"/hello")) << [PauseReading(CH)]
+    book.engine.resume(book.toy.ticket, b"first")
+    three = [book.says(200, body).data for body in (b"first", b"hello", b"hello")]
+    book.after(0.0) << [Send(CH, b"".join(three))]
+
+
+def test_reading_goes_on_after_the_pause() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/park") + get(b"/hello")) << [PauseReading(CH)]
+    book.after(20.0) << [ResumeReading(CH), sends(CH, contains=b"hello")]
+
+
+def test_close_asked_by_the_client() -> None:
+    book = open_book()
+    (
+        book
+        >> Received(CH, get(b"/hello", b"Connection: close"))
+        << [
+            sends(CH, contains=b"connection: close\r\n"),
+            CloseWrite(CH),
+        ]
+    )
+    book >> Received(CH, get(b"/hello")) << []
+    book >> ReadClosed(CH) << []
+    book >> Closed(CH) << []
+
+
+def test_http_1_0_is_closed() -> None:
+    book = open_book()
+    book >> Received(CH, b"GET /hello HTTP/1.0\r\n\r\n") << [sends(CH, contains=b"hello"), CloseWrite(CH)]
+
+
+# --- errors ---
+
+
+def test_what_is_not_http_is_answered_once() -> None:
+    book = open_book(log_level=Level.DEBUG)
+    (
+        book
+        >> Received(CH, b"\x16\x03\x01")
+        << [
+            book.says(400, b"bad_request: this is not HTTP/1.1", CLOSE),
+            CloseWrite(CH),
+        ]
+    )
+    assert book.logs[0].fields["problem"] == "this is not HTTP/1.1"
+
+
+def test_a_malformed_body_is_answered_if_nothing_was() -> None:
+    head = b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    book = open_book()
+    (
+        book
+        >> Received(CH, head % b"/echo" + b"zz\r\n")
+        << [
+            book.says(400, b"bad_request: the body is malformed", CLOSE),
+            CloseWrite(CH),
+        ]
+    )
+    book = open_book()
+    book >> Received(CH, head % b"/nowhere" + b"zz\r\n") << [sends(CH, startswith=b"HTTP/1.1 404"), CloseWrite(CH)]
+
+
+def test_a_request_that_is_cut_off() -> None:
+    book = open_book()
+    book >> Received(CH, post(b"/echo", b"a", length=2)) << []
+    book >> ReadClosed(CH) << [CloseWrite(CH)]
+    book >> Closed(CH) << []
+    assert book.toy.seen == []
+
+
+def test_a_head_that_is_cut_off() -> None:
+    book = open_book()
+    book >> Received(CH, b"GET /hel") << []
+    book >> ReadClosed(CH) << [CloseWrite(CH)]
+
+
+def test_a_fin_after_the_answer() -> None:
+    book = open_book()
+    book.get(b"/hello").take()
+    book >> ReadClosed(CH) << [CloseWrite(CH)]
+
+
+# --- the end of the process ---
+
+
+def test_stopping_finishes_what_has_begun() -> None:
+    book = open_book()
+    book.get(b"/park") << []
+    book >> Stopping(10.0) << []
+    book.engine.resume(book.toy.ticket, b"yes")
+    book.after(0.0) << [book.says(200, b"yes", CLOSE), CloseWrite(CH)]
+    book >> Closed(CH) << [Exit(0)]
+
+
+def test_stopping_closes_idle_connections() -> None:
+    book = open_book()
+    book.get(b"/hello").take()
+    book >> Stopping(10.0) << [CloseWrite(CH)]
+    book >> Stopping(10.0) << []
+    book >> Closed(CH) << [Exit(0)]
+
+
+def test_stopping_drains_before_it_closes() -> None:
+    book = open_book()
+    book >> Received(CH, post(b"/nowhere", b"", length=2)) << [sends(CH, startswith=b"HTTP/1.1 404")]
+    book >> Stopping(10.0) << []
+    book >> Received(CH, b"ab") << [CloseWrite(CH)]
+
+
+def test_stopping_tells_websockets() -> None:
+    book = open_book()
+    book >> Received(CH, HANDSHAKE % b"/ws") << [sends(CH, startswith=b"HTTP/1.1 101")]
+    book >> Stopping(10.0) << [sends(CH, startswith=b"\x88", contains=b"\x03\xe9the server is shutting down")]
+    book.after(5.0) << [Abort(CH)]
+    book >> Closed(CH) << [Exit(0)]
+    assert book.toy.handler.told == [("open",), ("closed", 1006, "")]
+
+
+def test_the_grace_is_over() -> None:
+    book = open_book()
+    book.get(b"/park") << []
+    book >> Stopping(10.0) << []
+    book.after(9.75) << [Abort(CH), Exit(0)]
+    assert book.toy.cleaned == ["park"]
+
+
+# --- backpressure ---
+
+
+def test_a_peer_that_does_not_read_is_paused_then_dropped() -> None:
+    book = open_book(Limits(idle_timeout=1000.0))
+    book.get(b"/big") << [sends(CH, startswith=b"HTTP/1.1 200"), PauseReading(CH)]
+    size = len(book.says(200, b"b" * 600_000).data)
+    book.after(59.0) << []
+    book >> Sent(CH, 100_000) << []
+    book.after(59.0) << []
+    book >> Sent(CH, size - 100_000 - 65_536) << [ResumeReading(CH)]
+    book.after(10.0) << []
+
+
+def test_a_write_that_stalls() -> None:
+    book = open_book(Limits(idle_timeout=100.0))
+    book.get(b"/big").take()
+    book >> Sent(CH, 1000) << []
+    book.after(60.0) << [Abort(CH)]
+    book >> Sent(CH, 599_000) << []
+    book >> Closed(CH) << []
+
+
+def test_the_linger_begins_when_all_has_left() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/big", b"Connection: close"))
+    book.take()
+    size = len(wire_bytes(book.take()))
+    assert CloseWrite(CH) in book.take()
+    book.after(30.0) << []
+    book >> Sent(CH, size - 1) << [ResumeReading(CH)]
+    book.after(30.0) << []
+    book >> Sent(CH, 1) << []
+    book.after(1.9) << []
+    book.after(0.1) << [Abort(CH)]

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.commands import Abort, CloseWrite, PauseReading, ResumeReading, Send
+from svc_proto.engine.socket import LIFE, SocketState, SocketTrigger
+from svc_proto.facts import Closed, ReadClosed, Received, Sent
+from svc_proto.machines.table import step
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.engine.service import HANDSHAKE, Recorder, TestBook, open_book
+from tests.playbook import CH, sends
+
+S, T = SocketState, SocketTrigger
+MASK = b"\0\0\0\0"  # a masking key that leaves the payload as it is
+ACCEPTED = sends(CH, startswith=b"HTTP/1.1 101", contains=b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+
+
+def frame(opcode: int, payload: bytes) -> Received:
+    return Received(CH, bytes([0x80 | opcode, 0x80 | len(payload)]) + MASK + payload)
+
+
+def text(payload: bytes) -> Received:
+    return frame(1, payload)
+
+
+def close(code: int, reason: bytes = b"") -> Received:
+    return frame(8, code.to_bytes(2, "big") + reason)
+
+
+def socket_book(limits: Limits = DEFAULT_LIMITS, raises: dict[str, Exception] | None = None) -> TestBook:
+    book = open_book(limits)
+    book.toy.handler = Recorder(raises)
+    book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED]
+    return book
+
+
+def test_the_table_crossed() -> None:
+    expected = {
+        (S.OPEN, T.CLOSE): S.CLOSING,
+        (S.CLOSING, T.CLOSE): S.CLOSING,
+        (S.CLOSED, T.CLOSE): S.CLOSED,
+        **{(state, T.END): S.CLOSED for state in S},
+    }
+    for state in S:
+        for trigger in T:
+            assert step(LIFE, state, trigger) is expected[state, trigger]
+
+
+def test_messages_both_ways() -> None:
+    book = socket_book()
+    socket = book.toy.handler.open_socket
+    assert (socket.number, socket.ch, socket.writable) == (2, 2, True)
+    book >> text(b"hi") << []
+    book >> frame(2, b"\x01") << []
+    assert book.toy.handler.told == [("open",), ("text", "hi"), ("binary", b"\x01")]
+    assert socket.send_text("yo")
+    book.after(0.0) << [Send(CH, b"\x81\x02yo")]
+    book >> frame(9, b"p") << [Send(CH, b"\x8a\x01p")]
+    book >> frame(10, b"p") << []
+
+
+def test_the_peer_closes() -> None:
+    book = socket_book()
+    book >> close(1000, b"bye") << [Send(CH, b"\x88\x02\x03\xe8"), CloseWrite(CH)]
+    assert book.toy.handler.told[-1] == ("closed", 1000, "bye")
+    socket = book.toy.handler.open_socket
+    assert not socket.send_text("late")
+    socket.close()
+    book >> Closed(CH) << []
+    assert len(book.toy.handler.told) == 2
+
+
+def test_we_close_and_the_peer_answers() -> None:
+    book = socket_book()
+    socket = book.toy.handler.open_socket
+    socket.close(1008, "no")
+    socket.close(1000)
+    assert not socket.send_text("late")
+    book.after(0.0) << [Send(CH, b"\x88\x04\x03\xf0no")]
+    book >> text(b"still here") << []
+    book >> frame(2, b"\x01") << []
+    book.after(4.9) << []
+    book >> close(1008) << [CloseWrite(CH)]
+    assert book.toy.handler.told == [("open",), ("closed", 1008, "")]
+
+
+def test_we_close_and_the_peer_does_not_answer() -> None:
+    book = socket_book()
+    book.toy.handler.open_socket.close()
+    book.after(0.0) << [Send(CH, b"\x88\x02\x03\xe8")]
+    book.after(5.0) << [Abort(CH)]
+    book >> Closed(CH, "aborted") << []
+    assert book.toy.handler.told[-1] == ("closed", 1006, "aborted")
+
+
+def test_a_close_code_that_cannot_be_sent_changes_nothing() -> None:
+    book = socket_book()
+    socket = book.toy.handler.open_socket
+    with pytest.raises(LocalProtocolError):
+        socket.close(1006)
+    assert socket.state is S.OPEN
+
+
+def test_the_peer_vanishes() -> None:
+    book = socket_book()
+    book >> ReadClosed(CH) << [CloseWrite(CH)]
+    assert book.toy.handler.told[-1] == ("closed", 1006, "the peer closed without a close frame")
+    book = socket_book()
+    book >> Closed(CH, "reset") << []
+    assert book.toy.handler.told[-1] == ("closed", 1006, "reset")
+
+
+def test_the_peer_breaks_a_rule() -> None:
+    book = socket_book()
+    book >> Received(CH, b"\x81\x01a") << [sends(CH, startswith=b"\x88"), CloseWrite(CH)]
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
+
+
+def test_keepalive() -> None:
+    book = socket_book()
+    book.sent() << []
+    book.after(29.0) << []
+    book >> text(b"a") << []
+    book.after(29.9) << []
+    book.after(0.1) << [Send(CH, b"\x89\x00")]
+    book.sent() << []
+    book.after(19.0) << []
+    book >> frame(10, b"") << []
+    book.after(30.0) << [Send(CH, b"\x89\x00")]
+    book.sent() << []
+    book.after(19.9) << []
+    book.after(0.1) << [Abort(CH)]
+    book.after(100.0) << []
+    assert not book.toy.handler.open_socket.send_text("to nobody")
+    book >> Closed(CH) << []
+
+
+def test_a_peer_that_does_not_read_holds_its_sender_back() -> None:
+    book = socket_book()
+    socket = book.toy.handler.open_socket
+    socket.send_text("é" * 150_000)
+    (send, pause) = book.after(0.0).take()
+    assert isinstance(send, Send)
+    assert pause == PauseReading(CH)
+    writable = [socket.writable]
+    book >> Sent(CH, 200_000) << []
+    book >> Sent(CH, 50_000) << [ResumeReading(CH)]
+    assert [*writable, socket.writable] == [False, True]
+    assert book.toy.handler.told[-1] == ("writable",)
+
+
+def test_a_sender_that_does_not_hold_back_loses_its_peer() -> None:
+    book = socket_book(Limits(max_unsent=1000))
+    socket = book.toy.handler.open_socket
+    assert socket.send_text("x" * 1001)
+    book.after(0.0) << [sends(CH)]
+    assert not socket.send_text("y")
+    assert not socket.send_text("z")
+    book.after(0.0) << []
+    book >> Closed(CH) << []
+    assert book.toy.handler.told[-1] == ("closed", 1006, "")
+
+
+def test_writable_is_not_told_to_who_is_leaving() -> None:
+    book = socket_book()
+    socket = book.toy.handler.open_socket
+    socket.send_text("x" * 300_000)
+    socket.close()
+    book.after(0.0).take()
+    book >> Sent(CH, 290_000) << [ResumeReading(CH)]
+    assert book.toy.handler.told == [("open",)]
+
+
+@pytest.mark.parametrize("place", ["text", "binary"])
+def test_a_bug_in_a_handler_closes_its_socket(place: str) -> None:
+    book = socket_book(raises={place: RuntimeError("a secret")})
+    book >> frame(1 if place == "text" else 2, b"x") << [Send(CH, b"\x88\x21\x03\xf3internal error, reference bug-1")]
+    assert "secret" not in repr(book.logs)
+    book >> close(1011) << [CloseWrite(CH)]
+    assert book.toy.handler.told[-1] == ("closed", 1011, "")
+
+
+def test_a_bug_at_the_very_beginning_and_the_very_end() -> None:
+    book = open_book()
+    book.toy.handler = Recorder({"open": RuntimeError(), "closed": RuntimeError()})
+    book >> Received(CH, HANDSHAKE % b"/ws") << [sends(CH, contains=b"\x88\x21\x03\xf3internal error")]
+    book >> close(1011) << [CloseWrite(CH)]
+    assert [log.fields["reference"] for log in book.logs] == ["bug-1", "bug-2"]
+
+
+def test_a_handler_that_blames_the_peer() -> None:
+    book = socket_book(raises={"text": RemoteProtocolError("no envelope", close_code=1003)})
+    book >> text(b"x") << [Send(CH, b"\x88\x0d\x03\xebno envelope")]
+    assert book.logs == []

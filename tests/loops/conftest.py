@@ -1,0 +1,61 @@
+"""`world` is an empty world of each kind; `served` one with a relay that the tests of a module share, for those that
+leave nothing behind; `virtual_world` the simulated one, for what takes minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.loops.live import LiveWorld
+from tests.loops.virtual import VirtualWorld
+from tests.loops.world import World
+from tests.runtimes.conftest import certificate as certificate
+
+NEEDS = {"asyncio": "anyio", "uvloop": "uvloop", "trio": "trio", "curio": "curio"}
+WORLDS = [*(name for name, module in NEEDS.items() if find_spec(module) is not None), "sim"]
+
+
+@contextmanager
+def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    def made() -> tuple[Path, Path]:
+        files: tuple[Path, Path] = request.getfixturevalue("certificate")
+        return files
+
+    world: World = VirtualWorld() if name == "sim" else LiveWorld(name, folder, made)
+    try:
+        yield world
+    finally:
+        world.close()
+
+
+@pytest.fixture(params=WORLDS)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with open_world(request.param, tmp_path, request) as opened:
+        yield opened
+
+
+@pytest.fixture(params=WORLDS, scope="module")
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with open_world(request.param, tmp_path_factory.mktemp("served"), request) as opened:
+        opened.start_relay()
+        yield opened
+
+
+@pytest.fixture
+def relayed(world: World) -> World:
+    """A world with a relay of its own."""
+    world.start_relay()
+    return world
+
+
+@pytest.fixture(params=["sim"])
+def virtual_world() -> Iterator[VirtualWorld]:
+    opened = VirtualWorld()
+    opened.start_relay()
+    yield opened
+    opened.close()
+

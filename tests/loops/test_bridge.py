@@ -1,0 +1,337 @@
+"""The bridge from callers to phones: one answer for each command, whatever happens to the phone, the caller, the time."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.loops.virtual import VirtualWorld
+from tests.loops.wires import HttpClient, Ws
+from tests.loops.world import World, bearer
+
+
+def call(world: World, token: str, method: str = "GET", path: str = "/ping", body: bytes = b"") -> HttpClient:
+    """A command under way, on a connection of its own."""
+    return world.client().begin(method, path, headers=bearer(token), body=body)
+
+
+def activity(world: World) -> list[dict[str, object]]:
+    """The records, newest first."""
+    records: list[dict[str, object]] = world.http("GET", "/bridge/activity").json["activity"]
+    return records
+
+
+def test_the_reference_phone_answers(relayed: World) -> None:
+    phone = relayed.phone()
+    answer = relayed.http("GET", "/ping", headers=bearer(phone.token))
+    assert (answer.status, answer.json["pong"]) == (200, True)
+    (record,) = activity(relayed)
+    assert (record["method"], record["path"], record["decision"]) == ("GET", "/ping", "executed")
+    assert relayed.http("GET", "/bridge/status").json["bridge"]["device_control_supported"] is True
+    assert phone.stop() == 0
+
+
+def test_without_a_phone(relayed: World) -> None:
+    caller = relayed.pair()
+    answer = relayed.http("GET", "/ping", headers=bearer(caller.token))
+    assert (answer.status, answer.code) == (503, "phone_not_connected")
+    assert activity(relayed) == []
+
+
+def test_a_command_as_the_phone_sees_it(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    calling = call(relayed, phone.token, "POST", "/tap?a=1&device=Tablet", b'{"x": 3, "y": null, "device_id": "q"}')
+    command = phone.command()
+    assert command["body"] == {"x": 3}
+    assert (command["method"], command["path"], command["params"]) == ("POST", "/tap", {"a": "1"})
+    phone.respond(command["request_id"], {"x": 3, "odd": ["ü", None, 1.5]}, status=423)
+    answer = calling.finish()
+    assert (answer.status, answer.json) == (423, {"x": 3, "odd": ["ü", None, 1.5]})
+    assert activity(relayed)[0]["decision"] == "blocked"
+
+
+def test_several_commands_answered_out_of_order(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    calls = [call(relayed, phone.token, "POST", "/wait", b'{"ms": %d}' % n) for n in range(20)]
+    commands = [phone.command() for _ in calls]
+    for command in reversed(commands):
+        phone.respond(command["request_id"], {"slept_ms": command["body"]["ms"]})
+    for n, calling in enumerate(calls):
+        assert calling.finish().json == {"slept_ms": n}
+
+
+def test_pipelined_commands_are_answered_in_their_order(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    wire = relayed.connect()
+    for n in range(3):
+        wire.send(f"GET /screen?n={n} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {phone.token}\r\n\r\n".encode())
+    for n in range(3):
+        command = phone.command()
+        assert command["params"] == {"n": str(n)}
+        phone.respond(command["request_id"], {"n": n})
+        assert wire.read_until(b'"n":%d}' % n)
+
+
+def test_a_phone_that_goes_while_commands_wait(relayed: World) -> None:
+    for leave in ("close", "abort", "close_write"):
+        phone = relayed.fake_phone()
+        calls = [call(relayed, phone.token) for _ in range(3)]
+        for _ in calls:
+            phone.command()
+        if leave == "close":
+            phone.close()
+        else:
+            getattr(phone.wire, leave)()
+        for calling in calls:
+            answer = calling.finish()
+            assert (answer.status, answer.code) == (502, "phone_disconnected")
+        assert activity(relayed)[0]["decision"] == "error"
+        assert relayed.http("GET", "/ping", headers=bearer(phone.token)).status == 503
+
+
+def test_a_phone_that_comes_back_on_a_new_socket_takes_the_place_of_the_old(relayed: World) -> None:
+    first = relayed.fake_phone()
+    calling = call(relayed, first.token)
+    first.command()
+    second = relayed.websocket()
+    assert relayed.sign_in(second, session_token=first.token)["type"] == "auth.ok"
+    assert calling.finish().code == "phone_disconnected"
+    calling = call(relayed, first.token)
+    second.respond(second.command()["request_id"], {"second": True})
+    assert calling.finish().json == {"second": True}
+    assert relayed.http("GET", "/bridge/devices").json["count"] == 1
+
+
+def test_answers_that_answer_nothing(relayed: World) -> None:
+    phone, other = relayed.fake_phone("A"), relayed.fake_phone("B")
+    calling = call(relayed, phone.token, path="/ping?device=A")
+    command = phone.command()
+    other.respond(command["request_id"], {"from": "the wrong socket"})
+    other.pong()
+    phone.respond("no such command", {"from": "nowhere"})
+    for request_id in (5, None, ["x"], {}):
+        phone.say("bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": {}})
+    phone.say("bridge", "bridge.response", {"status": 200, "result": {}})
+    phone.pong()
+    phone.respond(command["request_id"], {"from": "the right one"})
+    assert calling.finish().json == {"from": "the right one"}
+    phone.respond(command["request_id"], {"from": "the right one", "again": True})
+    phone.pong()
+    assert len(activity(relayed)) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "expected", "body"),
+    [
+        (200, None, 200, {}),
+        (201, [1, 2], 201, [1, 2]),
+        (200, "text", 200, {"value": "text"}),
+        (404, {"error": "x"}, 404, {"error": "x"}),
+        ("200", {"a": 1}, 200, {"a": 1}),
+        (99, {}, 502, None),
+        (600, {}, 502, None),
+        (10**30, {}, 502, None),
+        (-1, {}, 502, None),
+    ],
+)
+def test_what_becomes_of_a_phones_answer(
+    relayed: World, status: object, result: object, expected: int, body: object
+) -> None:
+    phone = relayed.fake_phone()
+    calling = call(relayed, phone.token)
+    request_id = phone.command()["request_id"]
+    phone.say("bridge", "bridge.response", {"request_id": request_id, "status": status, "result": result})
+    answer = calling.finish()
+    assert answer.status == expected
+    if body is not None:
+        assert answer.json == body
+
+
+def test_a_caller_that_does_not_wait(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    for leave in ("abort", "close"):
+        calling = call(relayed, phone.token)
+        command = phone.command()
+        getattr(calling.wire, leave)()
+        phone.respond(command["request_id"], {"late": True})
+        phone.pong()
+    calling = call(relayed, phone.token)
+    phone.respond(phone.command()["request_id"], {"fine": True})
+    assert calling.finish().json == {"fine": True}
+    assert relayed.http("GET", "/relay/info").json["pending_commands"] == 0
+
+
+def test_a_caller_that_half_closes_is_answered(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    calling = call(relayed, phone.token)
+    calling.wire.close_write()
+    phone.respond(phone.command()["request_id"], {"fine": True})
+    assert calling.finish().json == {"fine": True}
+
+
+def test_a_revoked_caller_is_told_at_once(relayed: World) -> None:
+    phone, caller = relayed.fake_phone("Phone"), relayed.pair("Caller")
+    calling = call(relayed, caller.token)
+    phone.command()
+    assert relayed.http("DELETE", f"/sessions/{caller.token[:8]}").status == 200
+    assert calling.finish().status == 401
+    phone.pong()
+
+
+def test_two_phones_and_selectors(relayed: World) -> None:
+    first, second = relayed.phone(name="Red phone"), relayed.phone(name="Blue phone")
+    relayed.eventually(lambda: relayed.http("GET", "/bridge/devices").json["count"] == 2)
+    devices = relayed.http("GET", "/bridge/devices").json
+    assert devices["active_device_id"] == "id of Red phone"
+    token = bearer(second.token)
+
+    def performed() -> tuple[int, int]:
+        return first.count("performed"), second.count("performed")
+
+    assert relayed.http("GET", "/ping", headers=token).status == 200
+    relayed.wait_until(lambda: performed() == (1, 0))
+    assert relayed.http("GET", "/ping?device=bluephone", headers=token).status == 200
+    relayed.wait_until(lambda: performed() == (1, 1))
+    assert relayed.http("POST", "/setup", headers=token, body=b'{"deviceId": "id of Blue phone"}').status == 200
+    relayed.wait_until(lambda: performed() == (1, 2))
+    answer = relayed.http("GET", "/ping?device=green", headers=token)
+    assert (answer.status, answer.code) == (404, "unknown_device")
+    answer = relayed.http("GET", "/ping?device=phone", headers=token)
+    assert (answer.status, answer.code) == (409, "ambiguous_device")
+    answer = relayed.http("POST", "/setup", headers=token, body=b'{"device": 5}')
+    assert answer.status == 400
+    assert relayed.post("/bridge/select-active", {"device": "Blue phone"}).json["device_id"] == "id of Blue phone"
+    assert relayed.http("GET", "/ping", headers=token).status == 200
+    relayed.wait_until(lambda: performed() == (1, 3))
+    second.stop()
+    relayed.eventually(lambda: relayed.http("GET", "/bridge/devices").json["count"] == 1)
+    assert relayed.http("GET", "/ping", headers=token).status == 200
+    relayed.wait_until(lambda: performed() == (2, 3))
+
+
+def test_a_desktop_becomes_a_phone_with_its_first_status(relayed: World) -> None:
+    desktop = relayed.pair("Desk", surface="desktop")
+    assert relayed.http("GET", "/ping", headers=bearer(desktop.token)).status == 503
+    desktop.say("bridge", "bridge.status", {"bridge": {"device_control_supported": True}})
+    desktop.pong()
+    calling = call(relayed, desktop.token)
+    desktop.respond(desktop.command()["request_id"], {})
+    assert calling.finish().status == 200
+
+
+# --- sizes ---
+
+
+def test_big_answers_for_a_slow_reader(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    pages, result = 10, {"text": "z" * 2_000_000}
+    slow = relayed.connect()
+    slow.pause()
+    request = f"GET /screen HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {phone.token}\r\n\r\n".encode()
+    slow.send(request * pages)
+    given = answer_what_is_asked(phone, result)
+    # The kernel takes some megabytes, the relay holds one answer, and asks for no further one before that has left.
+    assert 1 <= given < pages
+    expected = json.dumps(result, separators=(",", ":")).encode()
+    for page in range(pages):
+        if page >= given:
+            phone.respond(phone.command()["request_id"], result)
+        assert b"200 OK" in slow.read_until(b"\r\n\r\n")
+        for at in range(0, len(expected), 50_000):
+            wanted = expected[at : at + 50_000]
+            assert slow.read_exactly(len(wanted)) == wanted
+
+
+def answer_what_is_asked(phone: Ws, result: object) -> int:
+    """Answer commands as long as any are sent; how many."""
+    given = 0
+    while True:
+        phone.say("system", "ping", {"ts": 1}, "what now?")
+        while (message := phone.hear())["type"] != "pong":
+            phone.respond(message["payload"]["request_id"], result)
+            given += 1
+            phone.say("system", "ping", {"ts": 1}, "after the answer")
+            assert phone.hear()["id"] == "what now?"
+            break
+        else:
+            return given
+
+
+def test_an_answer_as_big_as_a_message_may_be(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    calling = call(relayed, phone.token)
+    result = {"nodes": [{"text": "ü" * 1000}] * 1300}  # 7.8 MB, escaped as phones do
+    phone.respond(phone.command()["request_id"], result)
+    assert calling.finish().json == result
+
+
+def test_an_answer_that_is_too_big_costs_the_phone_its_socket(relayed: World) -> None:
+    phone = relayed.fake_phone(deflate=False)
+    calling = call(relayed, phone.token)
+    phone.respond(phone.command()["request_id"], {"text": "z" * 9_000_000})
+    assert calling.finish().code == "phone_disconnected"
+    assert phone.wait_closed().code == 1009
+
+
+def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: World) -> None:
+    phone = relayed.fake_phone(deflate=False)
+    phone.wire.pause()
+    body = json.dumps({"text": "z" * 1_500_000}).encode()
+    calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(14)]
+    answers = [calling.finish() for calling in calls]
+    assert {answer.status for answer in answers} <= {502, 503}
+    assert {answer.code for answer in answers} <= {"phone_disconnected", "send_failed", "phone_not_connected"}
+    assert "phone_disconnected" in {answer.code for answer in answers}
+    assert relayed.http("GET", "/health").json["clients"] == 0
+
+
+# --- time ---
+
+
+def test_no_answer_within_30_seconds(virtual_world: VirtualWorld) -> None:
+    phone = virtual_world.fake_phone()
+    calling = call(virtual_world, phone.token)
+    command = phone.command()
+    began = virtual_world.clock()
+    answer = calling.finish(40.0)
+    assert (answer.status, answer.code) == (504, "phone_timeout")
+    assert virtual_world.clock() - began == pytest.approx(30.0, abs=0.1)
+    assert activity(virtual_world)[0]["decision"] == "timeout"
+    phone.respond(command["request_id"], {"late": True})
+    phone.pong()
+    assert activity(virtual_world)[0]["decision"] == "timeout"
+    calling = call(virtual_world, phone.token)
+    phone.respond(phone.command()["request_id"], {"next": True})
+    assert calling.finish().json == {"next": True}
+
+
+def test_a_wait_of_15_seconds_on_the_reference_phone(virtual_world: VirtualWorld) -> None:
+    phone = virtual_world.phone()
+    began = virtual_world.clock()
+    answer = call(virtual_world, phone.token, "POST", "/wait", b'{"ms": 99999}').finish(20.0)
+    assert answer.json == {"slept_ms": 15_000}
+    assert virtual_world.clock() - began == pytest.approx(15.0, abs=0.1)
+
+
+def test_a_phone_whose_grant_runs_out_is_not_connected(virtual_world: VirtualWorld) -> None:
+    caller = virtual_world.pair("Caller")
+    phone = virtual_world.fake_phone("Phone", grants={"bridge": 20})
+    assert virtual_world.http("GET", "/bridge/devices").json["count"] == 1
+    virtual_world.pass_time(25.0)
+    assert virtual_world.http("GET", "/ping", headers=bearer(caller.token)).code == "phone_not_connected"
+    phone.say("bridge", "bridge.status", {}, "s1")
+    message = phone.hear()
+    assert (message["type"], message["id"]) == ("error", "s1")
+
+
+def test_a_caller_that_never_reads_is_dropped(virtual_world: VirtualWorld) -> None:
+    phone: Ws = virtual_world.fake_phone()
+    calling = call(virtual_world, phone.token)
+    calling.wire.pause()
+    phone.respond(phone.command()["request_id"], {"text": "z" * 3_000_000})
+    for _ in range(3):
+        virtual_world.pass_time(24.0)
+        phone.pong()
+    with pytest.raises(ConnectionError):
+        calling.finish()

@@ -1,0 +1,241 @@
+"""The simulated world behind the same interface: every wait runs the simulation, an hour takes no time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from runtimes.sim.host import Host, Port
+from runtimes.sim.process import Process
+from runtimes.sim.wire import ConnectFailed
+from runtimes.sim.wire import Wire as SimWire
+from runtimes.sim.world import LimitPassed
+from runtimes.sim.world import World as Simulation
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Tell
+from svc_proto.config import RelayConfig
+from svc_proto.device.handset import Handset
+from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.engine.boundary import Core
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Fact
+from svc_proto.relay.service import Relay
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.loops.wires import PATIENCE, Wire
+from tests.loops.world import LOOPBACK, LogLine, PhoneHandle, RelayHandle, World
+
+__all__ = ["VirtualWorld"]
+
+PORT = 8767
+ADDRESS = "10.0.0.1"  # of the relay
+
+
+class VirtualWire(Wire):
+    """A connection of the simulated network."""
+
+    def __init__(self, simulation: Simulation, wire: SimWire) -> None:
+        super().__init__()
+        self._simulation = simulation
+        self._wire = wire
+        self._paused = False
+
+    def send(self, data: bytes) -> None:
+        self._wire.send(data)
+
+    def _more(self, timeout: float) -> bytes:
+        wire = self._wire
+        if self._paused:
+            self._paused = False
+            wire.resume()
+        arrived: list[bytes] = []
+
+        def something() -> bool:
+            data = wire.receive()
+            if data:
+                arrived.append(data)
+            return bool(data) or wire.eof or wire.closed
+
+        try:
+            self._simulation.run_until(something, timeout)
+        except LimitPassed as passed:
+            raise TimeoutError(str(passed)) from None
+        if not arrived and not wire.eof:
+            raise ConnectionResetError(wire.why)
+        return b"".join(arrived)
+
+    def close_write(self) -> None:
+        self._wire.close_write()
+
+    def abort(self) -> None:
+        self._wire.abort()
+
+    def close(self) -> None:
+        self._wire.close_write()
+
+    def pause(self) -> None:
+        self._paused = True
+        self._wire.pause()
+
+
+class Overhearing:
+    """A core whose news are heard by a test."""
+
+    def __init__(self, core: Core, heard: list[Tell]) -> None:
+        self._core = core
+        self._heard = heard
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        rest: list[Command] = []
+        for command in self._core.handle(fact, now):
+            if isinstance(command, Tell):
+                self._heard.append(command)
+            else:
+                rest.append(command)
+        return rest
+
+    def next_deadline(self) -> float | None:
+        return self._core.next_deadline()
+
+
+class VirtualRelay(RelayHandle):
+    """A simulated process."""
+
+    port = PORT
+
+    def __init__(self, world: VirtualWorld, process: Process) -> None:
+        self._world = world
+        self.process = process
+        self._await_ready()
+
+    @property
+    def logs(self) -> list[LogLine]:  # type: ignore[override]  # computed here, kept elsewhere
+        return _lines(self.process)
+
+    def restart(self) -> None:
+        self.process = self.process.restart()
+        self._await_ready()
+
+    def begin_stop(self, grace: float = 5.0) -> None:
+        self.process.stop(grace)
+
+    def exit_code(self, timeout: float = PATIENCE) -> int:
+        return self._world.exit_code(self.process, timeout)
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def _await_ready(self) -> None:
+        self._world.wait_until(lambda: self.process.ready)
+
+
+class VirtualPhone(PhoneHandle):
+    """A simulated phone on a host of its own."""
+
+    def __init__(self, world: VirtualWorld, host: Host, config: PhoneConfig, handset: Handset) -> None:
+        self._world = world
+        self.news = []
+
+        def make(entropy: Entropy) -> Core:
+            return Overhearing(Engine(Phone(config, handset), entropy=entropy), self.news)
+
+        self.process = host.start(make)
+
+    @property
+    def logs(self) -> list[LogLine]:  # type: ignore[override]  # computed here, kept elsewhere
+        return _lines(self.process)
+
+    def stop(self) -> int:
+        self.process.stop(5.0)
+        return self.exit_code()
+
+    def exit_code(self, timeout: float = PATIENCE) -> int:
+        return self._world.exit_code(self.process, timeout)
+
+
+class VirtualWorld(World):
+    """`simulation` is the world below: its clock, its faults, its network."""
+
+    name = "sim"
+    virtual_time = True
+
+    def __init__(self, seed: int = 0, *, simulation: Simulation | None = None) -> None:
+        super().__init__()
+        self.simulation = simulation or Simulation(seed)
+        self.entropy = Random(f"test {seed}").randbytes
+        self.relay_host = self.simulation.host("relay", ADDRESS)
+        self._far = self.simulation.host("far", "10.0.0.2")
+        self._relays: list[VirtualRelay] = []
+        self._phones: list[VirtualPhone] = []
+
+    def start_relay(
+        self,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        tls: bool = False,
+        ipv6: bool = False,
+        durable: bool = False,
+        killable: bool = False,
+        **config: Any,
+    ) -> RelayHandle:
+        settings = RelayConfig(port=PORT, home=self.relay_host.state, config_path="/config.yaml", **config)
+
+        def make(entropy: Entropy) -> Core:
+            if not durable and not killable:
+                self.relay_host.store.sessions.clear()
+            return Engine(Relay(settings, limits=limits), entropy=entropy)
+
+        started = VirtualRelay(self, self.relay_host.start(make, [Port(PORT, tls=tls)]))
+        self._relays.append(started)
+        self.relay = started
+        return started
+
+    def connect(self, peer: str = LOOPBACK, *, tls: bool = False) -> Wire:
+        source, target = (self.relay_host, "127.0.0.1") if peer == LOOPBACK else (self._far, ADDRESS)
+        try:
+            return VirtualWire(self.simulation, self.simulation.connect(source, target, PORT, tls=tls))
+        except ConnectFailed as failed:
+            raise ConnectionRefusedError(str(failed)) from None
+
+    def start_phone(self, config: PhoneConfig, handset: Handset) -> PhoneHandle:
+        number = len(self._phones) + 1
+        host = self.simulation.host(f"phone-{number}", f"10.0.1.{number}")
+        phone = VirtualPhone(self, host, config, handset)
+        self._phones.append(phone)
+        return phone
+
+    def phone_url(self, *, tls: bool = False) -> str:
+        return f"{'wss' if tls else 'ws'}://{ADDRESS}:{PORT}"
+
+    def wait_until(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
+        try:
+            self.simulation.run_until(so, timeout)
+        except LimitPassed as passed:
+            raise TimeoutError(str(passed)) from None
+
+    def clock(self) -> float:
+        return self.simulation.now
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time go by."""
+        self.simulation.run_for(seconds)
+
+    def exit_code(self, process: Process, timeout: float) -> int:
+        """Wait for the end of a process."""
+        self.wait_until(lambda: not process.alive, timeout)
+        assert process.exit_code is not None
+        return process.exit_code
+
+    def close(self) -> None:
+        for process in (*(phone.process for phone in self._phones), *(relay.process for relay in self._relays)):
+            process.stop(0.0)
+            self.exit_code(process, PATIENCE)
+        for phone in self._phones:
+            self.refuse_errors("phone", phone.logs)
+        for relay in self._relays:
+            self.refuse_errors("relay", relay.logs)
+
+
+def _lines(process: Process) -> list[LogLine]:
+    return [LogLine(line.level, line.event, line.fields) for line in process.logs]

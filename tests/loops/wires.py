@@ -1,0 +1,351 @@
+"""What a test holds in its hands, whatever the world: raw bytes, HTTP on them, a WebSocket on them.
+
+`HttpClient` and `Ws` are the client role of `svc_proto.wire` over any `Wire`. Tests about bytes use the `Wire` itself
+and `tests.loops.raw`, which knows nothing of our code.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    BinaryMessage,
+    CloseSocket,
+    Event,
+    Headers,
+    Ping,
+    Pong,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketAccepted,
+    SocketClosed,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+__all__ = ["PATIENCE", "Answer", "Declined", "HttpClient", "Wire", "Ws"]
+
+PATIENCE = 10.0  # s, for anything that should happen at once
+LAX = Limits(max_message=64 * 1024 * 1024, max_head=256 * 1024)  # a client that judges nothing by its size
+PairsIn = Mapping[str, str] | None
+
+
+class Wire(ABC):
+    """One TCP or TLS connection from a peer to the relay."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self.eof = False  # the FIN was read
+        self.reset = False  # or the connection broke
+
+    # --- the world's part ---
+
+    @abstractmethod
+    def send(self, data: bytes) -> None:
+        """Write all of it; what comes meanwhile is kept. Data for a connection that is gone is lost, as with TCP."""
+
+    @abstractmethod
+    def _more(self, timeout: float) -> bytes:
+        """Wait for bytes; empty for a FIN. ConnectionError when the connection broke, TimeoutError."""
+
+    @abstractmethod
+    def close_write(self) -> None:
+        """Send FIN."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Send RST."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave it in whatever way; harmless when it is gone."""
+
+    @abstractmethod
+    def pause(self) -> None:
+        """Take nothing from the network until the next read."""
+
+    # --- reading ---
+
+    def read_some(self, timeout: float = PATIENCE) -> bytes:
+        """What there is, at least one byte; empty at the end. TimeoutError; ConnectionError after a reset."""
+        if not self._buffer:
+            self._fill(timeout)
+        data = bytes(self._buffer)
+        self._buffer.clear()
+        return data
+
+    def read_until(self, mark: bytes, timeout: float = PATIENCE) -> bytes:
+        """Everything up to and with `mark`; EOFError when the end comes before."""
+        while (at := self._buffer.find(mark)) < 0:
+            if not self._fill(timeout):
+                raise EOFError(f"the end came after {bytes(self._buffer)!r:.300}")
+        return self._take(at + len(mark))
+
+    def read_exactly(self, n: int, timeout: float = PATIENCE) -> bytes:
+        """`n` bytes; EOFError when the end comes before."""
+        while len(self._buffer) < n:
+            if not self._fill(timeout):
+                raise EOFError(f"the end came after {len(self._buffer)} of {n} bytes")
+        return self._take(n)
+
+    def read_all(self, timeout: float = PATIENCE) -> bytes:
+        """Everything up to the end, whichever way it comes."""
+        try:
+            while self._fill(timeout):
+                pass
+        except ConnectionError:
+            pass
+        return self._take(len(self._buffer))
+
+    def _fill(self, timeout: float) -> bool:
+        if self.reset:
+            raise ConnectionResetError("the connection broke")
+        if self.eof:
+            return False
+        try:
+            data = self._more(timeout)
+        except ConnectionError:
+            self.reset = True
+            raise
+        self._buffer += data
+        self.eof = not data
+        return bool(data)
+
+    def _take(self, n: int) -> bytes:
+        data = bytes(self._buffer[:n])
+        del self._buffer[:n]
+        return data
+
+
+@frozen
+class Answer:
+    """A whole response."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body, parsed."""
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        """The machine word of a refusal."""
+        word: str = self.json["code"]
+        return word
+
+
+class HttpClient:
+    """Requests on one connection, one after another; `begin` and `finish` apart where a test does something between."""
+
+    def __init__(self, wire: Wire, authority: str, entropy: Callable[[int], bytes]) -> None:
+        self.wire = wire
+        self._authority = authority
+        self._conn = Http1Connection(Role.CLIENT, limits=LAX, entropy=entropy)
+        self._stream = 0
+
+    def ask(
+        self, method: str, path: str, *, headers: PairsIn = None, body: bytes = b"", timeout: float = PATIENCE
+    ) -> Answer:
+        """One request and its answer."""
+        return self.begin(method, path, headers=headers, body=body).finish(timeout)
+
+    def begin(self, method: str, path: str, *, headers: PairsIn = None, body: bytes = b"") -> HttpClient:
+        """Send a request."""
+        self._stream += 1
+        stream = StreamId(self._stream)
+        named = {"host": self._authority, **(headers or {})}
+        fields = [(key.lower().encode(), value.encode()) for key, value in named.items()]
+        if body or method in ("POST", "PATCH"):
+            fields.append((b"content-length", b"%d" % len(body)))
+        self._conn.send(RequestHead(stream, method, path, Headers(fields)))
+        if body:
+            self._conn.send(RequestData(stream, body))
+        self._conn.send(RequestEnd(stream))
+        self.wire.send(self._conn.data_to_send())
+        return self
+
+    def finish(self, timeout: float = PATIENCE) -> Answer:
+        """Wait for the answer; ConnectionError when none comes."""
+        head: ResponseHead | None = None
+        body: list[bytes] = []
+        while True:
+            event = self._conn.next_event()
+            match event:
+                case None:
+                    data = self.wire.read_some(timeout)
+                    if data:
+                        self._conn.receive_data(data)
+                    else:
+                        self._conn.receive_eof()
+                        if (event := self._conn.next_event()) is None or not isinstance(event, ResponseEnd):
+                            raise ConnectionError(f"the connection ended instead of an answer ({event})")
+                        assert head is not None
+                        return Answer(head.status, head.headers, b"".join(body))
+                case ResponseHead():
+                    head = event
+                case ResponseData(data=data):
+                    body.append(data)
+                case ResponseEnd():
+                    assert head is not None
+                    return Answer(head.status, head.headers, b"".join(body))
+                case _:
+                    pass
+
+
+class Declined(Exception):  # noqa: N818 - the name says what happened
+    """The relay answered the handshake of a WebSocket with something else."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(f"{answer.status} {answer.body!r:.200}")
+        self.answer = answer
+
+
+class Ws:
+    """A WebSocket. `deflate` offers permessage-deflate; `compressed` tells whether it was agreed."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        authority: str,
+        entropy: Callable[[int], bytes],
+        *,
+        path: str = "/ws",
+        headers: PairsIn = None,
+        deflate: bool = True,
+    ) -> None:
+        self.wire = wire
+        self.token = ""
+        self.compressed = False
+        self._stream = StreamId(1)
+        self._over: SocketClosed | None = None
+        self._conn = Http1Connection(Role.CLIENT, limits=LAX, entropy=entropy, deflate=deflate)
+        named = {"host": authority, **(headers or {})}
+        fields = Headers([(key.lower().encode(), value.encode()) for key, value in named.items()])
+        self._put(RequestHead(self._stream, "GET", path, fields, websocket=True))
+        self._shake()
+
+    # --- sending ---
+
+    def send_text(self, text: str) -> None:
+        self._put(TextMessage(self._stream, text))
+
+    def send_binary(self, data: bytes) -> None:
+        self._put(BinaryMessage(self._stream, data))
+
+    def ping(self, payload: bytes = b"") -> None:
+        self._put(Ping(self._stream, payload))
+
+    def say(self, channel: str, kind: str, payload: object = None, identity: str = "i") -> None:
+        """Send an envelope."""
+        self.send_text(json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload or {}}))
+
+    # --- receiving ---
+
+    def receive(self, timeout: float = PATIENCE) -> Event:
+        """The next message, ping, pong, or `SocketClosed`, which is repeated."""
+        while self._over is None:
+            event = self._conn.next_event()
+            if event is None:
+                self._feed(timeout)
+                continue
+            reply = self._conn.data_to_send()
+            if reply:
+                self.wire.send(reply)
+            if isinstance(event, SocketClosed):
+                self._over = event
+            return event
+        return self._over
+
+    def hear(self, timeout: float = PATIENCE) -> dict[str, Any]:
+        """The next text message, parsed; pings and pongs are passed over."""
+        while True:
+            event = self.receive(timeout)
+            if isinstance(event, TextMessage):
+                message: dict[str, Any] = json.loads(event.text)
+                return message
+            assert isinstance(event, Ping | Pong), event
+
+    def wait_closed(self, timeout: float = PATIENCE) -> SocketClosed:
+        """Pass over everything up to the end."""
+        while not isinstance(event := self.receive(timeout), SocketClosed):
+            pass
+        return event
+
+    def close(self, code: int = 1000, reason: str = "") -> SocketClosed:
+        """The closing handshake, begun here."""
+        self._put(CloseSocket(self._stream, code, reason))
+        return self.wait_closed()
+
+    # --- as a phone ---
+
+    def command(self, timeout: float = PATIENCE) -> dict[str, Any]:
+        """The payload of the next `bridge.command`."""
+        while True:
+            message = self.hear(timeout)
+            if message["type"] == "bridge.command":
+                payload: dict[str, Any] = message["payload"]
+                return payload
+
+    def respond(self, request_id: str, result: object, status: int = 200) -> None:
+        """Answer a command."""
+        self.say("bridge", "bridge.response", {"request_id": request_id, "status": status, "result": result})
+
+    def pong(self) -> None:
+        """Go there and back: what was sent before has been taken in by the relay."""
+        self.say("system", "ping", {"ts": 1}, "round trip")
+        while self.hear() != {"channel": "system", "type": "pong", "id": "round trip", "payload": {"ts": 1}}:
+            pass
+
+    def _put(self, event: Event) -> None:
+        self._conn.send(event)
+        self.wire.send(self._conn.data_to_send())
+
+    def _feed(self, timeout: float) -> None:
+        try:
+            data = self.wire.read_some(timeout)
+        except ConnectionError:
+            data = b""
+        if data:
+            self._conn.receive_data(data)
+        else:
+            self._conn.receive_eof()
+
+    def _shake(self) -> None:
+        head: ResponseHead | None = None
+        body: list[bytes] = []
+        while True:
+            match self._conn.next_event():
+                case None:
+                    if self.wire.eof or self.wire.reset:
+                        raise ConnectionError("the connection ended in the handshake")
+                    self._feed(PATIENCE)
+                case SocketAccepted(deflate=deflate):
+                    self.compressed = deflate
+                    return
+                case ResponseHead() as declined:
+                    head = declined
+                case ResponseData(data=data):
+                    body.append(data)
+                case ResponseEnd():
+                    assert head is not None
+                    raise Declined(Answer(head.status, head.headers, b"".join(body)))
+                case _:
+                    pass
+
+
+assert DEFAULT_LIMITS.max_message < LAX.max_message  # so that the relay's own limit is what shows

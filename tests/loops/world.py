@@ -1,0 +1,266 @@
+"""The world that a test of this folder runs in: a relay, peers and phones on some loop, or in the simulator.
+
+`tests.loops.live` is the real one (sockets on 127.0.0.1, the relay and each phone in a thread of their own with their
+own loop), `tests.loops.virtual` the simulated one. Tests use nothing but this interface, so they are the same for all.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from clients.phone.handset import SimulatedHandset
+from svc_proto.basics.entropy import Entropy
+from svc_proto.commands import Level, Tell
+from svc_proto.device.handset import Handset
+from svc_proto.device.phone import PhoneConfig
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.loops.wires import PATIENCE, Answer, HttpClient, PairsIn, Wire, Ws
+
+__all__ = ["LOOPBACK", "REMOTE", "LogLine", "PhoneHandle", "RelayHandle", "World", "bearer"]
+
+LOOPBACK = "127.0.0.1"
+REMOTE = "remote"  # a peer that is not loopback: another host, or a source address that the relay takes for one
+
+
+@frozen
+class LogLine:
+    """A log record of a program."""
+
+    level: int
+    event: str
+    fields: Mapping[str, object]
+
+
+class RelayHandle(ABC):
+    """A relay that was started. It is ready when its port takes connections."""
+
+    port: int
+    logs: list[LogLine]
+
+    @abstractmethod
+    def begin_stop(self, grace: float = 5.0) -> None:
+        """Ask it to stop, and go on."""
+
+    @abstractmethod
+    def exit_code(self, timeout: float = PATIENCE) -> int:
+        """Wait for its end."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End it without a word, as `kill -9` does."""
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Start it again, at the same port and with the same store; it has ended before."""
+
+    def stop(self, grace: float = 5.0) -> int:
+        """Ask it to stop and wait for it."""
+        self.begin_stop(grace)
+        return self.exit_code(grace + PATIENCE)
+
+
+class PhoneHandle(ABC):
+    """The reference phone as a program of its own. `news` is what it told, oldest first."""
+
+    news: list[Tell]
+    logs: list[LogLine]
+
+    @abstractmethod
+    def stop(self) -> int:
+        """End it in good order; its exit code."""
+
+    @abstractmethod
+    def exit_code(self, timeout: float = PATIENCE) -> int:
+        """Wait for its end."""
+
+    @property
+    def token(self) -> str:
+        """The token that it got last."""
+        return str(next(news for news in reversed(self.news) if "token" in news.fields).fields["token"])
+
+    def count(self, event: str) -> int:
+        """How often it told so."""
+        return sum(news.event == event for news in self.news)
+
+
+class World(ABC):
+    """See the module."""
+
+    name: str
+    virtual_time: bool
+    entropy: Entropy
+    relay: RelayHandle
+
+    def __init__(self) -> None:
+        self._codes = (f"C{number:05}" for number in itertools.count())
+
+    # --- the world's part ---
+
+    @abstractmethod
+    def start_relay(
+        self,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        tls: bool = False,
+        ipv6: bool = False,
+        durable: bool = False,
+        killable: bool = False,
+        **config: Any,
+    ) -> RelayHandle:
+        """Start the relay; `config` are members of `RelayConfig`. Its sessions outlive it only if `durable`.
+
+        `killable` makes it a process of its own on real loops, with the limits and the configuration of the program.
+        """
+
+    @abstractmethod
+    def connect(self, peer: str = LOOPBACK, *, tls: bool = False) -> Wire:
+        """A connection to the relay from `LOOPBACK`, `REMOTE`, or where the relay listens on it `::1`."""
+
+    @abstractmethod
+    def start_phone(self, config: PhoneConfig, handset: Handset) -> PhoneHandle:
+        """Start a phone; see `phone`."""
+
+    @abstractmethod
+    def phone_url(self, *, tls: bool = False) -> str:
+        """Where phones find the relay."""
+
+    @abstractmethod
+    def wait_until(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
+        """Wait for something that a program told or logged; TimeoutError."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End everything; fails if a program has logged an error that was not expected."""
+
+    # --- for all of them ---
+
+    def authority(self, peer: str = LOOPBACK) -> str:
+        """The `Host` that a peer writes."""
+        host = {LOOPBACK: "127.0.0.1", "::1": "[::1]"}.get(peer, "relay.example")
+        return f"{host}:{self.relay.port}"
+
+    def client(self, peer: str = LOOPBACK, *, tls: bool = False) -> HttpClient:
+        """A connection for several requests."""
+        return HttpClient(self.connect(peer, tls=tls), self.authority(peer), self.entropy)
+
+    def http(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: PairsIn = None,
+        body: bytes = b"",
+        peer: str = LOOPBACK,
+        timeout: float = PATIENCE,
+    ) -> Answer:
+        """One request on a connection of its own."""
+        client = self.client(peer)
+        answer = client.ask(method, path, headers=headers, body=body, timeout=timeout)
+        client.wire.close()
+        return answer
+
+    def post(self, path: str, body: object, *, peer: str = LOOPBACK, headers: PairsIn = None) -> Answer:
+        """POST a JSON value."""
+        return self.http("POST", path, headers=headers, body=json.dumps(body).encode(), peer=peer)
+
+    def websocket(
+        self, path: str = "/ws", *, peer: str = LOOPBACK, headers: PairsIn = None, deflate: bool = True, tls: bool = False
+    ) -> Ws:
+        """Open a WebSocket; `Declined` when the relay answers otherwise."""
+        wire = self.connect(peer, tls=tls)
+        return Ws(wire, self.authority(peer), self.entropy, path=path, headers=headers, deflate=deflate)
+
+    def register(self, code: str | None = None, **meta: object) -> str:
+        """Register a pairing code."""
+        code = code or next(self._codes)
+        answer = self.post("/pairing/register", {"code": code, **meta})
+        assert answer.status == 200, answer
+        return code
+
+    def sign_in(self, ws: Ws, **payload: object) -> dict[str, Any]:
+        """Send `system/auth`; the envelope that answers it."""
+        ws.say("system", "auth", payload, "auth-1")
+        message = ws.hear()
+        if message["type"] == "auth.ok":
+            ws.token = message["payload"]["session_token"]
+        return message
+
+    def pair(
+        self,
+        name: str = "Tablet",
+        *,
+        surface: str = "desktop",
+        deflate: bool = True,
+        peer: str = LOOPBACK,
+        tls: bool = False,
+        **meta: object,
+    ) -> Ws:
+        """A paired WebSocket; `token` is on it. `meta` is attached to the code."""
+        if tls:
+            code = next(self._codes)
+            client = self.client(tls=True)
+            assert client.ask("POST", "/pairing/register", body=json.dumps({"code": code}).encode()).status == 200
+            client.wire.close()
+        else:
+            code = self.register(**meta)
+        ws = self.websocket(peer=peer, deflate=deflate, tls=tls)
+        identity = {"device_name": name, "device_id": f"id of {name}", "client_surface": surface}
+        message = self.sign_in(ws, pairing_code=code, **identity)
+        assert message["type"] == "auth.ok", message
+        return ws
+
+    def fake_phone(self, name: str = "Tablet", **options: Any) -> Ws:
+        """A paired WebSocket that commands are sent to, for the test to answer."""
+        return self.pair(name, surface="android", **options)
+
+    def phone(
+        self,
+        *,
+        code: str | None = None,
+        token: str | None = None,
+        handset: Handset | None = None,
+        name: str = "Reference phone",
+        wait: bool = True,
+        tls: bool = False,
+    ) -> PhoneHandle:
+        """The reference phone; with neither a code nor a token it gets a fresh code. It is online, if `wait`."""
+        if code is None and token is None:
+            code = self.register()
+        config = PhoneConfig(
+            remote=self.phone_url(tls=tls), code=code, token=token, device_name=name, device_id=f"id of {name}"
+        )
+        phone = self.start_phone(config, handset or SimulatedHandset(name=name))
+        if wait:
+            self.wait_until(lambda: bool(phone.count("paired") + phone.count("online")))
+        return phone
+
+    def eventually(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
+        """Ask the relay again and again until it is so; each asking is a round trip, so that time passes."""
+        deadline = self.clock() + timeout
+        while not so():
+            if self.clock() > deadline:
+                raise TimeoutError(f"still not so after {timeout} s")
+            self.http("GET", "/health")
+
+    @abstractmethod
+    def clock(self) -> float:
+        """Monotonic seconds of this world."""
+
+    @staticmethod
+    def refuse_errors(owner: str, logs: list[LogLine]) -> None:
+        """A program that logged an error has a bug."""
+        errors = [line for line in logs if line.level >= Level.ERROR]
+        assert not errors, f"{owner}: {errors}"
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header that a session token travels in."""
+    return {"authorization": f"Bearer {token}"}
+
+

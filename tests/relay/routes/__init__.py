@@ -1,0 +1,1 @@
+"""Tests of the routes, one file a theme."""

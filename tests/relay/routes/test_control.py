@@ -1,0 +1,336 @@
+"""Device Control over the wire: what reaches the phone, and every outcome of wire bridge 2.2 and 2.3."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.relay.routes.control import DEVICE_CONTROL
+from tests.relay.world import REMOTE, Answer, Paired, RelayBook
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return RelayBook()
+
+
+def drive(book: RelayBook, paired: Paired, method: str, path: str, body: object = None) -> dict[str, Any]:
+    """The command that a call makes."""
+    book.call(method, path, body, token=paired.token, peer=REMOTE)
+    return paired.phone.command()
+
+
+def outcome(book: RelayBook, status: object, result: object, **more: object) -> Answer:
+    paired = book.pair()
+    call = book.call("GET", "/screen", token=paired.token, peer=REMOTE)
+    paired.phone.reply(paired.phone.command(), status, result, **more)
+    return call.result
+
+
+# --- what reaches the phone -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "path"), DEVICE_CONTROL)
+def test_every_route_is_forwarded(book: RelayBook, method: str, path: str) -> None:
+    paired = book.pair()
+    call = book.call(method, path, {"x": 310} if method == "POST" else None, token=paired.token, peer=REMOTE)
+    command = paired.phone.command()
+    sent = "/return_to_hermes" if path == "/return_to_svc" else path
+    assert command == {
+        "request_id": command["request_id"],
+        "method": method,
+        "path": sent,
+        "params": {},
+        "body": {"x": 310} if method == "POST" else {},
+    }
+    assert call.answer is None
+    paired.phone.reply(command, 200, {"ok": True})
+    assert (call.result.status, call.result.json) == (200, {"ok": True})
+    (record,) = book.activity()
+    assert (record["method"], record["path"], record["decision"]) == (method, path, "executed")
+
+
+def test_query_parameters_of_a_get_are_its_body(book: RelayBook) -> None:
+    command = drive(book, book.pair(), "GET", "/events?limit=5&since=0&limit=6&a=%C3%A9+b", {"device": "x", "z": 1})
+    assert command["params"] == command["body"] == {"limit": "5", "since": "0", "a": "é b"}
+    assert book.activity()[0]["params"] == command["params"]
+
+
+def test_query_parameters_of_a_post_stay_apart(book: RelayBook) -> None:
+    command = drive(book, book.pair(), "POST", "/tap?a=1", {"x": 1})
+    assert (command["params"], command["body"]) == ({"a": "1"}, {"x": 1})
+
+
+def test_nulls_are_dropped(book: RelayBook) -> None:
+    command = drive(book, book.pair(), "POST", "/clipboard", {"text": None, "a": {"b": None}})
+    assert command["body"] == {"a": {"b": None}}
+
+
+@pytest.mark.parametrize("body", [b"", b"no JSON", b"[1]", b"null", b'{"a":NaN}', b"\xff"])
+def test_what_is_no_object_counts_as_empty(book: RelayBook, body: bytes) -> None:
+    assert drive(book, book.pair(), "POST", "/tap", body)["body"] == {}
+
+
+@pytest.mark.parametrize("key", ["device", "device_id", "deviceId"])
+def test_selectors_never_reach_the_phone(book: RelayBook, key: str) -> None:
+    paired = book.pair(device_id="d-1", device_name="Kitchen tablet")
+    command = drive(book, paired, "POST", f"/tap?{key}=kitchentablet&a=1", {"deviceId": "other", "device": 5, "x": 1})
+    assert (command["params"], command["body"]) == ({"a": "1"}, {"x": 1})
+    assert drive(book, paired, "POST", "/tap", {key: "d-1", "x": 1})["body"] == {"x": 1}
+    assert drive(book, paired, "GET", f"/ping?{key}=d-1")["body"] == {}
+    assert [record["alias_used"] for record in book.activity()] == ["d-1", "d-1", "kitchentablet"]
+
+
+def test_head_asks_the_phone_once_and_has_no_body(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("HEAD", "/ping", token=paired.token, peer=REMOTE)
+    command = paired.phone.command()
+    assert command["method"] == "GET"
+    paired.phone.reply(command, 200, {"pong": True})
+    assert (call.result.status, call.result.body) == (200, b"")
+    assert call.result.headers.get(b"content-length") == b"13"
+
+
+def test_several_commands_may_be_under_way(book: RelayBook) -> None:
+    paired = book.pair()
+    calls = [book.call("GET", "/ping", token=paired.token) for _ in range(3)]
+    commands = [envelope["payload"] for envelope in paired.phone.envelopes()]
+    for index in (2, 0, 1):
+        paired.phone.reply(commands[index], 200, {"n": index})
+    assert [call.result.json["n"] for call in calls] == [0, 1, 2]
+
+
+def test_any_session_with_a_grant_may_drive(book: RelayBook) -> None:
+    phone = book.pair(device_id="d-1")
+    caller = book.pair(client_surface="desktop", device_id="d-2")
+    call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
+    phone.phone.reply(phone.phone.command(), 200, {})
+    assert call.result.status == 200
+
+
+# --- the phone's answer ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "expected_status", "expected_body"),
+    [
+        (200, {"a": [1, None]}, 200, {"a": [1, None]}),
+        (200, [1], 200, [1]),
+        (200, "text", 200, {"value": "text"}),
+        (200, 0, 200, {"value": 0}),
+        (200, False, 200, {"value": False}),
+        (200, None, 200, {}),
+        (None, {"a": 1}, 200, {"a": 1}),
+        ("404", {"a": 1}, 200, {"a": 1}),
+        (True, {"a": 1}, 200, {"a": 1}),
+        (403, {"error": "blocked package com.example"}, 403, {"error": "blocked package com.example"}),
+        (423, {"error": "locked"}, 423, {"error": "locked"}),
+        (500, {"error": "boom"}, 500, {"error": "boom"}),
+        (599, {}, 599, {}),
+    ],
+)
+def test_the_answer_is_passed_on(
+    book: RelayBook, status: object, result: object, expected_status: int, expected_body: object
+) -> None:
+    answer = outcome(book, status, result)
+    assert (answer.status, answer.json) == (expected_status, expected_body)
+    assert answer.headers.get(b"content-type") == b"application/json"
+
+
+@pytest.mark.parametrize("status", [-1, 0, 99, 100, 101, 199, 600, 10**30])
+def test_an_impossible_status_is_a_502(book: RelayBook, status: int) -> None:
+    answer = outcome(book, status, {"a": 1})
+    assert (answer.status, answer.json["code"]) == (502, "bad_phone_status")
+
+
+def test_a_204_has_no_body(book: RelayBook) -> None:
+    answer = outcome(book, 204, {"a": 1})
+    assert (answer.status, answer.body) == (204, b"")
+
+
+def test_the_error_of_the_payload_is_for_the_record_only(book: RelayBook) -> None:
+    answer = outcome(book, 200, {"a": 1}, error="a safety rule")
+    assert answer.json == {"a": 1}
+    (record,) = book.activity()
+    assert (record["error"], record["decision"]) == ("a safety rule", "blocked")
+
+
+# --- made by the relay ----------------------------------------------------------------------------------------------
+
+
+def test_no_phone(book: RelayBook) -> None:
+    caller = book.pair(client_surface="desktop")
+    answer = book.request("GET", "/ping", token=caller.token, peer=REMOTE)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (503, False, "phone_not_connected")
+    assert book.activity() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        ("/tap", {"device": 5}, 400, "invalid_field"),
+        ("/tap", {"device": {"a": 1}}, 400, "invalid_field"),
+        ("/tap?device=nobody", {}, 404, "unknown_device"),
+        ("/tap", {"device_id": "nobody"}, 404, "unknown_device"),
+        ("/tap?device=phone", {}, 409, "ambiguous_device"),
+    ],
+)
+def test_selectors_that_choose_nothing(book: RelayBook, path: str, body: object, status: int, code: str) -> None:
+    caller = book.pair(device_id="d-1")
+    book.pair(device_id="d-2")
+    answer = book.request("POST", path, body, token=caller.token)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (status, False, code)
+    assert book.activity() == []
+
+
+def test_thirty_seconds_without_an_answer(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    command = paired.phone.command()
+    book.after(29.75)
+    assert call.answer is None
+    assert book.activity()[0]["decision"] == "pending"
+    book.after(0.25)
+    assert (call.result.status, call.result.json["code"]) == (504, "phone_timeout")
+    paired.phone.reply(command, 200, {})  # late: changes nothing
+    (record,) = book.activity()
+    assert (record["decision"], record["response_status"]) == ("timeout", None)
+
+
+@pytest.mark.parametrize("how", ["vanish", "close"])
+def test_a_phone_that_leaves(book: RelayBook, how: str) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    getattr(paired.phone, how)()
+    assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
+    assert book.activity()[0]["decision"] == "error"
+    assert book.request("GET", "/ping", token=paired.token).status == 503
+
+
+def test_the_same_device_on_a_new_socket(book: RelayBook) -> None:
+    paired = book.pair(device_id="d-1")
+    call = book.call("GET", "/ping", token=paired.token)
+    old = paired.phone.command()
+    fresh = book.reconnect(paired.token)
+    assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
+    second = book.call("GET", "/ping", token=paired.token)
+    command = fresh.command()
+    paired.phone.reply(command, 200, {"foreign": True})  # from the old socket: it stays pending
+    paired.phone.reply(old, 200, {"late": True})
+    assert second.answer is None
+    fresh.reply(command, 200, {"own": True})
+    assert second.result.json == {"own": True}
+
+
+def test_only_the_lost_phones_commands_fail(book: RelayBook) -> None:
+    one = book.pair(device_id="d-1")
+    two = book.pair(device_id="d-2")
+    first = book.call("GET", "/ping?device=d-1", token=one.token)
+    second = book.call("GET", "/ping?device=d-2", token=one.token)
+    one.phone.vanish()
+    assert first.result.status == 502
+    assert second.answer is None
+    two.phone.reply(two.phone.command(), 200, {})
+    assert second.result.status == 200
+
+
+def test_a_caller_that_leaves_does_not_unsettle_the_record(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    command = paired.phone.command()
+    call.vanish()
+    assert book.request("GET", "/relay/info").json["pending_commands"] == 1
+    paired.phone.reply(command, 200, {"ok": True})
+    assert book.activity()[0]["decision"] == "executed"
+    assert book.request("GET", "/relay/info").json["pending_commands"] == 0
+
+
+def test_stopping_fails_what_is_pending_at_once(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    book.stop()
+    assert call.result.status == 502
+    assert call.result.headers.get(b"connection") == b"close"
+
+
+def test_a_socket_that_is_closing_takes_no_command(book: RelayBook) -> None:
+    paired = book.pair()
+    book.relay.clients[paired.phone.ch].socket.close(1001)  # the close frame has gone, the peer's not come
+    paired.phone.gone = True
+    call = book.call("GET", "/ping", token=paired.token)
+    assert (call.result.status, call.result.json["code"]) == (502, "send_failed")
+    assert book.activity()[0]["decision"] == "error"
+
+
+def test_a_caller_whose_session_is_revoked(book: RelayBook) -> None:
+    phone = book.pair(device_id="d-1")
+    caller = book.pair(client_surface="desktop")
+    call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
+    other = book.call("GET", "/ping", token=phone.token, peer=REMOTE)
+    book.request("DELETE", f"/sessions/{caller.prefix}")
+    assert (call.result.status, call.result.json["code"]) == (401, "unauthorized")
+    assert other.answer is None
+    phone.phone.reply(phone.phone.envelopes()[0]["payload"], 200, {})
+    assert book.activity()[1]["decision"] == "executed"
+
+
+def test_a_caller_whose_session_expires(book: RelayBook) -> None:
+    book.pair(device_id="d-1")
+    caller = book.pair(client_surface="desktop", operator={"ttl_seconds": 10})
+    call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
+    book.after(10)
+    assert call.result.status == 401
+
+
+def test_a_phone_whose_grant_has_run_out_is_none(book: RelayBook) -> None:
+    lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 60}})
+    caller = book.pair(client_surface="desktop")
+    call = book.call("GET", "/ping", token=caller.token)
+    book.after(29)
+    lapsing.phone.reply(lapsing.phone.command(), 200, {})
+    assert call.result.status == 200
+    book.after(31)
+    answer = book.request("GET", "/ping", token=caller.token)
+    assert (answer.status, answer.json["code"]) == (503, "phone_not_connected")
+
+
+def test_an_answer_after_the_grant_ran_out_is_dropped(book: RelayBook) -> None:
+    lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 20}})
+    caller = book.pair(client_surface="desktop")
+    call = book.call("GET", "/ping", token=caller.token)
+    command = lapsing.phone.command()
+    book.after(20)
+    lapsing.phone.reply(command, 200, {})
+    assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
+
+
+def test_too_many_commands(book: RelayBook) -> None:
+    paired = book.pair()
+    book.relay.bridge._cap = 1
+    book.call("GET", "/ping", token=paired.token)
+    answer = book.request("GET", "/ping", token=paired.token)
+    assert (answer.status, answer.json["code"]) == (503, "too_many_commands")
+
+
+def test_no_caller_waits_longer_than_its_command(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    command = paired.phone.command()
+    book.relay.bridge.timeout(command["request_id"])  # settled, and nobody told the caller
+    book.after(31)
+    assert (call.result.status, call.result.json["code"]) == (504, "phone_timeout")
+
+
+def test_secrets_are_redacted_in_the_record_and_not_on_the_wire(book: RelayBook) -> None:
+    body = {"password": "hunter2", "nested": [{"OTP": "123"}], "access_token": "kept"}
+    command = drive(book, book.pair(), "POST", "/type", {**body, "text": "dear diary"})
+    assert command["body"] == {**body, "text": "dear diary"}
+    assert book.activity()[0]["params"] == {
+        "password": "[redacted]",
+        "nested": [{"OTP": "[redacted]"}],
+        "access_token": "kept",
+        "text": "[10 characters]",
+    }
+    assert "hunter2" not in json.dumps(book.activity())

@@ -1,0 +1,275 @@
+"""Paired sessions over HTTP (wire core 4.2 to 4.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.commands import Level
+from svc_proto.config import RelayConfig, SessionPolicy
+from svc_proto.engine.store import DeleteSession, SaveSession
+from svc_proto.facts import Closed
+from tests.relay.world import REMOTE, RelayBook
+
+DAY = 86_400
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return RelayBook()
+
+
+def alike(n: int) -> list[bytes]:
+    """Entropy for sessions whose tokens begin with the same four characters."""
+    return [b"\xab\xcd" + bytes([index + 1]) * 14 for index in range(n)]
+
+
+# --- GET /sessions --------------------------------------------------------------------------------------------------
+
+
+def test_a_record(book: RelayBook) -> None:
+    created = book.now.wall
+    paired = book.pair(
+        operator={"ttl_seconds": 0},
+        device_name="Kitchen tablet",
+        device_id="d-1",
+        device_model="TX-9",
+        device_platform="Android 16",
+    )
+    book.after(5)
+    answer = book.request("GET", "/sessions", token=paired.token, peer=REMOTE)
+    assert answer.json == {
+        "sessions": [
+            {
+                "token_prefix": paired.prefix,
+                "device_name": "Kitchen tablet",
+                "device_id": "d-1",
+                "created_at": created,
+                "first_seen": created,
+                "last_seen": created + 5,
+                "expires_at": None,
+                "grants": paired.ok["grants"],
+                "transport_hint": "ws",
+                "client_surface": "android",
+                "device_form_factor": "phone",
+                "device_model": "TX-9",
+                "device_platform": "Android 16",
+                "is_current": True,
+            }
+        ]
+    }
+
+
+def test_newest_first_and_current_is_the_callers(book: RelayBook) -> None:
+    one, two = book.pair(), book.pair()
+    book.after(1)
+    sessions = book.request("GET", "/sessions", token=one.token).json["sessions"]
+    assert [(each["token_prefix"], each["is_current"]) for each in sessions] == [(one.prefix, True), (two.prefix, False)]
+    assert [each["is_current"] for each in book.sessions()] == [False, False]
+
+
+def test_expired_sessions_are_not_listed(book: RelayBook) -> None:
+    book.pair(operator={"ttl_seconds": 60})
+    book.step_clock(61)  # no timer has noticed
+    assert book.sessions() == []
+
+
+def test_head(book: RelayBook) -> None:
+    answer = book.request("HEAD", "/sessions")
+    assert (answer.status, answer.body) == (200, b"")
+
+
+# --- DELETE ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_revoke(book: RelayBook, own: bool) -> None:
+    caller, other = book.pair(), book.pair()
+    target = caller if own else other
+    answer = book.request("DELETE", f"/sessions/{target.prefix}", token=caller.token, peer=REMOTE)
+    assert (answer.status, answer.json) == (200, {"ok": True, "revoked": target.prefix, "revoked_self": own})
+    assert [each["token_prefix"] for each in book.sessions()] == [other.prefix if own else caller.prefix]
+    assert len(book.store) == 1
+    assert book.request("GET", "/sessions", token=target.token, peer=REMOTE).status == 401
+
+
+def test_the_dashboard_revokes_without_a_bearer(book: RelayBook) -> None:
+    paired = book.pair()
+    assert book.request("DELETE", f"/sessions/{paired.prefix}").json["revoked_self"] is False
+
+
+@pytest.mark.parametrize("length", [4, 7, 8, 20, 36])
+def test_prefixes_up_to_the_whole_token(book: RelayBook, length: int) -> None:
+    paired = book.pair()
+    assert book.request("DELETE", f"/sessions/{paired.token[:length]}").json["revoked"] == paired.prefix
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PATCH"])
+@pytest.mark.parametrize("prefix", ["", "%20", "a", "abc", "%20%20%20abc", "%20%20%20%20"])
+def test_short_prefixes(book: RelayBook, method: str, prefix: str) -> None:
+    paired = book.pair()
+    answer = book.request(method, f"/sessions/{prefix}", {"ttl_seconds": 60}, token=paired.token)
+    assert (answer.status, answer.json["code"]) == (400, "invalid_prefix")
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PATCH"])
+@pytest.mark.parametrize("prefix", ["zzzz", "ABCD", "%C3%A9%C3%A9%C3%A9%C3%A9", "0" * 36, "x" * 500])
+def test_no_match(method: str, prefix: str) -> None:
+    entropy = iter(alike(1))
+    book = RelayBook(entropy=lambda n: next(entropy)[:n])
+    paired = book.pair()
+    answer = book.request(method, f"/sessions/{prefix}", {"ttl_seconds": 60}, token=paired.token)
+    assert (answer.status, answer.json["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PATCH"])
+def test_several_match(method: str) -> None:
+    entropy = iter(alike(3))
+    book = RelayBook(entropy=lambda n: next(entropy)[:n])
+    first = book.pair(client_surface="desktop")
+    book.pair(client_surface="desktop")
+    answer = book.request(method, "/sessions/abcd", {"ttl_seconds": 60}, token=first.token)
+    assert answer.status == 409
+    assert answer.json["error"].startswith("2 ")
+    assert answer.json == {
+        "ok": False,
+        "error": answer.json["error"],
+        "code": "ambiguous_prefix",
+        "matches": 2,
+    }
+    assert len(book.sessions()) == 2
+
+
+def test_a_bad_escape_is_a_400(book: RelayBook) -> None:
+    assert book.request("DELETE", "/sessions/%ff%fe%fd%fc").status == 400
+
+
+def test_a_store_that_refuses(book: RelayBook) -> None:
+    caller, other = book.pair(), book.pair()
+    book.refuse = (SaveSession, DeleteSession)
+    answer = book.request("DELETE", f"/sessions/{other.prefix}", token=caller.token)
+    assert (answer.status, answer.json["code"]) == (500, "store_failed")
+    assert book.request("GET", "/sessions", token=other.token).status == 401  # revoked all the same
+    answer = book.request("PATCH", f"/sessions/{caller.prefix}", {"ttl_seconds": 60}, token=caller.token)
+    assert (answer.status, answer.json["code"]) == (500, "store_failed")
+    assert book.events(Level.ERROR) == ["session not erased", "session not stored"]
+
+
+def test_a_caller_that_leaves_does_not_stop_the_erasure(book: RelayBook) -> None:
+    paired = book.pair()
+    book.hold = (DeleteSession,)
+    call = book.call("DELETE", f"/sessions/{paired.prefix}")
+    book.feed(Closed(call.ch))
+    book.release()
+    assert book.store == {}
+
+
+# --- PATCH ----------------------------------------------------------------------------------------------------------
+
+
+def patch(book: RelayBook, token: str, body: object, prefix: str | None = None) -> Any:
+    return book.request("PATCH", f"/sessions/{prefix or token[:8]}", body, token=token, peer=REMOTE)
+
+
+def test_the_clock_restarts_from_now(book: RelayBook) -> None:
+    paired = book.pair()
+    book.after(1000)
+    answer = patch(book, paired.token, {"ttl_seconds": 2 * DAY})
+    expiry = book.now.wall + 2 * DAY
+    assert answer.json == {
+        "ok": True,
+        "token_prefix": paired.prefix,
+        "expires_at": expiry,
+        "grants": dict.fromkeys(paired.ok["grants"], expiry),
+    }
+    (record,) = book.store.values()
+    assert record["expires_at"] == expiry
+    book.after(2 * DAY)
+    assert book.sessions() == []
+    assert book.store == {}
+
+
+def test_never(book: RelayBook) -> None:
+    paired = book.pair()
+    answer = patch(book, paired.token, {"ttl_seconds": 0, "grants": {"bridge": 60}})
+    assert answer.json["expires_at"] is None
+    assert answer.json["grants"]["chat"] is None
+    assert answer.json["grants"]["bridge"] == book.now.wall + 60
+
+
+def test_any_session_may_patch_any_other(book: RelayBook) -> None:
+    caller, other = book.pair(), book.pair()
+    answer = patch(book, caller.token, {"ttl_seconds": 60.0}, other.prefix)
+    assert (answer.status, answer.json["token_prefix"]) == (200, other.prefix)
+    book.after(60)
+    assert [each["token_prefix"] for each in book.sessions()] == [caller.prefix]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        [],
+        {},
+        {"other": 1},
+        {"ttl_seconds": None, "grants": None},
+        {"ttl_seconds": 1.5},
+        {"ttl_seconds": True},
+        {"ttl_seconds": "60"},
+        {"ttl_seconds": -1},
+        {"ttl_seconds": 10**12},
+        {"grants": []},
+        {"grants": {"chat": "x"}},
+        {"grants": {"chat": True}},
+        {"grants": {"": 5}},
+    ],
+)
+def test_bad_patches_change_nothing(book: RelayBook, body: object) -> None:
+    paired = book.pair()
+    before = book.sessions()
+    answer = patch(book, paired.token, body)
+    assert (answer.status, answer.json["ok"]) == (400, False)
+    assert book.sessions() == before
+
+
+def test_the_operators_maximum_holds(book: RelayBook) -> None:
+    limited = RelayBook(RelayConfig(max_session_ttl=1000.0))
+    paired = limited.pair()
+    assert patch(limited, paired.token, {"ttl_seconds": 0}).json["expires_at"] == limited.now.wall + 1000
+
+
+def test_reduce_only() -> None:
+    book = RelayBook(RelayConfig(session_policy=SessionPolicy.REDUCE_ONLY))
+    caller, other = book.pair(), book.pair()
+    answer = patch(book, caller.token, {"ttl_seconds": 60}, other.prefix)
+    assert (answer.status, answer.json["code"]) == (403, "self_only")
+    answer = patch(book, caller.token, {"ttl_seconds": 60 * DAY})
+    assert (answer.status, answer.json["code"]) == (403, "reduce_only")
+    assert patch(book, caller.token, {"ttl_seconds": 60}).status == 200
+
+
+SPANS = st.sampled_from([0, 1, 60, 3600, 7 * DAY, 30 * DAY, 400 * DAY])
+GRANTS = st.dictionaries(st.sampled_from(["chat", "terminal", "bridge", "tui", "voice:stt", "other"]), SPANS, max_size=3)
+PATCH = st.fixed_dictionaries({}, optional={"ttl_seconds": SPANS, "grants": GRANTS})
+
+
+@settings(max_examples=25)
+@given(st.fixed_dictionaries({}, optional={"ttl_seconds": SPANS, "grants": GRANTS}), st.lists(PATCH, max_size=4))
+def test_a_grant_never_outlives_its_session(operator: dict[str, object], patches: list[dict[str, object]]) -> None:
+    book = RelayBook()
+    paired = book.pair(operator=operator)
+    shown = [paired.ok]
+    for body in patches:
+        book.after(7)
+        answer = patch(book, paired.token, body)
+        if answer.status == 401:  # it has expired
+            break
+        assert answer.status == (200 if body else 400)
+        shown += [answer.json] if body else []
+    for each in [*shown, *book.sessions()]:
+        if each["expires_at"] is not None:
+            assert all(grant is not None and grant <= each["expires_at"] for grant in each["grants"].values())

@@ -1,0 +1,186 @@
+"""Who may call a route, asked before anything else of the request is judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.config import RelayConfig
+from svc_proto.engine.message import Request
+from svc_proto.facts import Address
+from svc_proto.relay.access import client_address, is_loopback
+from svc_proto.wire.events import Headers
+from tests.relay.world import PEER, REMOTE, RelayBook
+
+
+def request(peer: str = "127.0.0.1", *headers: tuple[bytes, bytes]) -> Request:
+    return Request(
+        method="GET",
+        path="/",
+        raw_query="",
+        headers=Headers(headers),
+        peer=Address(peer, 5000),
+        secure=False,
+        params={},
+    )
+
+
+@pytest.mark.parametrize(
+    ("peer", "expected"),
+    [
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("127.0.0.2", False),
+        ("192.0.2.1", False),
+        ("::ffff:192.0.2.1", False),
+    ],
+)
+def test_loopback_is_three_addresses(peer: str, expected: bool) -> None:
+    assert is_loopback(request(peer)) is expected
+
+
+@pytest.mark.parametrize(
+    "name", [b"forwarded", b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-real-ip", b"via"]
+)
+def test_what_a_proxy_forwards_is_never_loopback(name: bytes) -> None:
+    assert not is_loopback(request("127.0.0.1", (name, b"127.0.0.1")))
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        (b"localhost", True),
+        (b"LOCALHOST:8767", True),
+        (b"127.0.0.1:8767", True),
+        (b"[::1]:8767", True),
+        (b"rebound.example", False),
+        (b"rebound.example:8767", False),
+        (b"127.0.0.1.rebound.example", False),
+        (b"192.0.2.1", False),
+        (b"a:b:c", False),
+    ],
+)
+def test_a_rebound_name_shows_in_host(host: bytes, expected: bool) -> None:
+    assert is_loopback(request("127.0.0.1", (b"host", host))) is expected
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [
+        (b"http://localhost:9119", True),
+        (b"http://127.0.0.1", True),
+        (b"https://page.example", False),
+        (b"null", False),
+        (b"file://", False),
+        (b"\xff", False),
+    ],
+)
+def test_a_web_page_shows_in_origin(origin: bytes, expected: bool) -> None:
+    assert is_loopback(request("127.0.0.1", (b"host", b"127.0.0.1"), (b"origin", origin))) is expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ([], "192.0.2.9"),
+        ([b"198.51.100.1"], "198.51.100.1"),
+        ([b"10.0.0.1, 198.51.100.1"], "198.51.100.1"),
+        ([b"10.0.0.1", b"198.51.100.2"], "198.51.100.2"),
+        ([b"198.51.100.1:4711"], "198.51.100.1"),
+        ([b"[2001:db8::1]:4711"], "2001:db8::1"),
+        ([b"2001:db8::1"], "2001:db8::1"),
+        ([b"a" * 500], "a" * 64),
+        ([b" , "], "192.0.2.9"),
+    ],
+)
+def test_the_address_behind_a_trusted_proxy(fields: list[bytes], expected: str) -> None:
+    headers = [(b"x-forwarded-for", value) for value in fields]
+    assert client_address(request("192.0.2.9", *headers), trust_proxy=True) == expected
+    assert client_address(request("192.0.2.9", *headers), trust_proxy=False) == "192.0.2.9"
+
+
+# --- the caller classes of wire core 0.3, through the relay ---------------------------------------------------------
+
+LOOPBACK_ROUTES = [
+    ("POST", "/pairing"),
+    ("POST", "/pairing/register"),
+    ("POST", "/pairing/approve"),
+    ("POST", "/pairing/mint"),
+    ("GET", "/relay/info"),
+    ("GET", "/relay/security"),
+    ("PATCH", "/relay/security"),
+    ("GET", "/bridge/status"),
+    ("GET", "/bridge/activity"),
+    ("GET", "/bridge/devices"),
+    ("POST", "/bridge/select-active"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
+def test_loopback_routes_refuse_others_before_their_body(method: str, path: str) -> None:
+    book = RelayBook()
+    paired = book.pair()
+    for token in (None, paired.token):
+        answer = book.request(method, path, b"not JSON", peer=REMOTE, token=token)
+        assert (answer.status, answer.json["ok"], answer.json["code"]) == (403, False, "loopback_only")
+
+
+@pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
+def test_loopback_routes_ignore_authorization(method: str, path: str) -> None:
+    answer = RelayBook().request(method, path, token="unknown")
+    assert answer.status not in (401, 403)
+
+
+BEARER_ROUTES = [("GET", "/sessions"), ("DELETE", "/sessions/abcd"), ("PATCH", "/sessions/abcd"), ("GET", "/ping")]
+
+
+@pytest.mark.parametrize(("method", "path"), BEARER_ROUTES)
+@pytest.mark.parametrize(
+    "value",
+    [None, b"", b"Bearer", b"Bearer unknown", b"Basic abcd", b"abcd", b"Bearer \xff", b"Bearer a b"],
+)
+def test_others_need_a_good_bearer(method: str, path: str, value: bytes | None) -> None:
+    headers = [] if value is None else [(b"authorization", value)]
+    answer = RelayBook().request(method, path, headers=headers, peer=REMOTE)
+    assert (answer.status, answer.json["code"]) == (401, "unauthorized")
+    assert answer.headers.get(b"www-authenticate") is None
+
+
+@pytest.mark.parametrize("scheme", [b"Bearer", b"bearer", b"BEARER"])
+def test_the_scheme_word_is_case_insensitive(scheme: bytes) -> None:
+    book = RelayBook()
+    token = book.pair().token.encode()
+    answer = book.request("GET", "/sessions", headers=[(b"authorization", scheme + b"  " + token)], peer=REMOTE)
+    assert answer.status == 200
+
+
+def test_on_loopback_a_bearer_that_is_sent_must_be_good() -> None:
+    book = RelayBook()
+    assert book.request("GET", "/sessions").status == 200
+    assert book.request("GET", "/sessions", token="unknown").status == 401
+    assert book.request("DELETE", "/sessions/abcd", token="unknown").status == 401
+
+
+def test_patch_needs_a_bearer_on_loopback_too() -> None:
+    book = RelayBook()
+    prefix = book.pair().prefix
+    answer = book.request("PATCH", f"/sessions/{prefix}", b"not JSON", peer=PEER)
+    assert answer.status == 401
+
+
+def test_device_control_needs_a_bridge_grant() -> None:
+    book = RelayBook()
+    paired = book.pair(operator={"grants": {"bridge": 60}})
+    book.after(59)
+    assert book.call("GET", "/ping", token=paired.token).answer is None
+    book.after(1)
+    answer = book.request("GET", "/ping", token=paired.token)
+    assert (answer.status, answer.json["code"]) == (403, "grant_required")
+
+
+def test_an_expired_bearer_is_unknown() -> None:
+    book = RelayBook(RelayConfig())
+    paired = book.pair(operator={"ttl_seconds": 60})
+    assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 200
+    book.after(60)
+    assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401

@@ -1,0 +1,477 @@
+"""A started relay with clients on the other end of the wire, all in memory: bytes go both ways, time moves by `after`.
+
+    book = RelayBook()
+    answer = book.request("GET", "/health")
+    phone = book.pair().phone
+    call = book.call("GET", "/ping", token=...)      # waits for the phone
+    phone.reply(call_command, 200, {"ok": True})
+    assert call.answer.status == 200
+
+The book plays the runtime: it acknowledges what is sent, keeps the store, the files and the secret, and answers every
+operation at once, unless `hold` names its type: then it waits in `held` for `book.release()`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
+
+import yaml
+from attrs import define, field, frozen
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import (
+    Abort,
+    Cancel,
+    CloseWrite,
+    Command,
+    Compute,
+    EnsureSecret,
+    Exit,
+    Level,
+    Log,
+    OpenedFile,
+    OpenFile,
+    Operation,
+    Query,
+    ReadFile,
+    Ready,
+    Send,
+)
+from svc_proto.config import RelayConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import (
+    Accepted,
+    Address,
+    ChannelId,
+    Closed,
+    Done,
+    Fact,
+    Failed,
+    Failure,
+    FailureKind,
+    Received,
+    Sent,
+    Started,
+    Stopping,
+)
+from svc_proto.relay.service import Relay
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    BinaryMessage,
+    CloseSocket,
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketAccepted,
+    SocketClosed,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.playbook import LOCAL, PEER, REMOTE, START, counting_entropy
+
+__all__ = ["FIRST", "HOST", "LOCAL", "PEER", "REMOTE", "START", "Answer", "Call", "Paired", "Phone", "RelayBook"]
+
+HOST = b"127.0.0.1:8767"
+FIRST = StreamId(1)
+SECRET = bytes(range(32))
+Fields = Iterable[tuple[bytes, bytes]]
+PeerT = TypeVar("PeerT", bound="Peer")
+
+
+@frozen
+class Answer:
+    """One HTTP answer."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@define(eq=False)
+class Peer:
+    """The other end of one connection."""
+
+    book: RelayBook
+    ch: ChannelId
+    conn: Http1Connection
+    inbox: bytearray = field(factory=bytearray)  # everything that the relay said, as bytes
+    events: list[Event] = field(factory=list)
+    aborted: bool = False
+    gone: bool = False
+
+    def receive(self, data: bytes) -> bytes:
+        """Take bytes of the relay; what must be said back at once (pongs, close frames)."""
+        self.inbox += data
+        self.conn.receive_data(data)
+        while (event := self.conn.next_event()) is not None:
+            self.events.append(event)
+        return self.conn.data_to_send()
+
+    def say(self, *events: Event) -> None:
+        for event in events:
+            self.conn.send(event)
+        self.say_bytes(self.conn.data_to_send())
+
+    def say_bytes(self, data: bytes) -> None:
+        if data:
+            self.book.feed(Received(self.ch, data))
+
+    def vanish(self) -> None:
+        """The connection breaks without a word."""
+        self.book.feed(Closed(self.ch, "reset"))
+
+
+class Call(Peer):
+    """An HTTP request whose answer may still be to come."""
+
+    @property
+    def answer(self) -> Answer | None:
+        if not any(isinstance(event, ResponseEnd) for event in self.events):
+            return None
+        (head,) = [event for event in self.events if isinstance(event, ResponseHead)]
+        body = b"".join(event.data for event in self.events if isinstance(event, ResponseData))
+        return Answer(head.status, head.headers, body)
+
+    @property
+    def result(self) -> Answer:
+        answer = self.answer
+        assert answer is not None, "there is no answer yet"
+        return answer
+
+
+class Phone(Call):
+    """A client's WebSocket."""
+
+    seen: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        accepted = any(isinstance(event, SocketAccepted) for event in self.events)
+        return accepted and self.closed is None and not self.gone
+
+    @property
+    def closed(self) -> SocketClosed | None:
+        return next((event for event in self.events if isinstance(event, SocketClosed)), None)
+
+    def envelopes(self) -> list[dict[str, Any]]:
+        """What came since the last call."""
+        texts = [event.text for event in self.events if isinstance(event, TextMessage)]
+        fresh, self.seen = texts[self.seen :], len(texts)
+        return [json.loads(text) for text in fresh]
+
+    def only(self) -> dict[str, Any]:
+        (envelope,) = self.envelopes()
+        return envelope
+
+    def send(self, channel: str, kind: str, payload: object = None, identity: str | None = "e-1") -> None:
+        members: dict[str, object] = {"channel": channel, "type": kind}
+        if identity is not None:
+            members["id"] = identity
+        if payload is not None:
+            members["payload"] = payload
+        self.text(json.dumps(members))
+
+    def text(self, text: str) -> None:
+        self.say(TextMessage(FIRST, text))
+
+    def binary(self, data: bytes) -> None:
+        self.say(BinaryMessage(FIRST, data))
+
+    def auth(self, **payload: object) -> dict[str, Any]:
+        """Send `system/auth`; the one envelope that answers it."""
+        self.send("system", "auth", payload, "auth-1")
+        return self.only()
+
+    def close(self) -> None:
+        self.say(CloseSocket(FIRST))
+
+    def command(self) -> dict[str, Any]:
+        """The payload of the one command that came since the last look."""
+        envelope = self.only()
+        assert (envelope["channel"], envelope["type"]) == ("bridge", "bridge.command")
+        assert envelope["id"] == envelope["payload"]["request_id"]
+        return cast("dict[str, Any]", envelope["payload"])
+
+    def reply(self, command: Mapping[str, Any], status: object = 200, result: object = None, **more: object) -> None:
+        payload = {"request_id": command["request_id"], "status": status, "result": result, **more}
+        self.send("bridge", "bridge.response", payload, "r-1")
+
+
+@frozen
+class Paired:
+    """A phone right after its pairing."""
+
+    phone: Phone
+    token: str
+    ok: dict[str, Any]  # payload of auth.ok
+
+    @property
+    def prefix(self) -> str:
+        return self.token[:8]
+
+
+class RelayBook:
+    """A relay, its runtime and its peers."""
+
+    def __init__(
+        self,
+        config: RelayConfig | None = None,
+        *,
+        records: Iterable[Mapping[str, object]] = (),
+        files: Mapping[str, bytes] | None = None,
+        entropy: Callable[[int], bytes] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        started: bool = True,
+    ) -> None:
+        self.relay = Relay(config or RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml"), limits=limits)
+        self.engine = Engine(self.relay, entropy=entropy or counting_entropy(), log_level=Level.DEBUG)
+        self.now = START
+        self.store = {cast("str", record["token_hash"]): record for record in records}
+        self.files = dict(files or {})
+        self.hold: tuple[type[object], ...] = ()
+        self.refuse: tuple[type[object], ...] = ()
+        self.held: list[Operation[Any]] = []
+        self.commands: list[Command] = []
+        self.logs: list[Log] = []
+        self.answers: list[Answer] = []
+        self.secrets: set[str] = set()
+        self._peers: dict[ChannelId, Peer] = {}
+        self._facts: deque[Fact] = deque()
+        self._client_entropy = counting_entropy()
+        self._next_channel = 0
+        if started:
+            self.feed(Started())
+            assert self.ready
+
+    # --- time and facts ---
+
+    def feed(self, fact: Fact) -> None:
+        """Something happened; then everything that follows from it at once."""
+        self._facts.append(fact)
+        while self._facts:
+            self._carry_out(self.engine.handle(self._facts.popleft(), self.now))
+
+    def after(self, seconds: float) -> None:
+        """Let time pass, waking the relay at each of its deadlines."""
+        end = self.now.mono + seconds
+        while (due := self.engine.next_deadline()) is not None and due <= end:
+            self._wake(max(due, self.now.mono))
+        self._wake(end)
+
+    def step_clock(self, seconds: float) -> None:
+        """The operator sets the wall clock."""
+        self.now = Moment(self.now.mono, self.now.wall + seconds)
+
+    def stop(self, grace: float = 5.0) -> None:
+        self.feed(Stopping(grace))
+
+    # --- clients ---
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        token: str | None = None,
+        headers: Fields = (),
+        peer: Address = PEER,
+        host: bytes = HOST,
+        tls: bool = False,
+    ) -> Call:
+        """Send a request on a fresh connection. A body of bytes is sent as it is, any other as JSON."""
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        fields = [(b"host", host), *headers]
+        if token is not None:
+            fields.append((b"authorization", b"Bearer " + token.encode()))
+        if data:
+            fields.append((b"content-length", b"%d" % len(data)))
+        call = self._connect(Call, peer, tls)
+        call.say(
+            RequestHead(FIRST, method, path, Headers(fields)),
+            *([RequestData(FIRST, data)] if data else []),
+            RequestEnd(FIRST),
+        )
+        return call
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        token: str | None = None,
+        headers: Fields = (),
+        peer: Address = PEER,
+        host: bytes = HOST,
+    ) -> Answer:
+        """A request that is answered at once."""
+        call = self.call(method, path, body, token=token, headers=headers, peer=peer, host=host)
+        answer = call.result
+        self.answers.append(answer)
+        if not call.gone:
+            call.vanish()
+        return answer
+
+    def knock(
+        self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False, host: bytes = HOST
+    ) -> Phone:
+        """Ask for a WebSocket, which may be refused."""
+        phone = self._connect(Phone, peer, tls)
+        phone.say(RequestHead(FIRST, "GET", path, Headers([(b"host", host), *headers]), websocket=True))
+        return phone
+
+    def websocket(self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False) -> Phone:
+        """An open WebSocket."""
+        phone = self.knock(path, peer=peer, headers=headers, tls=tls)
+        assert phone.is_open, phone.events
+        return phone
+
+    def register(self, code: str = "Q7M2ZK", meta: Mapping[str, object] | None = None) -> str:
+        """Register a pairing code as the operator does."""
+        assert self.request("POST", "/pairing/register", {"code": code, **(meta or {})}).status == 200
+        self.secrets.add(code)
+        return code
+
+    def pair(self, *, operator: Mapping[str, object] | None = None, peer: Address = REMOTE, **device: object) -> Paired:
+        """Pair a phone: a code, a socket, `system/auth`."""
+        code = self.register(meta=operator)
+        payload = {"client_surface": "android", "device_form_factor": "phone", **device}
+        phone = self.websocket(peer=peer)
+        answer = phone.auth(pairing_code=code, **payload)
+        assert answer["type"] == "auth.ok", answer
+        ok = answer["payload"]
+        self.secrets.add(ok["session_token"])
+        return Paired(phone, ok["session_token"], ok)
+
+    def reconnect(self, token: str, *, peer: Address = REMOTE) -> Phone:
+        """Come back with a token."""
+        phone = self.websocket(peer=peer)
+        assert phone.auth(session_token=token)["type"] == "auth.ok"
+        return phone
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """What the operator sees."""
+        return cast("list[dict[str, Any]]", self.request("GET", "/sessions").json["sessions"])
+
+    def activity(self) -> list[dict[str, Any]]:
+        return cast("list[dict[str, Any]]", self.request("GET", "/bridge/activity").json["activity"])
+
+    # --- what was ordered ---
+
+    @property
+    def ready(self) -> bool:
+        return Ready() in self.commands
+
+    @property
+    def exits(self) -> list[Exit]:
+        return [command for command in self.commands if isinstance(command, Exit)]
+
+    def events(self, level: Level = Level.DEBUG) -> list[str]:
+        """Names of the log records of at least that level."""
+        return [log.event for log in self.logs if log.level >= level]
+
+    def release(self, *, fail: bool = False) -> None:
+        """Answer the operations that were held."""
+        held, self.held = self.held, []
+        for operation in held:
+            self.feed(Failed(operation.op, Failure(FailureKind.NO_SPACE)) if fail else self._result(operation))
+
+    def leaks(self) -> list[str]:
+        """Where a secret shows: in log records, or in the bodies of refusals."""
+        places = [repr(log) for log in self.logs]
+        places += [repr(answer) for answer in self.answers if answer.status >= 400]
+        return [place for place in places for secret in sorted(self.secrets) if secret in place]
+
+    # --- the runtime ---
+
+    def _wake(self, mono: float) -> None:
+        self.now = self.now.at(mono)
+        self._carry_out(self.engine.handle(None, self.now))
+        while self._facts:
+            self._carry_out(self.engine.handle(self._facts.popleft(), self.now))
+
+    def _connect(self, kind: type[PeerT], address: Address, tls: bool) -> PeerT:
+        self._next_channel += 2
+        ch = ChannelId(self._next_channel)
+        conn = Http1Connection(Role.CLIENT, entropy=self._client_entropy, deflate=False)
+        peer = kind(self, ch, conn)
+        self._peers[ch] = peer
+        self.feed(Accepted(ch, address, LOCAL, tls))
+        return peer
+
+    def _carry_out(self, commands: list[Command]) -> None:
+        for command in commands:
+            if isinstance(command, Log):
+                self.logs.append(command)
+                continue
+            self.commands.append(command)
+            if isinstance(command, Send):
+                self._facts.append(Sent(command.ch, len(command.data)))
+                reply = self._peers[command.ch].receive(command.data)
+                if reply:
+                    self._facts.append(Received(command.ch, reply))
+            elif isinstance(command, CloseWrite | Abort):
+                self._end(command)
+            elif isinstance(command, Operation):
+                self._operate(command)
+            elif isinstance(command, Cancel):
+                self.held = [operation for operation in self.held if operation.op != command.op]
+                self._facts.append(Failed(command.op, Failure(FailureKind.CANCELLED)))
+
+    def _end(self, command: CloseWrite | Abort) -> None:
+        peer = self._peers[command.ch]
+        peer.aborted = peer.aborted or isinstance(command, Abort)
+        if not peer.gone:
+            peer.gone = True
+            self._facts.append(Closed(command.ch, "done"))
+
+    def _operate(self, operation: Operation[Any]) -> None:
+        subject = operation.request if isinstance(operation, Query) else operation
+        behind = isinstance(operation, Query) and any(isinstance(held, Query) for held in self.held)  # kept in order
+        if behind or isinstance(subject, self.hold):
+            self.held.append(operation)
+        elif isinstance(subject, self.refuse):
+            self._facts.append(Failed(operation.op, Failure(FailureKind.NO_SPACE)))
+        else:
+            self._facts.append(self._result(operation))
+
+    def _result(self, operation: Operation[Any]) -> Fact:
+        match operation:
+            case Query(op=op, request=LoadSessions()):
+                return Done(op, tuple(self.store.values()))
+            case Query(op=op, request=SaveSession(token_hash=token_hash, record=record)):
+                self.store[token_hash] = record
+                return Done(op, None)
+            case Query(op=op, request=DeleteSession(token_hash=token_hash)):
+                self.store.pop(token_hash, None)
+                return Done(op, None)
+            case OpenFile(op=op, path=path):
+                if path not in self.files:
+                    return Failed(op, Failure(FailureKind.NOT_FOUND))
+                handle = list(self.files).index(path)
+                return Done(op, OpenedFile(handle, path, len(self.files[path]), START.wall))
+            case ReadFile(op=op, handle=handle):
+                return Done(op, list(self.files.values())[handle])
+            case EnsureSecret(op=op):
+                return Done(op, SECRET)
+            case Compute(op=op, name="yaml.load", args=(text,)):
+                return Done(op, yaml.safe_load(cast("str", text)))
+            case Compute(op=op, name="lan_address"):
+                return Done(op, "192.0.2.10")
+        raise AssertionError(f"the relay ordered something new: {operation!r}")

@@ -1,0 +1,108 @@
+"""Negotiation of permessage-deflate (RFC 7692 section 7.1)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.deflate import (
+    OFFER,
+    DeflateParameters,
+    InboundGuard,
+    OutboundDeflate,
+    accept_offer,
+    read_agreement,
+)
+
+
+@pytest.mark.parametrize(
+    ("offers", "answer", "agreed"),
+    [
+        (
+            [b"permessage-deflate"],
+            b"permessage-deflate; server_max_window_bits=12",
+            DeflateParameters(server_max_window_bits=12),
+        ),
+        (
+            [OFFER],
+            b"permessage-deflate; server_max_window_bits=12; client_max_window_bits=12",
+            DeflateParameters(server_max_window_bits=12, client_max_window_bits=12),
+        ),
+        (
+            [b'Permessage-Deflate ; client_max_window_bits = "10"; server_max_window_bits=9'],
+            b"permessage-deflate; server_max_window_bits=9; client_max_window_bits=10",
+            DeflateParameters(server_max_window_bits=9, client_max_window_bits=10),
+        ),
+        (
+            [
+                b"x, permessage-deflate; unknown",
+                b"permessage-deflate; server_no_context_takeover; client_no_context_takeover",
+            ],
+            b"permessage-deflate; server_max_window_bits=12; server_no_context_takeover; client_no_context_takeover",
+            DeflateParameters(
+                server_max_window_bits=12, server_no_context_takeover=True, client_no_context_takeover=True
+            ),
+        ),
+    ],
+)
+def test_offers_that_are_taken(offers: list[bytes], answer: bytes, agreed: DeflateParameters) -> None:
+    assert accept_offer(offers) == (agreed, answer)
+    assert read_agreement([answer]) == agreed
+
+
+@pytest.mark.parametrize(
+    "offer",
+    [
+        b"",
+        b"permessage-bzip2",
+        b"permessage-deflate; x=1",
+        b"permessage-deflate; server_max_window_bits",
+        b"permessage-deflate; server_max_window_bits=7",
+        b"permessage-deflate; server_max_window_bits=16",
+        b"permessage-deflate; server_max_window_bits=010",
+        b"permessage-deflate; server_max_window_bits=\xb2",
+        b"permessage-deflate; client_max_window_bits=",
+        b"permessage-deflate; client_max_window_bits=x",
+        b"permessage-deflate; server_no_context_takeover=1",
+        b"permessage-deflate; client_no_context_takeover; client_no_context_takeover",
+        b"permessage-deflate;",
+    ],
+)
+def test_offers_that_are_declined(offer: bytes) -> None:
+    expected = offer == b"permessage-deflate;"  # a semicolon too many is let pass
+    assert (accept_offer([offer]) is not None) is expected
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"permessage-bzip2",
+        b"permessage-deflate; x=1",
+        b"permessage-deflate; client_max_window_bits",
+        b"permessage-deflate, permessage-deflate",
+    ],
+)
+def test_answers_that_are_refused(answer: bytes) -> None:
+    with pytest.raises(RemoteProtocolError, match="Sec-WebSocket-Extensions"):
+        read_agreement([answer])
+
+
+def test_no_answer() -> None:
+    assert read_agreement([]) is None
+
+
+@given(st.lists(st.binary(max_size=40) | st.binary(max_size=20).map(b"permessage-deflate;".__add__)))
+def test_nothing_but_protocol_errors_escape(values: list[bytes]) -> None:
+    accept_offer(values)
+    try:
+        read_agreement(values)
+    except RemoteProtocolError:
+        return
+
+
+def test_the_hooks_leave_negotiation_alone() -> None:
+    for extension in (InboundGuard(1, None), OutboundDeflate(12, alone=False)):
+        assert extension.enabled()
+        assert extension.offer() is False

@@ -1,0 +1,15 @@
+"""Headers: look-ups on the pairs of the wire."""
+
+from __future__ import annotations
+
+from svc_proto.wire.events import NO_HEADERS, Headers
+
+
+def test_headers() -> None:
+    headers = Headers(((b"a", b"1"), (b"b", b"X , y,,"), (b"a", b"2"), (b"b", b"Z")))
+    assert headers.get(b"a") == b"1"
+    assert headers.get(b"c") is None
+    assert headers.get(b"c", b"d") == b"d"
+    assert headers.all(b"a") == [b"1", b"2"]
+    assert headers.tokens(b"b") == [b"x", b"y", b"z"]
+    assert NO_HEADERS.all(b"a") == []

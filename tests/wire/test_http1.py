@@ -1,0 +1,74 @@
+"""Both ends of HTTP/1.1 face to face; each end alone is in `test_http1_server` and `test_http1_client`."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.wire.events import (
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.http1 import READING, Reading, ReadingTrigger
+from tests.wire.chunks import Cuts, cuts
+from tests.wire.pair import HOST, Pair, open_pair
+
+ONE = StreamId(1)
+BODIES = st.lists(st.binary(max_size=50), max_size=4)
+
+
+@given(st.lists(st.tuples(BODIES, BODIES, st.booleans()), min_size=1, max_size=4), cuts())
+def test_round_trips(rounds: list[tuple[list[bytes], list[bytes], bool]], sizes: Cuts) -> None:
+    pair = Pair(sizes=sizes)
+    for number, (request, response, chunked) in enumerate(rounds, start=1):
+        stream = StreamId(number)
+        size = sum(map(len, request))
+        framing = (b"transfer-encoding", b"chunked") if chunked else (b"content-length", b"%d" % size)
+        pair.client.send(RequestHead(stream, "POST", "/", Headers((*HOST, framing))))
+        for piece in request:
+            pair.client.send(RequestData(stream, piece))
+        pair.client.send(RequestEnd(stream))
+        pair.exchange()
+        size = sum(map(len, response))
+        pair.server.send(
+            ResponseHead(stream, 200, Headers() if chunked else Headers(((b"content-length", b"%d" % size),)))
+        )
+        for piece in response:
+            pair.server.send(ResponseData(stream, piece))
+        pair.server.send(ResponseEnd(stream))
+        pair.exchange()
+        to_client, to_server = pair.heard()
+        assert b"".join(event.data for event in to_server if isinstance(event, RequestData)) == b"".join(request)
+        assert b"".join(event.data for event in to_client if isinstance(event, ResponseData)) == b"".join(response)
+        assert to_server[-1] == RequestEnd(stream)
+        assert to_client[-1] == ResponseEnd(stream)
+    assert pair.client.idle
+    assert pair.server.idle
+
+
+@pytest.mark.parametrize("deflate", [True, False])
+def test_a_socket_face_to_face(deflate: bool) -> None:
+    pair = open_pair(deflate=deflate)
+    pair.server.send(TextMessage(ONE, "x" * 5000))
+    pair.exchange()
+    assert pair.heard()[0] == [TextMessage(ONE, "x" * 5000)]
+    assert (sum(map(len, pair.wire)) < 1500) is deflate
+
+
+def test_reading_can_stop_anywhere_and_never_starts_again() -> None:
+    assert all(READING[state, ReadingTrigger.STOP] is Reading.OVER for state in Reading)
+    assert not [
+        key
+        for key in product([Reading.OVER, Reading.SOCKET], ReadingTrigger)
+        if READING.get(key, key[0]) is Reading.HEAD
+    ]

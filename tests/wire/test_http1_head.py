@@ -1,0 +1,66 @@
+"""The checks on a raw head, one by one; what they mean for a connection is in `test_http1_server`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.http1_head import check_partial_head, check_request_head, check_response_head
+from svc_proto.wire.limits import Limits
+
+LIMITS = Limits(max_head=100, max_fields=3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "framed"),
+    [
+        (b"", False),
+        (b"Content-Length: 0\r\n", True),
+        (b"CONTENT-LENGTH:\t12 \r\n", True),
+        (b"transfer-encoding: Chunked\r\n", True),
+        (b"X-Content-Length: 5\r\n", False),
+        (b"Content-Length-X: 5\r\n", False),
+        (b"X: Content-Length: 5\r\n", False),
+    ],
+)
+def test_whether_a_body_follows(fields: bytes, framed: bool) -> None:
+    assert check_request_head(b"POST / HTTP/1.1\r\nHost: a\r\n" + fields + b"\r\n", LIMITS) is framed
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "word"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", 400, "Host is missing"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHOST: a\r\n\r\n", 400, "Host is given twice"),
+        (b"GET / HTTP/1.1\r\nHost: a,b\r\n\r\n", 400, "Host is malformed"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1,1\r\n\r\n", 400, "not a number"),
+        (b"GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n", 400, "bare CR"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n", 400, "folded"),
+        (b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 4 + b"\r\n", 431, "3 fields"),
+        (b"GET / HTTP/1.1\r\nHost: " + b"a" * 100 + b"\r\n\r\n", 431, "100 bytes"),
+        (b"GET / HTTP/3.0\r\n\r\n", 505, "HTTP/1.1"),
+        (b"connect a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 501, "CONNECT"),
+    ],
+)
+def test_refused(head: bytes, status: int, word: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=word) as caught:
+        check_request_head(head, LIMITS)
+    assert caught.value.status == status
+
+
+@pytest.mark.parametrize("line", [b"HTTP/1.1 200 OK", b"HTTP/1.0 200 OK", b"HTTP/1.1 200 "])
+def test_responses(line: bytes) -> None:
+    check_response_head(line + b"\r\nContent-Length: 5\r\n\r\n", LIMITS)
+
+
+@given(st.integers(0, 40))
+def test_a_bad_beginning_is_seen_wherever_an_earlier_look_ended(searched: int) -> None:
+    good = bytearray(b"GET / HTTP/1.1\r\nHost: a\r\nX: y\r")
+    check_partial_head(good, min(searched, len(good)), LIMITS)
+    bare = bytearray(good[: min(searched, len(good))])
+    seen = len(bare)
+    bare += b"z\n"
+    with pytest.raises(RemoteProtocolError):
+        check_partial_head(bare, seen, LIMITS)

@@ -1,0 +1,451 @@
+"""WebSocket framing: playbooks from RFC 6455, limits, floods, and both roles face to face."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.deflate import MAX_FRAGMENTS, DeflateParameters
+from svc_proto.wire.events import (
+    BinaryMessage,
+    CloseSocket,
+    Event,
+    Ping,
+    Pong,
+    ResponseData,
+    SocketClosed,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.websocket import LIFE, MAX_PONGS, WebSocket, WebSocketState, WebSocketTrigger
+from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.pair import open_pair, seeded
+
+ONE = StreamId(1)
+SMALL = Limits(max_message=1000)
+WHOLE: Cuts = [1_000_000]
+
+
+def socket(
+    role: Role = Role.SERVER, limits: Limits = DEFAULT_LIMITS, deflate: DeflateParameters | None = None
+) -> WebSocket:
+    return WebSocket(role, ONE, limits=limits, entropy=seeded(), deflate=deflate)
+
+
+def frame(first: int, payload: bytes = b"", *, masked: bool = True) -> bytes:
+    """A frame as a client sends it, with the mask of RFC 6455 section 5.7; `first` is its first byte."""
+    size = len(payload)
+    if size < 126:
+        head = bytes([size])
+    elif size < 65536:
+        head = b"\x7e" + struct.pack("!H", size)
+    else:
+        head = b"\x7f" + struct.pack("!Q", size)
+    if not masked:
+        return bytes([first]) + head + payload
+    key = b"\x37\xfa\x21\x3d"
+    body = bytes(byte ^ key[index % 4] for index, byte in enumerate(payload))
+    return bytes([first, head[0] | 0x80]) + head[1:] + key + body
+
+
+def feed(ws: WebSocket, data: bytes, sizes: Cuts = WHOLE) -> list[Event]:
+    events: list[Event] = []
+    for piece in cut(data, sizes):
+        ws.receive_data(piece)
+        while (event := ws.next_event()) is not None:
+            events.append(event)
+    return events
+
+
+def closing(code: int, reason: bytes = b"") -> bytes:
+    return frame(0x88, struct.pack("!H", code) + reason)
+
+
+# --- messages ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [[1], [2, 3], WHOLE])
+def test_messages(sizes: Cuts) -> None:
+    ws = socket()
+    assert feed(ws, b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58", sizes) == [TextMessage(ONE, "Hello")]  # 5.7
+    assert feed(ws, frame(0x82, b"x" * 256) + frame(0x82, b"y" * 65536), sizes) == [
+        BinaryMessage(ONE, b"x" * 256),
+        BinaryMessage(ONE, b"y" * 65536),
+    ]
+    assert feed(ws, frame(0x81) + frame(0x82), sizes) == [TextMessage(ONE, ""), BinaryMessage(ONE, b"")]
+
+
+@pytest.mark.parametrize("sizes", [[1], [2, 3], WHOLE])
+def test_fragments_with_control_frames_between(sizes: Cuts) -> None:
+    euro = "\N{EURO SIGN}".encode()
+    data = frame(0x01, b"a" + euro[:1]) + frame(0x89, b"p") + frame(0x00) + frame(0x8A, b"q") + frame(0x80, euro[1:])
+    assert feed(socket(), data, sizes) == [Ping(ONE, b"p"), Pong(ONE, b"q"), TextMessage(ONE, "a\N{EURO SIGN}")]
+
+
+def test_a_message_of_very_many_pieces() -> None:
+    ws = socket()
+    data = b"".join([frame(0x02, b"ab"), *[frame(0x00, b"c")] * 5000, frame(0x00), frame(0x80)])
+    assert feed(ws, data) == [BinaryMessage(ONE, b"ab" + b"c" * 5000)]
+    data = b"".join([frame(0x01, b"ab"), *[frame(0x00, b"c")] * 1023, frame(0x80)])
+    assert feed(ws, data) == [TextMessage(ONE, "ab" + "c" * 1023)]
+
+
+def test_what_is_sent() -> None:
+    ws = socket()
+    ws.send(TextMessage(ONE, "Hello"))
+    ws.send(BinaryMessage(ONE, b"x" * 126))
+    ws.send(Ping(ONE, b"p"))
+    ws.send(Pong(ONE, b"q"))
+    assert ws.data_to_send() == b"\x81\x05Hello\x82\x7e\x00\x7e" + b"x" * 126 + b"\x89\x01p\x8a\x01q"
+    assert ws.data_to_send() == b""
+
+
+@pytest.mark.parametrize("size", [0, 5, 125, 126, 65535, 65536])
+def test_a_client_masks_with_its_entropy(size: int) -> None:
+    ws = socket(Role.CLIENT)
+    ws.send(BinaryMessage(ONE, b"x" * size))
+    data = ws.data_to_send()
+    again = socket(Role.CLIENT)
+    again.send(BinaryMessage(ONE, b"x" * size))
+    assert again.data_to_send() == data
+    assert seeded()(4) in data
+    assert feed(socket(), data) == [BinaryMessage(ONE, b"x" * size)]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        TextMessage(ONE, "\ud800"),
+        Ping(ONE, b"x" * 126),
+        Pong(ONE, b"x" * 126),
+        CloseSocket(ONE, 1006),
+        CloseSocket(ONE, 999),
+        CloseSocket(ONE, 5000),
+        SocketClosed(ONE, 1000),
+        ResponseData(ONE, b"x"),
+    ],
+)
+def test_what_cannot_be_sent(event: Event) -> None:
+    ws = socket()
+    with pytest.raises(LocalProtocolError):
+        ws.send(event)
+    ws.send(TextMessage(ONE, "still open"))
+    assert ws.data_to_send() == b"\x81\x0astill open"
+
+
+# --- the closing handshake --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("received", "echo", "event"),
+    [
+        (closing(1000, b"bye"), b"\x88\x02\x03\xe8", SocketClosed(ONE, 1000, "bye")),
+        (closing(4999), b"\x88\x02\x13\x87", SocketClosed(ONE, 4999)),
+        (frame(0x88), b"\x88\x00", SocketClosed(ONE, 1005)),
+    ],
+)
+def test_the_peer_closes(received: bytes, echo: bytes, event: SocketClosed) -> None:
+    ws = socket()
+    assert feed(ws, frame(0x81, b"x") + received + frame(0x81, b"late"), [1]) == [TextMessage(ONE, "x"), event]
+    assert ws.data_to_send() == echo
+    assert ws.state is WebSocketState.CLOSED
+    ws.receive_eof()
+    assert ws.next_event() is None
+    ws.send(CloseSocket(ONE))  # does nothing
+    with pytest.raises(LocalProtocolError, match="closed"):
+        ws.send(TextMessage(ONE, "x"))
+    assert ws.data_to_send() == b""
+
+
+def test_we_close() -> None:
+    ws = socket()
+    ws.send(CloseSocket(ONE, 1001, "x" * 200))
+    assert ws.data_to_send() == b"\x88\x7d\x03\xe9" + b"x" * 123
+    ws.send(CloseSocket(ONE, 1000))  # once is enough
+    assert ws.data_to_send() == b""
+    with pytest.raises(LocalProtocolError, match="closing"):
+        ws.send(Ping(ONE))
+    late = frame(0x81, b"late") + frame(0x02, b"late") + frame(0x89, b"p") + frame(0x80, b"late")
+    assert feed(ws, late) == []
+    assert feed(ws, closing(1001)) == [SocketClosed(ONE, 1001)]
+    assert ws.data_to_send() == b""
+
+
+def test_we_close_without_a_code() -> None:
+    ws = socket(Role.CLIENT)
+    ws.send(CloseSocket(ONE, 1005))
+    assert ws.data_to_send() == b"\x88\x80" + seeded()(4)
+
+
+def test_a_reason_that_no_frame_can_hold_is_mended() -> None:
+    ws = socket()
+    ws.send(CloseSocket(ONE, 1000, "a\ud800"))
+    assert ws.data_to_send() == b"\x88\x04\x03\xe8a?"
+
+
+@pytest.mark.parametrize("ours", [False, True])
+def test_the_end_without_a_close_frame(ours: bool) -> None:
+    ws = socket()
+    if ours:
+        ws.send(CloseSocket(ONE))
+    ws.receive_data(frame(0x81, b"last") + b"\x81")
+    ws.receive_eof()
+    events: list[Event] = []
+    while (event := ws.next_event()) is not None:
+        events.append(event)
+    closed = events.pop()
+    assert isinstance(closed, SocketClosed)
+    assert (closed.code, closed.clean, closed.ours) == (1006, False, None)
+    assert events == ([] if ours else [TextMessage(ONE, "last")])
+    assert ws.next_event() is None
+
+
+# --- violations -------------------------------------------------------------------------------------------------
+
+VIOLATIONS = [
+    (frame(0x81, b"x", masked=False), 1002),
+    (frame(0xC1, b"x"), 1002),
+    (frame(0xA1, b"x"), 1002),
+    (frame(0x91, b"x"), 1002),
+    (frame(0x83), 1002),
+    (frame(0x8B), 1002),
+    (frame(0x09), 1002),
+    (frame(0x89, b"x" * 126), 1002),
+    (frame(0x80, b"x"), 1002),
+    (frame(0x01, b"x") + frame(0x81, b"y"), 1002),
+    (b"\x82\xfe\x00\x05" + b"\x00" * 9, 1002),
+    (b"\x82\xff" + b"\x00" * 6 + b"\x00\x05" + b"\x00" * 9, 1002),
+    (frame(0x88, b"x"), 1002),
+    *[(closing(code), 1002) for code in (0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535)],
+    (closing(1000, b"\xff"), 1007),
+    (frame(0x81, b"\xff"), 1007),
+    (frame(0x81, b"\xed\xa0\x80"), 1007),
+    (frame(0x01, b"\xe2\x82") + frame(0x80), 1007),
+    (frame(0x82, b"x" * 1001), 1009),
+    (frame(0x02, b"x" * 600) + frame(0x80, b"x" * 401), 1009),
+    (b"\x82\xff\x7f" + b"\xff" * 7, 1009),
+]
+
+
+@pytest.mark.parametrize("sizes", [[1], WHOLE])
+@pytest.mark.parametrize(("data", "code"), VIOLATIONS)
+def test_a_violation_is_told_once(data: bytes, code: int, sizes: Cuts) -> None:
+    ws = socket(limits=SMALL)
+    (closed,) = feed(ws, data, sizes)
+    assert isinstance(closed, SocketClosed)
+    assert (closed.code, closed.clean, closed.ours) == (1006, False, code)
+    sent = ws.data_to_send()
+    assert sent[0] == 0x88
+    assert struct.unpack("!H", sent[2:4]) == (code,)
+    ws.receive_eof()
+    assert feed(ws, frame(0x81, b"x")) == []
+
+
+def test_a_violation_while_closing_sends_no_second_close_frame() -> None:
+    ws = socket()
+    ws.send(CloseSocket(ONE))
+    ws.data_to_send()
+    (closed,) = feed(ws, frame(0x83))
+    assert isinstance(closed, SocketClosed)
+    assert (closed.code, closed.ours) == (1006, None)
+    assert ws.data_to_send() == b""
+
+
+def test_a_server_must_not_mask() -> None:
+    (closed,) = feed(socket(Role.CLIENT), frame(0x81, b"x"))
+    assert isinstance(closed, SocketClosed)
+    assert closed.ours == 1002
+
+
+def test_an_announced_size_is_refused_before_it_is_received() -> None:
+    ws = socket(limits=SMALL)
+    (closed,) = feed(ws, frame(0x82, b"x" * 1001)[:8])
+    assert isinstance(closed, SocketClosed)
+    assert closed.ours == 1009
+
+
+def test_messages_at_the_limit_are_taken() -> None:
+    ws = socket(limits=SMALL)
+    for _ in range(3):
+        data = frame(0x02, b"x" * 600) + frame(0x89, b"x" * 125) + frame(0x80, b"x" * 400)
+        assert feed(ws, data)[-1] == BinaryMessage(ONE, b"x" * 1000)
+
+
+# --- floods -----------------------------------------------------------------------------------------------------
+
+
+def test_pings_are_answered_with_a_bound() -> None:
+    ws = socket()
+    assert feed(ws, frame(0x89, b"a") + frame(0x89)) == [Ping(ONE, b"a"), Ping(ONE)]
+    assert ws.data_to_send() == b"\x8a\x01a\x8a\x00"
+    assert len(feed(ws, frame(0x89, b"x") * 5000 + frame(0x89, b"last"))) == 5001
+    sent = ws.data_to_send()
+    assert sent.count(b"\x8a") == MAX_PONGS
+    assert sent.endswith(b"\x8a\x04last")
+
+
+def test_pongs_go_before_the_close_frame() -> None:
+    ws = socket()
+    feed(ws, frame(0x89, b"a") + closing(1000))
+    assert ws.data_to_send() == b"\x8a\x01a\x88\x02\x03\xe8"
+
+
+def test_empty_fragments_have_a_bound() -> None:
+    ws = socket()
+    assert feed(ws, frame(0x01) + frame(0x00) * (MAX_FRAGMENTS - 1)) == []
+    (closed,) = feed(ws, frame(0x00))
+    assert isinstance(closed, SocketClosed)
+    assert closed.ours == 1009
+
+
+# --- compression ------------------------------------------------------------------------------------------------
+
+AGREED = DeflateParameters()
+ALONE = DeflateParameters(server_no_context_takeover=True, client_no_context_takeover=True)
+TAIL = b"\x00\x00\xff\xff"
+
+
+def packed(data: bytes) -> bytes:
+    deflater = zlib.compressobj(wbits=-15)
+    return (deflater.compress(data) + deflater.flush(zlib.Z_SYNC_FLUSH)).removesuffix(TAIL)
+
+
+@pytest.mark.parametrize("sizes", [[1], [7], WHOLE])
+def test_compressed_messages(sizes: Cuts) -> None:
+    ws = socket(deflate=ALONE)
+    # RFC 7692 section 7.2.3.1, then uncompressed, then compressed in fragments with a ping between
+    hello = b"\xf2\x48\xcd\xc9\xc9\x07\x00"
+    data = frame(0xC1, hello) + frame(0x81, b"plain") + frame(0x41, hello[:3]) + frame(0x89) + frame(0x80, hello[3:])
+    hello_event = TextMessage(ONE, "Hello")
+    assert feed(ws, data, sizes) == [hello_event, TextMessage(ONE, "plain"), Ping(ONE), hello_event]
+    # section 7.2.3.4: a final block
+    assert feed(ws, frame(0xC1, b"\xf3\x48\xcd\xc9\xc9\x07\x00\x00") + frame(0xC1, hello), sizes) == [hello_event] * 2
+    assert (
+        feed(socket(deflate=AGREED), frame(0xC1, b"\xf3\x48\xcd\xc9\xc9\x07\x00\x00") * 2, sizes) == [hello_event] * 2
+    )
+
+
+def test_context_takeover() -> None:
+    """RFC 7692 section 7.2.3.2: the second Hello refers to the first."""
+    ws = socket(deflate=AGREED)
+    data = frame(0xC1, b"\xf2\x48\xcd\xc9\xc9\x07\x00") + frame(0xC1, b"\xf2\x00\x11\x00\x00")
+    assert feed(ws, data, [1]) == [TextMessage(ONE, "Hello")] * 2
+
+
+@pytest.mark.parametrize("sizes", [[1], WHOLE])
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (frame(0xC2, packed(b"\x00" * 1_000_000)), 1009),
+        (frame(0x42, packed(b"\x00" * 900) + TAIL) + frame(0x80, packed(b"\x00" * 900)), 1009),
+        (frame(0xC2, b"\xff\xff\xff"), 1007),
+        (frame(0xC2, b"\x03\x00" + b"junk" * 5), 1007),
+        (frame(0xC1, packed(b"\xff")), 1007),
+        (frame(0x42, b"") + frame(0xC0, b""), 1002),
+        (frame(0xC9, b""), 1002),
+        (frame(0xA2, b""), 1002),
+    ],
+)
+def test_bad_compressed_messages(data: bytes, code: int, sizes: Cuts) -> None:
+    (closed,) = feed(socket(limits=SMALL, deflate=AGREED), data, sizes)
+    assert isinstance(closed, SocketClosed)
+    assert closed.ours == code
+
+
+def test_a_compressed_message_at_the_limit_is_taken() -> None:
+    ws = socket(limits=SMALL, deflate=ALONE)
+    for _ in range(2):
+        assert feed(ws, frame(0xC2, packed(b"x" * 1000))) == [BinaryMessage(ONE, b"x" * 1000)]
+        assert feed(ws, frame(0x82, b"x" * 1000)) == [BinaryMessage(ONE, b"x" * 1000)]
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_short_messages_are_not_compressed(role: Role) -> None:
+    ws = socket(role, deflate=AGREED)
+    ws.send(TextMessage(ONE, "x" * 1023))
+    assert ws.data_to_send()[0] == 0x81
+    ws.send(TextMessage(ONE, "x" * 1024))
+    assert ws.data_to_send()[0] == 0xC1
+
+
+def test_a_window_that_zlib_cannot_write_is_left_unused() -> None:
+    ws = socket(deflate=DeflateParameters(server_max_window_bits=8))
+    ws.send(TextMessage(ONE, "x" * 5000))
+    assert ws.data_to_send()[0] == 0x81
+
+
+# --- face to face, and anything at all --------------------------------------------------------------------------
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+MESSAGE = st.tuples(st.booleans(), TEXT, st.sampled_from([1, 100, 3000]))
+
+
+@given(st.lists(MESSAGE, max_size=6), st.booleans(), cuts())
+def test_round_trips(messages: list[tuple[bool, str, int]], deflate: bool, sizes: Cuts) -> None:
+    pair = open_pair(deflate=deflate, sizes=WHOLE)
+    pair.sizes = [max(size * 50, 1) for size in sizes]
+    sent: list[Event] = [
+        TextMessage(ONE, text * times) if is_text else BinaryMessage(ONE, text.encode() * times)
+        for is_text, text, times in messages
+    ]
+    for event in sent:
+        pair.client.send(event)
+        pair.server.send(event)
+    pair.exchange()
+    assert pair.heard() == (sent, sent)
+    pair.client.send(CloseSocket(ONE, 1000, "done"))
+    pair.exchange()
+    assert pair.heard() == ([SocketClosed(ONE, 1000)], [SocketClosed(ONE, 1000, "done")])
+    assert pair.client.must_close
+    assert pair.server.must_close
+
+
+@pytest.mark.parametrize(("client_alone", "server_alone"), list(product([False, True], repeat=2)))
+def test_both_roles_agree_on_the_context(client_alone: bool, server_alone: bool) -> None:
+    agreed = DeflateParameters(
+        server_max_window_bits=9,
+        client_max_window_bits=10,
+        client_no_context_takeover=client_alone,
+        server_no_context_takeover=server_alone,
+    )
+    client, server = socket(Role.CLIENT, deflate=agreed), socket(Role.SERVER, deflate=agreed)
+    for index in range(5):
+        message = BinaryMessage(ONE, b"%d-hello" % index * 500)
+        for one, other in ((client, server), (server, client)):
+            one.send(message)
+            assert feed(other, one.data_to_send()) == [message]
+
+
+FRAMES = st.builds(
+    frame,
+    st.sampled_from([0x00, 0x01, 0x02, 0x80, 0x81, 0x82, 0x88, 0x89, 0x8A, 0xC1, 0xC2, 0x41, 0x83, 0x91]),
+    st.binary(max_size=12) | st.text(max_size=4).map(lambda text: packed(text.encode("utf-8", "surrogatepass"))),
+)
+
+
+@given(st.lists(FRAMES | st.binary(max_size=6), max_size=8).map(b"".join), st.booleans(), cuts())
+def test_cuts_do_not_matter_and_nothing_escapes(data: bytes, deflate: bool, sizes: Cuts) -> None:
+    outcomes: list[tuple[list[Event], bytes]] = []
+    for way in (sizes, WHOLE):
+        ws = socket(limits=SMALL, deflate=AGREED if deflate else None)
+        events = feed(ws, data, way)
+        ws.receive_eof()
+        while (event := ws.next_event()) is not None:
+            events.append(event)
+        assert [isinstance(event, SocketClosed) for event in events].count(True) == 1
+        assert isinstance(events[-1], SocketClosed)
+        outcomes.append((events, ws.data_to_send()))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_the_table_covers_every_state_that_can_move() -> None:
+    moving = {WebSocketState.OPEN, WebSocketState.CLOSING}
+    assert set(LIFE) == set(product(moving, WebSocketTrigger)) - {(WebSocketState.CLOSING, WebSocketTrigger.CLOSE)}
