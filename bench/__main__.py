@@ -20,8 +20,8 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  python -m bench                                everything, about four minutes
-  python -m bench --quick                        everything, roughly: about one minute
+  python -m bench                                everything, about three minutes
+  python -m bench --quick                        everything, roughly: about half a minute
   python -m bench --section core                 only what needs no socket
   python -m bench --section sockets --seconds 20 longer under load, for quieter figures
   python -m bench --json figures.json            the same figures for a program

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +22,19 @@ from attrs import frozen
 
 from bench.measure import BenchError
 
-__all__ = ["PEERS", "RELAYS", "ROOT", "Contestant", "Server", "available", "missing", "running", "wait_healthy"]
+__all__ = [
+    "PEERS",
+    "RELAYS",
+    "ROOT",
+    "Contestant",
+    "Server",
+    "available",
+    "missing",
+    "pinned",
+    "placement",
+    "running",
+    "wait_healthy",
+]
 
 START_WITHIN = 30.0  # s
 STOP_WITHIN = 10.0  # s
@@ -32,6 +44,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 Address = tuple[str, int]
+CPUS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 @frozen
@@ -71,6 +84,13 @@ def missing(contestants: tuple[Contestant, ...]) -> list[str]:
     return [f"left out, not installed: {one.name}" for one in contestants if not available((one,))]
 
 
+def placement() -> str:
+    """A line on where servers and load run."""
+    if len(CPUS) > 1:
+        return f"servers run on CPU {CPUS[0]}, the load on CPU {CPUS[-1]}"
+    return "servers and load share a CPU, or go where the system puts them"
+
+
 @frozen
 class Server:
     """A contestant that runs and has said where it listens."""
@@ -83,6 +103,13 @@ class Server:
         """CPU seconds it has used so far, in user and kernel mode, all threads."""
         fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS  # utime and stime, proc_pid_stat(5)
+
+    def waited(self) -> float:
+        """Seconds for which it was ready to run and another program had its CPU; zero where that is not counted."""
+        try:
+            return int(Path(f"/proc/{self.pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+        except OSError:
+            return 0.0
 
     def resident(self) -> int:
         """Bytes of memory that it holds."""
@@ -98,12 +125,23 @@ def running(contestant: Contestant) -> Iterator[Server]:
         process = subprocess.Popen(
             [sys.executable, "-m", *contestant.arguments], cwd=home, env=environment, stderr=subprocess.PIPE, text=True
         )
+        _pin(process.pid, CPUS[:1])
         assert process.stderr is not None  # asked for above
         said: deque[str] = deque(maxlen=20)
         try:
             yield Server(contestant, process.pid, _address(process, process.stderr, said, contestant.name))
         finally:
             _end(process)
+
+
+@contextmanager
+def pinned() -> Iterator[None]:
+    """Keep this process off the CPU of the servers meanwhile."""
+    _pin(0, CPUS[-1:])
+    try:
+        yield
+    finally:
+        _pin(0, CPUS)
 
 
 def wait_healthy(address: Address, within: float = START_WITHIN) -> None:
@@ -125,6 +163,17 @@ def wait_healthy(address: Address, within: float = START_WITHIN) -> None:
             raise BenchError(f"/health at port {address[1]} is not answered with 200")
 
 
+def _pin(pid: int, cpus: list[int]) -> None:
+    """Where a process runs must not be left to chance.
+
+    Beside the load on one CPU a server wakes nobody on another; on a CPU of its own it does, and need not share. Left
+    to the scheduler, that changes the figures by a tenth and more from round to round.
+    """
+    if len(CPUS) > 1:
+        with suppress(ProcessLookupError):  # it has ended already: whoever started it will notice
+            os.sched_setaffinity(pid, cpus)
+
+
 def _address(process: subprocess.Popen[str], stderr: IO[str], said: deque[str], name: str) -> Address:
     alarm = threading.Timer(START_WITHIN, process.kill)
     alarm.start()
@@ -137,6 +186,7 @@ def _address(process: subprocess.Popen[str], stderr: IO[str], said: deque[str], 
                 return "127.0.0.1", int(found.group(1))
     finally:
         alarm.cancel()
+    stderr.close()
     raise BenchError(f"{name} did not start: {''.join(said).strip() or 'it said nothing'}")
 
 

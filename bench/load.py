@@ -17,7 +17,7 @@ from typing import Protocol
 
 from attrs import define, field
 
-from bench.contestants import Address
+from bench.contestants import Address, pinned
 from bench.measure import BenchError
 from bench.wire import PING, PONG, TEXT, FrameReader, auth_message, frame, phone_answer, upgrade
 
@@ -173,7 +173,7 @@ def drive(
         watched: Sequence[Readable] = pool if phone is None else [*pool, phone]
         for one in watched:
             selector.register(one.sock, selectors.EVENT_READ, one.on_readable)
-        with _no_gc():
+        with pinned(), _no_gc():
             try:
                 _loop(selector, pool, load, seconds, most)
             except OSError as error:

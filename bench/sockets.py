@@ -8,7 +8,7 @@ from statistics import median
 
 from attrs import define, field
 
-from bench.contestants import PEERS, RELAYS, Contestant, Server, available, missing, running, wait_healthy
+from bench.contestants import PEERS, RELAYS, Contestant, Server, available, missing, placement, running, wait_healthy
 from bench.load import Load, Phone, drive, new_code
 from bench.measure import Progress, Scale, paired_ratio, percentile, rotated
 from bench.report import Column, Row, Table
@@ -17,6 +17,7 @@ from bench.wire import request
 __all__ = ["IN_FLIGHT", "sockets_section"]
 
 IN_FLIGHT = (1, 16)  # commands on the bridge
+DISTURBED = 0.05  # of the time that a server waited for its CPU: above it only its CPU time says something
 BUSY = 0.9  # of one core: above it the load generator is what limits
 
 COLUMNS = (
@@ -26,6 +27,7 @@ COLUMNS = (
     Column("p50_ms", "p50 ms", 2),
     Column("p99_ms", "p99 ms", 2),
     Column("cpu_us", "server CPU µs", 1),
+    Column("waited_percent", "kept waiting %", 0),
 )
 
 
@@ -36,12 +38,16 @@ class _Runs:
     rates: list[float] = field(factory=list)
     latencies: list[float] = field(factory=list)
     cpu: float = 0.0
+    waited: float = 0.0
+    elapsed: float = 0.0
     busiest: float = 0.0
 
-    def add(self, load: Load, cpu: float) -> None:
+    def add(self, load: Load, *, cpu: float, waited: float) -> None:
         self.rates.append(load.per_second)
         self.latencies += load.latencies
         self.cpu += cpu
+        self.waited += waited
+        self.elapsed += load.elapsed
         self.busiest = max(self.busiest, load.own_cpu / load.elapsed)
 
 
@@ -61,7 +67,7 @@ def sockets_section(
             servers.append(stack.enter_context(running(one)))
         for server in servers:
             wait_healthy(server.address)
-        notes = [*missing(relays), *missing(peers)]
+        notes = [placement(), *missing(relays), *missing(peers)]
         return [_health(scale, progress, servers, notes), *_bridge(scale, progress, servers[: len(ours)], stack)]
 
 
@@ -101,7 +107,7 @@ def _bridge(scale: Scale, progress: Progress, servers: Sequence[Server], stack: 
 def _round(
     runs: _Runs, server: Server, asked: bytes, scale: Scale, *, callers: int, phone: Phone | None = None
 ) -> None:
-    before = server.cpu()
+    cpu, waited = server.cpu(), server.waited()
     load = drive(
         server.address,
         asked,
@@ -110,7 +116,7 @@ def _round(
         most=scale.most_requests,
         phone=phone,
     )
-    runs.add(load, server.cpu() - before)
+    runs.add(load, cpu=server.cpu() - cpu, waited=server.waited() - waited)
 
 
 def _rows(runs: Mapping[str, _Runs]) -> list[Row]:
@@ -125,6 +131,7 @@ def _rows(runs: Mapping[str, _Runs]) -> list[Row]:
             "p50_ms": percentile(latencies, 0.5) * 1e3,
             "p99_ms": percentile(latencies, 0.99) * 1e3,
             "cpu_us": done.cpu / len(latencies) * 1e6,
+            "waited_percent": done.waited / done.elapsed * 100,
         }
         rows.append(Row(name, values))
     return rows
@@ -134,5 +141,11 @@ def _notes(runs: Mapping[str, _Runs]) -> list[str]:
     notes = [f"ratio: requests per second against {next(iter(runs))!r}, the median of the ratios within each round"]
     limited = [name for name, done in runs.items() if done.busiest > BUSY]
     if limited:
-        notes.append(f"the load generator was busy over {BUSY:.0%} of a core, so it limits: {', '.join(limited)}")
+        notes.append(f"the load generator was busy over {BUSY:.0%} of a core, so it limits: {'; '.join(limited)}")
+    disturbed = [name for name, done in runs.items() if done.waited > DISTURBED * done.elapsed]
+    if disturbed:
+        notes.append(
+            f"DISTURBED: other programs held the CPU for over {DISTURBED:.0%} of the time; rates, ratios and latencies "
+            f"are not to be relied on, only the CPU time: {'; '.join(disturbed)}"
+        )
     return notes

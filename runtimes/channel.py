@@ -30,6 +30,7 @@ Item: TypeAlias = bytes | memoryview | FileBody
 class Channel(Source):
     """A connected TCP socket without TLS."""
 
+    sock: socket.socket
     __slots__ = (
         "_body_running",
         "_fin",

@@ -5,6 +5,8 @@ A function gets the arguments of the command and returns plain values; what it r
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -16,7 +18,7 @@ from runtimes.workers import Workers
 from svc_proto.commands import Compute
 from svc_proto.facts import FailureKind
 
-__all__ = ["COMPUTE", "ComputeService", "lan_address", "load_yaml"]
+__all__ = ["COMPUTE", "ComputeService", "executable", "lan_address", "load_yaml", "which"]
 
 YAML_NODES = 100_000  # values in one document, aliases counted each time: INVALID
 YAML_DEPTH = 64  # levels of one document: INVALID
@@ -68,7 +70,22 @@ def lan_address() -> str:
     return "127.0.0.1" if host == "0.0.0.0" else host
 
 
-COMPUTE: Mapping[str, Callable[..., object]] = {"yaml.load": load_yaml, "lan_address": lan_address}
+def which(name: str) -> str | None:
+    """The path of a program by its name, as this process's PATH has it."""
+    return shutil.which(name)
+
+
+def executable(path: str) -> bool:
+    """Whether a path leads to a file that may be run."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+COMPUTE: Mapping[str, Callable[..., object]] = {
+    "yaml.load": load_yaml,
+    "lan_address": lan_address,
+    "which": which,
+    "executable": executable,
+}
 
 
 class _Plain:

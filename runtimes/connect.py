@@ -185,6 +185,7 @@ class _Connecting:
 class _Attempt(Source):
     """One socket on its way to one address."""
 
+    sock: socket.socket
     __slots__ = ("_connecting",)
 
     def __init__(self, connecting: _Connecting, sock: socket.socket) -> None:

@@ -25,6 +25,8 @@ _KINDS: dict[int, FailureKind] = {
     errno.ENOSPC: FailureKind.NO_SPACE,
     errno.EDQUOT: FailureKind.NO_SPACE,
     errno.EFBIG: FailureKind.TOO_LARGE,
+    errno.E2BIG: FailureKind.TOO_LARGE,  # arguments and environment of a program
+    errno.ENOEXEC: FailureKind.INVALID,  # not a program
     errno.EINVAL: FailureKind.INVALID,
     errno.EISDIR: FailureKind.INVALID,
     errno.ESPIPE: FailureKind.INVALID,

@@ -22,6 +22,7 @@ from runtimes.pump import Pump
 from runtimes.workers import Workers
 from svc_proto.commands import (
     CreateBlob,
+    DeleteBlob,
     DiscardBlob,
     FinishBlob,
     OpenedFile,
@@ -76,6 +77,7 @@ class _Blob:
     fd: int
     path: str
     written: int = 0
+    ended: bool = False  # `FinishBlob` was ordered
 
     def close(self) -> None:
         fd, self.fd = self.fd, -1
@@ -103,6 +105,7 @@ class Files:
                 WriteBlob: self._write,
                 FinishBlob: self._finish,
                 DiscardBlob: self._discard,
+                DeleteBlob: self._delete,
             }
         )
 
@@ -167,31 +170,43 @@ class Files:
 
     def _write(self, command: WriteBlob) -> None:
         blob = self._blobs.get(command.handle)
-        if blob is None:
+        if blob is None or blob.ended:
             self._unknown(command.op)
             return
         self._pump.work(command.op, self._writer, lambda: _append(blob, command.data))
 
     def _finish(self, command: FinishBlob) -> None:
-        blob = self._blobs.pop(command.handle, None)
-        if blob is None:
+        """Until it is answered, `DiscardBlob` still deletes the file; so does giving it up."""
+        blob = self._blobs.get(command.handle)
+        if blob is None or blob.ended:
             self._unknown(command.op)
             return
+        blob.ended = True
 
         def work() -> str:
             os.fsync(blob.fd)
             blob.close()
             return blob.path
 
-        def late(path: str) -> None:
-            self._writer.submit(lambda: _discard_blob(blob), _nothing)
+        def keep(path: str) -> str:
+            self._blobs.pop(command.handle, None)
+            return path
 
-        self._pump.work(command.op, self._writer, work, release=late)
+        def after() -> None:
+            if command.op not in self._pump.operations:  # given up
+                self._discard(DiscardBlob(command.handle))
+
+        self._pump.work(command.op, self._writer, work, keep=keep, after=after)
 
     def _discard(self, command: DiscardBlob) -> None:
         blob = self._blobs.pop(command.handle, None)
         if blob is not None:
             self._writer.submit(lambda: _discard_blob(blob), _nothing)
+
+    def _delete(self, command: DeleteBlob) -> None:
+        spool = self._spool
+        if spool is not None:
+            self._writer.submit(lambda: _delete_upload(spool, command.path), _nothing)
 
     # --- below ---------------------------------------------------------------------------------------------------
 
@@ -264,6 +279,13 @@ def _append(blob: _Blob, data: bytes) -> int:
         blob.written += n
         view = view[n:]
     return blob.written
+
+
+def _delete_upload(spool: Path, name: str) -> None:
+    """Delete a regular file that really is in the spool folder: no folder on the way is a link to elsewhere."""
+    path = Path(name)
+    if path.is_absolute() and path.parent.resolve() == spool.resolve() and stat.S_ISREG(path.lstat().st_mode):
+        path.unlink()
 
 
 def _discard_blob(blob: _Blob) -> None:

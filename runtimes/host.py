@@ -14,6 +14,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from runtimes.channel import Channel
+from runtimes.child import Children
 from runtimes.compute import COMPUTE, ComputeService
 from runtimes.connect import Connections, Resolver, resolve
 from runtimes.filebody import FileBody
@@ -22,6 +23,7 @@ from runtimes.listen import Acceptor, Listener
 from runtimes.logs import LogWriter
 from runtimes.loop import Loop
 from runtimes.pump import Pump
+from runtimes.reaper import Reaper
 from runtimes.state import StateService
 from runtimes.store import Store, StoreService
 from runtimes.waker import Handle, Signals
@@ -37,6 +39,7 @@ DEFAULT_GRACE = 10.0  # s that cores get to finish when the process is asked to 
 READERS = 4  # threads that read files
 RESOLVERS = 4  # threads that resolve names
 COMPUTERS = 4  # threads for `Compute`
+SPAWNERS = 2  # threads that start child processes
 PATIENCE = 5.0  # s at the end for writes to the disk and the store that are under way
 
 
@@ -96,6 +99,8 @@ class Host:
         self._writer = Workers("writer", 1, post)
         self._resolvers = Workers("resolver", RESOLVERS, post)
         self._computers = Workers("compute", COMPUTERS, post)
+        self._spawners = Workers("spawner", SPAWNERS, post)
+        self._reaper = Reaper(loop, post)
         self._store_workers: dict[int, Workers] = {}
         self._tenants = [_Tenant(self, program) for program in programs]
 
@@ -127,9 +132,11 @@ class Host:
         self._writer.close(PATIENCE)
         for worker in self._store_workers.values():
             worker.close(PATIENCE)
+        self._spawners.close(PATIENCE)
         for workers in (self._readers, self._resolvers, self._computers):
             workers.close(0.0)
         self._waker.drain()  # results that came too late are undone
+        self._reaper.close()
         self.loop.close(self._waker)
         self._handle.on_stop = None
 
@@ -170,6 +177,10 @@ class Host:
         """Readers, writer, resolvers, computers."""
         return self._readers, self._writer, self._resolvers, self._computers
 
+    def children(self, pump: Pump) -> Children:
+        """The service for child processes."""
+        return Children(pump, self._spawners, self._reaper, self._waker.post)
+
     def store_worker(self, store: Store | None) -> Workers:
         """The one thread of a store, which several cores may share."""
         return self._store_workers.setdefault(id(store), Workers("store", 1, self._waker.post))
@@ -193,6 +204,7 @@ class _Tenant:
         StateService(pump, writer=writer, folder=services.state)
         StoreService(pump, host.store_worker(services.store), services.store)
         ComputeService(pump, computers, services.compute)
+        host.children(pump)
         Connections(pump, resolvers, tls=services.client_tls, resolver=services.resolver)
         pump.serve({SendFile: self._send_file, Tell: program.on_tell})
         self._acceptors = [Acceptor(pump, listener) for listener in program.listeners]
@@ -228,8 +240,11 @@ class _Tenant:
         pump = self.pump
         channel = pump.channels.get(command.ch)
         source = self._files.handle(command.handle)
-        if not isinstance(channel, Channel):
+        if channel is None:
             pump.refuse(command.op, FailureKind.CANCELLED, "the channel closed")
+            return
+        if not isinstance(channel, Channel):
+            pump.refuse(command.op, FailureKind.UNSUPPORTED, "no file can be sent to a child process")
             return
         if source is None:
             pump.refuse(command.op, FailureKind.INVALID, "no such handle")

@@ -87,6 +87,7 @@ def _listening(family: int, kind: int, proto: int, address: tuple[object, ...]) 
 class Acceptor(Source):
     """Takes connections from one listener and gives them to a core."""
 
+    sock: socket.socket
     __slots__ = ("_closed", "_listener", "_openings", "_pump", "_rest")
 
     def __init__(self, pump: Pump, listener: Listener) -> None:

@@ -1,4 +1,4 @@
-"""What differs between event loops: six synchronous orders, and a socket with what to do when it is ready.
+"""What differs between event loops: six synchronous orders, and a descriptor with what to do when it is ready.
 
 Everything else in this package is the same code on every loop. An adapter calls `on_readable` and `on_writable` of the
 sources it watches, `on_timer` of the host, and nothing more: no deadline, no protocol rule, no retry of its own.
@@ -6,21 +6,50 @@ sources it watches, `on_timer` of the host, and nothing more: no deadline, no pr
 
 from __future__ import annotations
 
-import socket
+import os
 from typing import Any, Protocol
 
-__all__ = ["Loop", "Source"]
+__all__ = ["Descriptor", "Loop", "Pollable", "Source"]
+
+
+class Pollable(Protocol):
+    """What a loop can wait for: a socket, or a `Descriptor`."""
+
+    def fileno(self) -> int:
+        """The descriptor; -1 when it is closed."""
+
+    def close(self) -> None:
+        """Close it; fine when it is closed."""
+
+
+class Descriptor:
+    """A file descriptor (a pipe, a terminal, a pidfd) in the manner of a socket; -1 is a closed one."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def fileno(self) -> int:
+        """See `Pollable`."""
+        return self._fd
+
+    def close(self) -> None:
+        """See `Pollable`."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 class Source:
-    """A non-blocking socket and what to do when it is ready.
+    """A non-blocking descriptor and what to do when it is ready.
 
     The `want_*` flags say what is watched now; they and the `*_task` slots are the adapter's to write.
     """
 
     __slots__ = ("closing", "read_task", "sock", "want_read", "want_write", "write_task")
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: Pollable) -> None:
         self.sock = sock
         self.want_read = False
         self.want_write = False
@@ -51,7 +80,7 @@ class Loop(Protocol):
         """Stop calling `source.on_writable()`."""
 
     def close(self, source: Source) -> None:
-        """Watch it no more and close its socket."""
+        """Watch it no more and close its descriptor."""
 
     def wake_at(self, when: float) -> None:
         """Call the host's `on_timer()` at `when` (monotonic seconds), in place of the time ordered before."""

@@ -172,14 +172,14 @@ class Pump:
             for fact in self._take_sent():
                 self.feed(fact)
 
-    def closed(self, channel: Live, reason: str) -> None:
-        """A channel is gone: its last facts."""
+    def closed(self, channel: Live, reason: str, exit_status: int | None = None) -> None:
+        """A channel is gone: its last facts. `exit_status` is that of the child behind it."""
         if self.channels.pop(channel.ch, None) is None:
             return
         if channel.unreported:
             self._sent.remove(channel)
             self._facts.append(Sent(channel.ch, channel.unreported))
-        self.feed(Closed(channel.ch, reason))
+        self.feed(Closed(channel.ch, reason, exit_status))
 
     def next_accepted(self) -> ChannelId:
         """A new number for a channel that a peer opened: even."""

@@ -1,4 +1,4 @@
-"""The state folder: small text files and secrets, private, replaced atomically.
+"""The state folder: small files and secrets, private, replaced atomically.
 
 A file is written under another name in the same folder, synced, renamed, and the folder synced, so after a crash
 there is either the old text or the new one.
@@ -16,7 +16,7 @@ from runtimes.failures import HostError
 from runtimes.files import private_folder
 from runtimes.pump import Pump
 from runtimes.workers import Workers
-from svc_proto.commands import EnsureSecret, ReadConfig, WriteConfig
+from svc_proto.commands import EnsureSecret, ReadConfig, SweepFolder, WriteConfig, WriteFile
 from svc_proto.facts import FailureKind, OperationId
 
 __all__ = ["FILE_LIMIT", "SECRET_MIN", "StateFolder", "StateService"]
@@ -27,13 +27,21 @@ _RACES = 3  # attempts to create a file that another process may create or remov
 
 
 class StateService:
-    """The service for `ReadConfig`, `WriteConfig` and `EnsureSecret`, one after the other on one thread."""
+    """The service for what concerns the state folder, one thing after the other on one thread."""
 
     def __init__(self, pump: Pump, *, writer: Workers, folder: Path | None) -> None:
         self._pump = pump
         self._writer = writer
         self._folder = None if folder is None else StateFolder(folder)
-        pump.serve({ReadConfig: self._read, WriteConfig: self._write, EnsureSecret: self._secret})
+        pump.serve(
+            {
+                ReadConfig: self._read,
+                WriteConfig: self._write,
+                WriteFile: self._write_file,
+                SweepFolder: self._sweep,
+                EnsureSecret: self._secret,
+            }
+        )
 
     def _read(self, command: ReadConfig) -> None:
         folder = self._there_is(command.op)
@@ -43,7 +51,21 @@ class StateService:
     def _write(self, command: WriteConfig) -> None:
         folder = self._there_is(command.op)
         if folder is not None:
-            self._pump.work(command.op, self._writer, lambda: folder.write(command.name, command.text.encode("utf-8")))
+
+            def work() -> None:
+                folder.write(command.name, command.text.encode("utf-8"))
+
+            self._pump.work(command.op, self._writer, work)
+
+    def _write_file(self, command: WriteFile) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+            self._pump.work(command.op, self._writer, lambda: folder.write(command.name, command.data))
+
+    def _sweep(self, command: SweepFolder) -> None:
+        folder = self._there_is(command.op)
+        if folder is not None:
+            self._pump.work(command.op, self._writer, lambda: folder.sweep(command.name, command.before))
 
     def _secret(self, command: EnsureSecret) -> None:
         folder = self._there_is(command.op)
@@ -70,12 +92,28 @@ class StateFolder:
             raise HostError(FailureKind.TOO_LARGE, f"over {FILE_LIMIT} bytes")
         return data
 
-    def write(self, name: str, data: bytes) -> None:
-        """Replace a file."""
+    def write(self, name: str, data: bytes) -> str:
+        """Replace a file; its absolute path."""
         path = self._path(name)
         with self._temporary(path, data) as temporary:
             os.replace(temporary, path)
         _sync_folder(path.parent)
+        return str(path.absolute())
+
+    def sweep(self, name: str, before: float) -> int:
+        """Delete the regular files of a folder, not of those in it, last changed before an epoch second; how many."""
+        deleted = 0
+        try:
+            entries = os.scandir(self._path(name))
+        except FileNotFoundError:
+            return 0
+        with entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # somebody was faster
+                    if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < before:
+                        os.unlink(entry.path)
+                        deleted += 1
+        return deleted
 
     def ensure_secret(self, name: str, fresh: bytes) -> bytes:
         """What the file holds; `fresh` if there is none or too little. Of two processes that do this, one wins."""

@@ -18,6 +18,7 @@ Call = Callable[[], None]
 class Waker(Source):
     """Calls posted from anywhere, made on the loop's thread in the order of posting."""
 
+    sock: socket.socket
     __slots__ = ("_calls", "_poked", "poke_sock")
 
     def __init__(self) -> None:

@@ -94,6 +94,8 @@ def relay_options(command: Command) -> Command:
 def private_home(path: str) -> Path:
     """The folder for state, made if it is missing, for nobody but us. Raises `CannotStartError`."""
     home = Path(path).expanduser().absolute()
+    if home.exists() and not home.is_dir():
+        raise CannotStartError(f"cannot use {home} for state: not a folder", code=2)
     try:
         private_folder(home)
     except OSError as error:
@@ -117,6 +119,8 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
         code = INTERRUPTED
     finally:
         for program in opened:
+            for listener in program.listeners:
+                listener.sock.close()
             if program.services.store is not None:
                 program.services.store.close()
     sys.exit(code)

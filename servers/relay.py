@@ -16,12 +16,10 @@ from runtimes.logs import setup
 from runtimes.store import Store, StoreError, open_store
 from runtimes.tls import TlsFileError, server_context
 from servers.launch import CannotStartError, ProgramCommand, launch, private_home, relay_options, say_why
-from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 from svc_proto.engine.core import Engine
 from svc_proto.relay.access import LOOPBACK
 from svc_proto.relay.service import Relay
-from svc_proto.wire.urls import parse_url
 
 __all__ = ["announce", "main", "open_listener", "read_config", "relay_program"]
 
@@ -50,14 +48,9 @@ def main(runtime: str, **options: object) -> None:
 def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
     """The relay's settings. Raises `CannotStartError` with exit code 2."""
     try:
-        config = relay_config(env, options, home=str(Path("~/.svc").expanduser()), path_separator=os.pathsep)
+        return relay_config(env, options, home=str(Path("~/.svc").expanduser()), path_separator=os.pathsep)
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
-    try:
-        parse_url(config.webapi_url)
-    except RemoteProtocolError as error:
-        raise CannotStartError(f"RELAY_WEBAPI_URL or --webapi-url cannot be used: {error}", code=2) from error
-    return config
 
 
 def relay_program(
@@ -74,16 +67,22 @@ def relay_program(
     """
     logger = setup(int(config.log_level))
     listener = listener or open_listener(config)
-    if listener.tls is None and listener.address.host not in LOOPBACK:
-        logger.warning("serving without TLS: use it only on a network you trust")
-    home = private_home(config.home)
+    try:
+        home = private_home(config.home)
+        store = store or _open_store(home)
+    except CannotStartError:
+        listener.sock.close()
+        raise
+    plain = listener.tls is None and listener.address.host not in LOOPBACK
     bound = evolve(config, port=listener.address.port)
     engine = Engine(Relay(bound), entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
+        if plain:
+            logger.warning("serving without TLS: use it only on a network you trust")
         (on_ready or announce)(bound)
 
-    services = Services(state=home, spool=home / "spool", store=store or _open_store(home), logger=logger)
+    services = Services(state=home, spool=home / "spool", store=store, logger=logger)
     return Program(core=engine, listeners=[listener], services=services, on_ready=ready, on_exit=say_why)
 
 

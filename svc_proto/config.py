@@ -6,6 +6,7 @@ beats its variable. An empty variable counts as unset.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from enum import Enum
 from urllib.parse import urlsplit
@@ -54,6 +55,8 @@ class RelayConfig:
     config_path: str = "~/.svc/config.yaml"
     log_level: Level = Level.INFO
     terminal_shell: str | None = None
+    user_shell: str | None = None  # of the person who runs the relay
+    tui_command: tuple[str, ...] = ()  # the agent gateway of the TUI channel; empty: none
     pairing_code: str | None = None
     trust_proxy_headers: bool = False
     allow_insecure_api_bearer: bool = False
@@ -121,6 +124,8 @@ def relay_config(
         config_path=source.text("RELAY_HERMES_CONFIG", "config") or f"{home}/config.yaml",
         log_level=source.level("RELAY_LOG_LEVEL", "log_level"),
         terminal_shell=source.shell("RELAY_TERMINAL_SHELL", "shell"),
+        user_shell=env.get("SHELL") or None,
+        tui_command=source.command("SVC_TUI_COMMAND"),
         pairing_code=source.code("RELAY_PAIRING_CODE"),
         trust_proxy_headers=source.flag("RELAY_TRUST_PROXY_HEADERS"),
         allow_insecure_api_bearer=source.flag("RELAY_ALLOW_INSECURE_API_BEARER")
@@ -200,6 +205,12 @@ class _Source:
         if text is not None and not text.startswith("/"):
             raise ConfigError(f"{name} must be an absolute path, not {text!r}")
         return text
+
+    def command(self, variable: str) -> tuple[str, ...]:
+        try:
+            return tuple(shlex.split(self.env.get(variable) or ""))
+        except ValueError:
+            raise ConfigError(f"{variable} must be a command line with matching quotes") from None
 
     def code(self, variable: str) -> str | None:
         text = self.text(variable, None)

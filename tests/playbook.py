@@ -120,6 +120,7 @@ class Playbook:
         self.now = self.now.at(end)
         self._step(None)
         self._commands = gathered + self._commands
+        self._checked = not self._commands
         return self
 
     def take(self) -> list[Command]:

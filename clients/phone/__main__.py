@@ -29,6 +29,10 @@ Examples:
 \b
 Register a code first, on the relay's host:
   curl -X POST http://127.0.0.1:8767/pairing
+
+\b
+It comes back after every loss of the connection. Exit codes: 0 after a signal, 1 when the relay refuses the
+credential, 2 for bad options.
 """
 
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
-from svc_proto.facts import ChannelId
+from svc_proto.facts import ChannelId, Closed
 from svc_proto.wire.credit import Credit
 from svc_proto.wire.limits import Limits
 
@@ -58,6 +58,10 @@ class Channel(ABC):
             self._govern()
             self.writable()
 
+    def ended(self, fact: Closed) -> None:
+        """The last fact of the channel."""
+        self.closed(fact.why)
+
     def closed(self, why: str) -> None:
         """The channel is gone."""
         self.gone = True
@@ -73,8 +77,7 @@ class Channel(ABC):
         if not self.gone:
             self.flush_now()
 
-    @abstractmethod
-    def flush_now(self) -> None:
+    def flush_now(self) -> None:  # noqa: B027 - a channel without a protocol writes at once
         """`write` what is there to write."""
 
     # --- for the protocol above ---

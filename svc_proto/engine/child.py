@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from svc_proto.commands import CloseWrite, ResizeTerminal, Signal, SignalName, Spawn, TerminalSize
 from svc_proto.engine.channel import Channel
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Child", "ChildHandler", "Finished", "run_command", "spawn_child"]
 
+FOREVER = 1 << 62  # s, and bytes
 HANGUP_PATIENCE = 1.0  # s from SIGHUP or SIGTERM to SIGKILL, wire terminal 1.6
 MAX_OUTPUT = 1024 * 1024  # bytes of a command's output that are kept
 
@@ -47,7 +48,8 @@ class Child(Channel):
     __slots__ = ("_handler", "_kill", "pid")
 
     def __init__(self, engine: Engine, ch: ChannelId, handler: ChildHandler | None, limits: Limits) -> None:
-        super().__init__(engine, ch, limits)
+        # A shell may leave its input unread for hours, and waiting to be read is no reason not to listen to it.
+        super().__init__(engine, ch, evolve(limits, write_timeout=FOREVER, high_water=FOREVER))
         self._handler = handler
         self._kill = engine.timers.timer("kill", self._kill_now)
         self.pid = 0
@@ -74,6 +76,8 @@ class Child(Channel):
     def end(self, signal: SignalName = SignalName.HANGUP, *, patience: float = HANGUP_PATIENCE) -> None:
         """Ask it to end, and make it after a while. Its handler hears nothing more."""
         self._handler = None
+        if self.gone:
+            return
         self.hold(False)
         self.interrupt(signal)
         self._kill.set(self.engine.now.mono + patience)

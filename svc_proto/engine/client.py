@@ -23,6 +23,7 @@ from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     Event,
     Headers,
+    Informational,
     RequestData,
     RequestEnd,
     RequestHead,
@@ -30,7 +31,6 @@ from svc_proto.wire.events import (
     ResponseEnd,
     ResponseHead,
     SocketAccepted,
-    SocketClosed,
     StreamId,
     StreamReset,
 )
@@ -174,10 +174,12 @@ class ClientChannel(HttpChannel):
                 self.engine.resume(self.ticket, Fetched(answer.status, answer.headers, b"".join(self._body)))
             case SocketAccepted(stream=stream):
                 self._open(stream)
-            case StreamReset(why=why) if not self.sockets:
+            case StreamReset(why=why):
                 self._fail(FailureKind.UNREACHABLE, why)
+            case Informational():
+                pass  # the answer proper follows
             case _:
-                self._socket_event(event)
+                self.socket_event(event)
 
     def protocol_error(self, error: RemoteProtocolError) -> None:
         """The server does not speak HTTP as it should."""
@@ -204,14 +206,6 @@ class ClientChannel(HttpChannel):
         socket = self.sockets[stream] = Socket(self, stream, handler)
         socket.opened()
         self.engine.resume(self.ticket, socket)
-
-    def _socket_event(self, event: Event) -> None:
-        socket = self.sockets.get(event.stream)
-        if socket is None:
-            return  # Informational
-        socket.event(event)
-        if isinstance(event, SocketClosed | StreamReset):
-            self.end_socket(event.stream)
 
     def _fail(self, kind: FailureKind, why: str) -> None:
         self.engine.resume(self.ticket, Failure(kind, why))

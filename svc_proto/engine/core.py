@@ -247,7 +247,7 @@ class Engine:
     def _closed(self, fact: Closed) -> None:
         channel = self._channels.pop(fact.ch, None)
         if channel is not None:
-            channel.closed(fact.why)
+            channel.ended(fact)
 
     def _done(self, fact: Done) -> None:
         abandoned = self._abandoned.pop(fact.op, None)

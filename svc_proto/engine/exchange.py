@@ -42,6 +42,7 @@ __all__ = ["LIFE", "Exchange", "ExchangeState", "ExchangeTrigger"]
 
 BODILESS = (204, 304)
 CLOSE = (b"connection", b"close")
+SPILL = 16 * 1024  # bytes of a body that are written at once, so that requests behind it may have to wait
 
 
 class ExchangeState(IntEnum):
@@ -259,6 +260,8 @@ class Exchange:
         if body:
             channel.conn.send(ResponseData(stream, body))
         channel.conn.send(ResponseEnd(stream))
+        if len(body) >= SPILL:
+            channel.spill()
         if channel.engine.log_level <= Level.DEBUG:
             channel.engine.log(Level.DEBUG, "request", method=self._head.method, route=self._pattern, status=status)
 

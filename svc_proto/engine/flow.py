@@ -192,9 +192,7 @@ class Task:
             self._engine.bug(error)
 
     def _abandon(self) -> None:
-        waited, self._wait = self._wait, None
-        if waited is None:
-            return
+        waited, self._wait = cast("Wait", self._wait), None
         self._engine.unpark(waited.ticket, waited.operation)
         if waited.operation is not None:
             self._engine.emit(Cancel(waited.ticket))

@@ -16,7 +16,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import ChannelId
 from svc_proto.wire.connection import Connection
-from svc_proto.wire.events import Event, StreamId
+from svc_proto.wire.events import Event, SocketClosed, StreamId
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
@@ -80,9 +80,7 @@ class HttpChannel(Channel):
 
     def flush_now(self) -> None:
         """Join what was said in this `handle` and send it; then the FIN if this is the end."""
-        data = self.conn.data_to_send()
-        if data:
-            self.write(data)
+        self.spill()
         if self.closing and not self._fin_sent:
             self._fin_sent = True
             self.engine.emit(CloseWrite(self.ch))
@@ -117,7 +115,7 @@ class HttpChannel(Channel):
             return
         self._pumping = True
         try:
-            while not self.closing and (event := self.conn.next_event()) is not None:
+            while not self.closing and self.willing and (event := self.conn.next_event()) is not None:
                 self.take(event)
         except RemoteProtocolError as error:
             self.protocol_error(error)
@@ -126,10 +124,23 @@ class HttpChannel(Channel):
         self.soil()
         self.settle()
 
-    def end_socket(self, stream: StreamId) -> None:
-        """A socket is over: so is its HTTP/1.1 connection."""
-        self.sockets.pop(stream, None)
-        self.shut()
+    @property
+    def willing(self) -> bool:
+        """Whether a further event may be taken now; once it is so again, call `pump`."""
+        return True
+
+    def spill(self) -> None:
+        """Order what was said so far to be written, so that the credit knows of it before the end of this `handle`."""
+        data = self.conn.data_to_send()
+        if data and not self.gone:
+            self.write(data)
+
+    def socket_event(self, event: Event) -> None:
+        """Pass an event on to its socket. When that is over, so is its HTTP/1.1 connection."""
+        self.sockets[event.stream].event(event)
+        if isinstance(event, SocketClosed):
+            del self.sockets[event.stream]
+            self.shut()
 
     @abstractmethod
     def take(self, event: Event) -> None:

@@ -5,7 +5,8 @@
 | IDLE    | the first byte of a request            | `idle_timeout`                | close without a word     |
 | HEAD    | the rest of a head                     | `head_timeout`                | 408, close               |
 | BODY    | the rest of a body                     | `body_timeout`, and by size   | 408, close               |
-| WORKING | our own answer, or a WebSocket         | none here: the flow's own     |                          |
+| WORKING | our own answer, or a WebSocket,        | none here: the flow's own,    |                          |
+|         | or the peer to read its answers        | and `write_timeout`           |                          |
 """
 
 from __future__ import annotations
@@ -26,9 +27,7 @@ from svc_proto.wire.events import (
     RequestData,
     RequestEnd,
     RequestHead,
-    SocketClosed,
     StreamId,
-    StreamReset,
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
@@ -98,7 +97,17 @@ class ServerChannel(HttpChannel):
         if not self.exchanges and not self.sockets:
             self.shut()
 
+    def writable(self) -> None:
+        """Take the requests that waited until the peer had read its answers."""
+        super().writable()
+        self.pump()
+
     # --- events ---
+
+    @property
+    def willing(self) -> bool:
+        """Requests that have arrived already wait, too, while too much is unsent: their answers would pile up."""
+        return not self.credit.blocked or bool(self.sockets)
 
     def take(self, event: Event) -> None:
         """Route an event to its exchange or socket."""
@@ -108,7 +117,7 @@ class ServerChannel(HttpChannel):
             return
         exchange_or_none = self.exchanges.get(event.stream)
         if exchange_or_none is None:
-            self._socket_event(event)
+            self.socket_event(event)
             return
         match event:
             case RequestData(data=data):
@@ -141,7 +150,7 @@ class ServerChannel(HttpChannel):
         if self.closing:
             return
         self.hold(self.conn.paused)
-        if self.eof and not self.exchanges:
+        if self.eof and not self.exchanges and self.willing:
             self.shut()
             return
         phase = self._current_phase()
@@ -172,14 +181,6 @@ class ServerChannel(HttpChannel):
             (exchange,) = self.exchanges.values()  # HTTP/1.1 has one at a time
             reading = exchange.state is ExchangeState.READING or exchange.state is ExchangeState.DRAINING
             return Phase.BODY if reading else Phase.WORKING
-        if self.sockets:
+        if self.sockets or self.credit.blocked:
             return Phase.WORKING
         return Phase.HEAD if self.conn.head_pending else Phase.IDLE
-
-    def _socket_event(self, event: Event) -> None:
-        socket = self.sockets.get(event.stream)
-        if socket is None:
-            return  # StreamReset of a stream that is already over
-        socket.event(event)
-        if isinstance(event, SocketClosed | StreamReset):
-            self.end_socket(event.stream)

@@ -29,7 +29,6 @@ from svc_proto.wire.events import (
     Ping,
     SocketClosed,
     StreamId,
-    StreamReset,
     TextMessage,
 )
 from svc_proto.wire.keepalive import Keepalive, KeepaliveAction
@@ -121,6 +120,11 @@ class Socket:
         """False while more than `high_water` bytes wait to be sent: hold back what can wait."""
         return not self._carrier.credit.blocked
 
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait for the peer to read."""
+        return self._carrier.credit.unsent
+
     def send_text(self, text: str) -> bool:
         """Send one text message; False when the socket is closing or closed and nothing was sent.
 
@@ -154,18 +158,14 @@ class Socket:
             self._timer.set(self._keepalive.due)
 
     def event(self, event: Event) -> None:
-        """Take an event of this stream."""
+        """Take an event of this stream. The wire drops messages that come after our close frame."""
         match event:
             case TextMessage(text=text):
-                if self.state is SocketState.OPEN:
-                    self._tell(self._handler.on_text, text)
+                self._tell(self._handler.on_text, text)
             case BinaryMessage(data=data):
-                if self.state is SocketState.OPEN:
-                    self._tell(self._handler.on_binary, data)
+                self._tell(self._handler.on_binary, data)
             case SocketClosed(code=code, reason=reason):
                 self.end(code, reason)
-            case StreamReset(why=why):
-                self.end(1006, why)
             case _:
                 pass  # pings are answered by the wire, pongs counted by `heard`
 

@@ -7,6 +7,7 @@ has forwarded the request, and no web page has made it (DNS rebinding shows in `
 from __future__ import annotations
 
 from enum import Enum
+from typing import assert_never
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.basics.moment import Moment
@@ -54,6 +55,8 @@ def authorize(access: Access, request: Request, sessions: Sessions, now: Moment)
             if not session.holds("bridge", now.wall):
                 raise Refused(403, "grant_required", "this session holds no live bridge grant")
             return session
+        case _:
+            assert_never(access)
 
 
 def is_loopback(request: Request) -> bool:

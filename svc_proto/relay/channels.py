@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import Level
+from svc_proto.relay.terminals import Terminals
+from svc_proto.relay.tui import Tui
 from svc_proto.wire.envelope import Envelope
 
 if TYPE_CHECKING:
@@ -49,4 +51,27 @@ def _bridge(client: ClientSocket, envelope: Envelope) -> None:
         relay.engine.log(Level.DEBUG, "ignored bridge message", device=session.device_name)
 
 
-CHANNELS: dict[str, Callable[[ClientSocket, Envelope], None]] = {"system": _system, "bridge": _bridge}
+def _terminal(client: ClientSocket, envelope: Envelope) -> None:
+    if not client.holds("terminal"):
+        client.complain("terminal grant expired or missing", "grant_required", envelope.id)
+        return
+    if client.terminals is None:
+        client.terminals = Terminals(client, client.relay.shells)
+    client.terminals.handle(envelope)
+
+
+def _tui(client: ClientSocket, envelope: Envelope) -> None:
+    if not client.holds("tui"):  # never `tui.error`: a desktop takes that for the end of its socket
+        client.complain("tui grant expired or missing", "grant_required", envelope.id)
+        return
+    if client.tui is None:
+        client.tui = Tui(client)
+    client.tui.handle(envelope)
+
+
+CHANNELS: dict[str, Callable[[ClientSocket, Envelope], None]] = {
+    "system": _system,
+    "bridge": _bridge,
+    "terminal": _terminal,
+    "tui": _tui,
+}

@@ -32,9 +32,12 @@ from svc_proto.wire.envelope import Envelope, parse_envelope, write_envelope
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
+    from svc_proto.relay.terminals import Terminals
+    from svc_proto.relay.tui import Tui
 
 __all__ = ["AUTH_TIMEOUT", "LIFE", "ClientSocket", "ClientState", "ClientTrigger"]
 
+MAX_EARLY = 64  # messages before `auth.ok`
 AUTH_TIMEOUT = 30.0  # s from the upgrade to the first text frame, wire core 1.6
 
 # Android reads these texts: the first must hold "auth" and "timeout", the code's "pairing" and "invalid", the
@@ -44,6 +47,7 @@ NOT_AUTH = "the first message must be system/auth"
 BAD_CODE = "the pairing code is invalid, expired or already used"
 BAD_TOKEN = "the session token is not accepted any more"
 BLOCKED = "rate limited: too many failed attempts from this address"
+TOO_EARLY = "too many messages before authentication was over"
 NO_CREDENTIAL = "authentication needs a session token or a code"
 
 
@@ -91,6 +95,9 @@ class ClientSocket:
         self.session: Session | None = None
         self.address = client_address(request, trust_proxy=relay.config.trust_proxy_headers)
         self._secure = request.secure
+        self.terminals: Terminals | None = None
+        self.tui: Tui | None = None
+        self._early: list[Envelope] = []
         self._task: Task | None = None
         self._timer = relay.engine.timers.timer("authentication", self._timed_out)
 
@@ -109,12 +116,20 @@ class ClientSocket:
                 dispatch(self, envelope)
         elif self.state is ClientState.WAITING:
             self._authenticate(envelope)
+        elif self.state is ClientState.SAVING and envelope is not None:
+            self._early.append(envelope)  # said before `auth.ok`: not lost, and not without a limit
+            if len(self._early) > MAX_EARLY:
+                self._too_early()
 
     def on_binary(self, data: bytes) -> None:
         """Binary frames are skipped and do not restart the authentication timer (wire core 1.1)."""
 
     def on_writable(self) -> None:
-        """Nothing is held back here."""
+        """The client reads again: so may the programs that write to it."""
+        if self.terminals is not None:
+            self.terminals.writable()
+        if self.tui is not None:
+            self.tui.writable()
 
     def on_closed(self, code: int, reason: str) -> None:
         """Forget the client; whoever waits for its phone is told."""
@@ -122,6 +137,7 @@ class ClientSocket:
         self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
+        self.end_programs()
         if self.session is not None:
             self.relay.engine.log(Level.INFO, "client left", device=self.session.device_name, code=code)
         self.relay.forget(self)
@@ -132,6 +148,25 @@ class ClientSocket:
     def number(self) -> int:
         """Names this socket for as long as the process lives."""
         return self.socket.number
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait for the client to read."""
+        return self.socket.unsent
+
+    def stop_programs(self) -> None:
+        """The relay stops: say so."""
+        if self.terminals is not None:
+            self.terminals.stop()
+        if self.tui is not None:
+            self.tui.close()
+
+    def end_programs(self) -> None:
+        """Let go of the client's terminals and its agent gateway."""
+        if self.terminals is not None:
+            self.terminals.close()
+        if self.tui is not None:
+            self.tui.close()
 
     def holds(self, channel: str) -> bool:
         """Whether the client's session holds a live grant for a channel."""
@@ -208,9 +243,22 @@ class ClientSocket:
                 Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
             )
             delivered = self._welcome(session, token, envelope.id)
+            self._catch_up()
         finally:
             if not delivered:  # nobody has the token: nobody may use it
                 relay.discard(session)
+
+    def _catch_up(self) -> None:
+        early, self._early = self._early, []
+        for envelope in early:
+            if self.state is ClientState.OPEN:
+                dispatch(self, envelope)
+
+    def _too_early(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._step(ClientTrigger.REFUSE)
+        self._fail(TOO_EARLY, "")
 
     def _pairing_failed(self, error: Exception) -> None:
         reason = error.message if isinstance(error, Refused) else f"internal error {self.relay.engine.bug(error)}"

@@ -30,6 +30,8 @@ from svc_proto.relay.access import Access, authorize
 from svc_proto.relay.client_socket import ClientSocket, ClientState
 from svc_proto.relay.profiles import load_profiles
 from svc_proto.relay.routes import control, pairing, sessions, status
+from svc_proto.relay.shells import Shells
+from svc_proto.relay.terminals import Terminal
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Relay"]
@@ -74,6 +76,7 @@ class Relay:
     def bind(self, engine: Engine) -> None:
         """Keep the engine; make the timers."""
         self.engine = engine
+        self.shells = Shells(engine, self.config)
         self._session_timer = engine.timers.timer("session expiry", self.expire_sessions)
         self._bridge_timer = engine.timers.timer("bridge command", self._expire_commands)
 
@@ -91,8 +94,9 @@ class Relay:
 
     def on_stopping(self) -> None:
         """Nobody waits for a phone any longer."""
-        for number in list(self.clients):
-            self._phone_lost(number)
+        for client in list(self.clients.values()):
+            self._phone_lost(client.number)
+            client.stop_programs()
 
     # --- HttpApp ---
 
@@ -189,6 +193,15 @@ class Relay:
         if outcome is not None and isinstance(request_id, str):
             self._settle(request_id, outcome)
 
+    def live_terminals(self) -> dict[str, Terminal]:
+        """Every terminal that some client has attached, by the name of its tmux session."""
+        return {
+            self.shells.session_name(name): terminal
+            for client in self.clients.values()
+            if client.terminals is not None
+            for name, terminal in client.terminals.held.items()
+        }
+
     def remove_phone(self, number: int) -> None:
         """A phone is no target any more; commands that wait for it fail at once."""
         self.phones.remove(number)
@@ -209,7 +222,7 @@ class Relay:
     def drop_lapsed_phones(self) -> None:
         """A phone whose own bridge grant has run out is not connected (wire bridge 1.4): for the reports."""
         for number, client in list(self.clients.items()):
-            if not client.holds("bridge"):
+            if self.phones.of_socket(number) is not None and not client.holds("bridge"):
                 self.remove_phone(number)
 
     def park(self, request_id: str, caller: Session) -> OperationId:
@@ -234,6 +247,7 @@ class Relay:
         for record in records:
             self._restore(record)
         self.profiles = yield from load_profiles(engine, self.config.config_path)
+        yield from self.shells.prepare()
         if self.config.pairing_code is not None:
             self.codes.register(self.config.pairing_code, engine.now, PairingMeta())
         self._watch_sessions()

@@ -31,7 +31,7 @@ from svc_proto.wire.envelope import Envelope
 if TYPE_CHECKING:
     from svc_proto.relay.client_socket import ClientSocket
 
-__all__ = ["Terminals"]
+__all__ = ["Terminal", "Terminals"]
 
 MAX_WAITING = 1024  # messages behind an attach that is under way; a further one is refused
 HOLD_ABOVE = 64 * 1024  # bytes unsent to the client at which its shells are held
@@ -44,7 +44,7 @@ class Terminals:
         self.client = client
         self.engine = client.relay.engine
         self.shells = shells
-        self.held: dict[str, _Terminal] = {}  # by session name, the last attached last
+        self.held: dict[str, Terminal] = {}  # by session name, the last attached last
         self._waiting: deque[Envelope] = deque()
         self._task: Task | None = None
 
@@ -150,7 +150,7 @@ class Terminals:
                 reattach = yield from self.shells.has_session(name)
                 if reattach:
                     replay = yield from self.shells.capture(name)
-            terminal = _Terminal(self, name, shell)
+            terminal = Terminal(self, name, shell)
             argv = self.shells.argv(name, shell)
             child = yield from spawn_child(self.engine, argv, terminal, env=self.shells.env(name), terminal=size)
             if isinstance(child, Failure):
@@ -210,7 +210,7 @@ class Terminals:
         rows += [{"name": terminal.name, **_liveness(terminal, default, owned=True)} for terminal in live.values()]
         self.send("terminal.sessions", {"sessions": rows, "tmux_available": self.shells.tmux is not None}, envelope.id)
 
-    def _meant(self, envelope: Envelope) -> _Terminal | None:
+    def _meant(self, envelope: Envelope) -> Terminal | None:
         """The terminal that a message names, or the one attached last when it names none."""
         name = _name(envelope)
         if name is not None:
@@ -218,7 +218,7 @@ class Terminals:
         return next(reversed(self.held.values()), None)
 
 
-class _Terminal:
+class Terminal:
     """One attached terminal; a `ChildHandler`."""
 
     child: Child
@@ -283,7 +283,7 @@ def _name(envelope: Envelope) -> str | None:
     return name[:200] if isinstance(name, str) and name.strip() else None
 
 
-def _liveness(terminal: _Terminal | None, default: str, *, owned: bool) -> dict[str, object]:
+def _liveness(terminal: Terminal | None, default: str, *, owned: bool) -> dict[str, object]:
     if terminal is None:
         return {"shell": default, "live": False, "owned_by_client": False}
     return {"pid": terminal.child.pid, "shell": terminal.shell, "live": True, "owned_by_client": owned}

@@ -113,7 +113,7 @@ def test_close_asked_by_the_client() -> None:
         book
         >> Received(CH, get(b"/hello", b"Connection: close"))
         << [
-            sends(CH, contains=b"connection: close\r\n"),
+            sends(CH, contains=b"Connection: close\r\n"),
             CloseWrite(CH),
         ]
     )
@@ -257,3 +257,31 @@ def test_the_linger_begins_when_all_has_left() -> None:
     book >> Sent(CH, 1) << []
     book.after(1.9) << []
     book.after(0.1) << [Abort(CH)]
+
+
+def test_requests_wait_until_their_predecessors_were_read() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/big") * 2 + get(b"/hello")) << [sends(CH, contains=b"bbb"), PauseReading(CH)]
+    size = len(wire_bytes(book.take()))
+    for _ in range(5):
+        book >> Sent(CH, 50_000) << []
+        book.after(59.0) << []
+    book >> Sent(CH, size - 250_000) << [ResumeReading(CH), sends(CH, contains=b"bbb"), PauseReading(CH)]
+    book >> Sent(CH, size) << [ResumeReading(CH), sends(CH, contains=b"hello")]
+
+
+def test_a_half_closed_peer_that_reads_slowly_gets_all_its_answers() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/big") + get(b"/hello")) << [sends(CH, contains=b"bbb"), PauseReading(CH)]
+    size = len(wire_bytes(book.take()))
+    book >> ReadClosed(CH) << []
+    book >> Sent(CH, size) << [ResumeReading(CH), sends(CH, contains=b"hello"), CloseWrite(CH)]
+
+
+def test_a_large_answer_for_a_dropped_connection() -> None:
+    book = open_book()
+    book.get(b"/park") << []
+    for channel in book.engine._channels.values():
+        channel.drop()
+    book.engine.resume(book.toy.ticket, b"x" * 20_000)
+    book.after(0.0) << []

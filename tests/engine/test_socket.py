@@ -9,7 +9,7 @@ from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.machines.table import step
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.service import HANDSHAKE, Recorder, TestBook, open_book
-from tests.playbook import CH, sends
+from tests.playbook import CH, accepted, sends
 
 S, T = SocketState, SocketTrigger
 MASK = b"\0\0\0\0"  # a masking key that leaves the payload as it is
@@ -193,3 +193,21 @@ def test_a_handler_that_blames_the_peer() -> None:
     book = socket_book(raises={"text": RemoteProtocolError("no envelope", close_code=1003)})
     book >> text(b"x") << [Send(CH, b"\x88\x0d\x03\xebno envelope")]
     assert book.logs == []
+
+
+def test_a_route_that_returns_no_handler() -> None:
+    book = open_book()
+    book.toy.handler = None  # type: ignore[assignment]  # the bug
+    book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED, CloseWrite(CH)]
+    book >> Closed(CH) << []
+    book >> accepted(4) << []
+    assert [log.fields["error"] for log in book.logs] == ["AttributeError", "AttributeError"]
+
+
+def test_the_handler_is_told_of_the_end_once() -> None:
+    book = socket_book()
+    socket = book.toy.handler.open_socket
+    socket.end(1006, "first")
+    socket.end(1006, "second")
+    book >> Closed(CH) << []
+    assert book.toy.handler.told == [("open",), ("closed", 1006, "first")]

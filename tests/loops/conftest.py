@@ -58,4 +58,3 @@ def virtual_world() -> Iterator[VirtualWorld]:
     opened.start_relay()
     yield opened
     opened.close()
-

@@ -1,4 +1,4 @@
-"""The real world: a loop in a thread for the relay, another for each phone, blocking sockets in the hands of the test."""
+"""The real world: the relay and each phone on a loop in a thread, blocking sockets in the hands of the test."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class LivePhone(PhoneHandle):
 
 
 class LiveWorld(World):
-    """Everything on 127.0.0.1. `name` is a runtime of `runtimes.run`; `certificate` is that of the relay, and its key."""
+    """Everything on 127.0.0.1. `name` is a runtime of `runtimes.run`; `certificate` gives the relay's, with its key."""
 
     virtual_time = False
 

@@ -11,7 +11,18 @@ from typing import Any
 
 from tests.loops.wires import PATIENCE, Wire
 
-__all__ = ["BINARY", "CLOSE", "CONTINUATION", "PING", "PONG", "TEXT", "RawSocket", "close_code", "frame", "read_response"]
+__all__ = [
+    "BINARY",
+    "CLOSE",
+    "CONTINUATION",
+    "PING",
+    "PONG",
+    "TEXT",
+    "RawSocket",
+    "close_code",
+    "frame",
+    "read_response",
+]
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 KEY = base64.b64encode(b"sixteen bytes ok")

@@ -1,14 +1,21 @@
-"""The bridge from callers to phones: one answer for each command, whatever happens to the phone, the caller, the time."""
+"""The bridge from callers to phones: one answer for each command, whatever happens to either of them."""
 
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
+from clients.phone.handset import SimulatedHandset
+from svc_proto.basics.moment import Moment
+from svc_proto.device.handset import HandsetCommand, Reply
+from tests.loops.raw import read_response
 from tests.loops.virtual import VirtualWorld
 from tests.loops.wires import HttpClient, Ws
 from tests.loops.world import World, bearer
+
+NOISE = random.Random(7).randbytes(1_000_000).hex()
 
 
 def call(world: World, token: str, method: str = "GET", path: str = "/ping", body: bytes = b"") -> HttpClient:
@@ -65,7 +72,9 @@ def test_pipelined_commands_are_answered_in_their_order(relayed: World) -> None:
     phone = relayed.fake_phone()
     wire = relayed.connect()
     for n in range(3):
-        wire.send(f"GET /screen?n={n} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {phone.token}\r\n\r\n".encode())
+        wire.send(
+            f"GET /screen?n={n} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {phone.token}\r\n\r\n".encode()
+        )
     for n in range(3):
         command = phone.command()
         assert command["params"] == {"n": str(n)}
@@ -110,7 +119,8 @@ def test_answers_that_answer_nothing(relayed: World) -> None:
     other.respond(command["request_id"], {"from": "the wrong socket"})
     other.pong()
     phone.respond("no such command", {"from": "nowhere"})
-    for request_id in (5, None, ["x"], {}):
+    odd: list[object] = [5, None, ["x"], {}]
+    for request_id in odd:
         phone.say("bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": {}})
     phone.say("bridge", "bridge.response", {"status": 200, "result": {}})
     phone.pong()
@@ -244,18 +254,16 @@ def test_big_answers_for_a_slow_reader(relayed: World) -> None:
 
 
 def answer_what_is_asked(phone: Ws, result: object) -> int:
-    """Answer commands as long as any are sent; how many."""
-    given = 0
-    while True:
-        phone.say("system", "ping", {"ts": 1}, "what now?")
+    """Answer commands until none has come for some round trips; how many."""
+    phone.respond(phone.command()["request_id"], result)
+    given, quiet = 1, 0
+    while quiet < 10:
+        quiet += 1
+        phone.say("system", "ping", {"ts": quiet}, "anything?")
         while (message := phone.hear())["type"] != "pong":
             phone.respond(message["payload"]["request_id"], result)
-            given += 1
-            phone.say("system", "ping", {"ts": 1}, "after the answer")
-            assert phone.hear()["id"] == "what now?"
-            break
-        else:
-            return given
+            given, quiet = given + 1, 0
+    return given
 
 
 def test_an_answer_as_big_as_a_message_may_be(relayed: World) -> None:
@@ -335,3 +343,55 @@ def test_a_caller_that_never_reads_is_dropped(virtual_world: VirtualWorld) -> No
         phone.pong()
     with pytest.raises(ConnectionError):
         calling.finish()
+
+
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])
+def test_a_caller_that_reads_slowly_gets_all_of_it(virtual_world: VirtualWorld, connection: str) -> None:
+    """However long it takes, as long as it goes on: no other deadline counts while our answer is leaving."""
+    phone: Ws = virtual_world.fake_phone()
+    caller = virtual_world.client()
+    caller.begin("GET", "/screen", headers={**bearer(phone.token), "connection": connection})
+    caller.wire.pause()
+    result = {"text": "z" * 1_000_000}
+    phone.respond(phone.command()["request_id"], result)
+    phone.pong()
+    caller.wire.read_until(b"\r\n\r\n")
+    body = b""
+    expected = json.dumps(result, separators=(",", ":")).encode()
+    while len(body) < len(expected):
+        virtual_world.pass_time(10.0)
+        phone.pong()
+        body += caller.wire.read_exactly(min(60_000, len(expected) - len(body)))
+        caller.wire.pause()
+    assert body == expected
+
+
+def test_a_request_behind_an_answer_that_is_read_slowly_is_not_late(virtual_world: VirtualWorld) -> None:
+    phone: Ws = virtual_world.fake_phone()
+    wire = virtual_world.connect()
+    wire.pause()
+    wire.send(f"GET /screen HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {phone.token}\r\n\r\n".encode() * 2)
+    result = {"text": "z" * 1_000_000}
+    phone.respond(phone.command()["request_id"], result)
+    for _ in range(4):
+        virtual_world.pass_time(12.0)
+        phone.pong()
+    assert read_response(wire)[0] == 200
+    phone.respond(phone.command()["request_id"], result)
+    assert read_response(wire)[0] == 200
+
+
+def test_both_sides_send_much_at_once(relayed: World) -> None:
+    """Big commands and big answers meet on one socket: neither side waits for the other to read."""
+    phone = relayed.phone(handset=Verbose())
+    body = json.dumps({"text": NOISE}).encode()
+    calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(3)]
+    assert [calling.finish().status for calling in calls] == [200] * 3
+    assert phone.count("offline") == 0
+
+
+class Verbose(SimulatedHandset):
+    """Answers everything with two megabytes that do not compress."""
+
+    def perform(self, command: HandsetCommand, now: Moment) -> Reply:
+        return Reply(200, {"text": NOISE})

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as strangers speak it: heads, bodies, pipelines, half-closed and broken connections. No code of ours here."""
+"""HTTP/1.1 as strangers speak it: heads, bodies, pipelines, half-closed and broken connections."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""WebSocket frames as strangers write them, and what the relay does with messages (wire core 1.7, RFC 6455, RFC 7692)."""
+"""WebSocket frames as strangers write them, and what becomes of messages (wire core 1.7, RFC 6455, RFC 7692)."""
 
 from __future__ import annotations
 
 import json
 import struct
 import zlib
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,15 @@ def test_ping_and_pong_envelopes(relayed: World) -> None:
 
 def test_what_is_ignored(relayed: World) -> None:
     raw = paired(relayed)
-    for text in (b"nonsense", b"", b"[]", b"5", b'{"channel":"system","type":"pong"}', b'{"channel":"system"}', b"\x00"):
+    for text in (
+        b"nonsense",
+        b"",
+        b"[]",
+        b"5",
+        b'{"channel":"system","type":"pong"}',
+        b'{"channel":"system"}',
+        b"\x00",
+    ):
         raw.send(TEXT, text)
     raw.send(BINARY, b"\x00\xff" * 500)
     raw.send(PONG, b"nobody asked")
@@ -115,7 +124,7 @@ def test_a_close_without_a_code(relayed: World) -> None:
     assert raw.wire.read_all() == b""
 
 
-VIOLATIONS = {
+VIOLATIONS: dict[str, tuple[int, list[tuple[int, bytes, dict[str, Any]]]]] = {
     "unmasked": (1002, [(TEXT, SOME, {"masked": False})]),
     "reserved bit": (1002, [(TEXT, SOME, {"rsv": 2})]),
     "compressed without agreement": (1002, [(TEXT, SOME, {"rsv": 4})]),

@@ -26,7 +26,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import LOOPBACK, LogLine, PhoneHandle, RelayHandle, World
 
-__all__ = ["VirtualWorld"]
+__all__ = ["NotStarted", "VirtualWorld"]
 
 PORT = 8767
 ADDRESS = "10.0.0.1"  # of the relay
@@ -99,6 +99,10 @@ class Overhearing:
         return self._core.next_deadline()
 
 
+class NotStarted(Exception):  # noqa: N818 - the name says what happened
+    """The relay exited before it was ready, as it may when its store fails; whoever keeps it running tries again."""
+
+
 class VirtualRelay(RelayHandle):
     """A simulated process."""
 
@@ -127,7 +131,9 @@ class VirtualRelay(RelayHandle):
         self.process.kill()
 
     def _await_ready(self) -> None:
-        self._world.wait_until(lambda: self.process.ready)
+        self._world.wait_until(lambda: self.process.ready or not self.process.alive, 120.0)
+        if not self.process.alive:
+            raise NotStarted(self.process.exit_reason)
 
 
 class VirtualPhone(PhoneHandle):

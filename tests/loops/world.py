@@ -170,7 +170,13 @@ class World(ABC):
         return self.http("POST", path, headers=headers, body=json.dumps(body).encode(), peer=peer)
 
     def websocket(
-        self, path: str = "/ws", *, peer: str = LOOPBACK, headers: PairsIn = None, deflate: bool = True, tls: bool = False
+        self,
+        path: str = "/ws",
+        *,
+        peer: str = LOOPBACK,
+        headers: PairsIn = None,
+        deflate: bool = True,
+        tls: bool = False,
     ) -> Ws:
         """Open a WebSocket; `Declined` when the relay answers otherwise."""
         wire = self.connect(peer, tls=tls)
@@ -199,7 +205,7 @@ class World(ABC):
         deflate: bool = True,
         peer: str = LOOPBACK,
         tls: bool = False,
-        **meta: object,
+        **meta: Any,
     ) -> Ws:
         """A paired WebSocket; `token` is on it. `meta` is attached to the code."""
         if tls:
@@ -262,5 +268,3 @@ class World(ABC):
 def bearer(token: str) -> dict[str, str]:
     """The header that a session token travels in."""
     return {"authorization": f"Bearer {token}"}
-
-

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 import yaml
-from attrs import define, field, frozen
+from attrs import frozen
 
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import (
@@ -61,155 +61,22 @@ from svc_proto.facts import (
 from svc_proto.relay.service import Relay
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    BinaryMessage,
-    CloseSocket,
-    Event,
     Headers,
     RequestData,
     RequestEnd,
     RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    SocketAccepted,
-    SocketClosed,
-    StreamId,
-    TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.playbook import LOCAL, PEER, REMOTE, START, counting_entropy
+from tests.relay.peers import FIRST, Answer, Call, Peer, Phone
 
 __all__ = ["FIRST", "HOST", "LOCAL", "PEER", "REMOTE", "START", "Answer", "Call", "Paired", "Phone", "RelayBook"]
 
 HOST = b"127.0.0.1:8767"
-FIRST = StreamId(1)
 SECRET = bytes(range(32))
 Fields = Iterable[tuple[bytes, bytes]]
 PeerT = TypeVar("PeerT", bound="Peer")
-
-
-@frozen
-class Answer:
-    """One HTTP answer."""
-
-    status: int
-    headers: Headers
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-
-@define(eq=False)
-class Peer:
-    """The other end of one connection."""
-
-    book: RelayBook
-    ch: ChannelId
-    conn: Http1Connection
-    inbox: bytearray = field(factory=bytearray)  # everything that the relay said, as bytes
-    events: list[Event] = field(factory=list)
-    aborted: bool = False
-    gone: bool = False
-
-    def receive(self, data: bytes) -> bytes:
-        """Take bytes of the relay; what must be said back at once (pongs, close frames)."""
-        self.inbox += data
-        self.conn.receive_data(data)
-        while (event := self.conn.next_event()) is not None:
-            self.events.append(event)
-        return self.conn.data_to_send()
-
-    def say(self, *events: Event) -> None:
-        for event in events:
-            self.conn.send(event)
-        self.say_bytes(self.conn.data_to_send())
-
-    def say_bytes(self, data: bytes) -> None:
-        if data:
-            self.book.feed(Received(self.ch, data))
-
-    def vanish(self) -> None:
-        """The connection breaks without a word."""
-        self.book.feed(Closed(self.ch, "reset"))
-
-
-class Call(Peer):
-    """An HTTP request whose answer may still be to come."""
-
-    @property
-    def answer(self) -> Answer | None:
-        if not any(isinstance(event, ResponseEnd) for event in self.events):
-            return None
-        (head,) = [event for event in self.events if isinstance(event, ResponseHead)]
-        body = b"".join(event.data for event in self.events if isinstance(event, ResponseData))
-        return Answer(head.status, head.headers, body)
-
-    @property
-    def result(self) -> Answer:
-        answer = self.answer
-        assert answer is not None, "there is no answer yet"
-        return answer
-
-
-class Phone(Call):
-    """A client's WebSocket."""
-
-    seen: int = 0
-
-    @property
-    def is_open(self) -> bool:
-        accepted = any(isinstance(event, SocketAccepted) for event in self.events)
-        return accepted and self.closed is None and not self.gone
-
-    @property
-    def closed(self) -> SocketClosed | None:
-        return next((event for event in self.events if isinstance(event, SocketClosed)), None)
-
-    def envelopes(self) -> list[dict[str, Any]]:
-        """What came since the last call."""
-        texts = [event.text for event in self.events if isinstance(event, TextMessage)]
-        fresh, self.seen = texts[self.seen :], len(texts)
-        return [json.loads(text) for text in fresh]
-
-    def only(self) -> dict[str, Any]:
-        (envelope,) = self.envelopes()
-        return envelope
-
-    def send(self, channel: str, kind: str, payload: object = None, identity: str | None = "e-1") -> None:
-        members: dict[str, object] = {"channel": channel, "type": kind}
-        if identity is not None:
-            members["id"] = identity
-        if payload is not None:
-            members["payload"] = payload
-        self.text(json.dumps(members))
-
-    def text(self, text: str) -> None:
-        self.say(TextMessage(FIRST, text))
-
-    def binary(self, data: bytes) -> None:
-        self.say(BinaryMessage(FIRST, data))
-
-    def auth(self, **payload: object) -> dict[str, Any]:
-        """Send `system/auth`; the one envelope that answers it."""
-        self.send("system", "auth", payload, "auth-1")
-        return self.only()
-
-    def close(self) -> None:
-        self.say(CloseSocket(FIRST))
-
-    def command(self) -> dict[str, Any]:
-        """The payload of the one command that came since the last look."""
-        envelope = self.only()
-        assert (envelope["channel"], envelope["type"]) == ("bridge", "bridge.command")
-        assert envelope["id"] == envelope["payload"]["request_id"]
-        return cast("dict[str, Any]", envelope["payload"])
-
-    def reply(self, command: Mapping[str, Any], status: object = 200, result: object = None, **more: object) -> None:
-        payload = {"request_id": command["request_id"], "status": status, "result": result, **more}
-        self.send("bridge", "bridge.response", payload, "r-1")
 
 
 @frozen
@@ -328,6 +195,15 @@ class RelayBook:
             call.vanish()
         return answer
 
+    def raw(self, data: bytes, *, peer: Address = REMOTE) -> Call:
+        """Send any bytes on a fresh connection, and read what comes as the answer to a GET."""
+        call = self._connect(Call, peer, False)
+        call.conn.send(RequestHead(FIRST, "GET", "/", Headers([(b"host", HOST)])))
+        call.conn.send(RequestEnd(FIRST))
+        call.conn.data_to_send()
+        call.say_bytes(data)
+        return call
+
     def knock(
         self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False, host: bytes = HOST
     ) -> Phone:
@@ -424,7 +300,7 @@ class RelayBook:
             if isinstance(command, Send):
                 self._facts.append(Sent(command.ch, len(command.data)))
                 reply = self._peers[command.ch].receive(command.data)
-                if reply:
+                if reply and not self._peers[command.ch].mute:
                     self._facts.append(Received(command.ch, reply))
             elif isinstance(command, CloseWrite | Abort):
                 self._end(command)
@@ -474,4 +350,6 @@ class RelayBook:
                 return Done(op, yaml.safe_load(cast("str", text)))
             case Compute(op=op, name="lan_address"):
                 return Done(op, "192.0.2.10")
+            case Compute(op=op, name="which"):
+                return Failed(op, Failure(FailureKind.NOT_FOUND))
         raise AssertionError(f"the relay ordered something new: {operation!r}")

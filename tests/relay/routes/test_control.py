@@ -257,8 +257,8 @@ def test_stopping_fails_what_is_pending_at_once(book: RelayBook) -> None:
 
 def test_a_socket_that_is_closing_takes_no_command(book: RelayBook) -> None:
     paired = book.pair()
-    book.relay.clients[paired.phone.ch].socket.close(1001)  # the close frame has gone, the peer's not come
-    paired.phone.gone = True
+    paired.phone.mute = True
+    book.relay.clients[paired.phone.ch].socket.close(1001)  # our close frame goes out, the peer's does not come
     call = book.call("GET", "/ping", token=paired.token)
     assert (call.result.status, call.result.json["code"]) == (502, "send_failed")
     assert book.activity()[0]["decision"] == "error"

@@ -48,7 +48,11 @@ def test_register(book: RelayBook) -> None:
 @pytest.mark.parametrize("endpoints", [[], [{"role": "lan"}], [1, "x", None]])
 def test_register_echoes_endpoints_and_approve_does_not_read_them(book: RelayBook, endpoints: object) -> None:
     body = {"code": "Q7M2ZK", "endpoints": endpoints}
-    assert book.request("POST", "/pairing/register", body).json == {"ok": True, "code": "Q7M2ZK", "endpoints": endpoints}
+    assert book.request("POST", "/pairing/register", body).json == {
+        "ok": True,
+        "code": "Q7M2ZK",
+        "endpoints": endpoints,
+    }
     assert book.request("POST", "/pairing/approve", body).json == {"ok": True, "code": "Q7M2ZK"}
     assert book.request("POST", "/pairing/approve", {"code": "Q7M2ZK", "endpoints": 5}).status == 200
 
@@ -59,8 +63,8 @@ def test_null_counts_as_absent(book: RelayBook) -> None:
 
 
 # In the order of wire core 2.2: every body is also bad in what is checked later.
-LATER = {"endpoints": 5}
-BAD = [
+LATER: dict[str, object] = {"endpoints": 5}
+BAD: list[tuple[object, str, str | None]] = [
     (b"", "invalid_json", None),
     (b" ", "invalid_json", None),
     (b"{", "invalid_json", None),

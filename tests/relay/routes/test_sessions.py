@@ -67,7 +67,10 @@ def test_newest_first_and_current_is_the_callers(book: RelayBook) -> None:
     one, two = book.pair(), book.pair()
     book.after(1)
     sessions = book.request("GET", "/sessions", token=one.token).json["sessions"]
-    assert [(each["token_prefix"], each["is_current"]) for each in sessions] == [(one.prefix, True), (two.prefix, False)]
+    assert [(each["token_prefix"], each["is_current"]) for each in sessions] == [
+        (one.prefix, True),
+        (two.prefix, False),
+    ]
     assert [each["is_current"] for each in book.sessions()] == [False, False]
 
 
@@ -108,11 +111,16 @@ def test_prefixes_up_to_the_whole_token(book: RelayBook, length: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
-@pytest.mark.parametrize("prefix", ["", "%20", "a", "abc", "%20%20%20abc", "%20%20%20%20"])
+@pytest.mark.parametrize("prefix", ["%20", "a", "abc", "%20%20%20abc", "%20%20%20%20"])
 def test_short_prefixes(book: RelayBook, method: str, prefix: str) -> None:
     paired = book.pair()
     answer = book.request(method, f"/sessions/{prefix}", {"ttl_seconds": 60}, token=paired.token)
     assert (answer.status, answer.json["code"]) == (400, "invalid_prefix")
+
+
+def test_no_prefix_is_no_route(book: RelayBook) -> None:
+    paired = book.pair()
+    assert book.request("DELETE", "/sessions/", token=paired.token).status == 404
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
@@ -187,6 +195,7 @@ def test_the_clock_restarts_from_now(book: RelayBook) -> None:
     }
     (record,) = book.store.values()
     assert record["expires_at"] == expiry
+    paired.phone.vanish()
     book.after(2 * DAY)
     assert book.sessions() == []
     assert book.store == {}
@@ -253,7 +262,9 @@ def test_reduce_only() -> None:
 
 
 SPANS = st.sampled_from([0, 1, 60, 3600, 7 * DAY, 30 * DAY, 400 * DAY])
-GRANTS = st.dictionaries(st.sampled_from(["chat", "terminal", "bridge", "tui", "voice:stt", "other"]), SPANS, max_size=3)
+GRANTS = st.dictionaries(
+    st.sampled_from(["chat", "terminal", "bridge", "tui", "voice:stt", "other"]), SPANS, max_size=3
+)
 PATCH = st.fixed_dictionaries({}, optional={"ttl_seconds": SPANS, "grants": GRANTS})
 
 

@@ -1,0 +1,159 @@
+"""What the arguments of a Device Control call must be, so that nonsense is refused before it reaches a phone.
+
+One row a route (wire bridge 3.3 to 3.7). Only what every phone refuses is refused here, with 400 and the field's name;
+bodies are passed on untouched, members that are not listed included. Phones read numbers and booleans through text, so
+`12` and `"12"` are the same, and so are `true` and `"true"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import invalid
+
+__all__ = ["ARGUMENTS", "check_arguments"]
+
+Arguments: TypeAlias = Mapping[str, object]
+Rule: TypeAlias = Callable[[Arguments], None]
+
+
+def check_arguments(method: str, path: str, arguments: Arguments) -> None:
+    """Refuse arguments that the route cannot use: `Refused` 400 `invalid_field` naming the field."""
+    for rule in ARGUMENTS.get((method, path), ()):
+        rule(arguments)
+
+
+def _text(*names: str, blank: bool = False) -> Rule:
+    """One of these members must be text, and not blank."""
+
+    def check(arguments: Arguments) -> None:
+        for name in names:
+            value = arguments.get(name)
+            if value is None:
+                continue
+            if not isinstance(value, str | int | float) or isinstance(value, bool):
+                raise invalid(name, "a string")
+            if not blank and not str(value).strip():
+                raise invalid(name, "a string that is not blank")
+            return
+        raise invalid(names[0], "present")
+
+    return check
+
+
+def _whole(*names: str, required: bool = True, least: int | None = None) -> Rule:
+    """Each of these members must be a whole number, or text that reads as one."""
+
+    def check(arguments: Arguments) -> None:
+        for name in names:
+            value = arguments.get(name)
+            if value is None and not required:
+                continue
+            number = _intish(value)
+            if number is None:
+                raise invalid(name, "a whole number")
+            if least is not None and number < least:
+                raise invalid(name, f"a whole number, at least {least}")
+
+    return check
+
+
+def _flag(name: str, *, required: bool = False) -> Rule:
+    """The member must be `true` or `false`."""
+
+    def check(arguments: Arguments) -> None:
+        value = arguments.get(name)
+        if value is None and not required:
+            return
+        if not (isinstance(value, bool) or value in ("true", "false")):
+            raise invalid(name, "true or false")
+
+    return check
+
+
+def _choice(name: str, allowed: tuple[str, ...]) -> Rule:
+    """The member must be one of a few words, in any case."""
+
+    def check(arguments: Arguments) -> None:
+        value = arguments.get(name)
+        if not isinstance(value, str) or value.strip().lower() not in allowed:
+            raise invalid(name, f"one of {', '.join(allowed)}")
+
+    return check
+
+
+def _either(field: str, *rules: Rule) -> Rule:
+    """One of the rules must hold; `field` is named when none does."""
+
+    def check(arguments: Arguments) -> None:
+        for rule in rules:
+            try:
+                rule(arguments)
+            except Refused:
+                continue
+            return
+        raise invalid(field, "present, or what may stand for it")
+
+    return check
+
+
+def _handover(arguments: Arguments) -> None:
+    """Something to share: an attachment, or text."""
+    for name in ("attachments", "media_tokens", "paths"):
+        value = arguments.get(name)
+        if value is not None and not isinstance(value, list):
+            raise invalid(name, "an array")
+    media = ("attachments", "media", "media_token", "token", "path", "media_tokens", "paths", "text", "body")
+    if not any(arguments.get(name) for name in media):
+        raise invalid("attachments", "present, unless there is text")
+
+
+def _intish(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit() and len(value) < 20:
+        return int(value)
+    return None
+
+
+_NODE = _text("nodeId", "node_id")
+_POINT = _whole("x", "y", least=0)
+_LINE = _whole("start_x", "start_y", "end_x", "end_y")
+_DIRECTION = _choice("direction", ("up", "down", "left", "right"))
+_ACTION = _text("action")
+
+ARGUMENTS: dict[tuple[str, str], tuple[Rule, ...]] = {
+    ("GET", "/screen"): (_flag("include_bounds"),),
+    ("POST", "/diff_screen"): (_text("previous_hash"),),
+    ("POST", "/find_nodes"): (_flag("clickable"), _whole("limit", required=False)),
+    ("POST", "/describe_node"): (_NODE,),
+    ("POST", "/tap"): (_either("nodeId", _text("nodeId"), _POINT), _whole("duration_ms", required=False)),
+    ("POST", "/tap_text"): (_text("text"),),
+    ("POST", "/long_press"): (_either("nodeId", _NODE, _POINT), _whole("duration", "duration_ms", required=False)),
+    ("POST", "/drag"): (
+        _whole("start_x", "start_y", "end_x", "end_y", least=0),
+        _whole("duration_ms", required=False),
+    ),
+    ("POST", "/type"): (_text("text", blank=True),),
+    ("POST", "/swipe"): (_either("start_x", _LINE, _DIRECTION), _whole("duration_ms", required=False)),
+    ("POST", "/scroll"): (_DIRECTION,),
+    ("POST", "/press_key"): (_text("key"),),
+    ("POST", "/wait"): (_whole("ms", required=False),),
+    ("POST", "/open_app"): (_text("package"),),
+    ("POST", "/clipboard"): (_text("text", blank=True),),
+    ("POST", "/media"): (_ACTION,),
+    ("POST", "/send_intent"): (_ACTION,),
+    ("POST", "/broadcast"): (_ACTION,),
+    ("GET", "/events"): (_whole("limit", "since", required=False),),
+    ("POST", "/events/stream"): (_flag("enabled", required=True),),
+    ("POST", "/search_contacts"): (_text("query"), _whole("limit", required=False)),
+    ("POST", "/call"): (_text("number"),),
+    ("POST", "/send_sms"): (_text("to"), _text("body")),
+    ("POST", "/share_media"): (_handover,),
+    ("POST", "/send_mms"): (_text("to"), _handover),
+}
+"""The routes that take arguments; the others take none."""

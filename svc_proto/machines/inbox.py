@@ -1,0 +1,80 @@
+"""What phones and remote clients leave on the host: notifications, and pasted images (wire core 7)."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.strict_json import dumps
+from svc_proto.basics.validate import choice, invalid
+
+__all__ = ["IMAGE_LIMIT", "INBOX_FOLDER", "STALE_AFTER", "Notifications", "image_type", "inbox_name", "parse_format"]
+
+MAX_NOTIFICATIONS = 100  # spec "Limits"
+MAX_NOTIFICATION = 16 * 1024  # characters of one as JSON; a longer one is dropped
+DEFAULT_LIMIT = 20  # wire core 7.3
+IMAGE_LIMIT = 25 * 1024 * 1024  # bytes of a pasted image
+INBOX_FOLDER = "images/inbox"  # in the service home
+STALE_AFTER = 300.0  # s after which a pasted image is swept away
+MAX_HINT = 40  # characters
+FORMATS = ("png", "jpg", "jpeg", "webp", "gif")
+_FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class Notifications:
+    """The newest notifications of all phones, in one bounded buffer."""
+
+    def __init__(self) -> None:
+        self._ring: deque[Mapping[str, object]] = deque(maxlen=MAX_NOTIFICATIONS)
+
+    def post(self, payload: Mapping[str, object]) -> bool:
+        """Keep one as it came; False for one that is too large."""
+        if len(dumps(payload)) > MAX_NOTIFICATION:
+            return False
+        self._ring.append(dict(payload))
+        return True
+
+    def recent(self, limit: int) -> list[Mapping[str, object]]:
+        """The newest first."""
+        return list(reversed(self._ring))[:limit]
+
+    @staticmethod
+    def parse_limit(text: str | None) -> int:
+        """`limit` of the route: 20 when absent, at most 100; `Refused` 400 below 1 or for what is no number."""
+        if text is None:
+            return DEFAULT_LIMIT
+        number = text.strip()
+        if not (number.isascii() and number.isdecimal() and int(number[:9]) >= 1):
+            raise invalid("limit", "a whole number, at least 1")
+        return min(int(number[:9]), MAX_NOTIFICATIONS)
+
+
+def parse_format(value: object) -> str:
+    """The image format of a paste, `jpg` as `jpeg`."""
+    found = choice(value.lower() if isinstance(value, str) else value, "format", FORMATS)
+    return "jpeg" if found == "jpg" else found
+
+
+def image_type(data: bytes) -> str | None:
+    """The format that the leading bytes tell: png, jpeg, gif or webp."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "gif"
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return "webp"
+    return None
+
+
+def inbox_name(wall: float, hint: object, extension: str, nonce: str) -> str:
+    """The name of a pasted image under the service home; never the same twice, whatever the hint."""
+    if hint is not None and not isinstance(hint, str):
+        raise Refused(400, "invalid_field", "filename_hint must be a string", extra={"field": "filename_hint"})
+    word = _FOREIGN.sub("", hint or "")[:MAX_HINT]
+    stamp = f"{datetime.fromtimestamp(wall, UTC):%Y%m%d_%H%M%S}"
+    return f"{INBOX_FOLDER}/clip_{stamp}_{nonce}{'_' + word if word else ''}.{extension}"

@@ -1,0 +1,43 @@
+"""Rounds, ratios and percentiles."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.measure import Progress, paired_ratio, percentile, race, rotated
+
+
+def test_race_gives_one_figure_a_round_and_runs_every_cycle() -> None:
+    ran: list[tuple[str, int]] = []
+    ticks = iter(range(100))
+    samples = race(
+        {"a": lambda n: ran.append(("a", n)), "b": lambda n: ran.append(("b", n))},
+        cycles=10,
+        rounds=3,
+        clock=lambda: float(next(ticks)),
+    )
+    assert samples == {"a": [0.1] * 3, "b": [0.1] * 3}
+    warm_up, rest = ran[:2], ran[2:]
+    assert warm_up == [("a", 1), ("b", 1)]
+    assert [name for name, _ in rest] == ["a", "b", "b", "a", "a", "b"]
+
+
+def test_ratios_compare_within_a_round() -> None:
+    # A machine that is ten times slower in the second round changes no ratio.
+    assert paired_ratio([2.0, 20.0, 2.0], [1.0, 10.0, 1.0]) == 2.0
+
+
+def test_percentiles_are_nearest_rank() -> None:
+    values = [float(n) for n in range(100)]
+    assert (percentile(values, 0.5), percentile(values, 0.99), percentile(values, 1.0)) == (50.0, 99.0, 99.0)
+    assert percentile([7.0], 0.99) == 7.0
+
+
+def test_rotation_keeps_everybody() -> None:
+    assert [rotated(["a", "b", "c"], turn)[0] for turn in range(4)] == ["a", "b", "c", "a"]
+    assert rotated([], 1) == []
+
+
+def test_progress_is_silent_in_the_first_second(capsys: pytest.CaptureFixture[str]) -> None:
+    Progress()("busy")
+    assert capsys.readouterr().err == ""

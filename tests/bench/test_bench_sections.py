@@ -1,0 +1,85 @@
+"""Every section once, with next to nothing to do: the figures are plausible, whatever this machine is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from click.testing import CliRunner
+
+from bench import __main__ as program
+from bench.contestants import RELAYS, Contestant, running
+from bench.core import core_section
+from bench.measure import QUICK, BenchError, Progress
+from bench.memory import memory_section
+from bench.report import Table
+from bench.sockets import sockets_section
+from bench.starts import starts_section
+
+TINY = evolve(
+    QUICK, cycles=5, rounds=2, seconds=0.1, load_rounds=1, connections=4, repeats=1, phones=(5,), most_requests=50
+)
+SILENT = Progress(silent=True)
+ABSENT = Contestant("bare absent", ("bench.peers_absent",), ("no_such_package_at_all",))
+
+
+def check(table: Table, rows: int) -> None:
+    keys = {column.key for column in table.columns}
+    assert len(table.rows) == rows
+    for row in table.rows:
+        assert row.values.keys() <= keys
+        assert all(value >= 0 for value in row.values.values())
+
+
+def test_core() -> None:
+    (table,) = core_section(TINY, SILENT)
+    check(table, 5)
+    assert table.rows[0].values["ratio"] == 1.0
+    assert table.notes[0].startswith(("PASS: ", "MISS: "))
+
+
+def test_sockets() -> None:
+    health, one, many = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT,))
+    for table in (health, one, many):
+        check(table, 1)
+        (values,) = [row.values for row in table.rows]
+        assert values["per_second"] > 0
+        assert 0 < values["p50_ms"] <= values["p99_ms"]
+    assert "left out, not installed: bare absent" in health.notes
+
+
+def test_starts() -> None:
+    (table,) = starts_section(TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT,))
+    check(table, 4)
+    assert "left out, not installed: bare absent" in table.notes
+
+
+def test_memory() -> None:
+    (table,) = memory_section(TINY, SILENT)
+    check(evolve(table, rows=table.rows[:1]), 1)
+    assert table.rows[1].values["resident_mib"] > 1
+
+
+def test_a_server_that_does_not_start_is_one_clear_error() -> None:
+    broken = Contestant("broken", ("bench.no_such_module",))
+    with pytest.raises(BenchError, match=r"broken did not start: .*no_such_module"), running(broken):
+        pass
+
+
+def test_the_command_prints_tables_and_writes_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "QUICK", TINY)
+    target = tmp_path / "figures.json"
+    done = CliRunner().invoke(program.main, ["--quick", "--section", "core", "--json", str(target)])
+    assert done.exit_code == 0, done.output
+    assert "The core, no socket" in done.output
+    document = json.loads(target.read_text())
+    assert document["tables"][0]["section"] == "core"
+    assert document["machine"]["cores"] >= 1
+
+
+def test_help_has_examples() -> None:
+    done = CliRunner().invoke(program.main, ["--help"])
+    assert done.exit_code == 0
+    assert "Examples:" in done.output

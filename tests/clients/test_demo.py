@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from clients.demo import Demo, main
+from svc_proto.commands import Connect, Connected, Exit, Tell
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Address, Closed, FailureKind, Started, Stopping
+from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
+from tests.device.rig import STREAM, RelayEnd
+from tests.playbook import Playbook, counting_entropy
+from tests.servers.conftest import Failing
+from tests.servers.support import running
+
+
+def test_the_demonstration(runtime: str, tmp_path: Path) -> None:
+    with running(tmp_path, "clients.demo", runtime=runtime) as demo:
+        demo.line(r"^relay on 127\.0\.0\.1:\d+$")
+        demo.line(r"^POST /pairing/register  200 +\d+\.\d\d ms ")
+        demo.line(r"^WS   /ws +101 +\d+\.\d\d ms  paired: session [0-9a-f]{8}…$")
+        demo.line(r"^GET  /ping +200 +\d+\.\d\d ms  \{\"pong\":true")
+        demo.line(r"^GET  /screen +200 +\d+\.\d\d ms  \d+ bytes$")
+        demo.line(r"^POST /tap_text +200 +\d+\.\d\d ms  .*Clicked 'Mail'")
+        demo.line(r"^GET  /current_app +200 +\d+\.\d\d ms  \{\"package\":\"com\.example\.mail\"\}$")
+        demo.line(r"^activity: method=GET path=/ping .*executed")
+        demo.line(r"^activity: method=POST path=/tap_text .*executed")
+        assert demo.wait() == 0
+        assert not [line for line in demo.seen if "WARNING" in line or "ERROR" in line or "error" in line]
+
+
+def test_bad_options(failing: Failing) -> None:
+    assert failing(main, "--runtime", "twisted")[0] == 2
+    assert failing(main, "stray")[0] == 2
+
+
+def test_an_interrupt_ends_it(tmp_path: Path) -> None:
+    with running(tmp_path, "clients.demo") as demo:
+        demo.line("^relay on ")
+        assert demo.stop(signal.SIGINT) == 0
+
+
+# --- when something is not as it should be ------------------------------------------------------------------------
+
+
+def started() -> tuple[Playbook, Connect]:
+    book = Playbook(Engine(Demo("ws://127.0.0.1:8767", "ABC123"), entropy=counting_entropy()))
+    book >> Started()
+    connect = book.order(Connect)
+    assert isinstance(connect, Connect)
+    return book, connect
+
+
+def texts(book: Playbook) -> list[object]:
+    return [command.fields["text"] for command in book.take() if isinstance(command, Tell) and "text" in command.fields]
+
+
+def answered(book: Playbook, connect: Connect, status: int, body: bytes) -> None:
+    end = RelayEnd(connect.ch)
+    book.answer(connect, Connected(Address("127.0.0.1", 8767)))
+    end.hear(book.take())
+    head = ResponseHead(STREAM, status, Headers(((b"content-length", b"%d" % len(body)),)))
+    book >> end.say(head, ResponseData(STREAM, body), ResponseEnd(STREAM))
+
+
+def test_a_relay_that_is_not_there() -> None:
+    book, connect = started()
+    book.fail(connect, FailureKind.UNREACHABLE)
+    assert Exit(1) in book.take()
+    assert texts(book) == ["POST /pairing/register: unreachable "]
+
+
+@pytest.mark.parametrize(("status", "body"), [(403, b'{"ok":false}'), (200, b"["), (200, b"[]")])
+def test_a_relay_that_refuses(status: int, body: bytes) -> None:
+    book, connect = started()
+    answered(book, connect, status, body)
+    assert Exit(1) in book.take()
+
+
+def test_a_phone_that_does_not_pair() -> None:
+    book, connect = started()
+    answered(book, connect, 200, b"{}")
+    book.take()
+    book.after(20.0)
+    assert "the phone did not pair in time" in texts(book)
+    assert Exit(1) in book.take()
+
+
+def test_a_stop_in_the_middle() -> None:
+    book, connect = started()
+    answered(book, connect, 200, b"{}")
+    book.take()
+    book >> Closed(connect.ch)
+    book.take()
+    book >> Stopping(5.0)
+    assert Exit(0) in book.take()

@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+from svc_proto.engine.boundary import Core
+from svc_proto.engine.core import Engine
+from tests.engine.service import ToyService
+from tests.playbook import START, counting_entropy
+
+
+def test_an_engine_is_a_core() -> None:
+    core: Core = Engine(ToyService(), entropy=counting_entropy())
+    assert core.handle(None, START) == []
+    assert core.next_deadline() is None

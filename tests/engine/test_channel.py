@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from svc_proto.commands import Abort, Command, PauseReading, ResumeReading, Send
+from svc_proto.engine.channel import Channel
+from svc_proto.facts import Accepted, ChannelId, Closed, Received, Sent, Stopping
+from svc_proto.wire.limits import Limits
+from tests.engine.service import TestBook, open_book
+from tests.playbook import LOCAL, PEER
+
+FOUR = ChannelId(4)
+
+
+class Echo(Channel):
+    """The smallest channel: what comes goes back."""
+
+    __slots__ = ("pieces",)
+
+    def received(self, data: bytes) -> None:
+        self.pieces = [*getattr(self, "pieces", []), data]
+        self.soil()
+        self.soil()
+
+    def read_closed(self) -> None:
+        self.drop()
+
+    def stop(self) -> None:
+        self.drop()
+
+    def flush_now(self) -> None:
+        pieces, self.pieces = self.pieces, []
+        for piece in pieces:
+            self.write(piece)
+
+
+def echoing() -> tuple[TestBook, Echo]:
+    book = open_book()
+    channel = Echo(book.engine, FOUR, Limits(high_water=10, low_water=4, write_timeout=6.0))
+    book.engine.attach(channel)
+    return book, channel
+
+
+def test_reading_stops_between_the_water_marks() -> None:
+    book, channel = echoing()
+    book >> Received(FOUR, b"x" * 10) << [Send(FOUR, b"x" * 10)]
+    book >> Received(FOUR, b"y") << [Send(FOUR, b"y"), PauseReading(FOUR)]
+    book >> Received(FOUR, b"under way") << [Send(FOUR, b"under way")]
+    book >> Sent(FOUR, 15) << []
+    book >> Sent(FOUR, 1) << [ResumeReading(FOUR)]
+    book >> Sent(FOUR, 4) << []
+    book.after(9.0).take()
+    assert channel.credit.unsent == 0
+
+
+def test_holding_and_credit_together() -> None:
+    book, channel = echoing()
+    channel.hold(True)
+    channel.hold(True)
+    book >> Received(FOUR, b"x" * 11)
+    found: list[Command] = book.take()
+    assert found == [Send(FOUR, b"x" * 11)]
+    channel.hold(False)
+    book >> Sent(FOUR, 11) << [ResumeReading(FOUR)]
+
+
+def test_a_stalled_write_is_dropped_and_progress_helps() -> None:
+    book, _ = echoing()
+    book >> Received(FOUR, b"xx") << [Send(FOUR, b"xx")]
+    book.after(5.0) << []
+    book >> Received(FOUR, b"y") << [Send(FOUR, b"y")]
+    book >> Sent(FOUR, 1) << []
+    book.after(5.9) << []
+    book.after(0.1) << [Abort(FOUR)]
+    book >> Received(FOUR, b"late") << []
+    book >> Closed(FOUR) << []
+
+
+def test_stopping() -> None:
+    book, _ = echoing()
+    book >> Stopping(9.0)
+    assert Abort(FOUR) in book.take()
+    assert Accepted(FOUR, PEER, LOCAL).alpn is None

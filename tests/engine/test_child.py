@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from typing import Any
+
+from svc_proto.commands import Abort, CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, Spawned, TerminalSize
+from svc_proto.engine.child import Child, Finished, run_command, spawn_child
+from svc_proto.facts import (
+    ChannelId,
+    Closed,
+    Done,
+    Failed,
+    Failure,
+    FailureKind,
+    OperationId,
+    ReadClosed,
+    Received,
+    Stopping,
+)
+from tests.engine.service import TestBook, open_book
+from tests.engine.test_flow import Owner
+
+ONE, THREE, OP = ChannelId(1), ChannelId(3), OperationId(1)
+TICKETED = OperationId(2)  # a command that is run to its end takes its ticket first
+
+
+class Output:
+    """A `ChildHandler` that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def on_output(self, data: bytes) -> None:
+        self.told.append(data)
+
+    def on_exit(self, status: int | None) -> None:
+        self.told.append(status)
+
+
+def running(errors: Output | None = None) -> tuple[TestBook, Child, Output]:
+    book, output = open_book(), Output()
+    owner = Owner(book)
+    owner.spawn(spawn_child(book.engine, ("sh",), output, errors=errors))
+    book >> Done(OP, Spawned(77)) << []
+    (child,) = owner.told
+    assert isinstance(child, Child)
+    assert child.pid == 77
+    return book, child, output
+
+
+def commanded() -> tuple[TestBook, list[Any]]:
+    book = open_book()
+    owner = Owner(book)
+    owner.spawn(run_command(book.engine, ("ls",)))
+    return book, owner.told
+
+
+def test_the_life_of_a_child() -> None:
+    book, child, output = running()
+    child.write(b"in")
+    child.resize(TerminalSize(80, 24))
+    child.close_input()
+    assert book.engine._out == [Send(ONE, b"in"), ResizeTerminal(ONE, TerminalSize(80, 24)), CloseWrite(ONE)]
+    book >> Received(ONE, b"out") << []
+    book >> ReadClosed(ONE) << []
+    book >> Closed(ONE, exit=3) << []
+    assert output.told == [b"out", 3]
+
+
+def test_its_error_output_is_a_channel_of_its_own() -> None:
+    errors = Output()
+    book, _, output = running(errors)
+    book >> Received(THREE, b"oops") << []
+    book >> Closed(THREE) << []
+    assert (output.told, errors.told) == ([], [b"oops", None])
+
+
+def test_ending_it_kindly_and_then_not() -> None:
+    book, child, output = running()
+    child.end()
+    assert book.engine._out == [Signal(ONE, SignalName.HANGUP)]
+    book >> Received(ONE, b"last words") << []
+    book.after(1.0) << [Signal(ONE, SignalName.KILL), Abort(ONE)]
+    book >> Closed(ONE, exit=-9) << []
+    assert output.told == []
+
+
+def test_stopping_lets_go_of_it() -> None:
+    book, _, output = running()
+    book >> Stopping(9.0)
+    assert Abort(ONE) in book.take()
+    book >> Closed(ONE) << []
+    assert output.told == []
+
+
+def test_it_cannot_be_started() -> None:
+    book, told = commanded()
+    book >> Failed(TICKETED, Failure(FailureKind.NOT_FOUND)) << []
+    assert told == [Failure(FailureKind.NOT_FOUND)]
+
+
+def test_a_command_run_to_its_end() -> None:
+    book, told = commanded()
+    (order,) = book.engine._out
+    assert order == Spawn(TICKETED, ONE, ("ls",))
+    book >> Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
+    book >> Received(ONE, b"a") << []
+    book >> Received(ONE, b"b") << []
+    book >> Closed(ONE, exit=0) << []
+    assert told == [Finished(0, b"ab")]
+
+
+def test_a_command_that_does_not_end() -> None:
+    book, told = commanded()
+    book >> Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
+    book.after(5.0) << [Signal(ONE, SignalName.KILL), Signal(ONE, SignalName.KILL), Abort(ONE)]
+    assert told[0].kind is FailureKind.TIMED_OUT

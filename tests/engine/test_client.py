@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Connected, Send
+from svc_proto.engine import client
+from svc_proto.engine.client import Fetched, fetch, open_socket
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import (
+    Address,
+    ChannelId,
+    Closed,
+    Done,
+    Fact,
+    Failed,
+    Failure,
+    FailureKind,
+    OperationId,
+    ReadClosed,
+    Received,
+    Sent,
+    Started,
+    Stopping,
+)
+from svc_proto.wire.events import Headers
+from tests.engine.service import Recorder
+from tests.playbook import Playbook, counting_entropy, sends, wire_bytes
+
+ONE = ChannelId(1)
+OP = OperationId(1)
+URL = "http://127.0.0.1:8642/v1/models"
+WS = "ws://127.0.0.1:8767/ws"
+REQUEST = Send(ONE, b"GET /v1/models HTTP/1.1\r\nhost: 127.0.0.1:8642\r\nconnection: close\r\n\r\n")
+SWITCH = (
+    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n"
+)
+CONNECT = Connect(OP, ONE, "127.0.0.1", 8642)
+PEER = Connected(Address("127.0.0.1", 8642))
+
+
+class Caller:
+    """A service that runs one flow and keeps what came of it."""
+
+    engine: Engine
+
+    def __init__(self, flow: Callable[[Engine], Flow[Any]]) -> None:
+        self.flow = flow
+        self.results: list[Any] = []
+        self.errors: list[Exception] = []
+
+    def bind(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def on_started(self) -> None:
+        self.task = self.engine.spawn(
+            self.flow(self.engine), name="call", on_done=self.results.append, on_error=self.errors.append
+        )
+
+    def on_accepted(self, fact: object) -> None:
+        return None
+
+    def on_stopping(self) -> None:
+        pass
+
+
+def calling(flow: Callable[[Engine], Flow[Any]]) -> tuple[Playbook, Caller]:
+    caller = Caller(flow)
+    return Playbook(Engine(caller, entropy=counting_entropy())), caller
+
+
+def fetching() -> tuple[Playbook, Caller]:
+    """A fetch whose request is out."""
+    book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER) << [REQUEST]
+    return book, caller
+
+
+def opening(handler: Recorder) -> tuple[Playbook, Caller, bytes]:
+    """A WebSocket that was asked for, and the answer that accepts it."""
+    book, caller = calling(lambda engine: open_socket(engine, WS, handler, within=5.0))
+    book >> Started() << [Connect(OP, ONE, "127.0.0.1", 8767)]
+    book >> Done(OP, PEER)
+    (key,) = [
+        line[19:] for line in wire_bytes(book.take(), ONE).split(b"\r\n") if line.startswith(b"sec-websocket-key: ")
+    ]
+    return book, caller, SWITCH % accept_for(key)
+
+
+def accept_for(key: bytes) -> bytes:
+    import base64
+    import hashlib
+
+    return base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+
+
+# --- fetch ---
+
+
+def test_a_fetch() -> None:
+    book, caller = fetching()
+    book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe") << []
+    book >> Received(ONE, b"llo") << [Abort(ONE)]
+    book >> Closed(ONE) << []
+    assert caller.results == [Fetched(200, Headers([(b"content-length", b"5")]), b"hello")]
+
+
+def test_chunked_and_informational() -> None:
+    book, caller = fetching()
+    head = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    book >> Received(ONE, head + b"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n") << [Abort(ONE)]
+    assert caller.results[0].body == b"hello"
+
+
+def test_delimited_by_the_close() -> None:
+    book, caller = fetching()
+    book >> Received(ONE, b"HTTP/1.1 200 OK\r\n\r\nhello") << []
+    book >> ReadClosed(ONE) << [Abort(ONE)]
+    assert caller.results[0].body == b"hello"
+
+
+def test_a_body_to_send() -> None:
+    book, caller = calling(lambda engine: fetch(engine, "POST", "http://[::1]/x", body=b"{}"))
+    book >> Started() << [Connect(OP, ONE, "::1", 80)]
+    (
+        book
+        >> Done(OP, PEER)
+        << [Send(ONE, b"POST /x HTTP/1.1\r\nhost: [::1]:80\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}")]
+    )
+    book >> Sent(ONE, 50) << []
+    assert caller.results == []
+
+
+def test_an_unusable_url_and_a_refused_connection() -> None:
+    book, caller = calling(lambda engine: fetch(engine, "GET", "ftp://x/"))
+    book >> Started() << []
+    assert caller.results == [Failure(FailureKind.INVALID, "the URL is not one of http, https, ws, wss")]
+    book, caller = calling(lambda engine: fetch(engine, "GET", URL))
+    book >> Started() << [CONNECT]
+    book >> Failed(OP, Failure(FailureKind.UNREACHABLE, "refused")) << []
+    assert caller.results == [Failure(FailureKind.UNREACHABLE, "refused")]
+    book, caller = calling(lambda engine: open_socket(engine, "ws://", Recorder()))
+    book >> Started() << []
+    assert caller.results[0].kind is FailureKind.INVALID
+
+
+def test_the_connection_takes_too_long() -> None:
+    book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))
+    book >> Started() << [CONNECT]
+    book.after(5.0) << [Cancel(OP)]
+    assert caller.results[0].kind is FailureKind.TIMED_OUT
+    book >> Done(OP, PEER) << [Abort(ONE)]
+    book >> Closed(ONE) << []
+
+
+def test_the_answer_takes_too_long() -> None:
+    book, caller = fetching()
+    book.after(5.0) << [Abort(ONE)]
+    assert caller.results[0].kind is FailureKind.TIMED_OUT
+    book >> Closed(ONE) << []
+
+
+def test_the_caller_goes_away() -> None:
+    book, caller = fetching()
+    caller.task.cancel()
+    book.after(0.0).take()
+    book >> Received(ONE, b"HTTP/1.1 200 OK\r\n\r\n") << []
+    book >> Closed(ONE) << []
+    assert caller.results == caller.errors == []
+    assert caller.engine.channel_count == 0
+
+
+def test_answers_that_end_early() -> None:
+    scripts: tuple[list[Fact], ...] = (
+        [ReadClosed(ONE)],
+        [Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe"), ReadClosed(ONE)],
+    )
+    for facts in scripts:
+        book, caller = fetching()
+        for fact in facts:
+            book >> fact
+            book.take()
+        assert caller.results[0].kind is FailureKind.UNREACHABLE
+    book, caller = fetching()
+    book >> Closed(ONE) << []
+    assert caller.results == [Failure(FailureKind.UNREACHABLE, "the connection was closed")]
+
+
+def test_a_server_that_does_not_speak_http() -> None:
+    book, caller = fetching()
+    book >> Received(ONE, b"SSH-2.0\r\n\r\n") << [Abort(ONE)]
+    assert caller.results[0].kind is FailureKind.INVALID
+
+
+def test_an_answer_that_is_too_large(monkeypatch: Any) -> None:
+    monkeypatch.setattr(client, "MAX_ANSWER", 4)
+    book, caller = fetching()
+    book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe") << []
+    book >> Received(ONE, b"llo") << [Abort(ONE)]
+    assert caller.results == [Failure(FailureKind.TOO_LARGE, "the answer has more than 4 bytes")]
+
+
+def test_a_malformed_header_leaves_no_connection_behind() -> None:
+    book, caller = calling(lambda engine: fetch(engine, "GET", URL, headers=((b"x", b"a\r\nb"),)))
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER) << [Abort(ONE)]
+    assert len(caller.errors) == 1
+    book, caller = calling(lambda engine: open_socket(engine, WS, Recorder(), headers=((b"x", b"a\r\nb"),)))
+    (connect,) = (book >> Started()).take()
+    assert isinstance(connect, Connect)
+    book >> Done(OP, PEER) << [Abort(ONE)]
+
+
+def test_stopping_leaves_a_fetch_to_its_flow() -> None:
+    book, caller = fetching()
+    book >> Stopping(5.0) << []
+    book >> Received(ONE, b"HTTP/1.1 204 No Content\r\n\r\n") << [Abort(ONE)]
+    assert caller.results[0].status == 204
+
+
+# --- open_socket ---
+
+
+def test_a_websocket() -> None:
+    handler = Recorder()
+    book, caller, accepted = opening(handler)
+    book >> Received(ONE, accepted + b"\x81\x02hi") << []
+    (socket,) = caller.results
+    assert isinstance(socket, Socket)
+    assert socket is handler.socket
+    assert handler.told == [("open",), ("text", "hi")]
+    socket.send_text("yo")
+    book.after(0.0) << [sends(ONE, startswith=b"\x81\x82")]
+    book >> Stopping(5.0) << [sends(ONE, startswith=b"\x88")]
+    book >> Received(ONE, b"\x88\x02\x03\xe9") << [CloseWrite(ONE)]
+    book >> ReadClosed(ONE) << []
+    assert handler.told[-1] == ("closed", 1001, "")
+
+
+def test_the_linger_of_a_client() -> None:
+    handler = Recorder()
+    book, _, accepted = opening(handler)
+    book >> Sent(ONE, len(wire_bytes(book.take(), ONE))) << []
+    book >> Received(ONE, accepted + b"\x88\x02\x03\xe8")
+    data, fin = book.take()
+    assert isinstance(data, Send)
+    assert fin == CloseWrite(ONE)
+    book >> Sent(ONE, len(data.data)) << []
+    book.after(2.0) << [Abort(ONE)]
+    assert handler.told == [("open",), ("closed", 1000, "")]
+
+
+def test_a_websocket_that_is_declined() -> None:
+    handler = Recorder()
+    book, caller, _ = opening(handler)
+    book >> Received(ONE, b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 2\r\n\r\nno") << [Abort(ONE)]
+    assert (caller.results[0].status, caller.results[0].body) == (429, b"no")
+    assert handler.told == []
+
+
+def test_a_websocket_that_is_cut_off() -> None:
+    handler = Recorder()
+    book, caller, accepted = opening(handler)
+    book >> Received(ONE, accepted) << []
+    book >> ReadClosed(ONE) << [CloseWrite(ONE)]
+    assert handler.told[-1] == ("closed", 1006, "the peer closed without a close frame")
+    book, caller, accepted = opening(handler)
+    book >> Received(ONE, accepted.replace(b"Accept: ", b"Accept: x")) << [Abort(ONE)]
+    assert caller.results[0].kind is FailureKind.INVALID

@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Abort, Command, Exit, Level, Log, OpenFile, Send
+from svc_proto.engine.core import Engine
+from svc_proto.facts import (
+    Accepted,
+    ChannelId,
+    Closed,
+    Done,
+    Failed,
+    Failure,
+    FailureKind,
+    OperationId,
+    ReadClosed,
+    Received,
+    Sent,
+    Started,
+    Stopping,
+)
+from svc_proto.wire.limits import Limits
+from tests.engine.service import HANDSHAKE, ToyService, get, open_book, post
+from tests.playbook import CH, LOCAL, PEER, START, accepted, counting_entropy, sends, wire_bytes
+from tests.wire.chunks import Cuts, cut, cuts
+
+FOUR = ChannelId(4)
+
+
+def fail() -> None:
+    raise RuntimeError("a secret")
+
+
+# --- facts of what is not there ---
+
+
+def test_facts_of_unknown_channels_and_operations_change_nothing() -> None:
+    book = open_book()
+    for fact in (
+        Received(FOUR, b"x"),
+        Sent(FOUR, 1),
+        ReadClosed(FOUR),
+        Closed(FOUR),
+        Done(OperationId(99), None),
+        Failed(OperationId(99), Failure(FailureKind.INTERNAL)),
+    ):
+        book >> fact << []
+    assert [log.event for log in book.logs] == ["answer nobody waits for"] * 2
+
+
+def test_unwanted_peers_are_turned_away() -> None:
+    book = open_book()
+    book >> Accepted(FOUR, PEER, LOCAL, alpn="unwanted") << [Abort(FOUR)]
+    book >> Closed(FOUR) << []
+    book.get(b"/park") << []
+    book >> Stopping(9.0) << []
+    book >> accepted(6) << [Abort(ChannelId(6))]
+
+
+# --- bugs ---
+
+
+def test_a_bug_when_a_peer_comes() -> None:
+    book = open_book()
+    book.toy.on["accepted"] = fail
+    book >> accepted(4) << [Abort(FOUR)]
+    assert [log.event for log in book.logs] == ["bug"]
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_a_bug_at_the_start_ends_the_process() -> None:
+    toy = ToyService()
+    toy.on["started"] = fail
+    engine = Engine(toy, entropy=counting_entropy(), log_level=Level.ERROR)
+    log, end = engine.handle(Started(), START)
+    assert isinstance(log, Log)
+    assert end == Exit(70, "internal error, reference bug-1")
+    assert "secret" not in repr(log)
+    assert engine.handle(Stopping(1.0), START) == []
+
+
+def test_a_bug_at_the_end_does_not_keep_the_process() -> None:
+    book = open_book()
+    book.toy.on["stopping"] = fail
+    book >> Stopping(9.0)
+    assert len(book.take()) == 1
+    book >> Closed(CH) << [Exit(0)]
+
+
+def test_a_bug_in_a_timer_of_the_service() -> None:
+    book = open_book()
+    timer = book.engine.timers.timer("sweep", fail)
+    timer.set(START.mono + 1.0)
+    book.after(1.0) << []
+    assert book.logs[0].fields["error"] == "RuntimeError"
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_a_bug_in_a_timer_of_a_channel_drops_it() -> None:
+    book = open_book()
+    book.get(b"/hello").sent() << []
+    book >> Received(CH, b"GET") << []
+    book.toy.refusal_fails = True
+    book.after(15.0) << [Abort(CH)]
+    book >> Received(CH, b"more") << []
+    book >> Closed(CH) << []
+
+
+def test_a_bug_while_a_channel_closes_orders_nothing_for_it(monkeypatch: Any) -> None:
+    book = open_book()
+    book.get(b"/park") << []
+    (channel,) = book.engine._channels.values()
+    monkeypatch.setattr(type(channel.credit), "sent", lambda credit, n: fail())
+    book >> Sent(CH, 1) << [Abort(CH)]
+    book >> Sent(CH, 1) << []
+    monkeypatch.setattr(type(channel), "closed", lambda channel, why: fail())
+    book >> Closed(CH) << []
+    assert len(book.logs) == 3
+
+
+def test_an_unknown_fact_is_a_bug_of_the_runtime() -> None:
+    book = open_book()
+    assert [type(command) for command in book.engine.handle("nonsense", START)] == [Log]  # type: ignore[arg-type]
+
+
+def test_records_below_the_level_are_not_made() -> None:
+    book = open_book(log_level=Level.ERROR)
+    book >> Done(OperationId(99), None) << []
+    assert book.logs == []
+
+
+# --- time ---
+
+
+def test_each_timer_fires_at_its_own_time() -> None:
+    book = open_book()
+    seen: list[Moment] = []
+    for delay in (2.0, 1.0):
+        book.engine.timers.timer("x", lambda: seen.append(book.engine.now)).set(START.mono + delay)
+    late = START.at(START.mono + 9.0)
+    assert book.engine.handle(None, late) == []
+    assert [moment.mono - START.mono for moment in seen] == [1.0, 2.0]
+    assert [moment.wall - START.wall for moment in seen] == [1.0, 2.0]
+    assert book.engine.now == late
+
+
+def test_time_never_goes_back() -> None:
+    book = open_book()
+    seen: list[float] = []
+    book.after(5.0) << []
+    book.engine.timers.timer("late", lambda: seen.append(book.engine.now.mono)).set(START.mono)
+    book.after(1.0) << []
+    assert seen == [START.mono + 5.0]
+
+
+# --- the end ---
+
+
+def test_nothing_follows_exit() -> None:
+    book = open_book()
+    book.get(b"/park") << []
+    book.engine.timers.timer("end", lambda: book.engine.exit(2)).set(START.mono + 1.0)
+    book.engine.timers.timer("after", lambda: book.engine.emit(Abort(CH))).set(START.mono + 1.0)
+    book.now = START.at(START.mono + 1.0)
+    book >> Received(CH, get(b"/hello")) << [Exit(2)]
+    book.engine.exit(3)
+    book >> accepted(4) << []
+    assert book.engine.next_deadline() is None
+    assert book.toy.cleaned == ["park"]
+
+
+def test_channels_have_numbers_of_their_own() -> None:
+    engine = open_book().engine
+    assert [engine.new_channel(), engine.new_channel(), engine.new_op(), engine.new_op()] == [1, 3, 1, 2]
+    assert not engine.resume(OperationId(1), None)
+
+
+# --- properties ---
+
+REQUESTS = st.sampled_from(
+    [
+        get(b"/hello"),
+        get(b"/item/x"),
+        get(b"/nowhere"),
+        get(b"/empty"),
+        get(b"/boom"),
+        get(b"/hello", b"Connection: close"),
+        get(b"/hello").replace(b"GET", b"HEAD"),
+        post(b"/echo", b"some body"),
+        post(b"/small", b"more than ten bytes"),
+        b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        b"GET /hello\r\n\r\n",
+        HANDSHAKE % b"/ws" + b"\x81\x82\0\0\0\0hi\x88\x80\0\0\0\0",
+    ]
+)
+
+
+def spoken(data: bytes, sizes: Cuts) -> list[Command]:
+    """All commands but those that pause reading, with the bytes of sends joined."""
+    book = open_book()
+    commands: list[Command] = []
+    for piece in cut(data, sizes):
+        commands += (book >> Received(CH, piece)).take()
+    commands += (book >> ReadClosed(CH)).take()
+    others = [command for command in commands if type(command).__name__ in ("CloseWrite", "Abort", "Exit")]
+    return [Send(CH, wire_bytes(commands)), *others]
+
+
+@given(st.lists(REQUESTS, min_size=1, max_size=4), cuts())
+def test_where_the_bytes_are_cut_does_not_matter(requests: list[bytes], sizes: Cuts) -> None:
+    data = b"".join(requests)
+    assert spoken(data, sizes) == spoken(data, [1_000_000])
+
+
+def facts() -> st.SearchStrategy[Any]:
+    data = st.binary(min_size=1, max_size=60) | REQUESTS | REQUESTS.map(lambda request: request[:-3])
+    return st.one_of(
+        data.map(lambda some: Received(CH, some)),
+        st.integers(1, 1000).map(lambda n: Sent(CH, n)),
+        st.just(ReadClosed(CH)),
+        st.just(Closed(CH, "gone")),
+        st.integers(1, 6).map(lambda op: Done(OperationId(op), None)),
+        st.integers(1, 6).map(lambda op: Failed(OperationId(op), Failure(FailureKind.DENIED))),
+        st.just(Received(CH, get(b"/file"))),
+        st.just(Received(CH, get(b"/park"))),
+        st.just(Received(CH, get(b"/big"))),
+        st.just(Received(CH, get(b"/quit"))),
+        st.just(Stopping(3.0)),
+        st.floats(0.0, 40.0),
+    )
+
+
+@given(st.lists(facts(), max_size=12))
+def test_whatever_happens_the_contract_holds(script: list[Any]) -> None:
+    book = open_book(Limits(max_drain=40))
+    engine, now = book.engine, START
+    closed = exited = False
+    cut_off = fin = False
+    for fact in script:
+        if isinstance(fact, float):
+            now, fact = now.at(now.mono + fact), None
+        elif closed and getattr(fact, "ch", None) == CH:
+            continue  # a runtime names no channel after its `Closed`
+        commands = engine.handle(fact, now)
+        closed = closed or isinstance(fact, Closed)
+        assert not (exited and commands)
+        for at, command in enumerate(commands):
+            if getattr(command, "ch", None) == CH:
+                assert not closed
+                assert not cut_off
+                assert not (fin and isinstance(command, Send))
+            cut_off = cut_off or isinstance(command, Abort)
+            fin = fin or type(command).__name__ == "CloseWrite"
+            if isinstance(command, Exit):
+                assert at == len(commands) - 1
+                exited = True
+        assert not any(
+            isinstance(c, Log) and c.event == "bug" and c.fields["error"] != "RuntimeError" for c in commands
+        )
+        deadline = engine.next_deadline()
+        assert deadline is None or deadline > now.mono
+
+
+def test_an_operation_may_be_given_up_before_it_was_carried_out() -> None:
+    book = open_book()
+    opening = book.get(b"/file").order(OpenFile)
+    book >> Closed(CH)
+    book.take()
+    book >> Done(opening.op, "of the wrong type") << []
+    book >> Failed(opening.op, Failure(FailureKind.DENIED)) << []
+    book >> accepted(4) << []
+    book.get(b"/hello", ch=4) << [sends(4, contains=b"hello")]

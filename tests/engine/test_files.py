@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.commands import Cancel, Compute, EnsureSecret, OpenedFile, OpenFile, ReadFile, ReleaseFile
+from svc_proto.engine.files import ensure_secret, read_file, read_yaml
+from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
+from tests.engine.service import TestBook, open_book
+from tests.engine.test_flow import Owner
+
+ONE, TWO, THREE = OperationId(1), OperationId(2), OperationId(3)
+
+
+def opened(**changes: Any) -> OpenedFile:
+    return OpenedFile(**{"handle": 7, "real_path": "/f", "size": 3, "modified": 0.0, **changes})
+
+
+def reading(flow: str = "file") -> tuple[TestBook, list[Any]]:
+    """A flow that has asked for `/f` to be opened."""
+    book = open_book()
+    owner = Owner(book)
+    owner.spawn(read_yaml(book.engine, "/f") if flow == "yaml" else read_file(book.engine, "/f", limit=4))
+    book.after(0.0) << []
+    return book, owner.told
+
+
+def test_a_whole_file() -> None:
+    book, told = reading()
+    book >> Done(ONE, opened()) << [ReadFile(TWO, 7, 0, 4)]
+    book >> Done(TWO, b"abc") << [ReleaseFile(7)]
+    assert told == [b"abc"]
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [(opened(regular=False), FailureKind.INVALID), (opened(size=5), FailureKind.TOO_LARGE)],
+)
+def test_files_that_are_not_read(file: OpenedFile, kind: FailureKind) -> None:
+    book, told = reading()
+    book >> Done(ONE, file) << [ReleaseFile(7)]
+    assert told[0].kind is kind
+
+
+def test_failures_pass_through() -> None:
+    book, told = reading("yaml")
+    book >> Failed(ONE, Failure(FailureKind.NOT_FOUND)) << []
+    assert told == [Failure(FailureKind.NOT_FOUND)]
+
+
+def test_a_cancelled_reader_releases_its_file() -> None:
+    book = open_book()
+    owner = Owner(book)
+    owner.spawn(read_file(book.engine, "/f"))
+    book >> Done(ONE, opened()) << [ReadFile(TWO, 7, 0, 1024 * 1024)]
+    book.engine.timers.timer("cancel", owner.cancel).set(book.now.mono)
+    book.after(0.0) << [Cancel(TWO), ReleaseFile(7)]
+
+
+@pytest.mark.parametrize(
+    ("parsed", "result"),
+    [
+        ({"a": 1, 2: "b"}, {"a": 1, "2": "b"}),
+        (None, {}),
+        ([1], Failure(FailureKind.INVALID, "not a mapping")),
+    ],
+)
+def test_yaml(parsed: object, result: object) -> None:
+    book, told = reading("yaml")
+    book >> Done(ONE, opened())
+    book.take()
+    book >> Done(TWO, b"abc") << [ReleaseFile(7), Compute(THREE, "yaml.load", ("abc",))]
+    book >> Done(THREE, parsed) << []
+    assert told == [result]
+
+
+def test_yaml_that_is_none() -> None:
+    book, told = reading("yaml")
+    book >> Done(ONE, opened())
+    book.take()
+    book >> Done(TWO, b"\xff") << [ReleaseFile(7)]
+    assert told == [Failure(FailureKind.INVALID, "not UTF-8")]
+    book, told = reading("yaml")
+    book >> Done(ONE, opened())
+    book.take()
+    book >> Done(TWO, b"}")
+    book.take()
+    book >> Failed(THREE, Failure(FailureKind.INVALID)) << []
+    assert told == [Failure(FailureKind.INVALID)]
+
+
+def test_a_secret() -> None:
+    book = open_book()
+    owner = Owner(book)
+    owner.spawn(ensure_secret(book.engine, "qr", 16))
+    order = EnsureSecret(ONE, "qr", b"\1" + b"\0" * 7 + b"\1" + b"\0" * 7)
+    assert book.engine._out == [order]
+    book >> Done(ONE, b"k" * 16) << []
+    assert owner.told == [b"k" * 16]
+    assert OpenFile.answer is OpenedFile

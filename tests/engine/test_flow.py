@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.commands import Cancel, Compute, CreateBlob, DiscardBlob
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import LIFE, TIMED_OUT, Flow, Task, TaskState, TaskTrigger, ask, sleep, wait
+from svc_proto.facts import Done, OperationId
+from svc_proto.machines.table import step
+from tests.engine.service import TestBook, open_book
+
+S, T = TaskState, TaskTrigger
+ONE = OperationId(1)
+
+
+class Owner:
+    """Starts flows on an engine and keeps what it is told."""
+
+    def __init__(self, book: TestBook) -> None:
+        self.engine: Engine = book.engine
+        self.told: list[Any] = []
+        self.task: Task | None = None
+
+    def spawn(self, flow: Flow[Any], on_done: Callable[[Any], None] | None = None) -> Task:
+        self.task = self.engine.spawn(flow, name="test", on_done=on_done or self.told.append, on_error=self.told.append)
+        return self.task
+
+    def cancel(self) -> None:
+        assert self.task is not None
+        self.task.cancel()
+
+
+def owned() -> tuple[TestBook, Owner]:
+    book = open_book()
+    return book, Owner(book)
+
+
+def test_the_table_crossed() -> None:
+    expected = {
+        (S.RUNNING, T.WAIT): S.WAITING,
+        (S.RUNNING, T.END): S.DONE,
+        (S.WAITING, T.RESUME): S.RUNNING,
+        (S.DONE, T.WAIT): S.DONE,
+        (S.DONE, T.END): S.DONE,
+        **{(state, T.CANCEL): S.DONE for state in S},
+    }
+    for state in S:
+        for trigger in T:
+            if (state, trigger) in expected:
+                assert step(LIFE, state, trigger) is expected[state, trigger]
+            else:
+                with pytest.raises(LocalProtocolError):
+                    step(LIFE, state, trigger)
+
+
+def test_a_flow_that_never_waits() -> None:
+    _, owner = owned()
+
+    def flow() -> Flow[int]:
+        return 3
+        yield  # type: ignore[unreachable]  # what makes it a flow
+
+    assert owner.spawn(flow()).state is S.DONE
+    assert owner.told == [3]
+
+
+def test_sleeping_and_waiting() -> None:
+    book, owner = owned()
+    ticket = owner.engine.new_op()
+
+    def flow() -> Flow[object]:
+        yield from sleep(owner.engine, 3.0)
+        return (yield from wait(ticket, owner.engine.now.mono + 2.0))
+
+    task = owner.spawn(flow())
+    assert not owner.engine.resume(ticket, "too early")
+    book.after(3.0) << []
+    assert task.state is S.WAITING
+    assert task.accepts("anything")
+    assert owner.engine.resume(ticket, "now")
+    assert not owner.engine.resume(ticket, "again")
+    assert owner.told == ["now"]
+    book.after(100.0).take()
+
+
+def test_a_wait_that_ends_without_an_answer() -> None:
+    book, owner = owned()
+    owner.spawn(wait(owner.engine.new_op(), owner.engine.now.mono + 2.0))
+    book.after(2.0) << []
+    assert owner.told == [TIMED_OUT]
+
+
+def test_a_late_answer_is_given_back() -> None:
+    book, owner = owned()
+    owner.spawn(ask(owner.engine, CreateBlob(owner.engine.new_op()), within=2.0))
+    book.after(2.0) << [Cancel(ONE)]
+    book >> Done(ONE, 7) << [DiscardBlob(7)]
+    book >> Done(ONE, 7) << []
+
+
+def test_a_late_answer_with_nothing_to_give_back() -> None:
+    book, owner = owned()
+    owner.spawn(ask(owner.engine, Compute(owner.engine.new_op(), "x"), within=2.0))
+    book.after(2.0) << [Cancel(ONE)]
+    book >> Done(ONE, 7) << []
+
+
+def test_cancelling_twice_and_when_done() -> None:
+    book, owner = owned()
+    owner.spawn(ask(owner.engine, CreateBlob(owner.engine.new_op())))
+    owner.cancel()
+    owner.cancel()
+    book.after(100.0).take()
+    assert owner.told == []
+
+
+def test_a_bug_in_a_finally_block_does_not_hurt_its_owner() -> None:
+    book, owner = owned()
+
+    def flow() -> Flow[None]:
+        try:
+            yield from sleep(owner.engine, 3.0)
+        finally:
+            raise RuntimeError("a secret")
+
+    owner.spawn(flow())
+    owner.cancel()
+    book.after(0.0) << []
+    assert owner.told == []
+
+
+def test_a_bug_in_an_owner_does_not_hurt_who_resumes() -> None:
+    _, owner = owned()
+    ticket = owner.engine.new_op()
+
+    def angry(result: object) -> None:
+        raise RuntimeError("a secret")
+
+    owner.spawn(wait(ticket, 1e9), on_done=angry)
+    assert owner.engine.resume(ticket, None)
+
+
+def test_errors_without_an_owner_are_logged() -> None:
+    book, owner = owned()
+
+    def flow(error: Exception) -> Flow[None]:
+        yield from sleep(owner.engine, 1.0)
+        raise error
+
+    owner.engine.spawn(flow(RuntimeError("a secret")), name="orphan")
+    owner.engine.spawn(sleep(owner.engine, 1.0), name="orphan")
+    book.after(1.0) << []
+    assert [log.fields["error"] for log in book.logs] == ["RuntimeError"]
+
+
+@pytest.mark.parametrize("how", ["wait", "ask", "return", "refuse", "bug"])
+def test_a_flow_that_cancels_itself(how: str) -> None:
+    book, owner = owned()
+    cleaned: list[str] = []
+
+    def flow() -> Flow[None]:
+        yield from sleep(owner.engine, 1.0)
+        try:
+            owner.cancel()
+            if how == "wait":
+                yield from sleep(owner.engine, 1.0)
+            if how == "ask":
+                yield from ask(owner.engine, CreateBlob(OperationId(50)))
+            if how == "refuse":
+                raise Refused(401, "x", "y")
+            if how == "bug":
+                raise RuntimeError("a secret")
+        finally:
+            cleaned.append(how)
+
+    task = owner.spawn(flow())
+    book.after(1.0) << ([CreateBlob(OperationId(50)), Cancel(OperationId(50))] if how == "ask" else [])
+    assert (cleaned, owner.told, task.state) == ([how], [], S.DONE)
+    assert len(book.logs) == (how == "bug")
+    book.after(100.0).take()

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from svc_proto.commands import Abort, CloseWrite
+from svc_proto.engine.http_channel import HttpChannel
+from svc_proto.facts import Closed, ReadClosed, Received, Sent
+from tests.engine.service import TestBook, get, open_book
+from tests.playbook import CH, sends
+
+
+def channel_of(book: TestBook) -> HttpChannel:
+    (channel,) = book.engine._channels.values()
+    assert isinstance(channel, HttpChannel)
+    return channel
+
+
+def test_everything_said_in_one_turn_is_one_send() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/hello") * 3)
+    (send,) = book.take()
+    assert repr(send).count("HTTP/1.1 200 OK") == 3
+
+
+def test_shutting_twice_and_after_a_drop() -> None:
+    book = open_book()
+    channel = channel_of(book)
+    channel.shut()
+    channel.shut()
+    book.after(0.0) << [CloseWrite(CH)]
+    channel.drop()
+    channel.drop()
+    book.after(0.0).take()
+    channel.shut()
+    book.after(9.0) << []
+
+
+def test_a_dropped_channel_says_nothing_more() -> None:
+    book = open_book()
+    channel = channel_of(book)
+    book.get(b"/park") << []
+    channel.drop()
+    book.engine.resume(book.toy.ticket, b"late")
+    book.after(0.0) << []
+    book >> Sent(CH, 1) << []
+    book >> ReadClosed(CH) << []
+    book >> Closed(CH) << []
+
+
+def test_what_comes_during_the_linger_is_thrown_away() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/hello", b"Connection: close"))
+    book.sent() << []
+    book >> Received(CH, b"x" * 1000) << []
+    book.after(2.0) << [Abort(CH)]
+
+
+def test_a_peer_that_closes_during_the_linger() -> None:
+    book = open_book()
+    book >> Received(CH, b"\0") << [sends(CH, startswith=b"HTTP/1.1 400"), CloseWrite(CH)]
+    book >> ReadClosed(CH) << []
+    book >> Closed(CH) << []
+    book.after(9.0) << []

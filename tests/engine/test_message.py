@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.engine.message import Request, Response, empty_response, json_response, refused_for
+from svc_proto.wire.events import Headers
+from tests.playbook import PEER
+
+
+def request(body: bytes = b"", query: str = "") -> Request:
+    return Request(
+        method="GET",
+        path="/",
+        raw_query=query,
+        headers=Headers(),
+        peer=PEER,
+        secure=False,
+        params={},
+        body=body,
+    )
+
+
+def test_the_query_is_decoded_once() -> None:
+    asked = request(query="a=1&b=%20+&a=2")
+    assert asked.query == {"a": "1", "b": "  "}
+    assert asked.query is asked.query
+    assert request().query == {}
+
+
+def test_json() -> None:
+    assert request(b"[1]").json() == [1]
+    assert request(b'{"a":1}').json_object() == {"a": 1}
+    with pytest.raises(Refused) as refused:
+        request(b'{"token":"secret"').json()
+    assert (refused.value.status, refused.value.code) == (400, "invalid_json")
+    assert "secret" not in refused.value.message
+    with pytest.raises(Refused) as refused:
+        request(b"[1]").json_object()
+    assert (refused.value.status, refused.value.code) == (400, "invalid_body")
+
+
+def test_responses() -> None:
+    assert json_response(201, {"a": 1}, ((b"x", b"y"),)) == Response(
+        201, Headers([(b"content-type", b"application/json"), (b"x", b"y")]), b'{"a":1}'
+    )
+    assert empty_response() == Response(204)
+
+
+def test_what_a_broken_rule_deserves() -> None:
+    for status, code in ((400, "bad_request"), (408, "request_timeout"), (431, "head_too_large"), (422, "bad_request")):
+        refused = refused_for(RemoteProtocolError("why", status=status))
+        assert (refused.status, refused.code, refused.message) == (status, code, "why")

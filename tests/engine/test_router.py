@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.engine.message import Request, Response, empty_response
+from svc_proto.engine.router import Route, Router
+from tests.engine.service import Access
+
+
+def answer(request: Request) -> Response:
+    return empty_response()
+
+
+def route(method: str, pattern: str) -> Route:
+    return Route(method=method, pattern=pattern, access=Access.ANY, handler=answer)
+
+
+TABLE = Router(
+    [
+        route("GET", "/a"),
+        route("POST", "/a"),
+        route("GET", "/a/{x}"),
+        route("DELETE", "/a/{x}"),
+        route("GET", "/a/me"),
+        route("GET", "/{x}/b/{y}"),
+        route("GET", "/c/{x}/{y}"),
+        route("PUT", "/c/{x}/{y}"),
+        route("HEAD", "/h"),
+        route("GET", "/h"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "pattern", "params"),
+    [
+        ("GET", "/a", "/a", {}),
+        ("HEAD", "/a", "/a", {}),
+        ("POST", "/a", "/a", {}),
+        ("GET", "/a/1", "/a/{x}", {"x": "1"}),
+        ("DELETE", "/a/%C3%A9%2F", "/a/{x}", {"x": "é/"}),
+        ("GET", "/a/me", "/a/me", {}),
+        ("PUT", "/c/1/2", "/c/{x}/{y}", {"x": "1", "y": "2"}),
+        ("GET", "/q/b/z", "/{x}/b/{y}", {"x": "q", "y": "z"}),
+    ],
+)
+def test_found(method: str, path: str, pattern: str, params: dict[str, str]) -> None:
+    match = TABLE.match(method, path)
+    assert (match.route.pattern, match.params) == (pattern, params)
+
+
+@pytest.mark.parametrize("path", ["", "*", "/", "/b", "/a/", "/a/1/2", "/q/c/z", "/%61", "//b/z"])
+def test_not_found(path: str) -> None:
+    with pytest.raises(Refused) as refused:
+        TABLE.match("GET", path)
+    assert (refused.value.status, refused.value.code) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [("PUT", "/a", b"GET,HEAD,POST"), ("POST", "/a/1", b"DELETE,GET,HEAD"), ("DELETE", "/a/me", b"GET,HEAD")],
+)
+def test_wrong_method(method: str, path: str, allow: bytes) -> None:
+    with pytest.raises(Refused) as refused:
+        TABLE.match(method, path)
+    assert (refused.value.status, refused.value.headers) == (405, ((b"allow", allow),))
+
+
+def test_a_head_route_of_its_own() -> None:
+    assert TABLE.match("HEAD", "/h").route.method == "HEAD"
+
+
+def test_a_segment_that_cannot_be_decoded() -> None:
+    with pytest.raises(RemoteProtocolError):
+        TABLE.match("GET", "/a/%FF")

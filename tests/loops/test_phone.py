@@ -1,0 +1,163 @@
+"""All Device Control routes end to end: caller, relay, reference phone, and back (wire bridge 3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from clients.phone.handset import SimulatedHandset
+from svc_proto.relay.routes.control import DEVICE_CONTROL
+from tests.loops.conftest import WORLDS, open_world
+from tests.loops.world import PhoneHandle, World, bearer
+
+VIEW = "android.intent.action.VIEW"
+MAIL = "com.example.mail"
+Check = Callable[[dict[str, Any]], object]
+
+
+def has(**members: object) -> Check:
+    """The answer has these members."""
+    return lambda answer: {key: answer.get(key) for key in members} == members
+
+
+# In an order that makes sense on one phone; every answer is a 200.
+ROUTES: list[tuple[str, str, dict[str, object] | None, Check]] = [
+    ("GET", "/ping", None, lambda answer: answer["pong"] is True and answer["ts"] > 1e12),
+    ("POST", "/setup", {}, has(ok=True)),
+    ("POST", "/open_app", {"package": MAIL}, has(ok=True, package=MAIL)),
+    ("GET", "/current_app", None, has(package=MAIL)),
+    ("GET", "/screen", None, lambda answer: answer["nodes"] and answer["rootBounds"] and not answer["truncated"]),
+    ("GET", "/screen_hash", None, lambda answer: len(answer["hash"]) == 64),
+    ("POST", "/diff_screen", {"previous_hash": "0" * 64}, has(changed=True)),
+    ("POST", "/find_nodes", {"text": "Compose"}, lambda answer: answer["count"] >= 1),
+    ("POST", "/describe_node", {"nodeId": "w0:0"}, has(nodeId="w0:0")),
+    ("GET", "/get_apps", None, lambda answer: MAIL in [app["package"] for app in answer["apps"]]),
+    ("GET", "/apps", None, lambda answer: answer["count"] == len(answer["apps"])),
+    ("POST", "/events/stream", {"enabled": True}, has(streaming=True)),
+    ("POST", "/tap_text", {"text": "Compose"}, has(ok=True)),
+    ("POST", "/type", {"text": "ada@example.com"}, has(length=15)),
+    ("GET", "/events?limit=5", None, lambda answer: answer["streaming"] and answer["count"] >= 1),
+    ("POST", "/tap", {"x": 500, "y": 1200}, has(x=500, y=1200, duration_ms=100)),
+    ("POST", "/long_press", {"x": 500, "y": 1200}, has(mode="gesture")),
+    ("POST", "/drag", {"start_x": 1, "start_y": 2, "end_x": 3, "end_y": 4}, has(end_y=4, duration_ms=500)),
+    ("POST", "/swipe", {"start_x": 500, "start_y": 2000, "end_x": 500, "end_y": 500}, has(end_y=500)),
+    ("POST", "/scroll", {"direction": "down"}, lambda answer: "start_x" in answer),
+    ("POST", "/press_key", {"key": "back"}, has(key="back")),
+    ("POST", "/wait", {"ms": 20}, has(slept_ms=20)),
+    ("POST", "/clipboard", {"text": "4 ü"}, has(success=True, length=3)),
+    ("GET", "/clipboard", None, has(text="4 ü")),
+    ("POST", "/media", {"action": "play"}, has(action="play", keycode=126)),
+    ("POST", "/send_intent", {"action": VIEW, "data": "https://x.example"}, has(action=VIEW, data="https://x.example")),
+    ("POST", "/broadcast", {"action": "org.example.HELLO"}, has(action="org.example.HELLO")),
+    ("GET", "/location", None, lambda answer: {"latitude", "longitude", "accuracy"} <= set(answer)),
+    ("POST", "/search_contacts", {"query": "Ada"}, has(count=1)),
+    ("POST", "/call", {"number": "+15550100"}, has(number="+15550100")),
+    ("POST", "/send_sms", {"to": "+15550100", "body": "Hello"}, has(status="sent")),
+    ("POST", "/share_media", {"text": "Hello"}, has(ok=True, status="share_opened")),
+    ("POST", "/send_mms", {"to": "+15550100", "text": "Hello"}, has(status="compose_opened")),
+    ("POST", "/return_to_svc", {}, has(ok=True)),
+    ("POST", "/return_to_hermes", {}, has(ok=True)),
+]
+SCREENSHOT = ("GET", "/screenshot")
+
+
+@pytest.fixture(params=WORLDS, scope="module")
+def driven(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[World, PhoneHandle, SimulatedHandset]]:
+    """One relay and one phone for all routes."""
+    with open_world(request.param, tmp_path_factory.mktemp("driven"), request) as world:
+        world.start_relay()
+        handset = SimulatedHandset()
+        yield world, world.phone(handset=handset), handset
+
+
+def test_the_table_here_is_complete() -> None:
+    assert {(method, path.partition("?")[0]) for method, path, _, _ in ROUTES} | {SCREENSHOT} == set(DEVICE_CONTROL)
+    assert len({path for _, path in DEVICE_CONTROL} - {"/return_to_hermes"}) == 34
+
+
+@pytest.mark.parametrize(("method", "path", "body", "check"), ROUTES, ids=[f"{m} {p}" for m, p, _, _ in ROUTES])
+def test_a_route(
+    driven: tuple[World, PhoneHandle, SimulatedHandset],
+    method: str,
+    path: str,
+    body: dict[str, object] | None,
+    check: Check,
+) -> None:
+    world, phone, _ = driven
+    sent = b"" if body is None else json.dumps(body).encode()
+    answer = world.http(method, path, headers=bearer(phone.token), body=sent)
+    assert answer.status == 200, answer
+    assert answer.headers.get(b"content-type") == b"application/json"
+    assert check(answer.json), answer.json
+
+
+def test_a_screenshot_is_uploaded_and_can_be_fetched(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
+    world, phone, _ = driven
+    answer = world.http("GET", "/screenshot", headers=bearer(phone.token))
+    assert answer.status == 200, answer.json
+    marker: str = answer.json["media"]
+    prefix, _, token = marker.rpartition("/")
+    assert prefix == "MEDIA:svc-relay:/"
+    picture = world.http("GET", f"/media/{token}", headers=bearer(phone.token))
+    assert (picture.status, picture.headers.get(b"content-type")) == (200, b"image/png")
+    assert picture.body.startswith(b"\x89PNG\r\n")
+
+
+def test_what_the_routes_did_to_the_handset(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
+    world, phone, handset = driven
+    world.http("POST", "/call", headers=bearer(phone.token), body=b'{"number": "112233"}')
+    assert handset.outbox[-1].kind == "call"
+    world.http("POST", "/tap", headers=bearer(phone.token), body=b'{"x": 1, "y": 2}')
+    assert handset.gestures[-1].points == ((1, 2),)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/tap", b"", 400),
+        ("POST", "/tap", b"not JSON", 400),
+        ("POST", "/tap", b'{"nodeId": "w9:999"}', 404),
+        ("POST", "/open_app", b'{"package": "no.such.app"}', 404),
+        ("POST", "/press_key", b'{"key": "enter"}', 400),
+        ("GET", "/tap", b"", 405),
+    ],
+)
+def test_a_refusal(
+    driven: tuple[World, PhoneHandle, SimulatedHandset], method: str, path: str, body: bytes, status: int
+) -> None:
+    world, phone, _ = driven
+    answer = world.http(method, path, headers=bearer(phone.token), body=body)
+    assert answer.status == status
+    assert answer.json["error"]
+
+
+def test_head_on_a_route_of_the_phone(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
+    world, phone, _ = driven
+    answer = world.http("HEAD", "/ping", headers=bearer(phone.token))
+    assert (answer.status, answer.body) == (200, b"")
+
+
+def test_many_callers_of_one_phone(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
+    world, phone, _ = driven
+    callers = [world.client() for _ in range(50)]
+    for _ in range(3):
+        for caller in callers:
+            caller.begin("GET", "/current_app", headers=bearer(phone.token))
+        assert {caller.finish().status for caller in callers} == {200}
+    for caller in callers:
+        caller.wire.close()
+
+
+def test_the_record_of_it(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
+    world, phone, _ = driven
+    world.http("POST", "/send_sms", headers=bearer(phone.token), body=b'{"to": "1", "body": "x", "password": "hush"}')
+    records = world.http("GET", "/bridge/activity?limit=500").json["activity"]
+    assert 1 <= len(records) <= 100
+    assert records[0]["path"] == "/send_sms"
+    assert b"hush" not in world.http("GET", "/bridge/activity").body
+    assert world.http("GET", "/relay/info").json["pending_commands"] == 0

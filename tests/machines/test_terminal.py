@@ -1,0 +1,111 @@
+"""Terminals: the table, sizes, names, the tmux listing, and output in whole characters."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.commands import TerminalSize
+from svc_proto.machines.table import step
+from svc_proto.machines.terminal import (
+    FLUSH_AFTER,
+    FLUSH_AT,
+    REASONS,
+    TERMINAL_TABLE,
+    OutputBuffer,
+    TerminalState,
+    TerminalTrigger,
+    parse_size,
+    parse_tmux_list,
+    tmux_name,
+)
+
+
+@pytest.mark.parametrize("state", TerminalState)
+@pytest.mark.parametrize("trigger", TerminalTrigger)
+def test_every_state_with_every_trigger(state: TerminalState, trigger: TerminalTrigger) -> None:
+    attach = trigger is TerminalTrigger.ATTACH
+    if state is TerminalState.ENDED or (state is TerminalState.NONE and not attach):
+        with pytest.raises(LocalProtocolError):
+            step(TERMINAL_TABLE, state, trigger)
+    else:
+        assert step(TERMINAL_TABLE, state, trigger) is (TerminalState.LIVE if attach else TerminalState.ENDED)
+
+
+def test_the_reasons_are_those_that_clients_read() -> None:
+    assert [REASONS[trigger] for trigger in TerminalTrigger if trigger is not TerminalTrigger.ATTACH] == [
+        "client detach",
+        "client kill",
+        "eof",
+        "server shutdown",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("payload", "size"),
+    [
+        ({}, (80, 24)),
+        ({"cols": None, "rows": 0}, (80, 24)),
+        ({"cols": 97, "rows": 31}, (97, 31)),
+        ({"cols": "97", "rows": 31.9}, (97, 31)),
+        ({"cols": -5, "rows": 65_535}, (1, 65_535)),
+    ],
+)
+def test_sizes(payload: dict[str, object], size: tuple[int, int]) -> None:
+    assert parse_size(payload) == TerminalSize(*size)
+
+
+@pytest.mark.parametrize("cols", [65_536, "wide", True, [], float("nan"), float("inf"), 10**30])
+def test_what_is_no_size(cols: object) -> None:
+    with pytest.raises(Refused, match="cols"):
+        parse_size({"cols": cols})
+
+
+@pytest.mark.parametrize(
+    ("name", "session"),
+    [
+        ("default", "svc-default"),
+        ("hermes-abc-tab1", "svc-hermes-abc-tab1"),
+        ("a.b:c d", "svc-a_b_c_d"),
+        ("_.x._", "svc-x"),
+        ("..", "svc-default"),
+        ("=evil*", "svc-evil"),
+        ("größe", "svc-gr_e"),
+    ],
+)
+def test_tmux_names(name: str, session: str) -> None:
+    assert tmux_name("svc-", name) == session
+
+
+def test_the_tmux_listing() -> None:
+    text = "svc-work 1 2 1790000000\nother 1 1 1\nsvc-a 0 1 1790000001\nsvc-broken x 1 1\nshort\n"
+    assert parse_tmux_list(text, "svc-") == [
+        {"name": "a", "tmux_name": "svc-a", "attached": 0, "windows": 1, "created_at": 1790000001},
+        {"name": "work", "tmux_name": "svc-work", "attached": 1, "windows": 2, "created_at": 1790000000},
+    ]
+
+
+def test_output_is_due_soon_or_at_once() -> None:
+    buffer = OutputBuffer()
+    assert [buffer.due, buffer.feed(b"a", 10.0), buffer.feed(b"b", 10.01)] == [None, False, False]
+    assert [buffer.due, buffer.feed(b"x" * FLUSH_AT, 10.011)] == [10.0 + FLUSH_AFTER, True]
+    assert [buffer.take(), buffer.due, buffer.take(final=True)] == ["ab" + "x" * FLUSH_AT, None, ""]
+
+
+@given(st.text(), st.lists(st.integers(1, 5)))
+def test_no_character_is_ever_cut(text: str, sizes: list[int]) -> None:
+    data, buffer, said = text.encode("utf-8", "replace"), OutputBuffer(), ""
+    for size in [*sizes, len(data) + 1]:
+        buffer.feed(data[:size], 0.0)
+        data = data[size:]
+        said += buffer.take()
+    assert said + buffer.take(final=True) == text.encode("utf-8", "replace").decode()
+
+
+def test_what_is_cut_off_for_good_is_replaced() -> None:
+    buffer = OutputBuffer()
+    buffer.feed("é".encode()[:1], 0.0)
+    assert buffer.take() == ""
+    assert buffer.take(final=True) == "\ufffd"

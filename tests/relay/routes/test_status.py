@@ -1,0 +1,279 @@
+"""Health, info, the security switch and the bridge's reports (wire core 8, wire bridge 4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Level
+from svc_proto.config import RelayConfig
+from svc_proto.version import VERSION
+from tests.relay.world import REMOTE, RelayBook
+
+STATUS = {
+    "device": {"name": "Pixel 7a", "battery_percent": 64},
+    "bridge": {"device_control_supported": True, "master_enabled": True},
+    "safety": {"blocklist_count": 28},
+    "capabilities": {"schema_version": 1},
+    "ts": 1,
+}
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return RelayBook()
+
+
+# --- the WebSocket's paths ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/ws", "/"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_without_an_upgrade(book: RelayBook, method: str, path: str) -> None:
+    answer = book.request(method, path, peer=REMOTE)
+    assert answer.status == 400
+    if method == "GET":
+        assert (answer.json["ok"], answer.json["code"]) == (False, "upgrade_required")
+
+
+@pytest.mark.parametrize("path", ["/ws/", "/WS", "//", "/wss"])
+def test_only_these_paths(book: RelayBook, path: str) -> None:
+    assert book.knock(path).result.status == 404
+
+
+# --- health ---------------------------------------------------------------------------------------------------------
+
+
+def test_health(book: RelayBook) -> None:
+    answer = book.request("GET", "/health", peer=REMOTE, host=b"relay.example")
+    assert answer.body == b'{"status":"ok","version":"%s","clients":0,"sessions":0}' % VERSION.encode()
+    paired = book.pair()
+    book.websocket()  # has not authenticated
+    assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 1, "sessions": 1}
+    paired.phone.vanish()
+    assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}
+
+
+def test_head_and_other_methods(book: RelayBook) -> None:
+    answer = book.request("HEAD", "/health")
+    assert (answer.status, answer.body) == (200, b"")
+    answer = book.request("POST", "/health")
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (405, False, "method_not_allowed")
+    assert answer.headers.get(b"allow") == b"GET,HEAD"
+
+
+# --- info and security ----------------------------------------------------------------------------------------------
+
+
+def test_info(book: RelayBook) -> None:
+    book.after(90.75)
+    paired = book.pair()
+    book.call("GET", "/ping", token=paired.token)
+    assert book.request("GET", "/relay/info").json == {
+        "version": VERSION,
+        "plugin_version": VERSION,
+        "protocol_version": 1,
+        "capabilities": ["bridge", "profiles"],
+        "profiles": [{"name": "default", "relay_state": "enabled"}],
+        "uptime_seconds": 90,
+        "session_count": 1,
+        "paired_device_count": 1,
+        "pending_commands": 1,
+        "media_entry_count": 0,
+        "health": "ok",
+    }
+
+
+def test_security() -> None:
+    book = RelayBook(RelayConfig(allow_insecure_api_bearer=True, trust_proxy_headers=True))
+    expected = {"ok": True, "scope": "runtime", "allow_insecure_api_bearer": True, "trust_proxy_headers": True}
+    assert book.request("GET", "/relay/security").json == expected
+    expected["allow_insecure_api_bearer"] = False
+    body = {"allow_insecure_api_bearer": False, "trust_proxy_headers": False, "other": 1}
+    answer = book.request("PATCH", "/relay/security", body)
+    assert (answer.status, answer.json) == (200, expected)
+    assert book.request("GET", "/relay/security").json == expected
+    assert "security changed" in book.events(Level.INFO)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", [], None, {}, *({"allow_insecure_api_bearer": v} for v in (1, "true", None))]
+)
+def test_bad_switches_change_nothing(book: RelayBook, body: object) -> None:
+    answer = book.request("PATCH", "/relay/security", body)
+    assert (answer.status, answer.json["ok"]) == (400, False)
+    assert book.request("GET", "/relay/security").json["allow_insecure_api_bearer"] is False
+
+
+# --- bridge status --------------------------------------------------------------------------------------------------
+
+
+def test_nothing_ever_reported(book: RelayBook) -> None:
+    answer = book.request("GET", "/bridge/status")
+    assert answer.status == 503
+    assert answer.json == {
+        "ok": False,
+        "error": "no phone connected",
+        "code": "phone_not_connected",
+        "phone_connected": False,
+        "last_seen_seconds_ago": None,
+    }
+
+
+def test_a_phone_is_one_right_after_auth(book: RelayBook) -> None:
+    paired = book.pair(device_id="d-1", device_name="Kitchen")
+    report = book.request("GET", "/bridge/status").json
+    assert (report["device"], report["bridge"], report["safety"]) == ({"device_id": "d-1", "name": "Kitchen"}, {}, {})
+    assert (report["phone_connected"], report["last_seen_seconds_ago"]) == (True, None)
+    assert report["session_token_prefix"] == paired.prefix
+
+
+@pytest.mark.parametrize(("surface", "at_once"), [("android", True), ("quest", True), ("desktop", False), ("", False)])
+def test_who_is_a_phone_at_once(book: RelayBook, surface: str, at_once: bool) -> None:
+    phone = book.pair(client_surface=surface).phone
+    assert book.request("GET", "/bridge/status").status == (200 if at_once else 503)
+    phone.send("bridge", "bridge.status", STATUS)
+    assert book.request("GET", "/bridge/status").status == 200
+
+
+def test_no_phone_at_auth_without_a_live_grant(book: RelayBook) -> None:
+    paired = book.pair(operator={"grants": {"bridge": 10}})
+    book.after(10)
+    book.reconnect(paired.token)
+    assert book.request("GET", "/bridge/devices").json["count"] == 0
+
+
+def test_the_last_status_with_the_relays_members_over_it(book: RelayBook) -> None:
+    paired = book.pair(device_id="d-1", device_name="Kitchen")
+    paired.phone.send("bridge", "bridge.status", {"old": 1})
+    paired.phone.send("bridge", "bridge.status", STATUS)
+    book.after(12.5)
+    assert book.request("GET", "/bridge/status").json == {
+        **STATUS,
+        "device": {"device_id": "d-1", "name": "Pixel 7a", "battery_percent": 64},
+        "device_id": "d-1",
+        "device_name": "Kitchen",
+        "phone_connected": True,
+        "last_seen_seconds_ago": 12,
+        "connected": True,
+        "active": True,
+        "aliases": ["d-1", "d1", "Kitchen", "kitchen", "phone"],
+        "session_token_prefix": paired.prefix,
+        "client_surface": "android",
+        "device_form_factor": "phone",
+    }
+    paired.phone.vanish()
+    book.after(1)
+    assert book.request("GET", "/bridge/status").json == {
+        **STATUS,
+        "phone_connected": False,
+        "last_seen_seconds_ago": 13,
+    }
+
+
+def test_a_lapsed_phone_is_not_connected(book: RelayBook) -> None:
+    paired = book.pair(operator={"grants": {"bridge": 60}}, device_id="d-1")
+    paired.phone.send("bridge", "bridge.status", STATUS)
+    book.after(60)
+    assert book.request("POST", "/bridge/select-active", {"device": "d-1"}).status == 404
+    assert book.request("GET", "/bridge/status").json["phone_connected"] is False
+    assert book.request("GET", "/bridge/devices").json["devices"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("device=d-1", 200),
+        ("deviceId=kitchen", 200),
+        ("device=&device_id=D2", 200),
+        ("device=x", 404),
+        ("device=phone", 409),
+    ],
+)
+def test_the_status_of_one(book: RelayBook, query: str, status: int) -> None:
+    book.pair(device_id="d-1", device_name="Kitchen")
+    book.pair(device_id="d-2", device_name="Hall")
+    assert book.request("GET", f"/bridge/status?{query}").status == status
+
+
+# --- devices and the active one -------------------------------------------------------------------------------------
+
+
+def test_devices_and_select_active(book: RelayBook) -> None:
+    book.pair(device_id="d-1")
+    book.pair(device_id="d-2", device_name="Hall")
+    report = book.request("GET", "/bridge/devices").json
+    assert (report["active_device_id"], report["most_recent_device_id"], report["count"]) == ("d-1", "d-2", 2)
+    answer = book.request("POST", "/bridge/select-active", {"device": "hall"})
+    assert answer.json == {
+        "ok": True,
+        "active_device_id": "d-2",
+        "device_id": "d-2",
+        "device_name": "Hall",
+        "alias_used": "hall",
+        "aliases": ["d-2", "d2", "Hall", "hall", "phone"],
+    }
+    assert book.request("GET", "/bridge/devices").json["active_device_id"] == "d-2"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        ([], 400),
+        ({}, 400),
+        ({"device": ""}, 400),
+        ({"device": 5}, 400),
+        ({"device": "x"}, 404),
+    ],
+)
+def test_bad_selections(book: RelayBook, body: object, status: int) -> None:
+    book.pair(device_id="d-1")
+    answer = book.request("POST", "/bridge/select-active", body)
+    assert (answer.status, answer.json["ok"]) == (status, False)
+
+
+# --- activity -------------------------------------------------------------------------------------------------------
+
+
+def test_a_record_of_activity(book: RelayBook) -> None:
+    paired = book.pair(device_id="d-1", device_name="Kitchen")
+    book.call("POST", "/open_app", {"package": "com.example.mail"}, token=paired.token)
+    command = paired.phone.command()
+    paired.phone.reply(command, 200, {"ok": True, "token": "hidden"})
+    assert book.request("GET", "/bridge/activity").json == {
+        "activity": [
+            {
+                "request_id": command["request_id"],
+                "method": "POST",
+                "path": "/open_app",
+                "params": {"package": "com.example.mail"},
+                "sent_at": book.now.wall * 1000,
+                "response_status": 200,
+                "result_summary": '{"ok":true,"token":"[redacted]"}',
+                "error": None,
+                "decision": "executed",
+                "device_id": "d-1",
+                "device_name": "Kitchen",
+                "alias_used": None,
+            }
+        ]
+    }
+
+
+def test_the_ring_holds_a_hundred_newest_first(book: RelayBook) -> None:
+    paired = book.pair()
+    for n in range(102):
+        book.call("GET", f"/ping?n={n}", token=paired.token)
+    shown = [record["params"]["n"] for record in book.activity()]
+    assert shown == [str(n) for n in range(101, 1, -1)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "count"), [("2", 2), ("0", 5), ("-1", 5), ("x", 5), ("", 5), ("500", 5), ("9" * 5000, 5), ("1.5", 5)]
+)
+def test_limits(book: RelayBook, limit: str, count: int) -> None:
+    paired = book.pair()
+    for _ in range(5):
+        book.call("GET", "/ping", token=paired.token)
+    assert len(book.request("GET", f"/bridge/activity?limit={limit}").json["activity"]) == count

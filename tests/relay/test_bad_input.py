@@ -1,0 +1,233 @@
+"""Whatever comes in, `handle` does not raise, the answer is a 4xx in JSON or a clean close, and nobody else notices."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.config import RelayConfig
+from svc_proto.relay.routes.control import DEVICE_CONTROL
+from svc_proto.relay.service import Relay
+from svc_proto.wire.events import BinaryMessage, TextMessage
+from tests.relay.world import FIRST, PEER, REMOTE, Call, Paired, RelayBook
+
+ROUTES = sorted(dict.fromkeys((route.method, route.pattern) for route in Relay(RelayConfig()).router.routes))
+SOCKETS = (("GET", "/"), ("GET", "/ws"))
+HTTP_ROUTES = [route for route in ROUTES if route not in SOCKETS]
+
+KEYS = st.sampled_from(
+    [
+        "code",
+        "ttl_seconds",
+        "grants",
+        "transport_hint",
+        "endpoints",
+        "host",
+        "port",
+        "tls",
+        "api_key",
+        "device",
+        "allow_insecure_api_bearer",
+        "dashboard_url",
+        "channel",
+        "type",
+        "id",
+        "payload",
+        "request_id",
+        "status",
+        "result",
+        "session_token",
+        "pairing_code",
+        "ts",
+        "text",
+    ]
+)
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20)
+    | st.sampled_from(["Q7M2ZK", "bridge", "system", "auth", "ping", "bridge.status", "bridge.response", "unknown"])
+)
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS | st.text(max_size=5), inner, max_size=5),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(KEYS, JSON, max_size=6)
+BODIES = (
+    st.binary(max_size=80)
+    | JSON.map(lambda value: json.dumps(value).encode())
+    | OBJECTS.map(lambda value: json.dumps(value).encode())
+)
+ENVELOPES = st.fixed_dictionaries(
+    {},
+    optional={
+        "channel": st.sampled_from(["system", "bridge", "tui", "terminal", ""]) | LEAVES,
+        "type": st.sampled_from(["auth", "ping", "bridge.status", "bridge.response", "bridge.command"]) | LEAVES,
+        "id": LEAVES,
+        "payload": OBJECTS | JSON,
+    },
+).map(json.dumps)
+TEXTS = ENVELOPES | st.text(max_size=60) | JSON.map(json.dumps)
+SEGMENT = st.text("abcXYZ019%2f.~", min_size=1, max_size=12)
+VALUES = st.binary(max_size=40).map(lambda value: bytes(byte for byte in value if 0x21 <= byte <= 0x7E))
+HEADERS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [b"authorization", b"origin", b"x-forwarded-for", b"content-type", b"accept", b"upgrade", b"expect"]
+        ),
+        VALUES | st.sampled_from([b"Bearer x", b"websocket", b"null", b"http://localhost"]),
+    ),
+    max_size=4,
+)
+
+
+def witness(book: RelayBook) -> tuple[Paired, list[Any]]:
+    """A paired phone that has nothing to do with what follows, and what is known of it."""
+    paired = book.pair(device_id="witness", device_name="Witness")
+    paired.phone.send("bridge", "bridge.status", {"device": {"name": "W"}})
+    return paired, known(book)
+
+
+def known(book: RelayBook) -> list[Any]:
+    return [{**record, "last_seen": None} for record in book.sessions() if record["device_id"] == "witness"] + [
+        record for record in book.store.values() if record["device_id"] == "witness"
+    ]
+
+
+def check_untouched(book: RelayBook, paired: Paired, before: list[Any]) -> None:
+    assert known(book) == before
+    assert "bug" not in book.events()
+    assert book.exits == []
+    call = book.call("GET", "/ping?device=witness", token=paired.token)
+    command = [envelope for envelope in paired.phone.envelopes() if envelope["type"] == "bridge.command"][-1]
+    paired.phone.reply(command["payload"], 200, {"alive": True})
+    assert call.result.json == {"alive": True}
+
+
+def check_refused(call: Call) -> None:
+    if call.answer is None:
+        assert call.gone or not call.inbox  # closed without a word, or waiting for more
+        return
+    answer = call.answer
+    assert answer.status < 500 or answer.json["code"] == "phone_not_connected", answer
+    if answer.status >= 400 and answer.body:
+        assert answer.json["ok"] is False
+        assert isinstance(answer.json["error"], str)
+        assert isinstance(answer.json["code"], str)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(HTTP_ROUTES), BODIES, HEADERS, SEGMENT, st.booleans())
+def test_any_request_at_any_route(
+    route: tuple[str, str], body: bytes, headers: list[tuple[bytes, bytes]], segment: str, local: bool
+) -> None:
+    book = RelayBook()
+    paired, before = witness(book)
+    path = route[1].replace("{token_prefix}", segment)
+    headers = [(name, value) for name, value in headers if value]
+    call = book.call(route[0], f"{path}?device={segment}", body, headers=headers, peer=PEER if local else REMOTE)
+    check_refused(call)
+    check_untouched(book, paired, before)
+
+
+@given(st.sampled_from(HTTP_ROUTES), BODIES, SEGMENT)
+def test_any_request_of_a_paired_caller(route: tuple[str, str], body: bytes, segment: str) -> None:
+    book = RelayBook()
+    caller = book.pair(device_id="caller", operator={"grants": {"chat": 60}})
+    paired, before = witness(book)
+    path = route[1].replace("{token_prefix}", segment + "!")  # nobody's
+    call = book.call(route[0], f"{path}?device=nobody", body, token=caller.token, peer=REMOTE)
+    check_refused(call)
+    assert route not in DEVICE_CONTROL or call.result.status == 404
+    check_untouched(book, paired, before)
+
+
+@given(
+    st.lists(
+        st.binary(min_size=1, max_size=60) | st.sampled_from([b"GET / HTTP/1.1\r\n", b"\r\n", b"Host: x\r\n"]),
+        max_size=6,
+    )
+)
+def test_any_bytes_at_all(pieces: list[bytes]) -> None:
+    book = RelayBook()
+    paired, before = witness(book)
+    call = book.raw(b"")
+    for piece in pieces:
+        if not call.gone:
+            call.say_bytes(piece)
+    check_refused(call)
+    if not call.gone:
+        call.vanish()
+    check_untouched(book, paired, before)
+
+
+def check_closed(phone: Call) -> None:
+    for event in phone.events:
+        if isinstance(event, TextMessage):
+            envelope = json.loads(event.text)
+            assert {"channel", "type", "id", "payload"} == set(envelope)
+            assert isinstance(envelope["id"], str)
+            assert envelope["id"]
+
+
+@given(st.lists(TEXTS | st.binary(max_size=20), max_size=4))
+def test_any_message_before_authentication(messages: list[str | bytes]) -> None:
+    book = RelayBook()
+    paired, before = witness(book)
+    phone = book.websocket()
+    for message in messages:
+        if phone.is_open:
+            phone.say(TextMessage(FIRST, message) if isinstance(message, str) else BinaryMessage(FIRST, message))
+    check_closed(phone)
+    book.after(31)
+    assert phone.closed is not None
+    assert phone.closed.code == 1000
+    check_untouched(book, paired, before)
+
+
+@given(st.lists(TEXTS | st.binary(max_size=20), max_size=6))
+def test_any_message_after_authentication(messages: list[str | bytes]) -> None:
+    book = RelayBook()
+    phone = book.pair(device_id="noisy").phone
+    paired, before = witness(book)
+    for message in messages:
+        phone.say(TextMessage(FIRST, message) if isinstance(message, str) else BinaryMessage(FIRST, message))
+    check_closed(phone)
+    assert phone.is_open
+    check_untouched(book, paired, before)
+
+
+@given(OBJECTS | JSON)
+def test_any_answer_of_a_phone(answer: object) -> None:
+    book = RelayBook()
+    noisy = book.pair(device_id="noisy")
+    paired, before = witness(book)
+    call = book.call("GET", "/screen?device=noisy", token=noisy.token)
+    command = noisy.phone.command()
+    members = answer if isinstance(answer, dict) else {"result": answer}
+    noisy.phone.send("bridge", "bridge.response", {**members, "request_id": command["request_id"]})
+    assert 200 <= call.result.status <= 599
+    if call.result.body:
+        assert isinstance(call.result.json, dict | list)
+    check_untouched(book, paired, before)
+
+
+@given(st.binary(min_size=1, max_size=80), st.booleans())
+def test_any_bytes_on_a_socket(data: bytes, authenticated: bool) -> None:
+    book = RelayBook()
+    paired, before = witness(book)
+    phone = book.pair(device_id="noisy").phone if authenticated else book.websocket()
+    try:
+        phone.say_bytes(data)
+    except RemoteProtocolError as error:
+        raise AssertionError("the relay sent what is no WebSocket") from error
+    if not phone.gone:
+        phone.vanish()
+    check_untouched(book, paired, before)

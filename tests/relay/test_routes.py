@@ -1,0 +1,157 @@
+"""The route table against the tables of the specification, row by row."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.config import RelayConfig
+from svc_proto.engine.router import BODY_LIMIT, Kind
+from svc_proto.relay.access import Access
+from svc_proto.relay.routes.control import DEVICE_CONTROL
+from svc_proto.relay.service import Relay
+from tests.relay.world import PEER, REMOTE, RelayBook
+
+# SPEC.md "Device Control (bridge) routes": 34 rows. The self-foreground route has no method there; phones and agents
+# use POST (wire bridge 3).
+SPEC_DEVICE_CONTROL = """
+GET /ping
+POST /setup
+GET /current_app
+GET /screen
+GET /screen_hash
+POST /diff_screen
+POST /find_nodes
+POST /describe_node
+GET /screenshot
+GET /get_apps
+GET /apps
+POST /tap
+POST /tap_text
+POST /long_press
+POST /drag
+POST /type
+POST /swipe
+POST /scroll
+POST /press_key
+POST /wait
+POST /open_app
+GET,POST /clipboard
+POST /media
+POST /send_intent
+POST /broadcast
+GET /events
+POST /events/stream
+GET /location
+POST /search_contacts
+POST /call
+POST /send_sms
+POST /share_media
+POST /send_mms
+POST /return_to_svc
+"""
+
+# SPEC.md "Relay: pairing and sessions", with the caller classes of wire core 0.3.
+SPEC_RELAY = {
+    ("GET", "/ws"): Access.PUBLIC,
+    ("GET", "/"): Access.PUBLIC,
+    ("GET", "/health"): Access.PUBLIC,
+    ("POST", "/pairing"): Access.LOOPBACK,
+    ("POST", "/pairing/register"): Access.LOOPBACK,
+    ("POST", "/pairing/mint"): Access.LOOPBACK,
+    ("POST", "/pairing/approve"): Access.LOOPBACK,
+    ("GET", "/sessions"): Access.LOOPBACK_OR_BEARER,
+    ("DELETE", "/sessions/{token_prefix}"): Access.LOOPBACK_OR_BEARER,
+    ("PATCH", "/sessions/{token_prefix}"): Access.BEARER,
+    ("GET", "/bridge/status"): Access.LOOPBACK,
+    ("GET", "/relay/security"): Access.LOOPBACK,
+    ("PATCH", "/relay/security"): Access.LOOPBACK,
+    ("GET", "/relay/info"): Access.LOOPBACK,
+    ("GET", "/bridge/activity"): Access.LOOPBACK,
+}
+
+
+def spec_pairs() -> list[tuple[str, str]]:
+    rows = [row.split(" ") for row in SPEC_DEVICE_CONTROL.split("\n") if row]
+    return [(method, path) for methods, path in rows for method in methods.split(",")]
+
+
+def test_device_control_is_the_34_paths_of_the_specification() -> None:
+    pairs = spec_pairs()
+    paths = dict.fromkeys(path for _, path in pairs)
+    assert len(paths) == 34
+    both = [*pairs, ("POST", "/return_to_hermes")]  # the same route in the spelling of older agents
+    assert sorted(DEVICE_CONTROL) == sorted(both)
+    assert len(dict.fromkeys(DEVICE_CONTROL)) == len(DEVICE_CONTROL)
+
+
+def test_every_device_control_route_needs_the_bridge_grant() -> None:
+    table = {(route.method, route.pattern): route for route in Relay(RelayConfig()).router.routes}
+    for pair in DEVICE_CONTROL:
+        assert table[pair].access is Access.BRIDGE
+        assert table[pair].body_limit == BODY_LIMIT == 2_097_152
+
+
+@pytest.mark.parametrize(("pair", "access"), SPEC_RELAY.items())
+def test_the_rows_of_the_relay(pair: tuple[str, str], access: Access) -> None:
+    (route,) = [each for each in Relay(RelayConfig()).router.routes if (each.method, each.pattern) == pair]
+    assert route.access is access
+    assert (route.kind is Kind.WEBSOCKET) == (pair[1] in ("/", "/ws"))
+
+
+def test_no_row_is_there_twice() -> None:
+    rows = [(route.method, route.pattern) for route in Relay(RelayConfig()).router.routes]
+    assert len(rows) == len(dict.fromkeys(rows))
+
+
+# --- what is common to every route ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/nope", "/health/", "/sessions/a/b", "/pairing/other", "/media/", "/%", "/a%zz"])
+def test_an_unknown_path(path: str) -> None:
+    answer = RelayBook().request("GET", path, peer=REMOTE)
+    assert answer.status == (400 if "%" in path else 404)
+    assert answer.json["ok"] is False
+    assert answer.headers.get(b"content-type") == b"application/json"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("POST", "/health", b"GET,HEAD"),
+        ("GET", "/pairing", b"POST"),
+        ("PUT", "/clipboard", b"GET,HEAD,POST"),
+        ("OPTIONS", "/relay/security", b"GET,HEAD,PATCH"),
+        ("GET", "/sessions/abcd", b"DELETE,PATCH"),
+        ("DELETE", "/ws", b"GET,HEAD"),
+    ],
+)
+def test_a_wrong_method(method: str, path: str, allow: bytes) -> None:
+    answer = RelayBook().request(method, path, peer=REMOTE)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (405, False, "method_not_allowed")
+    assert answer.headers.get(b"allow") == allow
+
+
+def test_a_body_over_two_mebibytes() -> None:
+    book = RelayBook()
+    body = b'{"code":"Q7M2ZK"' + b" " * BODY_LIMIT + b"}"
+    for peer, status in ((PEER, 413), (REMOTE, 403)):
+        answer = book.request("POST", "/pairing/register", body, peer=peer)
+        assert (answer.status, answer.json["ok"]) == (status, False)
+    fits = b'{"code":"Q7M2ZK"' + b" " * (BODY_LIMIT - 17) + b"}"
+    assert book.request("POST", "/pairing/register", fits).status == 200
+
+
+def test_a_bug_is_a_500_with_a_reference_and_closes_that_connection_only() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    book.relay.codes = None  # type: ignore[assignment] # a bug, made on purpose
+    call = book.call("POST", "/pairing/register", {"code": "Q7M2ZK"})
+    answer = call.result
+    assert (answer.status, answer.json) == (
+        500,
+        {"ok": False, "error": "internal error, reference bug-1", "code": "internal_error"},
+    )
+    assert answer.headers.get(b"connection") == b"close"
+    assert call.gone
+    assert paired.phone.is_open
+    assert "bug" in book.events()

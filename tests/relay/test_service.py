@@ -1,0 +1,323 @@
+"""The relay as a whole: start and stop, the limiter, what happens when sessions end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+import pytest
+
+from svc_proto.commands import Abort, Level, Query
+from svc_proto.config import RelayConfig
+from svc_proto.engine.message import Request
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import Address, Started
+from svc_proto.machines.pairing import PairingMeta
+from svc_proto.wire.events import NO_HEADERS
+from svc_proto.wire.limits import Limits
+from tests.relay.world import REMOTE, RelayBook
+
+OTHER = Address("203.0.113.8", 50_000)
+
+
+def fail_once(book: RelayBook, peer: Address = REMOTE, **headers: str) -> str:
+    """One bad attempt; the kind of the answer."""
+    fields = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return str(book.websocket(peer=peer, headers=fields).auth(pairing_code="ZZZZZZ")["type"])
+
+
+# --- start ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_doors_open_when_everything_is_loaded() -> None:
+    book = RelayBook(started=False)
+    book.hold = (LoadSessions,)
+    book.feed(Started())
+    assert not book.ready
+    book.release()
+    assert book.ready
+
+
+def test_sessions_outlive_the_process() -> None:
+    first = RelayBook()
+    paired = first.pair(device_name="Kitchen", operator={"grants": {"bridge": 60}})
+    second = RelayBook(records=first.store.values())
+    assert second.sessions() == first.sessions()
+    second.reconnect(paired.token).vanish()
+    second.after(30 * 86_400)
+    assert second.store == {}
+
+
+def test_a_store_that_cannot_be_read_ends_the_process() -> None:
+    book = RelayBook(started=False)
+    book.refuse = (LoadSessions,)
+    book.feed(Started())
+    assert not book.ready
+    assert [(exit_.code, exit_.reason) for exit_ in book.exits] == [(1, "the session store cannot be read: no_space")]
+
+
+def test_a_store_that_never_answers_ends_it_too() -> None:
+    book = RelayBook(started=False)
+    book.hold = (LoadSessions,)
+    book.feed(Started())
+    book.after(30)
+    assert [exit_.code for exit_ in book.exits] == [1]
+
+
+def test_bad_records_are_skipped_one_by_one() -> None:
+    good = RelayBook()
+    good.pair()
+    (record,) = good.store.values()
+    records: list[Mapping[str, object]] = [
+        {"token_hash": "x"},
+        {**record, "token_hash": "f" * 64, "grants": 5},
+        record,
+        {**record, "token_hash": "e" * 64, "expires_at": float("nan")},
+    ]
+    book = RelayBook(records=records)
+    assert len(book.sessions()) == 1
+    assert book.events(Level.WARNING) == ["stored session skipped"] * 3
+
+
+def test_records_that_expired_meanwhile_are_erased() -> None:
+    first = RelayBook()
+    first.pair(operator={"ttl_seconds": 60})
+    (record,) = first.store.values()
+    expired = {**record, "expires_at": first.now.wall - 1}
+    book = RelayBook(records=[expired])
+    assert book.store == {}
+    assert book.sessions() == []
+
+
+def test_an_expired_record_of_an_older_kind_is_left_alone() -> None:
+    first = RelayBook()
+    first.pair()
+    (record,) = first.store.values()
+    old = {**record, "token": "0123456789", "expires_at": 1.0}
+    del old["token_hash"]
+    book = RelayBook(started=False)
+    book.store = {"old": old}
+    book.feed(Started())
+    assert book.ready
+    assert list(book.store) == ["old"]
+
+
+def test_a_code_of_the_configuration() -> None:
+    book = RelayBook(RelayConfig(pairing_code="Q7M2ZK"))
+    assert book.websocket().auth(pairing_code="q7m2zk")["type"] == "auth.ok"
+
+
+def test_a_bug_at_the_start_ends_the_process() -> None:
+    book = RelayBook(RelayConfig(pairing_code="no code"), started=False)
+    book.feed(Started())
+    assert not book.ready
+    assert [(exit_.code, exit_.reason) for exit_ in book.exits] == [(70, "internal error, reference bug-1")]
+
+
+# --- connections and policies ---------------------------------------------------------------------------------------
+
+
+def test_too_many_connections() -> None:
+    book = RelayBook(limits=Limits(max_connections=2))
+    book.pair()
+    book.websocket()
+    phone = book.knock()
+    assert phone.aborted
+    assert Abort(phone.ch) in book.commands
+    assert "too many connections" in book.events(Level.WARNING)
+
+
+def test_a_route_must_name_one_of_our_policies() -> None:
+    class Foreign(Enum):
+        ANY = "any"
+
+    request = Request(method="GET", path="/", raw_query="", headers=NO_HEADERS, peer=REMOTE, secure=False, params={})
+    with pytest.raises(TypeError):
+        RelayBook().relay.authorize(Foreign.ANY, request)
+
+
+# --- the limiter ----------------------------------------------------------------------------------------------------
+
+
+def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minutes() -> None:
+    book = RelayBook()
+    for _ in range(5):
+        assert fail_once(book) == "auth.fail"
+        book.after(10)
+    answer = book.knock("/").result
+    assert answer.status == 429
+    assert answer.headers.get(b"retry-after") == b"290"
+    assert answer.json == {
+        "ok": False,
+        "error": answer.json["error"],
+        "code": "rate_limited",
+        "retry_after": 290,
+    }
+    assert book.websocket(peer=OTHER).is_open
+    book.after(289)
+    assert book.knock().result.status == 429
+    book.after(1)
+    assert book.websocket().is_open
+
+
+def test_a_register_clears_the_block() -> None:
+    book = RelayBook()
+    for _ in range(5):
+        fail_once(book)
+    answer = book.knock().result
+    assert (answer.status, answer.headers.get(b"retry-after")) == (429, b"300")
+    book.register()
+    assert book.websocket().auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"
+
+
+def test_failures_outside_the_minute_do_not_count() -> None:
+    book = RelayBook()
+    for _ in range(8):
+        assert fail_once(book) == "auth.fail"
+        book.after(15)
+    assert book.websocket().is_open
+
+
+def test_success_clears_the_count() -> None:
+    book = RelayBook()
+    token = book.pair().token
+    for _ in range(3):
+        for _ in range(4):
+            fail_once(book)
+        book.reconnect(token)
+    assert book.websocket().is_open
+
+
+def test_what_does_not_count() -> None:
+    book = RelayBook()
+    for _ in range(6):
+        book.websocket().text("no JSON")
+        book.websocket().close()
+        assert book.request("GET", "/sessions", token="bad", peer=REMOTE).status == 401
+        book.websocket()
+    book.after(31)
+    assert book.websocket().is_open
+
+
+def test_loopback_is_counted_too_and_only_upgrades_are_limited() -> None:
+    book = RelayBook()
+    local = Address("127.0.0.1", 4000)
+    for _ in range(5):
+        fail_once(book, local)
+    assert book.knock(peer=local).result.status == 429
+    assert book.request("GET", "/health", peer=local).status == 200
+    assert book.request("GET", "/sessions", peer=local).status == 200
+
+
+def test_a_network_of_ipv6_counts_as_one() -> None:
+    book = RelayBook()
+    for n in range(5):
+        fail_once(book, Address(f"2001:db8::{n + 1}", 4000))
+    assert book.knock(peer=Address("2001:db8::ffff", 4000)).result.status == 429
+    assert book.websocket(peer=Address("2001:db8:0:1::1", 4000)).is_open
+
+
+def test_sockets_survive_a_block_and_stock_no_guesses() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    stock = [book.websocket() for _ in range(3)]
+    for _ in range(5):
+        fail_once(book)
+    assert paired.phone.is_open
+    book.relay.codes.register("Q7M2ZK", book.now, PairingMeta())
+    for phone in stock:
+        reason = phone.auth(pairing_code="Q7M2ZK")["payload"]["reason"]
+        assert "rate" in reason
+        assert "limit" in reason
+    assert book.websocket(peer=OTHER).auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"  # it was not used up
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_whom_the_limiter_counts_behind_a_proxy(trust: bool) -> None:
+    book = RelayBook(RelayConfig(trust_proxy_headers=trust))
+    for n in range(5):
+        fail_once(book, x_forwarded_for=f"10.0.0.{n}, 198.51.100.9")
+    header = [(b"x-forwarded-for", b"198.51.100.9")]
+    assert book.knock(headers=header).result.status == 429
+    other = book.knock(headers=[(b"x-forwarded-for", b"198.51.100.9, 198.51.100.10")])
+    assert other.is_open is trust
+
+
+# --- the end of a session -------------------------------------------------------------------------------------------
+
+
+def test_expiry_closes_sockets_and_erases() -> None:
+    book = RelayBook()
+    paired = book.pair(operator={"ttl_seconds": 60})
+    book.after(59.5)
+    assert paired.phone.is_open
+    book.after(0.5)
+    answer = paired.phone.only()
+    assert (answer["type"], answer["payload"]["error"]) == ("error", "session_ended")
+    assert paired.phone.closed is not None
+    assert paired.phone.closed.code == 1008
+    assert book.store == {}
+    assert book.request("GET", "/health").json["sessions"] == 0
+    assert book.request("GET", "/bridge/devices").json["count"] == 0
+
+
+def test_a_stepped_clock_is_noticed_within_the_hour() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    book.step_clock(40 * 86_400)
+    assert paired.phone.is_open
+    book.after(3600)
+    assert paired.phone.closed is not None
+    assert paired.phone.closed.code == 1008
+
+
+def test_an_expired_session_that_the_store_keeps_is_logged() -> None:
+    book = RelayBook()
+    book.pair(operator={"ttl_seconds": 60})
+    book.refuse = (DeleteSession,)
+    book.after(60)
+    (log,) = [log for log in book.logs if log.level is Level.ERROR]
+    assert (log.event, log.fields["problem"]) == ("session not erased", "no_space")
+
+
+def test_a_patch_moves_the_expiry_of_an_open_socket() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
+    book.after(60)
+    assert paired.phone.closed is not None
+    assert paired.phone.closed.code == 1008
+
+
+def test_the_store_sees_changes_in_order() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    book.hold = (SaveSession,)
+    patch = book.call("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
+    deletion = book.call("DELETE", f"/sessions/{paired.prefix}")
+    orders = [command.request for command in book.commands if isinstance(command, Query)]
+    assert [type(order) for order in orders[-2:]] == [SaveSession, DeleteSession]
+    book.release()
+    assert (patch.result.status, deletion.result.status) == (200, 200)
+    assert book.store == {}
+
+
+# --- stop -----------------------------------------------------------------------------------------------------------
+
+
+def test_stopping_with_nothing_to_do() -> None:
+    book = RelayBook()
+    book.stop()
+    assert [exit_.code for exit_ in book.exits] == [0]
+
+
+def test_stopping_waits_for_the_store() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    book.hold = (DeleteSession,)
+    call = book.call("DELETE", f"/sessions/{paired.prefix}")
+    book.stop()
+    assert book.exits == []
+    book.release()
+    assert call.result.status == 200
+    assert [exit_.code for exit_ in book.exits] == [0]

@@ -1,0 +1,532 @@
+"""Child processes on every loop: terminals and pipes, signals, backpressure, ends in every order, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import select
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runtimes import channel as channel_module
+from runtimes import child_output, reaper
+from runtimes.host import Services
+from svc_proto.commands import (
+    Abort,
+    Cancel,
+    CloseWrite,
+    Command,
+    OpenFile,
+    PauseReading,
+    ResizeTerminal,
+    ResumeReading,
+    Send,
+    SendFile,
+    Signal,
+    SignalName,
+    Spawn,
+    Spawned,
+    TerminalSize,
+)
+from svc_proto.facts import (
+    ChannelId,
+    Closed,
+    Done,
+    Fact,
+    Failed,
+    FailureKind,
+    OperationId,
+    ReadClosed,
+    Received,
+    Sent,
+)
+from tests.runtimes.support import TIMEOUT, Live, ops, running
+
+SIZE = TerminalSize(80, 24)
+CH, ERR = ChannelId(101), ChannelId(103)
+OP = OperationId(1)
+
+
+def children() -> list[str]:
+    """Our children, zombies included, as `pid state name`."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, name, state, parent = re.match(r"(\d+) \((.*)\) (\S) (\d+)", path.read_text()).groups()  # type: ignore[union-attr]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == os.getpid():
+            found.append(f"{pid} {state} {name}")
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    before = children()
+    fds = len(os.listdir("/proc/self/fd"))
+    yield
+    assert children() == before
+    assert len(os.listdir("/proc/self/fd")) <= fds
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """A FIFO that a child waits at until the test writes a line to it."""
+    path = tmp_path / "gate"
+    os.mkfifo(path)
+    return path
+
+
+def wait_gone(pid: int) -> None:
+    """Wait until a process, not necessarily a child of ours, has exited."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        ready, _, _ = select.select([fd], [], [], TIMEOUT)
+        assert ready, f"process {pid} still runs"
+    finally:
+        os.close(fd)
+
+
+class Child:
+    """A spawned child and what it has said."""
+
+    def __init__(
+        self, live: Live, *argv: str, shell: str | None = None, terminal: bool = False, **more: object
+    ) -> None:
+        self.live = live
+        self.data = b""
+        self.errors = b""
+        self.facts: list[Fact] = []
+        command = ("/bin/sh", "-c", shell) if shell is not None else argv
+        spawn = Spawn(OP, CH, command, terminal=SIZE if terminal else None, **more)  # type: ignore[arg-type]
+        spawned = live.done(spawn)
+        assert isinstance(spawned, Spawned)
+        self.pid = spawned.pid
+
+    def step(self) -> Fact:
+        fact = self.live.fact()
+        self.facts.append(fact)
+        if isinstance(fact, Received) and fact.ch == CH:
+            self.data += fact.data
+        elif isinstance(fact, Received) and fact.ch == ERR:
+            self.errors += fact.data
+        return fact
+
+    def until(self, wanted: bytes) -> None:
+        while wanted not in self.data:
+            self.step()
+
+    def closed(self, ch: ChannelId = CH) -> Closed:
+        while True:
+            fact = self.step()
+            if isinstance(fact, Closed) and fact.ch == ch:
+                return fact
+
+    def send(self, data: bytes) -> None:
+        self.live.order(Send(CH, data))
+
+
+# --- pipes ---------------------------------------------------------------------------------------------------------
+
+
+def test_echo_through_cat_and_the_end_of_its_input(runtime: str) -> None:
+    with running(runtime) as live:
+        child = Child(live, "cat")
+        child.send(b"hello")
+        child.until(b"hello")
+        live.order(Send(CH, b" world"), CloseWrite(CH), CloseWrite(CH), Send(CH, b"never"))
+        assert child.closed() == Closed(CH, "exit status 0", 0)
+        assert child.data == b"hello world"
+        assert sum(fact.n for fact in child.facts if isinstance(fact, Sent)) == 11
+        assert [type(fact) for fact in child.facts][-2:] == [ReadClosed, Closed]
+
+
+@pytest.mark.parametrize(("shell", "status"), [("exit 7", 7), ("kill -KILL $$", -9), ("kill -TERM $$", -15)])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_how_it_ended(runtime: str, shell: str, status: int, terminal: bool) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell=f"echo last; {shell}", terminal=terminal)
+        assert child.closed().exit == status
+        assert child.data.strip() == b"last"
+
+
+def test_error_output_is_a_channel_of_its_own(runtime: str) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell="echo out; echo err >&2; exit 3", errors=ERR)
+        live.order(Send(ERR, b"x"), CloseWrite(ERR))
+        assert child.closed() == Closed(CH, "exit status 3", 3)
+        assert (child.data, child.errors) == (b"out\n", b"err\n")
+        assert [fact for fact in child.facts if isinstance(fact, Closed)][0] == Closed(ERR, "exit status 3")
+
+
+def test_error_output_that_nobody_wants(runtime: str) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell="trap '' PIPE; read go; echo err >&2; echo out", errors=ERR)
+        live.order(Abort(ERR), Abort(ERR))
+        assert child.closed(ERR) == Closed(ERR, "aborted")
+        child.send(b"go\n")
+        assert child.closed() == Closed(CH, "exit status 0", 0)
+        assert child.data == b"out\n"
+    with running(runtime) as live:
+        child = Child(live, shell="echo err >&2; echo out")
+        assert child.closed().exit == 0
+        assert child.data == b"out\n"
+
+
+def test_error_output_is_held_back_and_given_up_at_the_end(runtime: str) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell="read line; echo err >&2", errors=ERR)
+        live.order(PauseReading(ERR))
+        child.send(b"go\n")
+        while not any(isinstance(fact, ReadClosed) for fact in child.facts):
+            child.step()
+        wait_gone(child.pid)
+        live.order(Abort(ERR))
+        assert child.closed().exit == 0
+        assert child.errors == b""
+
+
+def test_environment_and_folder(runtime: str, tmp_path: Path) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell='echo "$A-$HOME"; pwd', env=(("A", "é"),), cwd=str(tmp_path))
+        child.closed()
+        assert child.data.decode() == f"é-{os.environ['HOME']}\n{tmp_path}\n"
+    with running(runtime) as live:
+        child = Child(live, shell='echo "$A"; pwd; tty', env=(("A", "b"),), cwd=str(tmp_path), terminal=True)
+        child.closed()
+        assert child.data.decode().split()[:2] == ["b", str(tmp_path)]
+        assert b"/dev/pts/" in child.data
+
+
+def test_20_000_lines_in_order(runtime: str) -> None:
+    with running(runtime) as live:
+        child = Child(live, "seq", "20000")
+        assert child.closed().exit == 0
+        assert child.data == b"".join(b"%d\n" % n for n in range(1, 20_001))
+    with running(runtime) as live:
+        child = Child(live, "seq", "20000", terminal=True)
+        assert child.closed().exit == 0
+        assert child.data == b"".join(b"%d\r\n" % n for n in range(1, 20_001))
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
+    size = 1_000_000
+    raw = "stty raw -echo; " if terminal else ""
+    with running(runtime) as live:
+        child = Child(live, shell=f"{raw}echo ready; read go; head -c {size} | cksum", terminal=terminal)
+        child.until(b"ready")
+        body = bytes(range(65, 85)) * (size // 20)
+        child.send(body[: size // 2])
+        child.send(body[size // 2 :])  # waits behind the other
+        first = live.expect(Sent)
+        assert 0 < first.n < size
+        live.order(Abort(CH))
+        assert child.closed() == Closed(CH, "aborted", None)
+        wait_gone(child.pid)
+    with running(runtime) as live:
+        child = Child(live, shell=f"{raw}echo ready; read go; echo went; head -c {size} | wc -c", terminal=terminal)
+        child.until(b"ready")
+        live.order(Send(CH, b"go\n"), *[Send(CH, body[:100_000])] * 10)
+        assert child.closed().exit == 0
+        assert str(size).encode() in child.data
+        assert sum(fact.n for fact in child.facts if isinstance(fact, Sent)) == size + 3
+
+
+def test_input_that_nobody_reads(runtime: str, gate: Path) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell=f"exec 0<&-; echo closed; read go <{gate}; echo on")
+        child.until(b"closed")
+        child.send(b"x" * 300_000)
+        assert live.expect(Sent) == Sent(CH, 300_000)
+        child.send(b"y")
+        assert live.expect(Sent) == Sent(CH, 1)
+        live.order(CloseWrite(CH))
+        gate.write_text("go\n")
+        assert child.closed().exit == 0
+        assert child.data == b"closed\non\n"
+
+
+def test_an_outbox_has_an_end(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channel_module, "OUTBOX_LIMIT", 1000)
+    with running(runtime) as live:
+        child = Child(live, shell="kill -STOP $$")
+        child.send(b"z" * 400_000)
+        assert "unsent" in child.closed().why
+
+
+# --- terminals -----------------------------------------------------------------------------------------------------
+
+
+def test_a_shell_in_a_terminal(runtime: str) -> None:
+    with running(runtime) as live:
+        child = Child(live, "/bin/sh", terminal=True, env=(("PS1", "ready> "), ("ENV", "")))
+        child.until(b"ready> ")
+        child.send(b"stty size; echo pid=$$ group=$(ps -o tpgid= -p $$ 2>/dev/null || echo $$)\n")
+        child.until(b"24 80")
+        live.order(ResizeTerminal(CH, TerminalSize(132, 50)))
+        child.send(b"stty size\n")
+        child.until(b"50 132")
+        live.order(ResizeTerminal(CH, TerminalSize(0, 100_000)))
+        child.send(b"stty size\n")
+        child.until(b"65535 1\r")
+        child.send(b"tty; exit 5\n")
+        assert child.closed() == Closed(CH, "exit status 5", 5)
+        live.order(ResizeTerminal(CH, SIZE), Signal(CH, SignalName.KILL))
+
+
+def test_the_child_is_told_of_the_size(runtime: str) -> None:
+    script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do read line; done"
+    with running(runtime) as live:
+        child = Child(live, shell=script, terminal=True)
+        child.until(b"ready")
+        live.order(ResizeTerminal(CH, TerminalSize(33, 44)))
+        child.send(b"\n")  # some shells only run a trap between two commands
+        child.until(b"44 33")
+        assert child.closed().exit == 0
+
+
+def test_control_c_through_the_terminal(runtime: str) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell="echo ready; exec cat", terminal=True)
+        child.until(b"ready")
+        child.send(b"\x03")
+        assert child.closed() == Closed(CH, "ended by SIGINT", -2)
+
+
+def test_the_end_of_a_terminals_input(runtime: str) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell="echo ready; cat", terminal=True)
+        child.until(b"ready")
+        live.order(Send(CH, b"a line that has begun"), CloseWrite(CH), Send(CH, b"never"))
+        assert child.closed().exit == 0
+        assert child.data.count(b"a line that has begun") == 2
+    with running(runtime) as live:
+        child = Child(live, shell="stty raw; echo ready; head -c 3", terminal=True)
+        child.until(b"ready")
+        live.order(Send(CH, b"abc"), CloseWrite(CH))
+        assert child.closed().exit == 0
+
+
+def test_a_terminal_that_its_child_has_left(runtime: str, gate: Path) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell=f"trap '' HUP; exec </dev/null >/dev/null 2>&1; read go <{gate}", terminal=True)
+        while not isinstance(child.step(), ReadClosed):
+            pass
+        live.order(PauseReading(CH), ResumeReading(CH), Send(CH, b"nobody"), CloseWrite(CH))
+        assert live.expect(Sent).n == 6
+        gate.write_text("go\n")
+        assert child.closed().exit == 0
+
+
+# --- signals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SignalName)
+def test_signals_go_to_the_group(runtime: str, name: SignalName) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell="sleep 1000 & echo $! ready; wait")
+        child.until(b"ready")
+        live.order(Signal(CH, name))
+        closed = child.closed()
+        assert closed.exit is not None
+        assert closed.exit < 0
+        if name is not SignalName.INTERRUPT:  # a shell without job control has its background ignore that
+            wait_gone(int(child.data.split()[0]))
+        else:
+            os.kill(int(child.data.split()[0]), 9)
+
+
+# --- backpressure --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_yes_is_held_by_a_pause(runtime: str, terminal: bool) -> None:
+    rounds = 0
+
+    def react(fact: Fact) -> list[Command]:
+        return [PauseReading(CH)] if isinstance(fact, Received) else []
+
+    with running(runtime, react) as live:
+        child = Child(live, "yes", terminal=terminal)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for rounds in range(1, 40):
+            assert isinstance(live.fact(), Received)
+            live.order(PauseReading(ChannelId(9999)))
+            assert live.core.facts.empty()
+            live.order(ResumeReading(CH))
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert grown < 8 * 1024, f"{grown} KiB more after {rounds} rounds"
+        live.order(Signal(CH, SignalName.KILL), ResumeReading(CH))
+        while not isinstance(fact := live.fact(), Closed):
+            live.order(ResumeReading(CH))
+        assert fact.exit == -9
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_what_it_wrote_before_it_exited_waits_for_a_paused_reader(runtime: str, terminal: bool) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell="read go; echo the last words", terminal=terminal)
+        live.order(PauseReading(CH), PauseReading(CH))
+        child.send(b"\n")
+        live.expect(Sent)
+        wait_gone(child.pid)
+        sock, _ = live.accept()  # the loop has turned since
+        assert not any(isinstance(fact, Received | Closed) and fact.ch == CH for fact in live.seen)
+        live.order(ResumeReading(CH), ResumeReading(CH))
+        assert child.closed().exit == 0
+        assert b"the last words" in child.data
+        sock.close()
+
+
+# --- ends ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_grandchild_does_not_hold_the_end_back(runtime: str, terminal: bool) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell="trap '' HUP; sleep 1000 & echo $! bye; exit 4", terminal=terminal)
+        assert child.closed().exit == 4
+        assert b"bye" in child.data
+        pid = int(child.data.split()[0])
+        os.kill(pid, 9)
+        wait_gone(pid)
+
+
+def test_a_grandchild_that_goes_on_writing(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_output, "LEFTOVER", 100_000)
+    with running(runtime) as live:
+        child = Child(live, shell="yes & echo $! bye; exit 4")
+        assert child.closed().exit == 4
+        assert b"bye" in child.data
+        pid = int(re.search(rb"(\d+) bye", child.data)[1])  # type: ignore[index]
+        wait_gone(pid)  # by SIGPIPE
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_abort_lets_go_without_a_signal_and_leaves_no_zombie(runtime: str, terminal: bool) -> None:
+    with running(runtime) as live:
+        child = Child(live, "cat", terminal=terminal, errors=None if terminal else ERR)
+        live.order(Abort(CH), Send(CH, b"x"), Signal(CH, SignalName.KILL), Abort(CH))
+        assert child.closed() == Closed(CH, "aborted", None)
+        if not terminal:
+            assert Closed(ERR, "aborted") in child.facts
+        wait_gone(child.pid)
+        while any(line.startswith(f"{child.pid} ") for line in children()):
+            live.accept()[0].close()  # another turn of the loop
+            live.seen.clear()
+
+
+def test_100_quick_spawns_and_aborts(runtime: str) -> None:
+    def react(fact: Fact) -> list[Command]:
+        if isinstance(fact, Done):
+            return [Abort(ChannelId(fact.op * 2 + 1))]
+        return []
+
+    with running(runtime, react) as live:
+        for op in range(1, 101):
+            live.order(Spawn(OperationId(op), ChannelId(op * 2 + 1), ("cat",), terminal=SIZE if op % 4 == 0 else None))
+        for _ in range(100):
+            assert live.expect(Closed) is not None
+        assert sum(isinstance(fact, Done) for fact in live.seen) == 100
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_our_own_end(runtime: str, terminal: bool) -> None:
+    with running(runtime) as live:
+        child = Child(live, shell="echo ready; sleep 1000", terminal=terminal)
+        child.until(b"ready")
+    wait_gone(child.pid)
+
+
+def test_our_own_end_with_a_child_that_clings(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaper, "PATIENCE", 0.1)
+    with running(runtime) as live:
+        child = Child(live, shell="trap '' HUP; echo ready; while :; do :; done", terminal=True)
+        child.until(b"ready")
+    wait_gone(child.pid)
+
+
+def test_a_cancelled_spawn_leaves_nothing(runtime: str) -> None:
+    with running(runtime) as live:
+        for op in range(1, 21):
+            live.order(Spawn(OperationId(op), ChannelId(op * 2 + 1), ("sleep", "1000")), Cancel(OperationId(op)))
+            assert isinstance(live.answer(op), Failed)
+        assert isinstance(live.ask(Spawn(OperationId(99), CH, ("true",))), Done)
+
+
+def test_without_pidfd_a_thread_waits(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pidfd_open = os.pidfd_open
+    monkeypatch.delattr(os, "pidfd_open")
+    with running(runtime) as live:
+        child = Child(live, shell="cat; exit 9", terminal=True)
+        live.order(CloseWrite(CH))
+        assert child.closed().exit == 9
+    monkeypatch.setattr(os, "pidfd_open", pidfd_open, raising=False)
+
+
+# --- what cannot be run --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_what_cannot_be_run(runtime: str, tmp_path: Path, terminal: bool) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("no program")
+    data = tmp_path / "data"
+    data.write_bytes(b"\x00\x01\x02")
+    data.chmod(0o700)
+    size = SIZE if terminal else None
+    cases: list[tuple[tuple[str, ...], str | None, FailureKind]] = [
+        (("no-such-program-anywhere",), None, FailureKind.NOT_FOUND),
+        ((str(tmp_path / "none"),), None, FailureKind.NOT_FOUND),
+        ((str(plain),), None, FailureKind.DENIED),
+        ((str(tmp_path),), None, FailureKind.DENIED),
+        ((str(data),), None, FailureKind.INVALID),
+        (("true",), str(tmp_path / "none"), FailureKind.NOT_FOUND),
+        (("true",), str(plain), FailureKind.NOT_FOUND),
+        (("true", "x" * 4_000_000), None, FailureKind.TOO_LARGE),
+        (("true\0",), None, FailureKind.INVALID),
+        ((), None, FailureKind.INVALID),
+        (("",), None, FailureKind.INVALID),
+    ]
+    with running(runtime) as live:
+        for number, (argv, cwd, kind) in enumerate(cases, 1):
+            answer = live.ask(Spawn(OperationId(number), ChannelId(number * 2 + 1), argv, cwd=cwd, terminal=size))
+            assert isinstance(answer, Failed), argv
+            assert answer.error.kind is kind, (argv, answer)
+
+
+def test_odd_orders(runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    op = ops()
+    next(op)
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    with running(runtime, services=Services()) as live:
+        child = Child(live, "cat")
+        both = live.ask(Spawn(next(op), ChannelId(7), ("cat",), terminal=SIZE, errors=ChannelId(9)))
+        assert isinstance(both, Failed)
+        assert both.error.kind is FailureKind.INVALID
+        handle = live.done(OpenFile(next(op), str(path))).handle
+        sending = live.ask(SendFile(next(op), CH, handle, 0, 1))
+        assert isinstance(sending, Failed)
+        assert sending.error.kind is FailureKind.UNSUPPORTED
+        live.order(ResizeTerminal(CH, SIZE), ResizeTerminal(ChannelId(2), SIZE), Signal(ChannelId(2), SignalName.KILL))
+        with monkeypatch.context() as patched:
+            patched.setattr(reaper, "MAX_CHILDREN", 1)
+            full = live.ask(Spawn(next(op), ChannelId(7), ("cat",)))
+            assert isinstance(full, Failed)
+            assert full.error.kind is FailureKind.TOO_LARGE
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "executable", "")
+            nowhere = live.ask(Spawn(next(op), ChannelId(7), ("cat",), terminal=SIZE))
+            assert isinstance(nowhere, Failed)
+            assert nowhere.error.kind is FailureKind.UNSUPPORTED
+        live.order(CloseWrite(CH))
+        assert child.closed().exit == 0

@@ -1,0 +1,42 @@
+"""Fixtures for programs, in this process and in others."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from servers.launch import ProgramCommand
+from tests.runtimes.conftest import certificate, runtime
+from tests.servers.support import FOREIGN
+
+__all__ = ["certificate", "failing", "runtime"]
+
+Failing = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Failing]:
+    """Run a program that cannot start, in this process: its exit code and its only line, without `error: `."""
+    for name in list(os.environ):
+        if name.startswith(FOREIGN):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "svc"))
+    logger = logging.getLogger("svc")
+    before = logger.handlers[:], logger.level, logger.propagate
+
+    def run(command: ProgramCommand, *arguments: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as caught:
+            command.main(list(arguments))
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+        assert isinstance(caught.value.code, int)
+        return caught.value.code, err.removeprefix("error: ").rstrip("\n")
+
+    yield run
+    logger.handlers[:], logger.level, logger.propagate = before

@@ -1,0 +1,215 @@
+"""Programs in processes of their own: their lines, their exit codes, and HTTP to them over real sockets."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import queue
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Self
+
+from attrs import frozen
+
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import Event, Headers, RequestHead, ResponseHead, StreamId, TextMessage
+from svc_proto.wire.http1 import Http1Connection
+
+__all__ = [
+    "ROOT",
+    "TIMEOUT",
+    "Answer",
+    "Client",
+    "Running",
+    "call",
+    "running",
+    "running_relay",
+    "sign_in",
+]
+
+ROOT = Path(__file__).parents[2]
+TIMEOUT = 20.0  # s for anything a test waits for
+STREAM = StreamId(1)
+FOREIGN = ("RELAY_", "SVC_", "HERMES_", "API_SERVER_")
+
+
+def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Our own environment without settings of the programs, and a home of the test's own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    return {**kept, "HOME": str(home), "SVC_HOME": str(home / "svc"), "PYTHONUNBUFFERED": "1", **(more or {})}
+
+
+class Running:
+    """A program that runs, and the lines that it writes to standard output and standard error."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.seen: list[str] = []
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream,), daemon=True)
+            for stream in (process.stdout, process.stderr)
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def line(self, pattern: str, timeout: float = TIMEOUT) -> re.Match[str]:
+        """The next line that holds the pattern; lines before it are passed over, and kept in `seen`."""
+        end = time.monotonic() + timeout
+        ends = 0
+        while ends < len(self._readers):
+            try:
+                line = self._lines.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                break
+            if line is None:
+                ends += 1
+                continue
+            self.seen.append(line)
+            if match := re.search(pattern, line):
+                return match
+        raise AssertionError(f"no line with {pattern!r} among {self.seen}")
+
+    def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to stop; its exit code."""
+        self.process.send_signal(signum)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Its exit code, when it has one; all its lines are in `seen` then."""
+        code = self.process.wait(TIMEOUT)
+        for reader in self._readers:
+            reader.join(TIMEOUT)
+        while not self._lines.empty():
+            line = self._lines.get()
+            if line is not None:
+                self.seen.append(line)
+        return code
+
+    def _read(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+
+@contextmanager
+def running(
+    home: Path, module: str, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio"
+) -> Iterator[Running]:
+    """`python -m module arguments`, killed at the end if it still runs."""
+    command = [sys.executable, "-W", "error", "-m", module, "--runtime", runtime, *arguments]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment(home, env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        program = Running(process)
+        try:
+            yield program
+        finally:
+            process.kill()
+            program.wait()
+
+
+@contextmanager
+def running_relay(
+    home: Path, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio", port: int = 0
+) -> Iterator[tuple[Running, int]]:
+    """A relay on 127.0.0.1 and its port, once it accepts."""
+    options = ("--host", "127.0.0.1", "--port", str(port), *arguments)
+    with running(home, "servers.relay", *options, env=env, runtime=runtime) as relay:
+        yield relay, int(relay.line(r"^relay: https?://127\.0\.0\.1:(\d+) ")[1])
+
+
+@frozen
+class Answer:
+    """A response, its body parsed."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+
+
+def call(
+    port: int,
+    method: str,
+    path: str,
+    body: Mapping[str, object] | None = None,
+    *,
+    token: str | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Answer:
+    """One request over a connection of its own."""
+    if tls is None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+    else:
+        connection = http.client.HTTPSConnection("localhost", port, timeout=TIMEOUT, context=tls)
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        return Answer(response.status, dict(response.getheaders()), json.loads(response.read()))
+    finally:
+        connection.close()
+
+
+class Client:
+    """A WebSocket to a relay over a blocking socket."""
+
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self.sock = socket.create_connection((host, port), timeout=TIMEOUT)
+        self.conn = Http1Connection(Role.CLIENT, entropy=os.urandom)
+        headers = Headers(((b"host", b"%s:%d" % (host.encode(), port)),))
+        self.say(RequestHead(STREAM, "GET", "/ws", headers, websocket=True))
+        self.answer = self.event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.sock.close()
+
+    @property
+    def status(self) -> int:
+        """Of the answer to the upgrade."""
+        return self.answer.status if isinstance(self.answer, ResponseHead) else 101
+
+    def say(self, event: Event) -> None:
+        """Send one event."""
+        self.conn.send(event)
+        self.sock.sendall(self.conn.data_to_send())
+
+    def event(self) -> Event:
+        """The next thing the relay says."""
+        while (event := self.conn.next_event()) is None:
+            data = self.sock.recv(65_536)
+            if not data:
+                self.conn.receive_eof()
+            self.conn.receive_data(data)
+        return event
+
+    def sign_in(self, **credentials: str) -> dict[str, Any]:
+        """Send `system/auth`; the relay's answer, an envelope."""
+        payload = {"device_name": "Test", "device_id": "test", "client_surface": "desktop", **credentials}
+        self.say(TextMessage(STREAM, json.dumps({"channel": "system", "type": "auth", "id": "1", "payload": payload})))
+        event = self.event()
+        assert isinstance(event, TextMessage)
+        answer: dict[str, Any] = json.loads(event.text)
+        return answer
+
+
+def sign_in(port: int, *, host: str = "127.0.0.1", **credentials: str) -> dict[str, Any]:
+    """One attempt over a connection of its own: the payload of `auth.ok` or `auth.fail`, or the status of a refusal."""
+    with Client(port, host) as client:
+        if client.status != 101:
+            return {"status": client.status}
+        payload: dict[str, Any] = client.sign_in(**credentials)["payload"]
+        return payload

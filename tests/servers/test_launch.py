@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+import pytest
+
+from runtimes.host import Program, Services
+from runtimes.listen import bind
+from runtimes.store import MemoryStore
+from servers.launch import CannotStartError, ProgramCommand, launch, say_why
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Exit
+from svc_proto.facts import Fact
+
+
+class Short:
+    """A core that ends as soon as it is started."""
+
+    def __init__(self, outcome: Exit) -> None:
+        self.outcome = outcome
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        return [self.outcome]
+
+    def next_deadline(self) -> float | None:
+        return None
+
+
+class WatchedStore(MemoryStore):
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("code", [0, 1, 70])
+def test_the_exit_code_is_the_cores(code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    store, listener = WatchedStore(), bind("127.0.0.1", 0)
+    program = Program(
+        core=Short(Exit(code, "because")), services=Services(store=store), listeners=[listener], on_exit=say_why
+    )
+    with pytest.raises(SystemExit) as caught:
+        launch(lambda: [program], "asyncio")
+    assert caught.value.code == code
+    assert capsys.readouterr().err == ("error: because\n" if code else "")
+    assert store.closed
+    assert listener.sock.fileno() == -1
+
+
+def test_an_interrupt_before_the_loop(capsys: pytest.CaptureFixture[str]) -> None:
+    def programs() -> Sequence[Program]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as caught:
+        launch(programs, "asyncio")
+    assert caught.value.code == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_what_cannot_start(capsys: pytest.CaptureFixture[str]) -> None:
+    def programs() -> Sequence[Program]:
+        raise CannotStartError("no disk", code=2)
+
+    with pytest.raises(SystemExit) as caught:
+        launch(programs, "asyncio")
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == "error: no disk\n"
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "err"),
+    [
+        (click.UsageError("first\n  second"), 2, "error: first second\n"),
+        (click.Abort(), 130, ""),
+        (None, 0, ""),
+    ],
+)
+def test_command_lines(raised: Exception | None, code: int, err: str, capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command(cls=ProgramCommand)
+    def command() -> None:
+        if raised is not None:
+            raise raised
+
+    with pytest.raises(SystemExit) as caught:
+        command.main([])
+    assert (caught.value.code or 0) == code
+    assert capsys.readouterr().err == err

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import socket
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtimes.tls import client_context
+from servers.relay import main
+from svc_proto.wire.events import SocketClosed
+from tests.servers.conftest import Failing
+from tests.servers.support import TIMEOUT, Client, call, running, running_relay, sign_in
+
+UUID = r"[0-9a-f]{8}-[0-9a-f-]{27}"
+
+
+# --- from the start to the end ------------------------------------------------------------------------------------
+
+
+def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
+    with running_relay(tmp_path, runtime=runtime) as (relay, port):
+        health = call(port, "GET", "/health")
+        assert health.status == 200
+        assert health.body["status"] == "ok"
+        assert (tmp_path / "svc").stat().st_mode & 0o777 == 0o700
+        assert (tmp_path / "svc" / "svc.db").stat().st_mode & 0o777 == 0o600
+        with Client(port) as client:
+            assert client.status == 101
+            relay.process.send_signal(signal.SIGTERM)
+            event = client.event()
+            assert isinstance(event, SocketClosed)
+            assert event.code == 1001
+            client.sock.sendall(client.conn.data_to_send())
+        assert relay.wait() == 0
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)
+
+
+def test_the_second_signal_ends_at_once(runtime: str, tmp_path: Path) -> None:
+    with running_relay(tmp_path, runtime=runtime) as (relay, port), Client(port) as client:
+        relay.process.send_signal(signal.SIGINT)
+        assert isinstance(client.event(), SocketClosed)  # and it waits now for an answer, which does not come
+        assert relay.stop(signal.SIGINT) == 128 + signal.SIGINT
+
+
+def test_what_survives_a_restart_and_a_kill(runtime: str, tmp_path: Path) -> None:
+    with running_relay(tmp_path, runtime=runtime) as (relay, port):
+        code = call(port, "POST", "/pairing").body["code"]
+        spare = call(port, "POST", "/pairing").body["code"]
+        options = ("--remote", f"ws://127.0.0.1:{port}", "--print-token")
+        with running(tmp_path, "clients.phone", *options, "--code", code, runtime=runtime) as phone:
+            token = phone.line(f"^paired: session ({UUID})$")[1]
+            assert call(port, "GET", "/ping", token=token).body["pong"] is True
+            phone.line("^GET /ping -> 200$")
+            for _ in range(5):
+                assert "invalid" in sign_in(port, pairing_code="WRONG0")["reason"]
+            assert sign_in(port, pairing_code="WRONG0") == {"status": 429}
+            relay.process.kill()
+            phone.line("^offline: next try in ")
+            with running_relay(tmp_path, runtime=runtime, port=port):
+                assert phone.line(f"^online: session ({UUID})$")[1] == token
+                assert call(port, "GET", "/current_app", token=token).body["package"]
+                # The limiter and the codes are forgotten, the session is not.
+                assert "invalid" in sign_in(port, pairing_code=spare)["reason"]
+                assert sign_in(port, session_token=token)["session_token"] == token
+            assert phone.stop() == 0
+
+
+def test_a_session_survives_an_orderly_restart(tmp_path: Path) -> None:
+    with running_relay(tmp_path) as (relay, port):
+        code = call(port, "POST", "/pairing").body["code"]
+        token = sign_in(port, pairing_code=code)["session_token"]
+        assert relay.stop() == 0
+    with running_relay(tmp_path) as (_, port):
+        assert sign_in(port, session_token=token)["session_token"] == token
+
+
+def test_sessions_in_memory_do_not(tmp_path: Path) -> None:
+    env = {"RELAY_SESSIONS_FILE": ""}
+    with running_relay(tmp_path, env=env) as (relay, port):
+        code = call(port, "POST", "/pairing").body["code"]
+        token = sign_in(port, pairing_code=code)["session_token"]
+        assert relay.stop() == 0
+    assert not (tmp_path / "svc" / "svc.db").exists()
+    with running_relay(tmp_path, env=env) as (_, port):
+        assert "token" in sign_in(port, session_token=token)["reason"]
+
+
+# --- options ------------------------------------------------------------------------------------------------------
+
+
+def payload_of(invite: dict[str, Any]) -> dict[str, Any]:
+    text = invite["qr_payload"]
+    if not text.startswith("{"):
+        text = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    payload: dict[str, Any] = json.loads(text)
+    return payload
+
+
+def test_every_option(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    settings = tmp_path / "agent.yaml"
+    settings.write_text("platforms: {api_server: {extra: {key: agent-key}}}\n")
+    options = {
+        "--shell": "/bin/sh",
+        "--webapi-url": "https://agent.example:9000",
+        "--log-level": "error",
+        "--config": str(settings),
+        "--brand": "hermes",
+    }
+    env = {
+        "RELAY_PORT": "1",
+        "RELAY_HOST": "203.0.113.7",
+        "RELAY_LOG_LEVEL": "DEBUG",
+        "RELAY_SSL_CERT": str(certificate[0]),
+        "RELAY_SSL_KEY": str(certificate[1]),
+        "RELAY_PAIRING_CODE": "abc123",
+        "SVC_DATABASE_URL": f"sqlite:///{tmp_path}/other.db",
+    }
+    flags = ("--no-ssl", "--allow-insecure-api-key")
+    arguments = [text for pair in options.items() for text in pair]
+    with running_relay(tmp_path, *flags, *arguments, env=env) as (relay, port):
+        payload = payload_of(call(port, "POST", "/pairing/mint").body)
+        assert (payload["host"], payload["port"], payload["tls"]) == ("agent.example", 9000, True)
+        assert payload["key"] == "agent-key"
+        assert "hermes" in payload
+        assert payload["relay"]["url"] == f"ws://127.0.0.1:{port}"
+        assert call(port, "GET", "/relay/security").body["allow_insecure_api_bearer"] is True
+        assert "session_token" in sign_in(port, pairing_code="ABC123")
+        assert (tmp_path / "other.db").exists()
+        assert relay.stop() == 0
+        assert [line for line in relay.seen if not line.startswith("relay: ")] == []
+
+
+def test_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
+    with running_relay(tmp_path, env=env) as (relay, port):
+        assert call(port, "GET", "/health", tls=client_context(certificate[0])).status == 200
+        with pytest.raises(ssl.SSLError):
+            call(port, "GET", "/health", tls=client_context())
+        assert relay.stop() == 0
+        assert relay.seen[-1].startswith("relay: https://127.0.0.1:")
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main.main(["--help"])
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    for option in ("host", "port", "no-ssl", "shell", "webapi-url", "log-level", "config", "allow-insecure-api-key"):
+        assert f"--{option}" in text
+    assert "Examples:" in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+# --- errors -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--nope"], "--nope"),
+        (["stray"], "stray"),
+        (["--port"], "--port"),
+        (["--port", "x"], "--port"),
+        (["--port", "65536"], "--port"),
+        (["--runtime", "twisted"], "--runtime"),
+        (["--log-level", "loud"], "--log-level"),
+        (["--shell", "sh"], "--shell"),
+        (["--webapi-url", "ftp://x"], "--webapi-url"),
+        (["--brand", "acme"], "--brand"),
+        (["--host", "203.0.113.7"], "203.0.113.7"),
+    ],
+)
+def test_bad_options(failing: Failing, arguments: list[str], said: str) -> None:
+    code, line = failing(main, *arguments)
+    assert code == 2
+    assert said in line
+
+
+@pytest.mark.parametrize(
+    ("env", "code", "said"),
+    [
+        ({"RELAY_PORT": "x"}, 2, "RELAY_PORT"),
+        ({"RELAY_PAIRING_CODE": "short"}, 2, "RELAY_PAIRING_CODE"),
+        ({"RELAY_SSL_CERT": "{cert}"}, 2, "RELAY_SSL_CERT and RELAY_SSL_KEY"),
+        ({"RELAY_SSL_KEY": "{key}"}, 2, "RELAY_SSL_CERT and RELAY_SSL_KEY"),
+        ({"RELAY_SSL_CERT": "{tmp}/none.pem", "RELAY_SSL_KEY": "{key}"}, 1, "none.pem"),
+        ({"RELAY_SSL_CERT": "{cert}", "RELAY_SSL_KEY": "{tmp}/none.pem"}, 1, "none.pem"),
+        ({"RELAY_SSL_CERT": "{key}", "RELAY_SSL_KEY": "{cert}"}, 1, "certificate"),
+        ({"SVC_HOME": "{cert}"}, 2, "not a folder"),
+        ({"SVC_HOME": "{cert}/below"}, 2, "{cert}/below"),
+        ({"RELAY_SESSIONS_FILE": "{tmp}"}, 2, "{tmp}"),
+        ({"RELAY_SESSIONS_FILE": "{key}"}, 2, "{key}"),
+        ({"SVC_DATABASE_URL": "nosuch://user:secret@host/db"}, 2, "nosuch"),
+        ({"SVC_RUNTIME": "twisted"}, 2, "--runtime"),
+    ],
+)
+def test_bad_surroundings(
+    failing: Failing,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    certificate: tuple[Path, Path],
+    env: dict[str, str],
+    code: int,
+    said: str,
+) -> None:
+    words = {"cert": str(certificate[0]), "key": str(certificate[1]), "tmp": str(tmp_path)}
+    for name, value in env.items():
+        monkeypatch.setenv(name, value.format(**words))
+    found, line = failing(main, "--host", "127.0.0.1", *(() if "RELAY_PORT" in env else ("--port", "0")))
+    assert found == code
+    assert said.format(**words) in line
+    assert "secret" not in line
+
+
+def test_a_port_in_use(failing: Failing) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert failing(main, "--host", "127.0.0.1", "--port", str(port)) == (
+            2,
+            f"cannot listen on 127.0.0.1:{port}: address already in use",
+        )
+
+
+def test_a_home_that_is_not_writable(failing: Failing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.launch.os.access", lambda path, mode: False)  # root may write anywhere
+    code, line = failing(main, "--host", "127.0.0.1", "--port", "0")
+    assert code == 2
+    assert line.endswith("not writable")
+
+
+def test_a_loop_that_is_not_installed(failing: Failing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtimes.run.find_spec", lambda name: None)
+    code, line = failing(main, "--host", "127.0.0.1", "--port", "0", "--runtime", "curio")
+    assert code == 2
+    assert "pip install" in line

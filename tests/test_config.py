@@ -1,0 +1,217 @@
+"""The relay's settings: names, defaults and messages (SPEC.md "Relay environment variables", "Relay start options")."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.brand import HERMES, SVC
+from svc_proto.commands import Level
+from svc_proto.config import ApiAddress, ConfigError, RelayConfig, SessionPolicy, relay_config
+
+# --- defaults -------------------------------------------------------------------------------------------------------
+
+
+def test_the_defaults_of_the_specification() -> None:
+    assert relay_config({}, home="/home/me/.svc") == RelayConfig(
+        host="0.0.0.0",
+        port=8767,
+        ssl_cert=None,
+        ssl_key=None,
+        webapi_url="http://localhost:8642",
+        home="/home/me/.svc",
+        config_path="/home/me/.svc/config.yaml",
+        log_level=Level.INFO,
+        terminal_shell=None,
+        pairing_code=None,
+        trust_proxy_headers=False,
+        allow_insecure_api_bearer=False,
+        media_max_size_mb=100,
+        media_ttl_seconds=86_400,
+        media_lru_cap=500,
+        media_allowed_roots=(),
+        max_session_ttl=None,
+        session_policy=SessionPolicy.OPEN,
+        brand=SVC,
+        api_key="",
+        api_host=None,
+        api_port=None,
+    )
+
+
+VARIABLES = {
+    "RELAY_HOST": ("host", "127.0.0.1", "127.0.0.1"),
+    "RELAY_PORT": ("port", "9000", 9000),
+    "RELAY_WEBAPI_URL": ("webapi_url", "https://api.example/", "https://api.example"),
+    "RELAY_HERMES_CONFIG": ("config_path", "/etc/svc.yaml", "/etc/svc.yaml"),
+    "RELAY_LOG_LEVEL": ("log_level", "debug", Level.DEBUG),
+    "RELAY_TERMINAL_SHELL": ("terminal_shell", "/bin/zsh", "/bin/zsh"),
+    "RELAY_PAIRING_CODE": ("pairing_code", " q7m2zk ", "Q7M2ZK"),
+    "RELAY_TRUST_PROXY_HEADERS": ("trust_proxy_headers", "1", True),
+    "RELAY_ALLOW_INSECURE_API_BEARER": ("allow_insecure_api_bearer", "yes", True),
+    "RELAY_MEDIA_MAX_SIZE_MB": ("media_max_size_mb", "5", 5),
+    "RELAY_MEDIA_TTL_SECONDS": ("media_ttl_seconds", "60", 60),
+    "RELAY_MEDIA_LRU_CAP": ("media_lru_cap", "3", 3),
+    "RELAY_MEDIA_ALLOWED_ROOTS": ("media_allowed_roots", "/a: /b::", ("/a", "/b")),
+    "RELAY_MAX_SESSION_TTL_SECONDS": ("max_session_ttl", "3600", 3600.0),
+    "RELAY_SESSION_POLICY": ("session_policy", "reduce-only", SessionPolicy.REDUCE_ONLY),
+    "SVC_BRAND": ("brand", "HERMES", HERMES),
+    "SVC_HOME": ("home", "/srv/svc", "/srv/svc"),
+    "API_SERVER_KEY": ("api_key", "k", "k"),
+    "API_SERVER_HOST": ("api_host", "h", "h"),
+    "API_SERVER_PORT": ("api_port", "1", 1),
+}
+
+
+@pytest.mark.parametrize(("variable", "row"), VARIABLES.items())
+def test_each_variable(variable: str, row: tuple[str, str, object]) -> None:
+    name, text, expected = row
+    assert getattr(relay_config({variable: text}), name) == expected
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_an_empty_variable_counts_as_unset(variable: str) -> None:
+    assert relay_config({variable: ""}) == relay_config({})
+    assert relay_config({variable: "  "}) == relay_config({})
+
+
+OPTIONS: dict[str, tuple[str, str, object, object]] = {
+    "host": ("RELAY_HOST", "1.1.1.1", "::1", "::1"),
+    "port": ("RELAY_PORT", "1", 2, 2),
+    "shell": ("RELAY_TERMINAL_SHELL", "/bin/a", "/bin/b", "/bin/b"),
+    "webapi_url": ("RELAY_WEBAPI_URL", "http://a", "http://b:1", "http://b:1"),
+    "log_level": ("RELAY_LOG_LEVEL", "ERROR", "warning", Level.WARNING),
+    "config": ("RELAY_HERMES_CONFIG", "/a", "/b", "/b"),
+    "brand": ("SVC_BRAND", "hermes", "svc", SVC),
+}
+FIELDS = {"shell": "terminal_shell", "config": "config_path"}
+
+
+@pytest.mark.parametrize(("option", "row"), OPTIONS.items())
+def test_an_option_beats_its_variable(option: str, row: tuple[str, str, object, object]) -> None:
+    variable, text, value, expected = row
+    assert getattr(relay_config({variable: text}, {option: value}), FIELDS.get(option, option)) == expected
+    unset = relay_config({variable: text}, {option: None})
+    assert unset == relay_config({variable: text})
+
+
+def test_flags() -> None:
+    assert relay_config({}, {"allow_insecure_api_key": True}).allow_insecure_api_bearer
+    assert not relay_config({}, {"allow_insecure_api_key": False}).allow_insecure_api_bearer
+    assert not relay_config({"RELAY_TRUST_PROXY_HEADERS": "off"}).trust_proxy_headers
+
+
+def test_tls() -> None:
+    env = {"RELAY_SSL_CERT": "/c", "RELAY_SSL_KEY": "/k"}
+    config = relay_config(env)
+    assert (config.ssl_cert, config.ssl_key, config.tls) == ("/c", "/k", True)
+    config = relay_config(env, {"no_ssl": True})
+    assert (config.ssl_cert, config.ssl_key, config.tls) == (None, None, False)
+    for one in env:
+        with pytest.raises(ConfigError, match="set together"):
+            relay_config({one: "/x"})
+
+
+def test_the_home_of_older_installations() -> None:
+    assert relay_config({"HERMES_HOME": "/h"}).config_path == "/h/config.yaml"
+    assert relay_config({"HERMES_HOME": "/h", "SVC_HOME": "/s"}).home == "/s"
+
+
+def test_roots_are_split_by_the_platforms_separator() -> None:
+    roots = relay_config({"RELAY_MEDIA_ALLOWED_ROOTS": "/a;/b"}, path_separator=";").media_allowed_roots
+    assert roots == ("/a", "/b")
+
+
+def test_no_maximum() -> None:
+    assert relay_config({"RELAY_MAX_SESSION_TTL_SECONDS": "0"}).max_session_ttl is None
+
+
+def test_the_secret_is_named_after_the_brand() -> None:
+    assert RelayConfig().qr_secret_name == "svc-relay-qr-secret"
+    assert RelayConfig(brand=HERMES).qr_secret_name == "hermes-relay-qr-secret"
+
+
+# --- the API server's address ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://localhost:8642", ApiAddress("localhost", 8642, False)),
+        ("http://api.example", ApiAddress("api.example", 8642, False)),
+        ("https://api.example/v1", ApiAddress("api.example", 443, True)),
+        ("HTTPS://API.example:9", ApiAddress("api.example", 9, True)),
+        ("http://[::1]:7", ApiAddress("::1", 7, False)),
+    ],
+)
+def test_the_address_of_the_api_server(url: str, expected: ApiAddress) -> None:
+    assert RelayConfig(webapi_url=url).webapi == expected
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8642", "ftp://x", "http://", "http://[::1", "http://x:0", "http://x:99999", "http://u:pw@x"]
+)
+def test_addresses_that_cannot_be_used(url: str) -> None:
+    with pytest.raises(ConfigError):
+        _ = RelayConfig(webapi_url=url).webapi
+    with pytest.raises(ConfigError, match="RELAY_WEBAPI_URL") as caught:
+        relay_config({"RELAY_WEBAPI_URL": url})
+    assert "pw" not in str(caught.value)
+    with pytest.raises(ConfigError, match="--webapi-url"):
+        relay_config({}, {"webapi_url": url})
+
+
+# --- messages -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("RELAY_PORT", "x"),
+        ("RELAY_PORT", "-1"),
+        ("RELAY_PORT", "65536"),
+        ("RELAY_PORT", "9" * 5000),
+        ("RELAY_PORT", "٣"),
+        ("RELAY_LOG_LEVEL", "loud"),
+        ("RELAY_TERMINAL_SHELL", "bash"),
+        ("RELAY_PAIRING_CODE", "SECRET!"),
+        ("RELAY_PAIRING_CODE", "SECRET1"),
+        ("RELAY_PAIRING_CODE", "SECRß"),
+        ("RELAY_PAIRING_CODE", "SECRÉT"),
+        ("RELAY_TRUST_PROXY_HEADERS", "maybe"),
+        ("RELAY_ALLOW_INSECURE_API_BEARER", "2"),
+        ("RELAY_MEDIA_MAX_SIZE_MB", "0"),
+        ("RELAY_MEDIA_TTL_SECONDS", "1.5"),
+        ("RELAY_MEDIA_LRU_CAP", "1000001"),
+        ("RELAY_MEDIA_ALLOWED_ROOTS", "/a:relative"),
+        ("RELAY_MAX_SESSION_TTL_SECONDS", "315360001"),
+        ("RELAY_SESSION_POLICY", "closed"),
+        ("SVC_BRAND", "other"),
+        ("API_SERVER_PORT", "x"),
+    ],
+)
+def test_a_bad_variable_is_named(variable: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=variable) as caught:
+        relay_config({variable: text})
+    assert "SECR" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("port", "x"), ("log_level", "loud"), ("shell", "bash"), ("brand", "other")]
+)
+def test_a_bad_option_is_named(option: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"--{option.replace('_', '-')}"):
+        relay_config({}, {option: value})
+
+
+@given(st.dictionaries(st.sampled_from(list(VARIABLES)), st.text(max_size=12)))
+def test_any_environment_gives_settings_or_a_message(env: dict[str, str]) -> None:
+    try:
+        config = relay_config(env)
+    except ConfigError as error:
+        if not any(variable in str(error) for variable in env):
+            raise
+    else:
+        assert 0 <= config.port <= 65_535
+        assert config.webapi.host

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Abort, Command, CreateBlob, Level, Log, Send
+from svc_proto.facts import Done, Fact, Failed, Failure, FailureKind, OperationId, Received, Started
+from tests.playbook import CH, START, Playbook, accepted, counting_entropy, sends, wire_bytes
+
+ONE = OperationId(1)
+
+
+class Parrot:
+    """A core that repeats what it receives, twice wakes at +1 and +2, and logs."""
+
+    def __init__(self) -> None:
+        self.deadlines = [START.mono + 1.0, START.mono + 2.0]
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        match fact:
+            case Received(ch=ch, data=data):
+                return [Log(Level.INFO, "heard", {}), Send(ch, data)]
+            case Started():
+                return [CreateBlob(ONE)]
+            case None if self.deadlines and now.mono >= self.deadlines[0]:
+                self.deadlines.pop(0)
+                return [Abort(CH)]
+        return []
+
+    def next_deadline(self) -> float | None:
+        return self.deadlines[0] if self.deadlines else None
+
+
+def test_a_dialogue() -> None:
+    with Playbook(Parrot()) as book:
+        book >> accepted() << []
+        book >> Received(CH, b"hi") << [Send(CH, b"hi")]
+        book >> Received(CH, b"hi") << [sends(CH, startswith=b"h", contains=b"i")]
+        assert wire_bytes(book.take()) == b"hi"
+        assert [log.event for log in book.logs] == ["heard", "heard"]
+        book.after(3.0) << [Abort(CH), Abort(CH)]
+        assert book.now.mono == START.mono + 3.0
+        assert book.now.wall == START.wall + 3.0
+
+
+def test_operations() -> None:
+    book = Playbook(Parrot())
+    order = (book >> Started()).order(CreateBlob)
+    assert order == CreateBlob(ONE)
+    book.answer(order, 3) << []
+    book.fail(order) << []
+    assert ">> Done(op=1, result=3) at 1000.0" in book._history
+    assert repr(Failed(ONE, Failure(FailureKind.INTERNAL))) in book._history[-1]
+    assert Done(ONE, 3) != Done(ONE, 4)
+
+
+def test_another_way_is_shown_whole() -> None:
+    book = Playbook(Parrot())
+    with pytest.raises(AssertionError, match=r"another way\n>> Received.*\n<< Send(.*\n)*expected:\ngot:\nSend"):
+        book >> Received(CH, b"hi") << []
+    with pytest.raises(AssertionError, match="another way"):
+        book >> Received(CH, b"hi") << [Send(CH, b"ho")]
+    with pytest.raises(AssertionError, match="another way"):
+        book >> Received(CH, b"hi") << [sends(4)]
+
+
+def test_what_was_not_checked_is_found_out() -> None:
+    book = Playbook(Parrot())
+    book >> Received(CH, b"hi")
+    with pytest.raises(AssertionError, match="never checked"):
+        book >> Received(CH, b"hi")
+    with pytest.raises(AssertionError, match="never checked"):
+        book.after(1.0)
+    with pytest.raises(AssertionError, match="never checked"), Playbook(Parrot()) as book:
+        book >> Received(CH, b"hi")
+
+
+def test_an_error_inside_is_not_hidden() -> None:
+    def dialogue() -> None:
+        with Playbook(Parrot()) as book:
+            book >> Received(CH, b"hi")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        dialogue()
+
+
+def test_commands_of_a_timer_must_be_checked_too() -> None:
+    book = Playbook(Parrot())
+    book.after(1.5)
+    with pytest.raises(AssertionError, match="never checked"):
+        book >> Received(CH, b"hi")
+
+
+def test_entropy_counts() -> None:
+    entropy = counting_entropy()
+    assert [len(entropy(n)) for n in (1, 8, 20)] == [1, 8, 20]
+    assert entropy(16) != entropy(16)
+    assert counting_entropy()(32) == counting_entropy()(32)

@@ -1,0 +1,56 @@
+"""The frame of WebSocket messages (wire core 1.2)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.wire.envelope import Envelope, parse_envelope, write_envelope
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def test_the_whole_frame() -> None:
+    text = '{"channel":"system","type":"pong","id":"7f0c","payload":{"ts":12},"profiles":[],"more":1}'
+    assert parse_envelope(text) == Envelope("system", "pong", "7f0c", {"ts": 12})
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "5", "NaN", '{"a":1,"a":2}', '{"id":"\\ud800"}'])
+def test_what_is_no_object(text: str) -> None:
+    assert parse_envelope(text) is None
+
+
+def test_what_is_missing_is_empty() -> None:
+    assert parse_envelope("{}") == Envelope("", "", "", {})
+
+
+@pytest.mark.parametrize("value", [None, 5, True, [], "text"])
+def test_members_of_a_wrong_type_count_as_absent(value: object) -> None:
+    members = {"channel": value, "type": value, "id": value, "payload": value}
+    word = value if isinstance(value, str) else ""
+    assert parse_envelope(json.dumps(members)) == Envelope(word, word, word, {})
+    assert parse_envelope('{"channel":{},"type":{},"id":{}}') == Envelope("", "", "", {})
+
+
+def test_written_compactly_in_the_order_of_the_reference() -> None:
+    text = write_envelope("system", "pong", "7f0c", {"ts": 12, "é": None})
+    assert text == '{"channel":"system","type":"pong","id":"7f0c","payload":{"ts":12,"é":null}}'
+
+
+@given(st.text(), st.text(), st.text(), st.dictionaries(st.text(), JSON, max_size=4))
+def test_what_is_written_is_read_back(channel: str, kind: str, identity: str, payload: dict[str, object]) -> None:
+    assert parse_envelope(write_envelope(channel, kind, identity, payload)) == Envelope(
+        channel, kind, identity, payload
+    )
+
+
+@given(st.text())
+def test_any_text_is_an_envelope_or_nothing(text: str) -> None:
+    assert isinstance(parse_envelope(text), Envelope | None)

@@ -1,0 +1,121 @@
+"""Ranges and validators, against the examples of RFC 9110 section 14."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.wire.events import Headers
+from svc_proto.wire.ranges import (
+    ByteRange,
+    Unsatisfiable,
+    content_disposition,
+    entity_tag,
+    is_unchanged,
+    requested_range,
+)
+
+MODIFIED = 784_111_777.5  # Sun, 06 Nov 1994 08:49:37 GMT
+TAG = entity_tag(10_000, MODIFIED)
+DATE = b"Sun, 06 Nov 1994 08:49:37 GMT"
+
+
+def asked(value: bytes, size: int = 10_000, *more: tuple[bytes, bytes]) -> ByteRange | Unsatisfiable | None:
+    return requested_range(Headers([(b"range", value), *more]), size, TAG, MODIFIED)
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        (b"bytes=0-499", ByteRange(0, 500)),
+        (b"bytes=500-999", ByteRange(500, 500)),
+        (b"bytes=-500", ByteRange(9500, 500)),
+        (b"bytes=9500-", ByteRange(9500, 500)),
+        (b"bytes=0-0", ByteRange(0, 1)),
+        (b"bytes=-99999", ByteRange(0, 10_000)),
+        (b"bytes=9999-20000", ByteRange(9999, 1)),
+        (b"Bytes= 0-1 ", ByteRange(0, 2)),
+        (b"bytes=10000-", Unsatisfiable()),
+        (b"bytes=-0", Unsatisfiable()),
+        (b"bytes=0-1,3-4", None),
+        (b"bytes=5-4", None),
+        (b"bytes=-", None),
+        (b"lines=1-2", None),
+        (b"bytes=a-b", None),
+        (b"bytes=\xb2-", None),
+    ],
+)
+def test_ranges(value: bytes, part: object) -> None:
+    assert asked(value) == part
+
+
+def test_of_an_empty_file_there_is_no_part() -> None:
+    assert asked(b"bytes=0-", 0) == Unsatisfiable()
+    assert asked(b"bytes=-5", 0) == Unsatisfiable()
+
+
+def test_without_a_range_it_is_the_whole_file() -> None:
+    assert requested_range(Headers(), 10, TAG, MODIFIED) is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        (TAG.encode(), True),
+        (b'"other"', False),
+        (b"W/" + TAG.encode(), False),
+        (DATE, True),
+        (b"Sun, 06 Nov 1994 08:49:38 GMT", False),
+        (b"yesterday", False),
+        (b"\xff", False),
+    ],
+)
+def test_if_range(condition: bytes, holds: bool) -> None:
+    found = asked(b"bytes=0-1", 10_000, (b"if-range", condition))
+    assert found == (ByteRange(0, 2) if holds else None)
+
+
+@pytest.mark.parametrize(
+    ("headers", "unchanged"),
+    [
+        ([], False),
+        ([(b"if-none-match", TAG.encode())], True),
+        ([(b"if-none-match", b'"a", W/' + TAG.encode())], True),
+        ([(b"if-none-match", b"*")], True),
+        ([(b"if-none-match", b'"a"'), (b"if-modified-since", DATE)], False),
+        ([(b"if-modified-since", DATE)], True),
+        ([(b"if-modified-since", b"Sun, 06 Nov 1994 08:49:36 GMT")], False),
+        ([(b"if-modified-since", b"soon")], False),
+    ],
+)
+def test_conditions(headers: list[tuple[bytes, bytes]], unchanged: bool) -> None:
+    assert is_unchanged(Headers(headers), TAG, MODIFIED) is unchanged
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        (None, b"inline"),
+        ("", b"inline"),
+        ("a b.png", b'inline; filename="a b.png"'),
+        ('x";y\\z\r\n.png', b'inline; filename="x_y_z_.png"'),
+        ("größe.png", b"inline; filename=\"gr__e.png\"; filename*=UTF-8''gr%C3%B6%C3%9Fe.png"),
+    ],
+)
+def test_content_disposition(name: str | None, field: bytes) -> None:
+    assert content_disposition(name) == field
+
+
+@given(st.binary(max_size=20), st.integers(0, 10**6))
+def test_a_part_lies_within_the_file(value: bytes, size: int) -> None:
+    part = asked(b"bytes=" + value, size)
+    if isinstance(part, ByteRange):
+        assert 0 <= part.first < part.first + part.length <= size
+
+
+@given(st.text(max_size=30))
+def test_a_disposition_is_one_clean_line(name: str) -> None:
+    field = content_disposition(name.encode("utf-8", "replace").decode())
+    assert field.isascii()
+    assert not {b"\r", b"\n"} & {field[i : i + 1] for i in range(len(field))}
