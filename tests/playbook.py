@@ -26,6 +26,7 @@ __all__ = ["CH", "LOCAL", "PEER", "REMOTE", "START", "Playbook", "accepted", "co
 
 START = Moment(1000.0, 1_800_000_000.0)
 CH = ChannelId(2)
+MOST_SHOWN = 400  # characters of one fact or command in a message
 LOCAL = Address("127.0.0.1", 8767)
 PEER = Address("127.0.0.1", 50_000)
 REMOTE = Address("203.0.113.7", 50_000)
@@ -82,7 +83,7 @@ class Playbook:
         self.logs: list[Log] = []
         self._commands: list[Command] = []
         self._checked = True
-        self._history: list[str] = []
+        self._history: list[object] = []  # facts and commands, made readable only when something is wrong
 
     def __enter__(self) -> Self:
         return self
@@ -104,7 +105,7 @@ class Playbook:
             for check, command in zip(expected, found, strict=True)
         )
         if not matched:
-            lines = "\n".join([*self._history, "expected:", *map(repr, expected), "got:", *map(repr, found)])
+            lines = "\n".join([*map(_line, self._history), "expected:", *map(_short, expected), "got:", *map(_short, found)])
             raise AssertionError(f"the playbook went another way\n{lines}")
         return self
 
@@ -142,13 +143,26 @@ class Playbook:
         return self >> Failed(operation.op, Failure(kind))
 
     def _step(self, fact: Fact | None) -> None:
-        self._history.append(f">> {fact!r} at {self.now.mono}")
+        self._history.append((self.now.mono, fact))
         commands = self.core.handle(fact, self.now)
         self.logs += [command for command in commands if isinstance(command, Log)]
         self._commands = [command for command in commands if not isinstance(command, Log)]
-        self._history += [f"<< {command!r}" for command in self._commands]
+        self._history += self._commands
         self._checked = not self._commands
 
     def _require_checked(self) -> None:
         if not self._checked:
-            raise AssertionError("these commands were never checked:\n" + "\n".join(map(repr, self._commands)))
+            raise AssertionError("these commands were never checked:\n" + "\n".join(map(_short, self._commands)))
+
+
+def _line(entry: object) -> str:
+    match entry:
+        case (mono, fact):
+            return f">> {_short(fact)} at {mono}"
+        case _:
+            return f"<< {_short(entry)}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}… ({len(text)} characters)"

@@ -7,6 +7,7 @@ Rules
   writing    no `Send` before the channel is open, after `CloseWrite`, during `SendFile`, or after `Closed` was told
   credit     the `Sent` facts never add up to more than the `Send`s
   handle     files and uploads are used between the answer that gave them and their release
+  child      its error output is for reading only and is closed before it; only children have a status, a signal, a size
   process    `Started` first, `Ready` once, nothing after `Exit`
 
 A command that crosses with a fact the core has not been told yet is fine: a runtime ignores it. So is dropping,
@@ -26,6 +27,7 @@ from svc_proto.commands import (
     Command,
     Connect,
     CreateBlob,
+    DeleteBlob,
     DiscardBlob,
     Exit,
     FinishBlob,
@@ -36,9 +38,13 @@ from svc_proto.commands import (
     ReadFile,
     Ready,
     ReleaseFile,
+    ResizeTerminal,
     ResumeReading,
     Send,
     SendFile,
+    Signal,
+    Spawn,
+    TerminalSize,
     WriteBlob,
 )
 from svc_proto.facts import (
@@ -70,6 +76,7 @@ class _Channel:
     write_closed: bool = False
     aborted: bool = False
     file: OperationId | None = None  # a `SendFile` under way
+    spawn: Spawn | None = None  # what it is the child of
     unsent: int = 0  # bytes
 
 
@@ -119,14 +126,22 @@ class Contract:
                     self._bad(fact, f"{channel.unsent} bytes were unsent")
                 channel.unsent -= n
             case Closed(ch=ch):
-                if self._known(fact, ch).file is not None:
-                    self._bad(fact, "Closed before the answer to SendFile")
+                self._ends(fact, self._known(fact, ch))
                 del self._channels[ch]
                 self._closed.add(ch)
             case Done(op=op) | Failed(op=op):
                 self._answered(fact, self._take(fact, op))
             case _:
                 assert_never(fact)
+
+    def _ends(self, fact: Closed, channel: _Channel) -> None:
+        spawn = channel.spawn
+        if channel.file is not None:
+            self._bad(fact, "Closed before the answer to SendFile")
+        if fact.exit is not None and (spawn is None or spawn.ch != fact.ch):
+            self._bad(fact, "an exit status of what is no child")
+        if spawn is not None and spawn.ch == fact.ch and spawn.errors in self._channels:
+            self._bad(fact, "Closed before that of its error output")
 
     def _answered(self, fact: Done | Failed, command: Operation[Any]) -> None:
         done = isinstance(fact, Done)
@@ -138,6 +153,13 @@ class Contract:
             case Connect(ch=ch):
                 del self._channels[ch]
                 self._closed.add(ch)
+            case Spawn(ch=ch, errors=errors):
+                for number in (ch, errors):
+                    if number is not None and done:
+                        self._channels[number].open = True
+                    elif number is not None:
+                        del self._channels[number]
+                        self._closed.add(number)
             case SendFile(ch=ch) if ch in self._channels:
                 self._channels[ch].file = None
             case OpenFile() if isinstance(fact, Done):
@@ -166,6 +188,8 @@ class Contract:
                 channel = self._mine(command, ch)
                 if channel is not None and isinstance(command, Abort):
                     channel.aborted = True
+            case Signal(ch=ch) | ResizeTerminal(ch=ch):
+                self._to_child(command, ch)
             case Operation():
                 self._operation(command)
             case Cancel(op=op):
@@ -185,7 +209,7 @@ class Contract:
                 if self._exited:
                     self._bad(command, "Exit was given before")
                 self._exited = True
-            case Log():
+            case Log() | DeleteBlob():
                 pass
             case _:
                 self._bad(command, "not a command")
@@ -198,6 +222,11 @@ class Contract:
         match command:
             case Connect(ch=ch):
                 self._new_channel(command, ch, odd=True)
+            case Spawn(ch=ch, errors=errors, terminal=terminal):
+                self._new_channel(command, ch, odd=True).spawn = command
+                if errors is not None:
+                    self._new_channel(command, errors, odd=True).spawn = command
+                self._size(command, terminal)
             case SendFile(handle=handle):
                 self._handle(command, handle, self._files)
                 self._write(command)
@@ -208,10 +237,27 @@ class Contract:
             case _:
                 pass
 
+    def _to_child(self, command: Signal | ResizeTerminal, ch: ChannelId) -> None:
+        channel = self._mine(command, ch)
+        if channel is None:
+            return
+        if channel.spawn is None or channel.spawn.ch != ch:
+            self._bad(command, "the channel is no child")
+        if isinstance(command, ResizeTerminal):
+            if channel.spawn.terminal is None:
+                self._bad(command, "the child has no terminal")
+            self._size(command, command.size)
+
+    def _size(self, command: Command, size: TerminalSize | None) -> None:
+        if size is not None and (size.cols < 1 or size.rows < 1):
+            self._bad(command, "a terminal has one column and one row at least")
+
     def _write(self, command: Send | CloseWrite | SendFile) -> None:
         channel = self._mine(command, command.ch)
         if channel is None:
             self._bad(command, "the channel is closed")
+        if channel.spawn is not None and channel.spawn.errors == command.ch:
+            self._bad(command, "an error output is for reading")
         if channel.aborted:
             return  # the end is under way
         if channel.write_closed:

@@ -55,6 +55,7 @@ class End:
     """One side of a connection. `peer` and `local` are the addresses as its owner sees them."""
 
     other: End
+    exit_status: int | None = None  # as children have
 
     def __init__(self, connection: Connection, host: Host, local: Address, peer: Address) -> None:
         self.connection = connection

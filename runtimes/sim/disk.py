@@ -54,7 +54,7 @@ class Disk:
     def __init__(self, wall: Callable[[], float]) -> None:
         self.capacity: int | None = None  # bytes; None: endless
         self.denied: set[str] = set()  # real paths that may not be opened
-        self._wall = wall
+        self.wall = wall
         self._nodes: dict[str, Node] = {"/": Folder()}
 
     # --- for tests: no faults, no capacity -----------------------------------------------------------------------
@@ -62,7 +62,7 @@ class Disk:
     def put(self, path: str, data: bytes, *, mode: int = 0o644) -> File:
         """Create or replace a file, its folders included."""
         self.folder(_parent(path))
-        file = self._nodes[path] = File(bytearray(data), self._wall(), mode)
+        file = self._nodes[path] = File(bytearray(data), self.wall(), mode)
         return file
 
     def folder(self, path: str) -> None:
@@ -103,6 +103,12 @@ class Disk:
         return sorted(
             path for path, node in self._nodes.items() if path.startswith(prefix) and not isinstance(node, Folder)
         )
+
+    def files(self, folder: str) -> dict[str, File]:
+        """The regular files in a folder, not in those below it, by name; empty when there is no such folder."""
+        prefix = folder.rstrip("/") + "/"
+        found = ((path.removeprefix(prefix), node) for path, node in self._nodes.items() if path.startswith(prefix))
+        return {name: node for name, node in found if "/" not in name and isinstance(node, File)}
 
     @property
     def used(self) -> int:
@@ -168,7 +174,7 @@ class Disk:
         """Write at the end, all or nothing; the new size."""
         self._make_room(len(data))
         file.data += data
-        file.modified = self._wall()
+        file.modified = self.wall()
         return len(file.data)
 
     def replace(self, path: str, data: bytes) -> None:

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from runtimes.compute import load_yaml
 from runtimes.failures import HostError
+from runtimes.sim.child import Child, ProgramFactory
 from runtimes.sim.disk import Disk
 from runtimes.sim.process import Process
 from runtimes.sim.store import Store
@@ -51,8 +52,16 @@ class Host:
         self.disk.folder(state)
         self.disk.folder(spool)
         self.store = Store()
-        self.compute: dict[str, Callable[..., object]] = {"yaml.load": load_yaml, "lan_address": lambda: address}
+        self.compute: dict[str, Callable[..., object]] = {
+            "yaml.load": load_yaml,
+            "lan_address": lambda: address,
+            "which": self.which,
+            "executable": lambda path: path in self.programs,
+        }
         self.compute_time: dict[str, float] = {}  # s, by name; the others take `COMPUTE_TIME`
+        self.programs: dict[str, ProgramFactory] = {}  # what `Spawn` can start, by absolute path
+        self.children: list[Child] = []  # that run, oldest first
+        self._pids = 1000
         self.processes: list[Process] = []  # all that were ever started, oldest first
         self._ports = FIRST_EPHEMERAL - 1
 
@@ -79,6 +88,17 @@ class Host:
     def moment(self) -> Moment:
         """Now, on this host's clocks."""
         return Moment(self.world.now, self.wall())
+
+    def which(self, name: str) -> str | None:
+        """The path of the first program of that name; a path is taken as it is."""
+        if "/" in name:
+            return name if name in self.programs else None
+        return next((path for path in self.programs if path.rpartition("/")[2] == name), None)
+
+    def pid(self) -> int:
+        """The number of the next child."""
+        self._pids += 1
+        return self._pids
 
     def ephemeral_port(self) -> int:
         """The port of the next outgoing connection."""

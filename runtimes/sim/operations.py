@@ -14,14 +14,17 @@ from attrs import define
 
 from runtimes.failures import HostError, failure_of
 from runtimes.files import READ_LIMIT
+from runtimes.reaper import MAX_CHILDREN
+from runtimes.sim.child import Child, ChildEnd
 from runtimes.sim.connection import End, FileItem
-from runtimes.sim.disk import File, Node, as_file
+from runtimes.sim.disk import File, Folder, Node, as_file
 from runtimes.sim.faults import SLOW
 from svc_proto.commands import (
     Compute,
     Connect,
     Connected,
     CreateBlob,
+    DeleteBlob,
     DiscardBlob,
     EnsureSecret,
     FinishBlob,
@@ -32,9 +35,15 @@ from svc_proto.commands import (
     ReadConfig,
     ReadFile,
     ReleaseFile,
+    ResizeTerminal,
     SendFile,
+    Signal,
+    Spawn,
+    Spawned,
+    SweepFolder,
     WriteBlob,
     WriteConfig,
+    WriteFile,
 )
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
 
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["Operations"]
 
 FILE_TIME = 0.0002  # s for one file operation
+SPAWN_TIME = 0.01  # s until a child runs
 STORE_TIME = 0.002  # s for one store request: a commit on a disk
 SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")  # of an upload, as in `runtimes.files`
 MIN_SECRET = 16  # bytes, `EnsureSecret`
@@ -77,6 +87,7 @@ class Operations:
         self._lanes: dict[object, float] = {}  # when the last of those that keep an order is done
         self._files: dict[int, Node] = {}
         self._blobs: dict[int, _Blob] = {}
+        self._finished: dict[int, _Blob] = {}  # uploads that have ended
         self._handles = 0
         self.handlers: dict[type, Callable[[Any], None]] = {
             Connect: self._connect,
@@ -88,11 +99,17 @@ class Operations:
             WriteBlob: self._write_blob,
             FinishBlob: self._finish_blob,
             DiscardBlob: self._discard_blob,
+            DeleteBlob: self._delete_blob,
             ReadConfig: self._read_config,
             WriteConfig: self._write_config,
+            WriteFile: self._write_file,
+            SweepFolder: self._sweep_folder,
             EnsureSecret: self._ensure_secret,
             Query: self._query,
             Compute: self._compute,
+            Spawn: self._spawn,
+            Signal: self._signal,
+            ResizeTerminal: self._resize,
         }
 
     @property
@@ -161,6 +178,10 @@ class Operations:
         if end is None or end.gone:
             self._process.post(Failed(command.op, Failure(FailureKind.CANCELLED, "the channel closed")))
             return
+        if isinstance(end, ChildEnd):
+            refusal = Failure(FailureKind.UNSUPPORTED, "no file can be sent to a child process")
+            self._process.post(Failed(command.op, refusal))
+            return
         node = self._files[command.handle]
         failure = None if isinstance(node, File) else Failure(FailureKind.INVALID, "not a regular file")
         data = bytes(node.data[command.offset : command.offset + command.n]) if isinstance(node, File) else b""
@@ -227,14 +248,26 @@ class Operations:
 
     def _finish_blob(self, command: FinishBlob) -> None:
         def effect() -> str:
-            return _still(self._blobs.pop(command.handle, None)).path
+            blob = self._finished[command.handle] = _still(self._blobs.pop(command.handle, None))
+            return blob.path
 
         self._begin(command, effect, lane=("blob", command.handle))
 
     def _discard_blob(self, command: DiscardBlob) -> None:
-        blob = self._blobs.pop(command.handle, None)
+        """Also one whose end is done in this instant, and not told yet."""
+        blob = self._blobs.pop(command.handle, None) or self._finished.pop(command.handle, None)
         if blob is not None:
             self._host.disk.remove(blob.path)
+
+    def _delete_blob(self, command: DeleteBlob) -> None:
+        disk, (folder, _, name) = self._host.disk, command.path.rpartition("/")
+        try:
+            real, _node = disk.resolve(folder)
+            spool, _node = disk.resolve(self._host.spool)
+        except HostError:
+            return
+        if real == spool and name in disk.files(real):
+            disk.remove(f"{real}/{name}")
 
     # --- the state folder ----------------------------------------------------------------------------------------
 
@@ -253,6 +286,25 @@ class Operations:
 
         self._begin(command, effect, lane=("state", command.name), durable=True)
 
+    def _write_file(self, command: WriteFile) -> None:
+        def effect() -> str:
+            path = self._in_state(command.name)
+            self._host.disk.replace(path, command.data)
+            return path
+
+        folder = command.name.rpartition("/")[0]
+        self._begin(command, effect, lane=("state", folder or command.name), durable=True)
+
+    def _sweep_folder(self, command: SweepFolder) -> None:
+        def effect() -> int:
+            folder, disk = self._in_state(command.name), self._host.disk
+            old = [name for name, file in disk.files(folder).items() if file.modified < command.before]
+            for name in old:
+                disk.remove(f"{folder}/{name}")
+            return len(old)
+
+        self._begin(command, effect, lane=("state", command.name), durable=True)
+
     def _ensure_secret(self, command: EnsureSecret) -> None:
         def effect() -> bytes:
             path = self._in_state(command.name)
@@ -264,8 +316,8 @@ class Operations:
         self._begin(command, effect, lane=("state", command.name), durable=True)
 
     def _in_state(self, name: str) -> str:
-        if not name or "/" in name or "\0" in name or name in (".", ".."):
-            raise HostError(FailureKind.INVALID, "not a file name")
+        if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
+            raise HostError(FailureKind.INVALID, "name of a state file")
         return f"{self._host.state}/{name}"
 
     # --- store and work ------------------------------------------------------------------------------------------
@@ -284,6 +336,40 @@ class Operations:
     def _compute(self, command: Compute) -> None:
         seconds = self._host.work_time(command.name)
         self._begin(command, lambda: self._host.work(command.name, command.args), seconds=seconds, fault=0.0)
+
+    # --- children ------------------------------------------------------------------------------------------------
+
+    def _spawn(self, command: Spawn) -> None:
+        host = self._host
+
+        def effect() -> Spawned:
+            if not command.argv or (command.terminal is not None and command.errors is not None):
+                raise HostError(FailureKind.INVALID, "no program named, or a terminal with an error output")
+            if command.cwd is not None and not isinstance(host.disk.resolve(command.cwd)[1], Folder):
+                raise HostError(FailureKind.NOT_FOUND, "not a directory")
+            path = host.which(command.argv[0])
+            if path is None:
+                raise HostError(FailureKind.NOT_FOUND, "no such file or directory")
+            if len(host.children) >= MAX_CHILDREN:
+                raise HostError(FailureKind.TOO_LARGE, f"over {MAX_CHILDREN} child processes")
+            child = Child(host, command, host.pid())
+            self._process.adopt(command.ch, child.output)
+            if child.errors is not None and command.errors is not None:
+                self._process.adopt(command.errors, child.errors)
+            child.start(host.programs[path])
+            return Spawned(child.pid)
+
+        self._begin(command, effect, seconds=SPAWN_TIME)
+
+    def _signal(self, command: Signal) -> None:
+        end = self._process.end_of(command.ch)
+        if isinstance(end, ChildEnd) and not end.gone:
+            end.child.signal(command.signal)
+
+    def _resize(self, command: ResizeTerminal) -> None:
+        end = self._process.end_of(command.ch)
+        if isinstance(end, ChildEnd) and not end.gone:
+            end.child.resize(command.size)
 
     # --- helpers -------------------------------------------------------------------------------------------------
 

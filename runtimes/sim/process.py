@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from attrs import frozen
 
 from runtimes.sim.check import Contract, ContractError
+from runtimes.sim.child import ChildEnd
 from runtimes.sim.connection import End
 from runtimes.sim.operations import Operations
 from svc_proto.basics.entropy import Entropy
@@ -76,7 +77,7 @@ class _Channel:
 
     __slots__ = ("_process", "_read_noted", "_sent", "_why", "ch", "end")
 
-    def __init__(self, process: Process, ch: ChannelId, end: End) -> None:
+    def __init__(self, process: Process, ch: ChannelId, end: End | ChildEnd) -> None:
         self._process = process
         self.ch = ch
         self.end = end
@@ -104,7 +105,7 @@ class _Channel:
             n, self._sent = self._sent, 0
             return Sent(self.ch, n)
         if notice is _Notice.CLOSED:
-            return Closed(self.ch, self._why)
+            return Closed(self.ch, self._why, self.end.exit_status)
         self._read_noted = False
         data = self.end.take()
         if data is None:
@@ -178,8 +179,8 @@ class Process:
         mine = [record.what for record in self._world.records if record.process == self.name]
         return [what for what in mine if what is not None and not isinstance(what, Fact | str)]
 
-    def end_of(self, ch: ChannelId) -> End | None:
-        """The network end of a channel; None when the core knows it closed."""
+    def end_of(self, ch: ChannelId) -> End | ChildEnd | None:
+        """The other side of a channel; None when the core knows it closed."""
         channel = self._channels.get(ch)
         return None if channel is None else channel.end
 
@@ -219,7 +220,7 @@ class Process:
             self._draining = True
             self._world.at(self._world.now, self._drain)
 
-    def adopt(self, ch: ChannelId, end: End) -> None:
+    def adopt(self, ch: ChannelId, end: End | ChildEnd) -> None:
         """Own a channel from now on."""
         channel = self._channels[ch] = _Channel(self, ch, end)
         end.adopt(channel)

@@ -1,7 +1,8 @@
 """What every channel has, whatever it speaks: its number, its credit, its pause switch and its end.
 
 A channel reads no more while too much written by us is unsent, or while whoever reads it asked to wait. So memory
-is bounded by the two water marks of `Limits`, and a peer that does not read cannot make us work for it.
+is bounded by the two water marks of `Limits`, and a peer that does not read cannot make us work for it. A WebSocket is
+the exception: two ends that both wait for the other to read would wait for ever. It is bounded by `max_unsent`.
 """
 
 from __future__ import annotations
@@ -115,8 +116,12 @@ class Channel(ABC):
             self._stall.cancel()
             self.engine.emit(Abort(self.ch))
 
+    def reads_on(self) -> bool:
+        """Whether to go on reading although much is unsent."""
+        return False
+
     def _govern(self) -> None:
-        wanted = self._holding or self.credit.blocked
+        wanted = self._holding or (self.credit.blocked and not self.reads_on())
         if wanted is not self._paused and not self.gone:
             self._paused = wanted
             self.engine.emit(PauseReading(self.ch) if wanted else ResumeReading(self.ch))

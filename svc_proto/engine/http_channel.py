@@ -80,6 +80,9 @@ class HttpChannel(Channel):
 
     def flush_now(self) -> None:
         """Join what was said in this `handle` and send it; then the FIN if this is the end."""
+        if self.sockets and self.credit.unsent > self.limits.max_unsent:
+            self.drop()  # it does not read, and makes us answer its pings
+            return
         self.spill()
         if self.closing and not self._fin_sent:
             self._fin_sent = True
@@ -93,6 +96,10 @@ class HttpChannel(Channel):
         super().drop()
         self.closing = True
         self._timer.cancel()
+
+    def reads_on(self) -> bool:
+        """A WebSocket is read whatever is unsent: its peer may have stopped reading for the same reason."""
+        return bool(self.sockets)
 
     # --- for exchanges, sockets and subclasses ---
 

@@ -28,7 +28,7 @@ class Limits:
     close_timeout: float = 5.0  # from our close frame to the peer's: drop
     high_water: int = 256 * 1024  # unsent bytes on a channel: stop reading from it, sockets report not writable
     low_water: int = 64 * 1024  # unsent bytes: go on
-    max_unsent: int = 4 * MIB  # unsent bytes of a socket whose sender ignores `writable`: drop
+    max_unsent: int = 16 * MIB  # unsent bytes of a WebSocket before another message or pong: drop
     max_connections: int = 10_000  # open channels of one server: further ones are closed at once
 
 

@@ -286,7 +286,7 @@ def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: World) 
     phone = relayed.fake_phone(deflate=False)
     phone.wire.pause()
     body = json.dumps({"text": "z" * 1_500_000}).encode()
-    calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(14)]
+    calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(24)]
     answers = [calling.finish() for calling in calls]
     assert {answer.status for answer in answers} <= {502, 503}
     assert {answer.code for answer in answers} <= {"phone_disconnected", "send_failed", "phone_not_connected"}

@@ -19,6 +19,7 @@ from svc_proto.commands import (
     Cancel,
     Compute,
     CreateBlob,
+    DeleteBlob,
     DiscardBlob,
     EnsureSecret,
     FinishBlob,
@@ -30,8 +31,10 @@ from svc_proto.commands import (
     ReadFile,
     ReleaseFile,
     StoreRequest,
+    SweepFolder,
     WriteBlob,
     WriteConfig,
+    WriteFile,
 )
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import Failed, FailureKind, OperationId
@@ -120,6 +123,63 @@ def test_writes_behind_the_end_of_an_upload(runtime: str, op: Iterator[Operation
         assert live.done(CreateBlob(next(op))) > handle
 
 
+def test_an_upload_is_discarded_while_it_ends(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    with running(runtime, services=Services(spool=tmp_path)) as live:
+        handle = live.done(CreateBlob(next(op)))
+        finish = next(op)
+        live.order(WriteBlob(next(op), handle, b"x"), FinishBlob(finish, handle), DiscardBlob(handle))
+        live.answer(finish)
+        handle = live.done(CreateBlob(next(op)))
+        finish = next(op)
+        live.order(FinishBlob(finish, handle), Cancel(finish))
+        live.answer(finish)
+        live.done(CreateBlob(next(op)))  # behind the others on the same thread
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_deleting_a_finished_upload(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    spool, other = tmp_path / "spool", tmp_path / "other"
+    other.write_bytes(b"")
+    (tmp_path / "alias").symlink_to(spool)
+    with running(runtime, services=Services(spool=spool)) as live:
+        path = Path(live.done(FinishBlob(next(op), live.done(CreateBlob(next(op))))))
+        (spool / "below").mkdir()
+        (spool / "below" / "file").write_bytes(b"")
+        (spool / "link").symlink_to(other)
+        (spool / "out").symlink_to(tmp_path)
+        names = ["other", "spool/../other", "spool/below/file", "spool/link", "spool/out/other", "spool/below", "no/x"]
+        live.order(DeleteBlob("other"), DeleteBlob("/\0"), *[DeleteBlob(f"{tmp_path}/{name}") for name in names])
+        live.order(DeleteBlob(str(tmp_path / "alias" / path.name)))
+        live.done(CreateBlob(next(op)))
+    assert sorted(entry.name for entry in spool.iterdir()) == ["below", "link", "out"]
+    assert (spool / "below" / "file").exists()
+    assert other.exists()
+    with running(runtime) as live:
+        live.order(DeleteBlob(str(other)))
+    assert other.exists()
+
+
+def test_files_of_the_state_folder(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with running(runtime, services=Services(state=state)) as live:
+        path = Path(live.done(WriteFile(next(op), "audio/a.mp3", b"\xff\x00")))
+        assert path == state / "audio" / "a.mp3"
+        assert path.read_bytes() == b"\xff\x00"
+        assert (mode(path), mode(path.parent)) == (0o600, 0o700)
+        live.done(WriteFile(next(op), "audio/b.mp3", b""))
+        os.utime(path, (1000.0, 1000.0))
+        (path.parent / "below").mkdir()
+        (path.parent / "link").symlink_to(path)
+        assert live.done(SweepFolder(next(op), "audio", 1000.0)) == 0
+        assert live.done(SweepFolder(next(op), "audio", 1000.5)) == 1
+        assert sorted(entry.name for entry in path.parent.iterdir()) == ["b.mp3", "below", "link"]
+        assert live.done(SweepFolder(next(op), "none", 1000.5)) == 0
+        for name in ("", "..", "/etc"):
+            assert refusal(live, SweepFolder(next(op), name, 1e12)) is FailureKind.INVALID
+            assert refusal(live, WriteFile(next(op), name, b"")) is FailureKind.INVALID
+        assert refusal(live, SweepFolder(next(op), "audio/b.mp3", 1e12)) is FailureKind.NOT_FOUND
+
+
 def test_config(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
     state = tmp_path / "state"
     with running(runtime, services=Services(state=state)) as live:
@@ -165,6 +225,8 @@ def test_what_is_not_configured_is_unsupported(runtime: str, op: Iterator[Operat
             ReadConfig(next(op), "x"),
             WriteConfig(next(op), "x", "y"),
             EnsureSecret(next(op), "x", b""),
+            WriteFile(next(op), "x", b""),
+            SweepFolder(next(op), "x", 0.0),
             CreateBlob(next(op)),
             Query(next(op), LoadSessions()),
             Compute(next(op), "no.such.work"),
@@ -197,6 +259,10 @@ def test_host_work(runtime: str, op: Iterator[OperationId]) -> None:
         assert live.done(Compute(next(op), "yaml.load", ("a: [1, 2]",))) == {"a": [1, 2]}
         assert refusal(live, Compute(next(op), "yaml.load", ("a: [",))) is FailureKind.INVALID
         assert live.done(Compute(next(op), "lan_address")).count(".") == 3
+        assert live.done(Compute(next(op), "which", ("sh",))).endswith("/sh")
+        assert live.done(Compute(next(op), "which", ("no-such-program",))) is None
+        assert live.done(Compute(next(op), "executable", ("/bin/sh",))) is True
+        assert live.done(Compute(next(op), "executable", ("/bin",))) is False
         assert refusal(live, Compute(next(op), "yaml.load", ())) is FailureKind.INTERNAL
 
 

@@ -15,6 +15,7 @@ from svc_proto.commands import (
     Connect,
     Connected,
     CreateBlob,
+    DeleteBlob,
     Exit,
     FinishBlob,
     Level,
@@ -25,8 +26,14 @@ from svc_proto.commands import (
     ReadFile,
     Ready,
     ReleaseFile,
+    ResizeTerminal,
     Send,
     SendFile,
+    Signal,
+    SignalName,
+    Spawn,
+    Spawned,
+    TerminalSize,
     WriteBlob,
 )
 from svc_proto.facts import (
@@ -55,6 +62,9 @@ ACCEPTED = Accepted(IN, HERE, HERE)
 CONNECT = Connect(ONE, OUT, "h", 80)
 OPENED = [OpenFile(ONE, "/a"), Done(ONE, OpenedFile(5, "/a", 1, 0.0))]
 SENDING = [ACCEPTED, *OPENED, SendFile(TWO, IN, 5, 0, 1)]
+ERR = ChannelId(3)
+SPAWN = [Spawn(ONE, OUT, ("sh",), errors=ERR), Done(ONE, Spawned(7))]
+SHELL = [Spawn(ONE, OUT, ("sh",), terminal=TerminalSize(80, 24)), Done(ONE, Spawned(7))]
 BLOB = [CreateBlob(ONE), Done(ONE, 6)]
 
 
@@ -107,6 +117,20 @@ def play(*steps: Command | Fact | None) -> None:
         ([ReadFile(ONE, 5, 0, 1)], "no such handle"),
         ([*OPENED, ReleaseFile(5), ReleaseFile(5)], "no such handle"),
         ([*OPENED, WriteBlob(TWO, 5, b"x")], "no such handle"),
+        ([Spawn(ONE, IN, ("sh",))], "odd"),
+        ([Spawn(ONE, OUT, ("sh",), errors=OUT)], "used twice"),
+        ([Spawn(ONE, OUT, ("sh",), terminal=TerminalSize(0, 1))], "one column"),
+        ([Spawn(ONE, OUT, ("sh",), errors=ERR), Received(ERR, b"x")], "not open"),
+        ([*SPAWN, Send(ERR, b"x")], "for reading"),
+        ([*SPAWN, CloseWrite(ERR)], "for reading"),
+        ([*SPAWN, Closed(OUT, "", 0)], "before that of its error output"),
+        ([*SPAWN, Closed(ERR, "", 0)], "what is no child"),
+        ([ACCEPTED, Closed(IN, "", 0)], "what is no child"),
+        ([ACCEPTED, Signal(IN, SignalName.KILL)], "is no child"),
+        ([*SPAWN, Signal(ERR, SignalName.KILL)], "is no child"),
+        ([*SPAWN, ResizeTerminal(OUT, TerminalSize(1, 1))], "no terminal"),
+        ([*SHELL, ResizeTerminal(OUT, TerminalSize(1, 0))], "one column"),
+        ([SPAWN[0], Failed(ONE, FAILURE), Send(OUT, b"x")], "the channel is closed"),
         ([*BLOB, FinishBlob(TWO, 6), Done(TWO, "/p"), WriteBlob(OperationId(3), 6, b"")], "no such handle"),
     ],
 )
@@ -124,6 +148,8 @@ def test_breaches(steps: list[Command | Fact | None], why: str) -> None:
         [ACCEPTED, Abort(IN), Send(IN, b"x"), CloseWrite(IN), Abort(IN), Closed(IN)],
         [CONNECT, Done(ONE, Connected(HERE)), Send(OUT, b"x"), Sent(OUT, 1)],
         [CONNECT, Cancel(ONE), Failed(ONE, FAILURE)],
+        [*SPAWN, Send(OUT, b"x"), Received(ERR, b"x"), Closed(ERR), Closed(OUT, "", 0), Signal(OUT, SignalName.KILL)],
+        [*SHELL, ResizeTerminal(OUT, TerminalSize(1, 1)), CloseWrite(OUT), Closed(OUT, "", -9), DeleteBlob("/x")],
         [*SENDING, Done(TWO, 1), Send(IN, b"x"), Closed(IN)],
         [*BLOB, FinishBlob(TWO, 6), Failed(TWO, FAILURE), FinishBlob(OperationId(3), 6)],
         [OpenFile(ONE, "/a"), Failed(ONE, FAILURE), *[CreateBlob(TWO), Failed(TWO, FAILURE)]],

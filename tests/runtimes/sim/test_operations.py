@@ -19,6 +19,7 @@ from svc_proto.commands import (
     Command,
     Compute,
     CreateBlob,
+    DeleteBlob,
     DiscardBlob,
     EnsureSecret,
     Exit,
@@ -32,8 +33,10 @@ from svc_proto.commands import (
     Send,
     SendFile,
     StoreRequest,
+    SweepFolder,
     WriteBlob,
     WriteConfig,
+    WriteFile,
 )
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
@@ -248,9 +251,25 @@ def test_discarding_crosses_with_the_end_of_an_upload() -> None:
         bench.world.run_idle()
         finished = bench.toy.answer(902) != gone
         assert (bench.toy.answer(903) == gone) is finished
-        assert len(bench.relay.disk.paths(bench.relay.spool)) == finished
+        assert bench.relay.disk.paths(bench.relay.spool) == []
         outcomes.add(finished)
     assert outcomes == {True, False}
+
+
+def test_deleting_a_finished_upload() -> None:
+    bench = Bench(World())
+    handle = bench.ask(lambda op: CreateBlob(op))
+    path = bench.ask(lambda op: FinishBlob(op, handle))
+    disk, spool = bench.relay.disk, bench.relay.spool
+    disk.put("/tmp/other", b"")
+    disk.put(f"{spool}/below/file", b"")
+    disk.symlink(f"{spool}/link", "/tmp/other")
+    disk.symlink("/tmp/spool", spool)
+    for outside in ("/tmp/other", f"{spool}/../other", f"{spool}/below/file", f"{spool}/link", "other", "/none/x"):
+        bench.order(DeleteBlob(outside))
+    assert len(disk.paths("/tmp")) == 5
+    bench.order(DeleteBlob(path.replace(spool, "/tmp/spool")), DeleteBlob(path))
+    assert not disk.exists(path)
 
 
 def test_odd_suffixes_and_huge_reads_are_refused() -> None:
@@ -296,8 +315,23 @@ def test_configuration_files() -> None:
     assert bench.relay.disk.get("/home/user/.svc/c.yaml") == "ä: 1".encode()
     bench.relay.disk.put("/home/user/.svc/latin", b"\xe4")
     assert bench.ask(lambda op: ReadConfig(op, "latin")).kind is FailureKind.INVALID
-    for name in ("", ".", "..", "a/b", "a\0"):
+    for name in ("", ".", "..", "a//b", "a/../b", "a\0"):
         assert bench.ask(partial(ReadConfig, name=name)).kind is FailureKind.INVALID
+
+
+def test_files_of_the_state_folder() -> None:
+    bench = Bench(World())
+    disk = bench.relay.disk
+    assert bench.ask(lambda op: WriteFile(op, "audio/a.mp3", b"\xff")) == "/home/user/.svc/audio/a.mp3"
+    bench.world.run_for(100.0)
+    assert bench.ask(lambda op: WriteFile(op, "audio/b.mp3", b"1")).endswith("/audio/b.mp3")
+    disk.put("/home/user/.svc/audio/below/c.mp3", b"")
+    assert bench.ask(lambda op: SweepFolder(op, "audio", disk.wall() - 50.0)) == 1
+    assert bench.ask(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0)) == 1
+    assert disk.paths("/home/user/.svc/audio") == ["/home/user/.svc/audio/below/c.mp3"]
+    assert bench.ask(lambda op: SweepFolder(op, "none", 0.0)) == 0
+    assert bench.ask(lambda op: SweepFolder(op, "../x", 0.0)).kind is FailureKind.INVALID
+    assert bench.ask(lambda op: WriteFile(op, "/etc/x", b"")).kind is FailureKind.INVALID
 
 
 def test_a_secret_is_made_once() -> None:

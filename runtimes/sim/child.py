@@ -1,0 +1,404 @@
+"""Scripted child processes in virtual time: what a `Spawn` starts on a simulated host.
+
+    class Cat(Script):
+        def on_input(self, data: bytes) -> None:
+            self.child.emit(data)
+
+    host.programs["/bin/cat"] = lambda child: Cat(child)
+
+Bytes take a moment each way, in order; an output that the core does not read, and an input that the script does not
+read, fill a window and then hold the writer back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from runtimes.sim.connection import EOF, READ_SIZE, Owner, split
+from svc_proto.commands import SignalName, Spawn, TerminalSize
+
+if TYPE_CHECKING:
+    from runtimes.sim.host import Host
+
+__all__ = ["Child", "ChildEnd", "ProgramFactory", "Script"]
+
+DELAY = 0.0005  # s that bytes, signals and the news of an exit take, half of it at least
+WINDOW: Final = 64 * 1024  # bytes that a pipe holds, pipe(7)
+SIGPIPE = 13  # signal(7)
+NUMBERS = {SignalName.HANGUP: 1, SignalName.INTERRUPT: 2, SignalName.KILL: 9, SignalName.TERMINATE: 15}  # signal(7)
+
+
+class Script:
+    """A program. Override what matters; as it is, it reads its input to the end and exits with 0."""
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+
+    def on_start(self) -> None:
+        """It runs."""
+
+    def on_input(self, data: bytes) -> None:
+        """Something was written to its input."""
+
+    def on_input_closed(self) -> None:
+        """Its input has ended."""
+        self.child.exit(0)
+
+    def on_room(self) -> None:
+        """All that it emitted was read, after its window had been full."""
+
+    def on_resize(self, size: TerminalSize) -> None:
+        """Its terminal has another size, which is in `child.size` too."""
+
+    def on_signal(self, signal: SignalName) -> None:
+        """A signal came; KILL never gets here. A terminal that is hung up sends HANGUP."""
+        self.child.die(signal)
+
+
+ProgramFactory = Callable[["Child"], Script]
+
+
+class ChildEnd:
+    """Our end of what connects a child to its process, in the manner of `connection.End`."""
+
+    exit_status: int | None = None
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+        self.owner: Owner | None = None
+        self.gone = False
+        self.paused = False
+        self._spare = 0
+        self._output: deque[bytes] = deque()  # has arrived, and was not taken yet
+        self._held = 0  # bytes that fly or wait
+        self._end = False  # nothing follows
+        self._end_taken = False
+
+    # --- for the process -----------------------------------------------------------------------------------------
+
+    def adopt(self, owner: Owner) -> None:
+        """Have an owner from now on."""
+        self.owner = owner
+
+    def send(self, data: bytes) -> None:
+        """Write to the child's input."""
+        self.child.write(data)
+
+    def close_write(self) -> None:
+        """Close its input."""
+        self.child.close_input()
+
+    def take(self) -> bytes | None:
+        """The next bytes, `EOF`, or None when there is nothing or reading is paused."""
+        if self.gone or (self.paused and not self._spare):
+            return None
+        if self._output:
+            self._spare = 0
+            data = self._output.popleft()
+            while self._output and len(data) + len(self._output[0]) <= READ_SIZE:
+                data += self._output.popleft()
+            self._held -= len(data)
+            self.child.taken(self)
+            return data
+        if not self._end or self._end_taken:
+            return None
+        self._spare = 0
+        self._end_taken = True
+        self.child.settle()
+        return EOF
+
+    def pause(self, *, spare: int = 0) -> None:
+        """Let `take` give nothing, after `spare` more reads."""
+        if not self.paused:
+            self.paused = True
+            self._spare = spare
+
+    def resume(self) -> None:
+        """Read again."""
+        if self.paused:
+            self.paused = False
+            self._tell()
+
+    def abort(self, why: str = "aborted") -> None:
+        """Let go of the child."""
+        self.child.let_go(self, why)
+
+    def vanish(self, *, reset: bool) -> None:
+        """The process is over: it was killed (`reset`), or it exited and takes its children along."""
+        self.child.orphan(kill=not reset)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether `take` would give something."""
+        if self.gone or (self.paused and not self._spare):
+            return False
+        return bool(self._output) or (self._end and not self._end_taken)
+
+    # --- for the child -------------------------------------------------------------------------------------------
+
+    @property
+    def held(self) -> int:
+        """Bytes on their way that the core has not taken."""
+        return self._held
+
+    @property
+    def through(self) -> bool:
+        """Whether the core has had all there will be, or wants no more."""
+        return self.gone or self._end_taken or (self.child.held_open and self._held == 0)
+
+    def launch(self, data: bytes) -> None:
+        """The child writes."""
+        if not self.gone and data:
+            self._held += len(data)
+            self.child.later(lambda: self._arrive(data))
+
+    def end(self) -> None:
+        """The child has exited, and nobody else has its output open."""
+        self._end = True
+        self._tell()
+
+    def finish(self, why: str, status: int | None) -> None:
+        """Be gone, and say so."""
+        if not self.gone:
+            self.gone = True
+            self._output.clear()
+            self.exit_status = status
+            if self.owner is not None:
+                self.owner.on_closed(why)
+
+    def _arrive(self, data: bytes) -> None:
+        if not self.gone:
+            self._output.append(data)
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.owner is not None and self.has_more:
+            self.owner.on_readable()
+
+
+class Child:
+    """A running child. The first part is for scripts and tests, the second for the simulator."""
+
+    def __init__(self, host: Host, command: Spawn, pid: int) -> None:
+        self.host = host
+        self.world = host.world
+        self.pid = pid
+        self.argv = command.argv
+        self.env = dict(command.env)
+        self.cwd = command.cwd
+        self.size = command.terminal  # None: it has no terminal
+        self.alive = True
+        self.status: int | None = None  # of its exit; negative: by that signal
+        self.signals: list[SignalName] = []  # all that came
+        self.output = ChildEnd(self)
+        self.errors = ChildEnd(self) if command.errors is not None else None
+        self.held_open = False  # something in the background keeps the output open after the exit
+        self.script: Script = Script(self)
+        self._exit_known = False
+        self._terminal = command.terminal is not None
+        self._arrival = 0.0
+        self._full = False
+        self._reading = True
+        self._input: deque[bytes] = deque()
+        self._input_held = 0  # bytes in the window, not given to the script
+        self._unsent: deque[bytes] = deque()
+        self._input_closing = False
+        self._input_over = False
+
+    def __repr__(self) -> str:
+        return f"<child {self.pid} {self.argv[0]} {'runs' if self.alive else f'exited {self.status}'}>"
+
+    # --- for scripts and tests -----------------------------------------------------------------------------------
+
+    def emit(self, data: bytes) -> None:
+        """Write to the output; SIGPIPE ends it when nobody reads that.
+
+        More than `room` waits in memory: `on_room` tells when it is worth going on.
+        """
+        if self.alive and self.output.gone and not self._terminal:
+            self.exit(-SIGPIPE)
+        elif self.alive:
+            for piece in split(data, self.world.rng, self.world.network.chunking):
+                self.output.launch(piece)
+            self._full = self.room == 0
+
+    def emit_error(self, data: bytes) -> None:
+        """Write to the error output, which is the terminal if it has one."""
+        if self.alive and (self.errors is not None or self._terminal):
+            (self.errors or self.output).launch(data)
+
+    @property
+    def room(self) -> int:
+        """Bytes that can be emitted before a real child would have to wait."""
+        return 0 if self.output.gone else max(0, WINDOW - self.output.held)
+
+    def stop_reading(self) -> None:
+        """Leave the input where it is: once the window is full the core's `Sent` facts end."""
+        self._reading = False
+
+    def read_on(self) -> None:
+        """Read the input again."""
+        self._reading = True
+        self._give_input()
+
+    def after(self, seconds: float, callback: Callable[[], object]) -> None:
+        """Call back if it still runs then."""
+        self.world.after(seconds, lambda: callback() if self.alive else None)
+
+    def exit(self, status: int, *, held_open: bool = False) -> None:
+        """Exit, once. With `held_open` something in the background keeps its output open."""
+        if not self.alive:
+            return
+        self.alive = False
+        self.status = status
+        self.held_open = held_open
+        self.host.children.remove(self)
+        self.later(self._exited)
+
+    def die(self, signal: SignalName) -> None:
+        """Exit by a signal."""
+        self.exit(-NUMBERS[signal])
+
+    # --- for the simulator ---------------------------------------------------------------------------------------
+
+    def start(self, factory: ProgramFactory) -> None:
+        """Run."""
+        self.host.children.append(self)
+        self.script = factory(self)
+        self.later(lambda: self._call(self.script.on_start))
+
+    def write(self, data: bytes) -> None:
+        """The core sends."""
+        if not self._input_closing and data:
+            self._unsent.append(data)
+            self._flush()
+
+    def close_input(self) -> None:
+        """The core sends no more."""
+        self._input_closing = True
+        self._flush()
+
+    def signal(self, signal: SignalName) -> None:
+        """To its process group."""
+        self.later(lambda: self._call(lambda: self._signalled(signal)))
+
+    def resize(self, size: TerminalSize) -> None:
+        """Of its terminal."""
+
+        def resized() -> None:
+            self.size = size
+            self.script.on_resize(size)
+
+        self.later(lambda: self._call(resized))
+
+    def let_go(self, end: ChildEnd, why: str) -> None:
+        """The core aborts a channel."""
+        if end is self.errors:
+            end.finish(why, None)
+            self.settle()
+            return
+        self._finish(why, None)
+        self._break()
+
+    def orphan(self, *, kill: bool) -> None:
+        """The process that started it is gone."""
+        for end in (self.errors, self.output):
+            if end is not None:
+                end.owner = None
+        self._finish("", None)
+        if kill and not self._terminal:
+            self.signal(SignalName.KILL)
+        else:
+            self._break()
+
+    def taken(self, end: ChildEnd) -> None:
+        """The core has read something."""
+        if end is self.output and self._full and end.held == 0:
+            self._full = False
+            self.later(lambda: self._call(self.script.on_room))
+        if not self.alive:
+            self.settle()
+
+    def settle(self) -> None:
+        """Is it over? It has exited, that is known, and all that it wrote was read."""
+        if self.output.exit_status is not None or self.status is None or self.output.gone or not self._exit_known:
+            return
+        if self.output.through and (self.errors is None or self.errors.through):
+            how = f"exit status {self.status}" if self.status >= 0 else f"ended by signal {-self.status}"
+            self._finish(how, self.status)
+
+    def later(self, callback: Callable[[], object]) -> None:
+        """Call back after a moment, in the order of asking."""
+        now = self.world.now
+        self._arrival = max(self._arrival, now + DELAY * (0.5 + self.world.rng.random() / 2))
+        self.world.at(self._arrival, callback)
+
+    # --- below ---------------------------------------------------------------------------------------------------
+
+    def _call(self, callback: Callable[[], object]) -> None:
+        if self.alive:
+            callback()
+
+    def _signalled(self, signal: SignalName) -> None:
+        self.signals.append(signal)
+        if signal is SignalName.KILL:
+            self.die(signal)
+        else:
+            self.script.on_signal(signal)
+
+    def _exited(self) -> None:
+        self._exit_known = True
+        self._flush()
+        if not self.held_open:
+            for end in (self.errors, self.output):
+                if end is not None and not end.gone:
+                    end.end()
+        self.settle()
+
+    def _break(self) -> None:
+        """Its other end is closed: a terminal hangs up, a pipe ends."""
+        if self._terminal:
+            self.signal(SignalName.HANGUP)
+        else:
+            self.close_input()
+            if self._full:
+                self.later(lambda: self._call(self.script.on_room))
+
+    def _finish(self, why: str, status: int | None) -> None:
+        if self.errors is not None:
+            self.errors.finish(why, None)
+        self.output.finish(why, status)
+
+    def _flush(self) -> None:
+        """Move what the core sent into the window; bytes for a child that has exited go nowhere, and count as sent."""
+        told = 0
+        while self._unsent and (not self.alive or self._input_held < WINDOW):
+            data = self._unsent.popleft()
+            part = data if not self.alive else data[: WINDOW - self._input_held]
+            if len(part) < len(data):
+                self._unsent.appendleft(data[len(part) :])
+            told += len(part)
+            self._input_held += len(part)
+            self.later(partial(self._arrived, part))
+        if told and self.output.owner is not None and not self.output.gone:
+            self.output.owner.on_sent(told)
+        if self._input_closing and not self._unsent and not self._input_over:
+            self._input_over = True
+            self.later(lambda: self._arrived(EOF))
+
+    def _arrived(self, part: bytes) -> None:
+        self._input.append(part)
+        self._give_input()
+
+    def _give_input(self) -> None:
+        while self._input and self._reading and self.alive:
+            data = self._input.popleft()
+            self._input_held -= len(data)
+            if data:
+                self.script.on_input(data)
+            else:
+                self.script.on_input_closed()
+        self._flush()

@@ -1,0 +1,285 @@
+"""Scripted children: they talk, wait, are held back, signalled, hung up and let go of, all in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from runtimes.sim.child import WINDOW, Child, Script
+from runtimes.sim.world import World
+from svc_proto.commands import (
+    Abort,
+    CloseWrite,
+    Compute,
+    Exit,
+    OpenFile,
+    PauseReading,
+    ResizeTerminal,
+    ResumeReading,
+    Send,
+    SendFile,
+    Signal,
+    SignalName,
+    Spawn,
+    Spawned,
+    TerminalSize,
+)
+from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, ReadClosed, Received, Sent
+from tests.runtimes.sim.toys import Bench
+
+CH, ERR = ChannelId(101), ChannelId(103)
+SIZE = TerminalSize(80, 24)
+
+
+class Cat(Script):
+    def on_input(self, data: bytes) -> None:
+        self.child.emit(data)
+
+
+class Shell(Script):
+    """Greets, tells its size when that changes, ignores an interrupt."""
+
+    def on_start(self) -> None:
+        self.child.emit(b"$ ")
+        self.child.emit_error(b"warned")
+
+    def on_resize(self, size: TerminalSize) -> None:
+        self.child.emit(b"%dx%d" % (size.cols, size.rows))
+
+    def on_signal(self, signal: SignalName) -> None:
+        if signal is not SignalName.INTERRUPT:
+            super().on_signal(signal)
+
+
+class Yes(Script):
+    written = 0
+
+    def on_start(self) -> None:
+        self.on_room()
+
+    def on_input_closed(self) -> None:
+        pass
+
+    def on_room(self) -> None:
+        self.written += WINDOW
+        self.child.emit(b"y\n" * (WINDOW // 2))
+
+
+def scene(factory: Callable[[Child], Script] = Script, *, terminal: bool = False, errors: bool = False) -> Bench:
+    bench = Bench(World(3))
+    bench.relay.programs["/bin/it"] = factory
+    size = SIZE if terminal else None
+    answer = bench.ask(lambda op: Spawn(op, CH, ("it", "-x"), terminal=size, errors=ERR if errors else None))
+    assert isinstance(answer, Spawned)
+    (child,) = bench.relay.children
+    assert (child.pid, child.argv, child.size) == (answer.pid, ("it", "-x"), size)
+    bench.world.run_idle()
+    return bench
+
+
+def test_an_echo_and_the_end_of_its_input() -> None:
+    bench = scene(Cat)
+    bench.order(Send(CH, b"hello "), Send(CH, b"world"), CloseWrite(CH))
+    bench.world.run_idle()
+    assert bench.toy.received(CH) == b"hello world"
+    assert [type(fact) for fact in bench.toy.facts][-2:] == [ReadClosed, Closed]
+    assert bench.toy.of(Closed) == [Closed(CH, "exit status 0", 0)]
+    assert sum(fact.n for fact in bench.toy.of(Sent)) == 11
+    assert bench.relay.children == []
+    assert bench.process.channel_count == 0
+
+
+def test_a_terminal() -> None:
+    bench = scene(Shell, terminal=True)
+    (child,) = bench.relay.children
+    assert "runs" in repr(child)
+    bench.order(ResizeTerminal(CH, TerminalSize(132, 50)), Signal(CH, SignalName.INTERRUPT))
+    bench.world.run_idle()
+    assert bench.toy.received(CH) == b"$ warned132x50"
+    assert child.signals == [SignalName.INTERRUPT]
+    assert child.alive
+    bench.order(Signal(CH, SignalName.TERMINATE))
+    bench.world.run_idle()
+    assert bench.toy.of(Closed) == [Closed(CH, "ended by signal 15", -15)]
+    assert "exited -15" in repr(child)
+    child.exit(0)  # it has exited before
+    bench.order(Signal(CH, SignalName.KILL), ResizeTerminal(CH, SIZE))
+
+
+def test_nothing_withstands_kill() -> None:
+    class Stubborn(Script):
+        def on_signal(self, signal: SignalName) -> None:
+            pass
+
+    bench = scene(Stubborn)
+    bench.order(Signal(CH, SignalName.HANGUP), Signal(CH, SignalName.KILL))
+    bench.world.run_idle()
+    assert bench.toy.of(Closed) == [Closed(CH, "ended by signal 9", -9)]
+
+
+def test_error_output() -> None:
+    bench = scene(Shell, errors=True)
+    assert (bench.toy.received(CH), bench.toy.received(ERR)) == (b"$ ", b"warned")
+    bench.relay.children[0].exit(3)
+    bench.world.run_idle()
+    assert bench.toy.of(Closed) == [Closed(ERR, "exit status 3"), Closed(CH, "exit status 3", 3)]
+    bench = scene(Shell, errors=True)
+    bench.order(Abort(ERR))
+    bench.world.run_idle()
+    bench.relay.children[0].emit_error(b"lost")
+    bench.relay.children[0].exit(3)
+    bench.world.run_idle()
+    assert bench.toy.of(Closed) == [Closed(ERR, "aborted"), Closed(CH, "exit status 3", 3)]
+
+
+def test_last_words_wait_for_a_paused_reader() -> None:
+    bench = scene()
+    bench.order(PauseReading(CH))
+    bench.relay.children[0].emit(b"last words")
+    bench.relay.children[0].exit(0)
+    bench.world.run_idle()
+    assert bench.toy.of(Closed) == []
+    assert bench.toy.received(CH) == b""
+    bench.order(ResumeReading(CH))
+    bench.world.run_idle()
+    assert bench.toy.received(CH) == b"last words"
+    assert bench.toy.of(Closed) == [Closed(CH, "exit status 0", 0)]
+
+
+@pytest.mark.parametrize("last", [b"", b"words"])
+def test_something_in_the_background_does_not_hold_the_end_back(last: bytes) -> None:
+    bench = scene()
+    bench.relay.children[0].emit(last)
+    bench.relay.children[0].exit(0, held_open=True)
+    bench.world.run_idle()
+    assert bench.toy.received(CH) == last
+    assert bench.toy.of(ReadClosed) == []
+    assert bench.toy.of(Closed) == [Closed(CH, "exit status 0", 0)]
+
+
+def test_yes_is_held_back() -> None:
+    scripts: list[Yes] = []
+
+    def factory(child: Child) -> Script:
+        scripts.append(Yes(child))
+        return scripts[-1]
+
+    bench = Bench(World())
+    bench.relay.programs["/bin/yes"] = factory
+    bench.toy.react = lambda toy, fact: toy.emit(PauseReading(CH)) if isinstance(fact, Received) else None
+    bench.ask(lambda op: Spawn(op, CH, ("/bin/yes",)))
+    bench.world.run_for(10.0)
+    assert scripts[0].written <= 2 * WINDOW
+    assert scripts[0].child.room < WINDOW
+    before = scripts[0].written
+    bench.order(ResumeReading(CH))
+    bench.world.run_for(10.0)
+    bench.order(ResumeReading(CH))
+    bench.world.run_for(10.0)
+    assert scripts[0].written > before
+    bench.order(Abort(CH))
+    bench.world.run_idle()
+    assert bench.relay.children == []  # by SIGPIPE
+    assert scripts[0].child.status == -13
+
+
+def test_input_that_is_not_read() -> None:
+    bench = scene(Cat)
+    (child,) = bench.relay.children
+    child.stop_reading()
+    bench.order(Send(CH, bytes(3 * WINDOW)))
+    bench.world.run_idle()
+    assert sum(fact.n for fact in bench.toy.of(Sent)) == WINDOW
+    child.read_on()
+    bench.world.run_idle()
+    assert sum(fact.n for fact in bench.toy.of(Sent)) == 3 * WINDOW
+    assert len(bench.toy.received(CH)) == 3 * WINDOW
+    child.stop_reading()
+    bench.order(Send(CH, bytes(3 * WINDOW)))
+    bench.world.run_idle()
+    child.exit(0)
+    bench.world.run_idle()
+    assert sum(fact.n for fact in bench.toy.of(Sent)) == 6 * WINDOW
+    assert bench.toy.of(Closed)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_letting_go(terminal: bool) -> None:
+    bench = scene(Cat, terminal=terminal)
+    (child,) = bench.relay.children
+    before = bench.world.now
+    bench.order(Abort(CH), Signal(CH, SignalName.KILL))
+    bench.world.run_until(lambda: bench.toy.of(Closed) == [Closed(CH, "aborted")])
+    assert bench.world.now == before
+    bench.world.run_idle()
+    assert child.signals == ([SignalName.HANGUP] if terminal else [])
+    assert child.status == (-1 if terminal else 0)
+    assert len(bench.toy.of(Closed)) == 1
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("killed", [False, True])
+def test_the_process_ends(terminal: bool, killed: bool) -> None:
+    bench = scene(Shell, terminal=terminal, errors=not terminal)
+    (child,) = bench.relay.children
+    if killed:
+        bench.process.kill()
+    else:
+        bench.order(Exit(0))
+    bench.world.run_idle()
+    assert bench.relay.children == []
+    assert child.status == (-1 if terminal else 0 if killed else -9)
+
+
+def test_timers_of_a_script() -> None:
+    fired: list[int] = []
+    bench = scene()
+    (child,) = bench.relay.children
+    child.after(1.0, lambda: fired.append(1))
+    child.after(2.0, lambda: child.exit(0))
+    child.after(3.0, lambda: fired.append(3))
+    bench.world.run_for(5.0)
+    assert fired == [1]
+    child.emit(b"nothing")
+    child.emit_error(b"nothing")
+    assert bench.toy.received(CH) == b""
+
+
+def test_what_cannot_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = scene()
+    bench.relay.disk.put("/file", b"x")
+
+    def refusal(*argv: str, cwd: str | None = None, errors: ChannelId | None = None) -> FailureKind:
+        ch = ChannelId(1001 + 4 * bench.toy.ops)
+        terminal = SIZE if errors is not None else None
+        answer = bench.ask(lambda op: Spawn(op, ch, argv, cwd=cwd, terminal=terminal, errors=errors))
+        assert isinstance(answer, Failure)
+        return answer.kind
+
+    assert refusal("none") is FailureKind.NOT_FOUND
+    assert refusal("/bin/none") is FailureKind.NOT_FOUND
+    assert refusal("it", cwd="/none") is FailureKind.NOT_FOUND
+    assert refusal("it", cwd="/file") is FailureKind.NOT_FOUND
+    assert refusal() is FailureKind.INVALID
+    assert refusal("it", errors=ChannelId(3)) is FailureKind.INVALID
+    assert bench.ask(lambda op: Compute(op, "which", ("it",))) == "/bin/it"
+    assert bench.ask(lambda op: Compute(op, "executable", ("/bin/it",))) is True
+    assert bench.ask(lambda op: Compute(op, "executable", ("/file",))) is False
+    handle = bench.ask(lambda op: OpenFile(op, "/file")).handle
+    assert bench.ask(lambda op: SendFile(op, CH, handle, 0, 1)).kind is FailureKind.UNSUPPORTED
+    monkeypatch.setattr("runtimes.sim.operations.MAX_CHILDREN", 1)
+    assert refusal("it", cwd="/home") is FailureKind.TOO_LARGE
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    def digest(seed: int) -> str:
+        bench = Bench(World(seed))
+        bench.relay.programs["/bin/it"] = Cat
+        bench.ask(lambda op: Spawn(op, CH, ("it",)))
+        bench.order(Send(CH, bytes(1000)), CloseWrite(CH))
+        bench.world.run_idle()
+        return bench.world.trace_digest()
+
+    assert digest(1) == digest(1)
+    assert digest(1) != digest(2)
