@@ -105,8 +105,8 @@ class Playbook:
             for check, command in zip(expected, found, strict=True)
         )
         if not matched:
-            lines = "\n".join([*map(_line, self._history), "expected:", *map(_short, expected), "got:", *map(_short, found)])
-            raise AssertionError(f"the playbook went another way\n{lines}")
+            lines = [*map(_line, self._history), "expected:", *map(_short, expected), "got:", *map(_short, found)]
+            raise AssertionError("\n".join(["the playbook went another way", *lines]))
         return self
 
     def after(self, seconds: float) -> Self:

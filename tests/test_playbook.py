@@ -49,8 +49,8 @@ def test_operations() -> None:
     assert order == CreateBlob(ONE)
     book.answer(order, 3) << []
     book.fail(order) << []
-    assert ">> Done(op=1, result=3) at 1000.0" in book._history
-    assert repr(Failed(ONE, Failure(FailureKind.INTERNAL))) in book._history[-1]
+    assert (START.mono, Done(ONE, 3)) in book._history
+    assert book._history[-1] == (START.mono, Failed(ONE, Failure(FailureKind.INTERNAL)))
     assert Done(ONE, 3) != Done(ONE, 4)
 
 
