@@ -18,9 +18,7 @@ def test_what_is_no_object_is_ignored(text: str) -> None:
     assert phone.is_open
 
 
-@pytest.mark.parametrize(
-    "channel", ["desktop", "proactive", "chat", "tui", "terminal", "notifications", "", "x" * 1000, None, 5]
-)
+@pytest.mark.parametrize("channel", ["desktop", "proactive", "chat", "", "x" * 1000, None, 5])
 def test_a_channel_that_is_not_served_is_answered_under_the_same_id(channel: object) -> None:
     phone = RelayBook().pair().phone
     phone.text(json.dumps({"channel": channel, "type": "tui.attach", "id": "m-7", "payload": {}}))

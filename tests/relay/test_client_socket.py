@@ -215,12 +215,37 @@ def test_ok_goes_out_when_the_session_is_stored() -> None:
     held_pairing(book)
     phone = book.websocket()
     phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
-    phone.send("system", "ping", {"ts": 1})  # before auth.ok: ignored
+    phone.send("system", "ping", {"ts": 1})  # before auth.ok: kept until then
     assert phone.envelopes() == []
     assert book.request("GET", "/health").json["clients"] == 0
     book.release()
-    assert phone.only()["type"] == "auth.ok"
+    assert [envelope["type"] for envelope in phone.envelopes()] == ["auth.ok", "pong"]
     assert len(book.store) == 1
+
+
+def test_not_everything_is_kept_until_then() -> None:
+    book = RelayBook()
+    held_pairing(book)
+    phone = book.websocket()
+    phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
+    for _ in range(65):
+        phone.send("system", "ping")
+    (refusal,) = phone.envelopes()
+    assert refusal["type"] == "auth.fail"
+    assert "too many messages" in refusal["payload"]["reason"]
+    book.release()
+    assert book.store == {}
+
+
+def test_what_ends_the_session_ends_what_was_kept() -> None:
+    book = RelayBook()
+    held_pairing(book)
+    phone = book.websocket()
+    phone.send("system", "auth", {"pairing_code": "Q7M2ZK", "client_surface": "android"})
+    phone.send("system", "ping", {"ts": 1})
+    phone.vanish()
+    book.release()
+    assert book.store == {}
 
 
 @pytest.mark.parametrize("fail", [False, True])

@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from svc_proto.commands import Exit, OpenFile, Query, Ready, Send
+from svc_proto.commands import Compute, Exit, OpenFile, Query, Ready, Send
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.store import LoadSessions
@@ -27,7 +27,8 @@ def test_from_start_to_exit_command_by_command() -> None:
         assert isinstance(load, Query)
         assert load.request == LoadSessions()
         book.answer(load, ())
-        book.fail(book.order(OpenFile), FailureKind.NOT_FOUND) << [Ready()]
+        book.fail(book.order(OpenFile), FailureKind.NOT_FOUND)
+        book.fail(book.order(Compute), FailureKind.NOT_FOUND) << [Ready()]
         book >> accepted() << []
         (
             book

@@ -1,0 +1,68 @@
+"""Commands are values; operations say what answers them and how to give back an answer that came too late."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from svc_proto import commands
+from svc_proto.commands import (
+    Abort,
+    Command,
+    Compute,
+    Connect,
+    Connected,
+    CreateBlob,
+    DiscardBlob,
+    OpenedFile,
+    OpenFile,
+    Operation,
+    Query,
+    ReadFile,
+    ReleaseFile,
+    Spawn,
+    Spawned,
+    WriteConfig,
+)
+from svc_proto.engine.store import LoadSessions, SaveSession
+from svc_proto.facts import Address, ChannelId, OperationId
+
+OP, CH = OperationId(7), ChannelId(1)
+
+
+@pytest.mark.parametrize(
+    ("operation", "right", "wrong"),
+    [
+        (ReadFile(OP, 1, 0, 5), b"bytes", "text"),
+        (OpenFile(OP, "/tmp/x"), OpenedFile(1, "/tmp/x", 5, 0.0), 1),
+        (Connect(OP, CH, "h", 1), Connected(Address("h", 1)), None),
+        (WriteConfig(OP, "a", "b"), None, "a"),
+        (Compute(OP, "any"), {"any": "thing"}, None),
+        (Query(OP, LoadSessions()), (), []),
+        (Query(OP, SaveSession("hash", {})), None, 1),
+    ],
+)
+def test_an_operation_knows_the_type_of_its_answer(operation: Operation[object], right: object, wrong: object) -> None:
+    assert operation.accepts(right)
+    assert not operation.accepts(wrong) or operation.answer is object
+
+
+@pytest.mark.parametrize(
+    ("operation", "result", "undone"),
+    [
+        (OpenFile(OP, "/tmp/x"), OpenedFile(9, "/tmp/x", 5, 0.0), ReleaseFile(9)),
+        (CreateBlob(OP), 9, DiscardBlob(9)),
+        (Connect(OP, CH, "h", 1), Connected(Address("h", 1)), Abort(CH)),
+        (Spawn(OP, CH, ("true",)), Spawned(1), Abort(CH)),
+        (ReadFile(OP, 1, 0, 5), b"", None),
+    ],
+)
+def test_a_late_answer_is_given_back(operation: Operation[object], result: object, undone: Command | None) -> None:
+    assert operation.undo(result) == undone
+
+
+def test_every_command_is_frozen_and_comparable() -> None:
+    public = [getattr(commands, name) for name in commands.__all__]
+    for kind in (each for each in public if isinstance(each, type) and attrs.has(each)):
+        assert kind.__setattr__ is not object.__setattr__, kind
+        assert kind.__eq__ is not object.__eq__, kind

@@ -1,0 +1,37 @@
+"""Facts are values: immutable, comparable, and every one of them is in the union that runtimes send."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from attrs.exceptions import FrozenInstanceError
+
+from svc_proto import facts
+from svc_proto.facts import Address, ChannelId, Closed, Fact, FailureKind, Received
+
+
+def test_equal_facts_are_equal() -> None:
+    assert Received(ChannelId(2), b"x") == Received(ChannelId(2), b"x")
+    assert Received(ChannelId(2), b"x") != Received(ChannelId(4), b"x")
+
+
+def test_a_fact_cannot_be_changed() -> None:
+    fact = Received(ChannelId(2), b"x")
+    with pytest.raises(FrozenInstanceError):
+        fact.data = b"y"  # type: ignore[misc]  # that is what is tested
+
+
+def test_the_union_holds_every_fact() -> None:
+    values = {Address, FailureKind, facts.Failure}
+    public = {getattr(facts, name) for name in facts.__all__ if isinstance(getattr(facts, name), type)}
+    assert set(get_args(Fact)) == public - values
+
+
+def test_only_a_child_has_an_exit_status() -> None:
+    assert Closed(ChannelId(2)).exit is None
+    assert Closed(ChannelId(3), "exited", -9).exit == -9
+
+
+def test_failures_are_words_on_the_outside() -> None:
+    assert all(kind.value == kind.name.lower() for kind in FailureKind)
