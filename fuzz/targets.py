@@ -12,7 +12,7 @@ from fuzz.mutate import chunked
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Command, Exit, Level, Log, Operation, Query, Send
+from svc_proto.commands import Command, Exit, Level, Log, Operation, PauseReading, Query, ResumeReading, Send
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.store import LoadSessions
@@ -138,7 +138,9 @@ def _relay(pieces: list[bytes]) -> list[object]:
         said += _answered(engine, engine.handle(Received(CH, piece), NOW))
     assert not any(isinstance(command, Log | Exit) for command in said), f"a bug was logged: {said}"
     sent = b"".join(command.data for command in said if isinstance(command, Send))
-    return [sent, *(type(command).__name__ for command in said if not isinstance(command, Send | Operation))]
+    # How often reading pauses does depend on the chunking.
+    quiet = Send | Operation | PauseReading | ResumeReading
+    return [sent, *(type(command).__name__ for command in said if not isinstance(command, quiet))]
 
 
 def _answered(engine: Engine, commands: list[Command]) -> list[Command]:

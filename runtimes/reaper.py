@@ -75,8 +75,11 @@ class Reaper:
 
     def _wait(self, watch: _Watch) -> None:
         """On a thread of its own. The child stays a zombie until the loop's thread reaps it: its number is ours."""
-        with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_PID, watch.process.pid, os.WEXITED | os.WNOWAIT)
+        if hasattr(os, "waitid"):
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_PID, watch.process.pid, os.WEXITED | os.WNOWAIT)
+        else:  # macOS before Python 3.13
+            watch.process.popen.wait()
         self._post(lambda: self.exited(watch))
 
 

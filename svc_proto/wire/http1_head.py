@@ -24,6 +24,9 @@ from svc_proto.wire.limits import Limits
 __all__ = ["END", "check_partial_head", "check_request_head", "check_response_head"]
 
 END = b"\r\n\r\n"
+SPACE = 0x20
+NO_LINE = "the head begins with white space or a control character"
+BARE_END = "a bare CR or LF in the head"
 LENGTH = b"\r\ncontent-length:"
 CODING = b"\r\ntransfer-encoding:"
 HOST = b"\r\nhost:"
@@ -66,16 +69,21 @@ def check_partial_head(inbox: bytearray, searched: int, limits: Limits) -> None:
 
     `searched` is how much of it an earlier call has seen.
     """
+    if inbox[0] <= SPACE:
+        raise RemoteProtocolError(NO_LINE)
+    if _BARE.search(inbox, max(0, searched - 1)):
+        raise RemoteProtocolError(BARE_END)
     if len(inbox) >= limits.max_head:
         raise RemoteProtocolError(f"the head has more than {limits.max_head} bytes", status=431)
-    if inbox[0] <= 0x20 or _BARE.search(inbox, max(0, searched - 1)):
-        raise RemoteProtocolError("this is not HTTP/1.1")
 
 
 def _check_lines(head: bytes, limits: Limits) -> bytes:
+    # First what `check_partial_head` looks for, so that it makes no difference in how many pieces a head arrives.
+    if head[0] <= SPACE:
+        raise RemoteProtocolError(NO_LINE)
     lines = head.count(b"\r\n")
     if head.count(b"\n") != lines or head.count(b"\r") != lines:
-        raise RemoteProtocolError("a bare CR or LF in the head")
+        raise RemoteProtocolError(BARE_END)
     if b"\n " in head or b"\n\t" in head:
         raise RemoteProtocolError("a folded line in the head")
     if lines - 2 > limits.max_fields:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import resource
 import select
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,8 +17,10 @@ from pathlib import Path
 import pytest
 
 from runtimes import channel as channel_module
-from runtimes import child_output, reaper
+from runtimes import child as child_module
+from runtimes import child_output, reaper, terminal_exec
 from runtimes.host import Services
+from runtimes.spawn import ChildProcess, start_process
 from svc_proto.commands import (
     Abort,
     Cancel,
@@ -463,6 +467,41 @@ def test_a_cancelled_spawn_leaves_nothing(runtime: str) -> None:
             live.order(Spawn(OperationId(op), ChannelId(op * 2 + 1), ("sleep", "1000")), Cancel(OperationId(op)))
             assert isinstance(live.answer(op), Failed)
         assert isinstance(live.ask(Spawn(OperationId(99), CH, ("true",))), Done)
+
+
+def test_a_spawn_that_is_cancelled_while_it_starts(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go = threading.Event(), threading.Event()
+    started: list[ChildProcess] = []
+
+    def slow(command: Spawn) -> ChildProcess:
+        started.append(start_process(command))
+        begun.set()
+        go.wait(TIMEOUT)
+        return started[0]
+
+    monkeypatch.setattr(child_module, "start_process", slow)
+    with running(runtime) as live:
+        live.order(Spawn(OP, CH, ("sleep", "1000"), errors=ERR))
+        assert begun.wait(TIMEOUT)
+        live.order(Cancel(OP))
+        assert isinstance(live.answer(OP), Failed)
+        go.set()
+        wait_gone(started[0].pid)
+    assert started[0].popen.returncode == -signal.SIGKILL
+
+
+def test_becoming_another_program(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: str, arguments: list[str]) -> None:
+        raise PermissionError(errno.EACCES, f"{file} {arguments}")
+
+    monkeypatch.setattr(os, "login_tty", lambda fd: None)
+    monkeypatch.setattr(os, "execvp", refuse)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    reading, writing = os.pipe()
+    assert terminal_exec.main(["terminal_exec.py", str(writing), "prog"]) == 127
+    assert int(os.read(reading, 16)) == errno.EACCES
+    os.close(reading)
+    os.close(writing)
 
 
 def test_without_pidfd_a_thread_waits(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
