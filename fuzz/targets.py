@@ -133,13 +133,14 @@ def _reply(connection: Http1Connection, event: Event) -> None:
 def _relay(pieces: list[bytes]) -> list[object]:
     engine = Engine(Relay(RelayConfig(pairing_code="ABC123")), entropy=_zeros, log_level=Level.ERROR)
     said = _answered(engine, engine.handle(Started(), NOW))
-    said += _answered(engine, engine.handle(Accepted(CH, PEER, PEER), NOW))
+    orders = engine.handle(Accepted(CH, PEER, PEER), NOW)
     for piece in pieces:
-        said += _answered(engine, engine.handle(Received(CH, piece), NOW))
+        orders += engine.handle(Received(CH, piece), NOW)
+    said += _answered(engine, orders)  # only now, or the pieces would decide what comes before an answer
     assert not any(isinstance(command, Log | Exit) for command in said), f"a bug was logged: {said}"
     sent = b"".join(command.data for command in said if isinstance(command, Send))
     # How often reading pauses does depend on the chunking.
-    quiet = Send | Operation | PauseReading | ResumeReading
+    quiet = (Send, Operation, PauseReading, ResumeReading)
     return [sent, *(type(command).__name__ for command in said if not isinstance(command, quiet))]
 
 

@@ -56,6 +56,7 @@ class RelayConfig:
     log_level: Level = Level.INFO
     terminal_shell: str | None = None
     user_shell: str | None = None  # of the person who runs the relay
+    terminal_tmux: bool = True  # keep terminals in tmux sessions, where tmux is installed
     tui_command: tuple[str, ...] = ()  # the agent gateway of the TUI channel; empty: none
     pairing_code: str | None = None
     trust_proxy_headers: bool = False
@@ -125,6 +126,7 @@ def relay_config(
         log_level=source.level("RELAY_LOG_LEVEL", "log_level"),
         terminal_shell=source.shell("RELAY_TERMINAL_SHELL", "shell"),
         user_shell=env.get("SHELL") or None,
+        terminal_tmux=source.flag("RELAY_TERMINAL_TMUX", default=True),
         tui_command=source.command("SVC_TUI_COMMAND"),
         pairing_code=source.code("RELAY_PAIRING_CODE"),
         trust_proxy_headers=source.flag("RELAY_TRUST_PROXY_HEADERS"),
@@ -176,9 +178,11 @@ class _Source:
         value = self.whole(variable, 0, low=0, high=int(MAX_SECONDS))
         return float(value) or None
 
-    def flag(self, variable: str) -> bool:
+    def flag(self, variable: str, *, default: bool = False) -> bool:
         text = (self.env.get(variable) or "").strip().lower()
-        if text in ("", "0", "false", "no", "off"):
+        if not text:
+            return default
+        if text in ("0", "false", "no", "off"):
             return False
         if text in ("1", "true", "yes", "on"):
             return True

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from svc_proto.commands import CloseWrite, ResizeTerminal, Signal, SignalName, Spawn, TerminalSize
+from svc_proto.commands import CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, TerminalSize
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.facts import ChannelId, Closed, Failure
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Child", "ChildHandler", "Finished", "run_command", "spawn_child"]
 
-FOREVER = 1 << 62  # s, and bytes
 HANGUP_PATIENCE = 1.0  # s from SIGHUP or SIGTERM to SIGKILL, wire terminal 1.6
 MAX_OUTPUT = 1024 * 1024  # bytes of a command's output that are kept
 
@@ -43,18 +42,26 @@ class Finished:
 
 
 class Child(Channel):
-    """A running child. Made by `spawn_child`."""
+    """A running child. Made by `spawn_child`.
+
+    A shell may leave its input unread for hours, and its output is listened to all the same: whoever writes looks at
+    `credit.unsent`, and no timer watches.
+    """
 
     __slots__ = ("_handler", "_kill", "pid")
 
     def __init__(self, engine: Engine, ch: ChannelId, handler: ChildHandler | None, limits: Limits) -> None:
-        # A shell may leave its input unread for hours, and waiting to be read is no reason not to listen to it.
-        super().__init__(engine, ch, evolve(limits, write_timeout=FOREVER, high_water=FOREVER))
+        super().__init__(engine, ch, limits)
         self._handler = handler
-        self._kill = engine.timers.timer("kill", self._kill_now)
+        self._kill = engine.timers.timer("kill", self.kill)
         self.pid = 0
 
     # --- for its owner ---
+
+    def write(self, data: bytes) -> None:
+        """Order bytes to be written to its input."""
+        self.engine.emit(Send(self.ch, data))
+        self.credit.unsent += len(data)
 
     def resize(self, size: TerminalSize) -> None:
         """Of its terminal."""
@@ -63,10 +70,6 @@ class Child(Channel):
     def close_input(self) -> None:
         """Nothing more will be written."""
         self.engine.emit(CloseWrite(self.ch))
-
-    def interrupt(self, signal: SignalName) -> None:
-        """Send a signal."""
-        self.engine.emit(Signal(self.ch, signal))
 
     def release(self) -> None:
         """Let go of it without a signal (a tmux client ends by that, its session does not)."""
@@ -79,8 +82,14 @@ class Child(Channel):
         if self.gone:
             return
         self.hold(False)
-        self.interrupt(signal)
+        self.engine.emit(Signal(self.ch, signal))
         self._kill.set(self.engine.now.mono + patience)
+
+    def kill(self) -> None:
+        """Make it end now. Its handler hears nothing more."""
+        self._handler = None
+        self.engine.emit(Signal(self.ch, SignalName.KILL))
+        self.drop()
 
     # --- facts ---
 
@@ -89,11 +98,15 @@ class Child(Channel):
         if self._handler is not None:
             self._handler.on_output(data)
 
+    def sent(self, n: int) -> None:
+        """It read some of its input."""
+        self.credit.unsent -= n
+
     def read_closed(self) -> None:
         """Its output has ended; `Closed` follows when it exits."""
 
     def ended(self, fact: Closed) -> None:
-        """It exited."""
+        """It exited, or was let go of."""
         super().ended(fact)
         self._kill.cancel()
         handler, self._handler = self._handler, None
@@ -101,12 +114,18 @@ class Child(Channel):
             handler.on_exit(fact.exit)
 
     def stop(self) -> None:
-        """The process ends, and its children with it."""
-        self.release()
+        """The process ends: let go of a child that nobody has asked to end."""
+        if self._kill.when is None:
+            self.drop()
 
-    def _kill_now(self) -> None:
-        self.interrupt(SignalName.KILL)
-        self.drop()
+
+class _ErrorOutput(Child):
+    """The error output of a child, which ends with it."""
+
+    __slots__ = ()
+
+    def stop(self) -> None:
+        """As long as the child writes, somebody listens."""
 
 
 def spawn_child(
@@ -132,7 +151,7 @@ def spawn_child(
     child.pid = spawned.pid
     engine.attach(child)
     if error_channel is not None:
-        engine.attach(Child(engine, error_channel, errors, limits))
+        engine.attach(_ErrorOutput(engine, error_channel, errors, limits))
     return child
 
 
@@ -147,7 +166,7 @@ def run_command(engine: Engine, argv: tuple[str, ...], *, within: float = 5.0) -
         finished = yield from wait(collector.ticket, engine.now.mono + within)
     finally:
         if not collector.done:
-            child.end(SignalName.KILL, patience=0.0)
+            child.kill()
     return cast("Finished | Failure", finished)
 
 

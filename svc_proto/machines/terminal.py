@@ -8,6 +8,7 @@
 | LIVE   | KILL    | ENDED  | by the client                                                      |
 | LIVE   | EXIT    | ENDED  | the shell ended by itself                                          |
 | LIVE   | LOST    | ENDED  | the client's socket closed, or the relay stops: like a detach       |
+| LIVE   | LAPSE   | ENDED  | the grant has run out or was taken back: like a detach              |
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ __all__ = [
     "TerminalTrigger",
     "parse_size",
     "parse_tmux_list",
+    "replay_text",
     "tmux_name",
 ]
 
@@ -58,6 +60,7 @@ class TerminalTrigger(Enum):
     KILL = "kill"
     EXIT = "exit"
     LOST = "lost"
+    LAPSE = "lapse"
 
 
 TERMINAL_TABLE: Table[TerminalState, TerminalTrigger] = {
@@ -67,6 +70,7 @@ TERMINAL_TABLE: Table[TerminalState, TerminalTrigger] = {
     (TerminalState.LIVE, TerminalTrigger.KILL): TerminalState.ENDED,
     (TerminalState.LIVE, TerminalTrigger.EXIT): TerminalState.ENDED,
     (TerminalState.LIVE, TerminalTrigger.LOST): TerminalState.ENDED,
+    (TerminalState.LIVE, TerminalTrigger.LAPSE): TerminalState.ENDED,
 }
 
 REASONS = {  # as clients read them: the phone takes the first two for the user's own wish, the desktop exits 0 on three
@@ -74,6 +78,7 @@ REASONS = {  # as clients read them: the phone takes the first two for the user'
     TerminalTrigger.KILL: "client kill",
     TerminalTrigger.EXIT: "eof",
     TerminalTrigger.LOST: "server shutdown",
+    TerminalTrigger.LAPSE: "grant expired",
 }
 
 
@@ -111,6 +116,13 @@ def parse_size(payload: Mapping[str, object]) -> TerminalSize:
 def tmux_name(prefix: str, name: str) -> str:
     """The tmux session that stands for a client's name: only letters, digits, `_` and `-` are left of it."""
     return prefix + (_FOREIGN.sub("_", name).strip("_") or "default")
+
+
+def replay_text(screen: bytes) -> str:
+    """The last 64 KiB of a captured screen as text; empty for a blank one."""
+    if not screen.strip():
+        return ""
+    return screen[-MAX_REPLAY:].decode("utf-8", "ignore")
 
 
 def parse_tmux_list(text: str, prefix: str) -> list[dict[str, object]]:

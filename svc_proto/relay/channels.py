@@ -52,21 +52,21 @@ def _bridge(client: ClientSocket, envelope: Envelope) -> None:
 
 
 def _terminal(client: ClientSocket, envelope: Envelope) -> None:
-    if not client.holds("terminal"):
-        client.complain("terminal grant expired or missing", "grant_required", envelope.id)
-        return
     if client.terminals is None:
         client.terminals = Terminals(client, client.relay.shells)
-    client.terminals.handle(envelope)
+    if client.holds("terminal"):
+        client.terminals.handle(envelope)
+    else:
+        client.terminals.lapse(envelope.id)
 
 
 def _tui(client: ClientSocket, envelope: Envelope) -> None:
-    if not client.holds("tui"):  # never `tui.error`: a desktop takes that for the end of its socket
-        client.complain("tui grant expired or missing", "grant_required", envelope.id)
-        return
     if client.tui is None:
         client.tui = Tui(client)
-    client.tui.handle(envelope)
+    if client.holds("tui"):
+        client.tui.handle(envelope)
+    else:
+        client.tui.lapse(envelope.id)
 
 
 CHANNELS: dict[str, Callable[[ClientSocket, Envelope], None]] = {

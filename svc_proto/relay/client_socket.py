@@ -150,9 +150,9 @@ class ClientSocket:
         return self.socket.number
 
     @property
-    def unsent(self) -> int:
-        """Bytes that wait for the client to read."""
-        return self.socket.unsent
+    def writable(self) -> bool:
+        """Whether the client keeps up with reading; when it does again, its programs are told."""
+        return self.socket.writable
 
     def stop_programs(self) -> None:
         """The relay stops: say so."""
@@ -184,6 +184,7 @@ class ClientSocket:
     def evict(self, reason: str) -> None:
         """The session is over: say so and close with 1008 (policy violation)."""
         self._step(ClientTrigger.REFUSE)
+        self.end_programs()
         self.complain(reason, "session_ended")
         self.socket.close(1008, reason)
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from svc_proto.commands import Compute, WriteFile
 from svc_proto.config import RelayConfig
 from svc_proto.engine.child import run_command
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.facts import Failure
-from svc_proto.machines.terminal import tmux_name
+from svc_proto.machines.terminal import replay_text, tmux_name
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Shells"]
 
 FALLBACKS = ("/bin/bash", "/bin/sh")
-REPLAY_LINES = 200
+REPLAY_LINES = 200  # wire terminal 1.4
+KILL_PATIENCE = 11.0  # s, a little more than the command itself is given to start and to end
 LIST_FORMAT = "#{session_name} #{session_attached} #{session_windows} #{session_created}"
 TMUX_CONF = b"""# Written by the relay at each start.
 set -g escape-time 0
@@ -50,6 +51,8 @@ class Shells:
     def prepare(self) -> Flow[None]:
         """Find tmux and write its configuration; without a writable folder it runs without one."""
         engine = self._engine
+        if not self._config.terminal_tmux:
+            return
         found = yield from ask(engine, Compute(engine.new_op(), "which", ("tmux",)))
         if not isinstance(found, str):
             return
@@ -78,31 +81,37 @@ class Shells:
         if self.tmux is None:
             return (shell, "-l")
         conf = () if self._conf is None else ("-f", self._conf)
-        return (*self._tmux(*conf), "-u", "new-session", "-A", "-s", self.session_name(name))
+        # Left to itself tmux would start the shell that was the user's when its server began.
+        return (*self._tmux(*conf), "-u", "new-session", "-A", "-s", self.session_name(name), shell, "-l")
 
     def env(self, name: str) -> tuple[tuple[str, str], ...]:
         """Added to the environment of the child."""
-        return (("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("SVC_RELAY_TERMINAL", name))
+        marker = f"{self._config.brand.name.upper()}_RELAY_TERMINAL"
+        return (("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), (marker, name))
 
     def has_session(self, name: str) -> Flow[bool]:
         """Whether the tmux session exists."""
         return (yield from self._succeeds("has-session", "-t", f"={self.session_name(name)}"))
 
     def kill_session(self, name: str) -> Flow[bool]:
-        """End the tmux session; False if there is none."""
-        return (yield from self._succeeds("kill-session", "-t", f"={self.session_name(name)}"))
+        """End the tmux session; False if there is none. It is done even if whoever waits for it here goes away."""
+        engine, ticket = self._engine, self._engine.new_op()
+
+        def kill() -> Flow[None]:
+            killed = yield from self._succeeds("kill-session", "-t", f"={self.session_name(name)}")
+            engine.resume(ticket, killed)
+
+        engine.spawn(kill(), name="kill session")
+        return (yield from wait(ticket, engine.now.mono + KILL_PATIENCE)) is True
 
     def capture(self, name: str) -> Flow[str]:
-        """The last screen of a tmux session, as plain text; empty if it cannot be had."""
-        return (
-            yield from self._output(
-                "capture-pane", "-p", "-S", f"-{REPLAY_LINES}", "-t", f"={self.session_name(name)}:"
-            )
-        )
+        """The last screen of a tmux session, as plain text; empty if it is blank or cannot be had."""
+        target = f"={self.session_name(name)}:"
+        return replay_text((yield from self._output("capture-pane", "-p", "-S", f"-{REPLAY_LINES}", "-t", target)))
 
     def list_sessions(self) -> Flow[str]:
         """One line a session, in `LIST_FORMAT`."""
-        return (yield from self._output("list-sessions", "-F", LIST_FORMAT))
+        return (yield from self._output("list-sessions", "-F", LIST_FORMAT)).decode("utf-8", "replace")
 
     def _tmux(self, *arguments: str) -> tuple[str, ...]:
         return (self.tmux or "tmux", "-L", self._config.brand.scheme, *arguments)
@@ -111,8 +120,8 @@ class Shells:
         finished = yield from run_command(self._engine, self._tmux(*arguments))
         return not isinstance(finished, Failure) and finished.status == 0
 
-    def _output(self, *arguments: str) -> Flow[str]:
+    def _output(self, *arguments: str) -> Flow[bytes]:
         finished = yield from run_command(self._engine, self._tmux(*arguments))
         if isinstance(finished, Failure) or finished.status != 0:
-            return ""
-        return finished.output.decode("utf-8", "replace")
+            return b""
+        return finished.output

@@ -15,7 +15,6 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.table import step
 from svc_proto.machines.terminal import (
-    MAX_REPLAY,
     MAX_TERMINALS,
     REASONS,
     TERMINAL_TABLE,
@@ -31,10 +30,11 @@ from svc_proto.wire.envelope import Envelope
 if TYPE_CHECKING:
     from svc_proto.relay.client_socket import ClientSocket
 
-__all__ = ["Terminal", "Terminals"]
+__all__ = ["NO_GRANT", "Terminal", "Terminals"]
 
 MAX_WAITING = 1024  # messages behind an attach that is under way; a further one is refused
-HOLD_ABOVE = 64 * 1024  # bytes unsent to the client at which its shells are held
+MAX_UNREAD = 1024 * 1024  # bytes that a shell, or an attach, leaves unread; further input is refused
+NO_GRANT = "terminal grant expired or missing"  # wire terminal 1.1
 
 
 class Terminals:
@@ -46,14 +46,17 @@ class Terminals:
         self.shells = shells
         self.held: dict[str, Terminal] = {}  # by session name, the last attached last
         self._waiting: deque[Envelope] = deque()
+        self._waiting_size = 0
         self._task: Task | None = None
 
     def handle(self, envelope: Envelope) -> None:
         """Take one message of the terminal channel."""
-        if len(self._waiting) >= MAX_WAITING:
-            self.error("too many messages wait for an attach", envelope.id)
+        size = _size(envelope)
+        if self._waiting and (len(self._waiting) >= MAX_WAITING or self._waiting_size + size > MAX_UNREAD):
+            self.error("too much waits for an attach", envelope.id, _name(envelope))
             return
         self._waiting.append(envelope)
+        self._waiting_size += size
         if self._task is None:
             task = self.engine.spawn(
                 self._work(), name="terminal", on_done=self._worked_off, on_error=self._work_failed
@@ -68,15 +71,16 @@ class Terminals:
 
     def close(self) -> None:
         """The socket is gone: like a detach of everything, with nobody to tell."""
-        if self._task is not None:
-            self._task.cancel()
-        for terminal in list(self.held.values()):
-            terminal.finish(TerminalTrigger.LOST, tell=False)
+        self._leave(TerminalTrigger.LOST, tell=False)
 
     def stop(self) -> None:
         """The relay stops."""
-        for terminal in list(self.held.values()):
-            terminal.finish(TerminalTrigger.LOST)
+        self._leave(TerminalTrigger.LOST)
+
+    def lapse(self, identity: str = "") -> None:
+        """The grant has run out, or was taken back: nothing is typed and nothing is shown any more."""
+        self.client.complain(NO_GRANT, "grant_required", identity)
+        self._leave(TerminalTrigger.LAPSE)
 
     def send(self, kind: str, payload: dict[str, object], identity: str = "") -> None:
         """Send an envelope of this channel."""
@@ -99,14 +103,26 @@ class Terminals:
             except Refused as refused:
                 self.error(refused.message, envelope.id, _name(envelope))
             self._waiting.popleft()
+            self._waiting_size -= _size(envelope)
 
     def _worked_off(self, result: None) -> None:
         self._task = None
 
     def _work_failed(self, error: Exception) -> None:
-        self._waiting.clear()
-        self._task = None
+        self._forget_waiting()
         self.error(f"internal error {self.engine.bug(error)}")
+
+    def _leave(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._forget_waiting()
+        for terminal in list(self.held.values()):
+            terminal.finish(trigger, tell=tell)
+
+    def _forget_waiting(self) -> None:
+        self._task = None
+        self._waiting.clear()
+        self._waiting_size = 0
 
     def _process(self, envelope: Envelope) -> Flow[None]:
         match envelope.type:
@@ -169,22 +185,27 @@ class Terminals:
             "reattach": reattach,
         }
         if replay:
-            attached["replay"] = replay[-MAX_REPLAY:]
+            attached["replay"] = replay
         self.send("terminal.attached", attached, envelope.id)
 
     def _input(self, envelope: Envelope) -> None:
         terminal, data = self._meant(envelope), envelope.payload.get("data")
-        if terminal is not None and isinstance(data, str) and data:
-            terminal.child.write(data.encode("utf-8", "replace"))
+        if terminal is None or not isinstance(data, str) or not data:
+            return
+        if terminal.child.credit.unsent > MAX_UNREAD:
+            self.error("the shell does not read its input", envelope.id, terminal.name)
+            return
+        terminal.child.write(data.encode("utf-8", "replace"))
 
     def _kill(self, envelope: Envelope) -> Flow[None]:
-        terminal = self._meant(envelope)
+        terminal, name = self._meant(envelope), _name(envelope)
         if terminal is not None:
+            terminal.parting = TerminalTrigger.KILL  # its tmux client may well be the first to tell of the end
             if self.shells.tmux is not None:
                 yield from self.shells.kill_session(terminal.name)
-            terminal.finish(TerminalTrigger.KILL)
+            if self.held.get(terminal.name) is terminal:
+                terminal.finish(TerminalTrigger.KILL)
             return
-        name = _name(envelope)
         if name is None or self.shells.tmux is None:
             return
         killed = yield from self.shells.kill_session(name)
@@ -195,20 +216,20 @@ class Terminals:
             self.send("terminal.error", {**answer, "message": "there is no such session"})
 
     def _list(self, envelope: Envelope) -> Flow[None]:
-        rows: list[dict[str, object]] = []
-        if self.shells.tmux is not None:
-            rows = parse_tmux_list((yield from self.shells.list_sessions()), self.shells.prefix)
         default = (yield from self.shells.choose(None)) or ""
-        live = {self.shells.session_name(name): terminal for name, terminal in self.held.items()}
-        everywhere = self.client.relay.live_terminals() if self.shells.tmux is not None else {}
+        tmux = self.shells.tmux is not None
+        listing = (yield from self.shells.list_sessions()) if tmux else ""
+        rows = parse_tmux_list(listing, self.shells.prefix)
+        mine = {self.shells.session_name(name) if tmux else name: held for name, held in self.held.items()}
+        everywhere = self.client.relay.live_terminals()
         for row in rows:
-            mine = live.pop(str(row["tmux_name"]), None)
-            other = everywhere.get(str(row["tmux_name"]))
-            row.update(_liveness(mine or other, default, owned=mine is not None))
-            if mine is not None:
-                row["name"] = mine.name
-        rows += [{"name": terminal.name, **_liveness(terminal, default, owned=True)} for terminal in live.values()]
-        self.send("terminal.sessions", {"sessions": rows, "tmux_available": self.shells.tmux is not None}, envelope.id)
+            session = str(row["tmux_name"])
+            own = mine.pop(session, None)
+            row.update(_liveness(own or everywhere.get(session), default, owned=own is not None))
+            if own is not None:
+                row["name"] = own.name
+        rows += [{"name": held.name, **_liveness(held, default, owned=True)} for held in mine.values()]
+        self.send("terminal.sessions", {"sessions": rows, "tmux_available": tmux}, envelope.id)
 
     def _meant(self, envelope: Envelope) -> Terminal | None:
         """The terminal that a message names, or the one attached last when it names none."""
@@ -226,6 +247,7 @@ class Terminal:
     def __init__(self, owner: Terminals, name: str, shell: str) -> None:
         self.name = name
         self.shell = shell
+        self.parting = TerminalTrigger.EXIT  # what it is put down to when it ends by itself
         self._owner = owner
         self._state = TerminalState.NONE
         self._buffer = OutputBuffer()
@@ -237,7 +259,7 @@ class Terminal:
         self.step(TerminalTrigger.ATTACH)
 
     def on_output(self, data: bytes) -> None:
-        """Batch it; hold the shell while its reader is behind."""
+        """Batch it."""
         if self._buffer.feed(data, self._owner.engine.now.mono):
             self._flush()
         elif self._buffer.due is not None:
@@ -245,7 +267,7 @@ class Terminal:
 
     def on_exit(self, status: int | None) -> None:
         """The shell ended by itself."""
-        self._close(TerminalTrigger.EXIT, tell=True)
+        self._close(self.parting, tell=True)
 
     def finish(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
         """End it from this side."""
@@ -263,14 +285,20 @@ class Terminal:
         self.step(trigger)
         self._timer.cancel()
         self._owner.held.pop(self.name, None)
-        if tell:
+        if not tell:
+            return
+        if trigger is not TerminalTrigger.LAPSE:
             self._send(self._buffer.take(final=True))
-            self._owner.send("terminal.detached", {"session_name": self.name, "reason": REASONS[trigger]})
+        self._owner.send("terminal.detached", {"session_name": self.name, "reason": REASONS[trigger]})
 
     def _flush(self) -> None:
         self._timer.cancel()
+        client = self._owner.client
+        if not client.holds("terminal"):
+            self._owner.lapse()
+            return
         self._send(self._buffer.take())
-        if self._owner.client.unsent > HOLD_ABOVE:
+        if not client.writable:  # until `Terminals.writable`
             self.child.hold(True)
 
     def _send(self, text: str) -> None:
@@ -281,6 +309,11 @@ class Terminal:
 def _name(envelope: Envelope) -> str | None:
     name = envelope.payload.get("session_name")
     return name[:200] if isinstance(name, str) and name.strip() else None
+
+
+def _size(envelope: Envelope) -> int:
+    data = envelope.payload.get("data")
+    return len(data) if isinstance(data, str) else 0
 
 
 def _liveness(terminal: Terminal | None, default: str, *, owned: bool) -> dict[str, object]:

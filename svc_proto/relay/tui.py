@@ -16,7 +16,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Level, SignalName
 from svc_proto.engine.child import Child, spawn_child
-from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.flow import Flow, Task, TaskState
 from svc_proto.facts import Failure
 from svc_proto.machines.lines import MAX_LINE, LineBuffer
 from svc_proto.version import VERSION
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["Tui"]
 
 TERM_PATIENCE = 2.0  # s from SIGTERM to SIGKILL, wire terminal 2.3
-HOLD_ABOVE = 256 * 1024  # bytes unsent to the client at which its gateway is held
-MAX_UNREAD = 64 * 1024 * 1024  # bytes that a gateway leaves unread before a request is refused
-MAX_WAITING = 256  # requests behind a gateway that is being started
+MAX_UNREAD = 32 * 1024 * 1024  # bytes that a gateway leaves unread before a request is refused
+MAX_WAITING = 256  # messages behind a gateway that is being started
 NOT_RUNNING = -32000  # JSON-RPC: the server itself is at fault
+SHOWN = 400  # characters of a line of error output in a log record
+NO_GRANT = "tui grant expired or missing"
 
 
 class Tui:
@@ -39,26 +40,29 @@ class Tui:
 
     def __init__(self, client: ClientSocket) -> None:
         self.client = client
-        self._engine = client.relay.engine
+        self.engine = client.relay.engine
         self._gateway: _Gateway | None = None
         self._starting: Task | None = None
         self._waiting: deque[Envelope] = deque()
+        self._waiting_size = 0
 
     def handle(self, envelope: Envelope) -> None:
         """Take one message of the TUI channel; those behind an attach wait for it."""
         if envelope.type == "tui.attach":
-            self._leave()
-            self._waiting.clear()
-            task = self._engine.spawn(self._attach(envelope), name="tui", on_done=self._started)
-            if self._gateway is None:
+            self.close()
+            task = self.engine.spawn(
+                self._attach(envelope), name="tui", on_done=self._started, on_error=self._not_started
+            )
+            if task.state is TaskState.WAITING:
                 self._starting = task
-        elif self._starting is not None:
-            if len(self._waiting) >= MAX_WAITING:
-                self.client.complain("too many messages wait for the agent gateway", "tui_busy", envelope.id)
+        elif self._starting is None:
+            self._process(envelope)
+        else:
+            self._waiting_size += len(strict_json.dumps(envelope.payload))
+            if self._waiting_size > MAX_UNREAD or len(self._waiting) >= MAX_WAITING:
+                self.client.complain("too much waits for the agent gateway", "tui_busy", envelope.id)
             else:
                 self._waiting.append(envelope)
-        else:
-            self._process(envelope)
 
     def writable(self) -> None:
         """The client reads again."""
@@ -66,8 +70,20 @@ class Tui:
             self._gateway.child.hold(False)
 
     def close(self) -> None:
-        """The socket is gone, or the relay stops."""
-        self._leave()
+        """Detached, the socket is gone, or the relay stops."""
+        self._waiting.clear()
+        self._waiting_size = 0
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            starting.cancel()
+        gateway, self._gateway = self._gateway, None
+        if gateway is not None:
+            gateway.child.end(SignalName.TERMINATE, patience=TERM_PATIENCE)
+
+    def lapse(self, identity: str = "") -> None:
+        """The grant has run out, or was taken back. A `tui.error` would cost a desktop its socket."""
+        self.close()
+        self.client.complain(NO_GRANT, "grant_required", identity)
 
     def send(self, kind: str, payload: Mapping[str, object]) -> None:
         """Send an envelope of this channel; its id is always fresh."""
@@ -80,27 +96,43 @@ class Tui:
             self.send("tui.error", {"message": why})
 
     def _attach(self, envelope: Envelope) -> Flow[None]:
-        relay = self.client.relay
+        command = self.client.relay.config.tui_command
+        if not command:
+            self.client.complain("this relay has no agent gateway", "tui_unavailable", envelope.id)
+            return
         gateway = _Gateway(self)
-        env = [
-            (variable, value[:400])
-            for key, variable in (("profile", "SVC_PROFILE"), ("resume_session_id", "SVC_TUI_RESUME"))
-            if isinstance(value := envelope.payload.get(key), str) and value
-        ]
         child = yield from spawn_child(
-            self._engine, relay.config.tui_command, gateway, env=tuple(env), errors=_Errors(self)
+            self.engine, command, gateway, env=self._environment(envelope.payload), errors=_Errors(self)
         )
         if isinstance(child, Failure):
-            self.client.complain("the agent gateway could not be started", "tui_unavailable", envelope.id)
+            self.client.complain(
+                f"the agent gateway could not be started: {child.kind.value}", "tui_unavailable", envelope.id
+            )
             return
         gateway.child = child
         self._gateway = gateway
         self.send("tui.attached", {"pid": child.pid, "server_version": VERSION})
 
+    def _environment(self, payload: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+        config = self.client.relay.config
+        brand = config.brand.name.upper()
+        wanted = {
+            "RELAY_WEBAPI_URL": config.webapi_url,
+            "API_SERVER_KEY": config.api_key,
+            f"{brand}_PROFILE": payload.get("profile"),
+            f"{brand}_TUI_RESUME": payload.get("resume_session_id"),
+        }
+        return tuple((name, value[:4096]) for name, value in wanted.items() if isinstance(value, str) and value)
+
     def _started(self, result: None) -> None:
         self._starting = None
+        self._waiting_size = 0
         while self._waiting:
             self._process(self._waiting.popleft())
+
+    def _not_started(self, error: Exception) -> None:
+        self.client.complain(f"internal error {self.engine.bug(error)}", "internal_error")
+        self._started(None)
 
     def _process(self, envelope: Envelope) -> None:
         match envelope.type:
@@ -109,7 +141,7 @@ class Tui:
             case "tui.resize":
                 self._resize(envelope.payload)
             case "tui.detach":
-                self._leave()
+                self.close()
             case _:
                 self.client.complain(f"unknown message {envelope.type[:40]!r}", "unknown_type", envelope.id)
 
@@ -123,19 +155,11 @@ class Tui:
             self.send("tui.rpc.response", {"jsonrpc": "2.0", "id": request["id"], "error": error})
 
     def _resize(self, payload: Mapping[str, object]) -> None:
-        if self._gateway is None:
+        if self._gateway is None or self._gateway.child.credit.unsent > MAX_UNREAD:
             return
         params = {key: payload[key] for key in ("session_id", "cols", "rows") if key in payload}
-        identity = f"resize-{new_uuid(self._engine.entropy)}"
+        identity = f"resize-{new_uuid(self.engine.entropy)}"
         self._gateway.say({"jsonrpc": "2.0", "id": identity, "method": "terminal.resize", "params": params})
-
-    def _leave(self) -> None:
-        starting, self._starting = self._starting, None
-        if starting is not None:
-            starting.cancel()
-        gateway, self._gateway = self._gateway, None
-        if gateway is not None:
-            gateway.child.end(SignalName.TERMINATE, patience=TERM_PATIENCE)
 
 
 class _Gateway:
@@ -153,34 +177,44 @@ class _Gateway:
 
     def on_output(self, data: bytes) -> None:
         """Pass whole lines on; what is no JSON object is dropped."""
+        tui = self._tui
+        if not tui.client.holds("tui"):
+            tui.lapse()
+            return
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError as error:
             self.child.end(SignalName.TERMINATE, patience=TERM_PATIENCE)
-            self._tui.lost(self, f"the agent gateway broke the protocol: {error}")
+            tui.lost(self, f"the agent gateway broke the protocol: {error}")
             return
         for line in lines:
-            try:
-                message = strict_json.loads(line, max_bytes=MAX_LINE)
-            except strict_json.JsonError:
-                continue
-            if isinstance(message, dict):
-                members = cast("dict[str, object]", message)
-                answers = "id" in members and members.get("method") != "event"
-                self._tui.send("tui.rpc.response" if answers else "tui.rpc.event", members)
-        if self._tui.client.unsent > HOLD_ABOVE:
+            self._pass_on(line)
+        if not tui.client.writable:  # until `Tui.writable`
             self.child.hold(True)
 
     def on_exit(self, status: int | None) -> None:
         """It ended by itself."""
         self._tui.lost(self, f"the agent gateway exited with {'an unknown code' if status is None else status}")
 
+    def _pass_on(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            message = strict_json.loads(line, max_bytes=MAX_LINE)
+        except strict_json.JsonError as error:
+            self._tui.engine.log(Level.WARNING, "agent gateway line dropped", problem=str(error))
+            return
+        if isinstance(message, dict):
+            members = cast("dict[str, object]", message)
+            answers = "id" in members and members.get("method") != "event"
+            self._tui.send("tui.rpc.response" if answers else "tui.rpc.event", members)
+
 
 class _Errors:
     """The error output of a gateway: for the log, line by line, where somebody wants to debug."""
 
     def __init__(self, tui: Tui) -> None:
-        self._engine = tui.client.relay.engine
+        self._engine = tui.engine
         self._lines = LineBuffer(limit=64 * 1024)
 
     def on_output(self, data: bytes) -> None:
@@ -191,7 +225,7 @@ class _Errors:
             self._lines = LineBuffer(limit=64 * 1024)
             return
         for line in lines:
-            self._engine.log(Level.DEBUG, "agent gateway", line=line[:400].decode("utf-8", "replace"))
+            self._engine.log(Level.DEBUG, "agent gateway", line=line[:SHOWN].decode("utf-8", "replace"))
 
     def on_exit(self, status: int | None) -> None:
         """Its output tells about the exit."""

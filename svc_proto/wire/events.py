@@ -6,6 +6,7 @@ have separate types, so a handler cannot mistake one for the other:
 
     client to server    RequestHead (RequestData)* RequestEnd
     server to client    (Informational)* ResponseHead (ResponseData)* ResponseEnd
+                        (a server may say ResponseElsewhere in place of ResponseData)
     either, after a WebSocket was accepted on the stream
                         (TextMessage | BinaryMessage | Ping | Pong)* SocketClosed
     either              StreamReset (the stream failed; on HTTP/1.1 the connection with it)
@@ -33,6 +34,7 @@ __all__ = [
     "RequestEnd",
     "RequestHead",
     "ResponseData",
+    "ResponseElsewhere",
     "ResponseEnd",
     "ResponseHead",
     "SocketAccepted",
@@ -123,6 +125,17 @@ class ResponseData:
 
     stream: StreamId
     data: bytes
+
+
+@frozen
+class ResponseElsewhere:
+    """Server, sent: `length` bytes of the body that somebody else writes, after everything said before.
+
+    Only for a response with a `content-length`. Nothing may be said until they are written but the `ResponseEnd`.
+    """
+
+    stream: StreamId
+    length: int
 
 
 @frozen
@@ -223,6 +236,7 @@ Event: TypeAlias = (
     | Informational
     | ResponseHead
     | ResponseData
+    | ResponseElsewhere
     | ResponseEnd
     | AcceptSocket
     | SocketAccepted

@@ -44,6 +44,7 @@ from svc_proto.wire.events import (
     RequestEnd,
     RequestHead,
     ResponseData,
+    ResponseElsewhere,
     ResponseEnd,
     ResponseHead,
     SocketAccepted,
@@ -368,6 +369,9 @@ class Http1Connection:
                 self._write(h11.Data(data=event.data))
         elif isinstance(event, ResponseHead):
             self._send_response_head(event)
+        elif isinstance(event, ResponseElsewhere):
+            if event.length and not self._mute:
+                self._leave_out(_Stretch(event.length))
         elif isinstance(event, ResponseEnd):
             self._write(h11.EndOfMessage(headers=list(event.trailers)) if event.trailers else h11.EndOfMessage())
             self._finished = self._h11.our_state is h11.MUST_CLOSE or self._reading is Reading.OVER
@@ -440,6 +444,15 @@ class Http1Connection:
             # The text of h11 may quote a header, which may be a secret.
             raise LocalProtocolError(f"HTTP/1.1 does not allow {type(event).__name__} now") from None
 
+    def _leave_out(self, stretch: _Stretch) -> None:
+        """Have h11 count bytes that it never sees: what it passes through (as for sendfile) is thrown away."""
+        written = len(self._out)
+        self._write(h11.Data(data=cast("bytes", stretch)))
+        passed = self._out[written:]
+        del self._out[written:]
+        if len(passed) != 1:  # it was put into a chunk, whose length would have to be written around it
+            raise LocalProtocolError("ResponseElsewhere: the response has no content-length")
+
     # --- between messages ---
 
     def _switched(self, headers: Headers) -> Event:
@@ -489,6 +502,16 @@ class Http1Connection:
     def _new_h11(self) -> h11.Connection:
         role = h11.SERVER if self._server else h11.CLIENT
         return h11.Connection(role, max_incomplete_event_size=self._limits.max_head)
+
+
+class _Stretch:
+    """Stands for that many bytes."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
 
 
 def _response(status: int, fields: list[tuple[bytes, bytes]], *, closing: bool) -> h11.Response:

@@ -48,9 +48,11 @@ def test_without_a_phone(relayed: World) -> None:
 
 def test_a_command_as_the_phone_sees_it(relayed: World) -> None:
     phone = relayed.fake_phone()
-    calling = call(relayed, phone.token, "POST", "/tap?a=1&device=Tablet", b'{"x": 3, "y": null, "device_id": "q"}')
+    calling = call(
+        relayed, phone.token, "POST", "/tap?a=1&device=Tablet", b'{"x": 3, "y": 4, "z": null, "device_id": "q"}'
+    )
     command = phone.command()
-    assert command["body"] == {"x": 3}
+    assert command["body"] == {"x": 3, "y": 4}
     assert (command["method"], command["path"], command["params"]) == ("POST", "/tap", {"a": "1"})
     phone.respond(command["request_id"], {"x": 3, "odd": ["ü", None, 1.5]}, status=423)
     answer = calling.finish()

@@ -138,12 +138,12 @@ def test_a_day_with_two_phones() -> None:
     two = book.pair(device_id="d-2", device_name="Hall")
     for paired in (one, two, one):
         name = "kitchen" if paired is one else "hall"
-        call = book.call("POST", f"/tap?device={name}", {"x": 1}, token=two.token)
+        call = book.call("POST", f"/tap?device={name}", {"x": 1, "y": 2}, token=two.token)
         paired.phone.reply(paired.phone.command(), 200, {"ok": True})
         assert call.result.status == 200
         book.after(3600)
     one.phone.vanish()
-    call = book.call("POST", "/tap", {"x": 1}, token=two.token)
+    call = book.call("POST", "/tap", {"x": 1, "y": 2}, token=two.token)
     two.phone.reply(two.phone.command(), 403, {"error": "user denied", "error_code": "user_denied"})
     assert call.result.status == 403
     back = book.reconnect(one.token)

@@ -17,6 +17,7 @@ from svc_proto.wire.events import (
     RequestEnd,
     RequestHead,
     ResponseData,
+    ResponseElsewhere,
     ResponseEnd,
     ResponseHead,
     SocketClosed,
@@ -653,3 +654,56 @@ def converse(data: bytes, sizes: Cuts) -> tuple[list[Event], bool]:
 @given(st.lists(FRAGMENTS | st.binary(max_size=8), max_size=6).map(b"".join), cuts())
 def test_nothing_but_remote_protocol_errors_escape(data: bytes, sizes: Cuts) -> None:
     assert converse(data, sizes) == converse(data, [1_000_000])
+
+
+# --- a body that somebody else writes ---
+
+
+def test_a_body_from_elsewhere_is_counted_and_not_written() -> None:
+    connection = server()
+    feed(connection, GET + GET)
+    connection.send(ResponseHead(ONE, 200, Headers(((b"content-length", b"7"),))))
+    connection.send(ResponseElsewhere(ONE, 3))
+    connection.send(ResponseData(ONE, b"."))
+    connection.send(ResponseElsewhere(ONE, 0))
+    connection.send(ResponseElsewhere(ONE, 3))
+    assert connection.data_to_send() == b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n."
+    assert signs(connection) == ["paused"]
+    connection.send(ResponseEnd(ONE))
+    assert connection.data_to_send() == b""
+    assert drain(connection)[0] == RequestHead(TWO, "GET", "/health?x=1", GET_HEAD.headers)
+
+
+def test_a_body_from_elsewhere_of_a_length_beyond_memory() -> None:
+    connection = server()
+    feed(connection, GET)
+    connection.send(ResponseHead(ONE, 200, Headers(((b"content-length", b"9000000000000000000"),))))
+    connection.send(ResponseElsewhere(ONE, 9_000_000_000_000_000_000))
+    connection.send(ResponseEnd(ONE))
+    assert not connection.must_close
+
+
+def test_head_has_no_body_from_elsewhere_either() -> None:
+    connection = server()
+    feed(connection, GET.replace(b"GET", b"HEAD"))
+    connection.send(ResponseHead(ONE, 200, LENGTH_2))
+    connection.send(ResponseElsewhere(ONE, 2))
+    connection.send(ResponseEnd(ONE))
+    assert connection.data_to_send() == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
+    assert not connection.must_close
+
+
+@pytest.mark.parametrize("headers", [LENGTH_2, Headers()], ids=["too long", "no length"])
+def test_a_body_from_elsewhere_that_does_not_fit(headers: Headers) -> None:
+    connection = server()
+    feed(connection, GET)
+    connection.send(ResponseHead(ONE, 200, headers))
+    with pytest.raises(LocalProtocolError):
+        connection.send(ResponseElsewhere(ONE, 3))
+
+
+def test_a_client_sends_no_body_from_elsewhere() -> None:
+    connection = Http1Connection(Role.CLIENT, entropy=seeded())
+    connection.send(RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))))
+    with pytest.raises(LocalProtocolError):
+        connection.send(ResponseElsewhere(ONE, 3))

@@ -15,6 +15,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
+from svc_proto.machines.arguments import check_arguments
 from svc_proto.machines.bridge import Outcome, relay_outcome
 from svc_proto.machines.phones import take_selector
 from svc_proto.machines.session import Session
@@ -94,6 +95,7 @@ class _Control:
         engine = relay.engine
         method = "GET" if request.method == "HEAD" else request.method
         selector, params, body = take_selector(request.query, _arguments(request) if method == "POST" else {})
+        check_arguments(method, request.path, params if method == "GET" else body)
         phone, client = relay.phone_for(selector)
         path = SENT_AS.get(request.path, request.path)
         request_id = new_uuid(engine.entropy)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from svc_proto.relay.routes.control import DEVICE_CONTROL
+from tests.machines.test_arguments import BAD, GOOD
 from tests.relay.world import REMOTE, Answer, Paired, RelayBook
+
+USABLE = {(method, path): arguments for method, path, arguments in GOOD}
 
 
 @pytest.fixture
@@ -35,7 +39,8 @@ def outcome(book: RelayBook, status: object, result: object, **more: object) -> 
 @pytest.mark.parametrize(("method", "path"), DEVICE_CONTROL)
 def test_every_route_is_forwarded(book: RelayBook, method: str, path: str) -> None:
     paired = book.pair()
-    call = book.call(method, path, {"x": 310} if method == "POST" else None, token=paired.token, peer=REMOTE)
+    body = {"x": 310, **USABLE.get((method, path), {})} if method == "POST" else {}
+    call = book.call(method, path, body if method == "POST" else None, token=paired.token, peer=REMOTE)
     command = paired.phone.command()
     sent = "/return_to_hermes" if path == "/return_to_svc" else path
     assert command == {
@@ -43,7 +48,7 @@ def test_every_route_is_forwarded(book: RelayBook, method: str, path: str) -> No
         "method": method,
         "path": sent,
         "params": {},
-        "body": {"x": 310} if method == "POST" else {},
+        "body": body,
     }
     assert call.answer is None
     paired.phone.reply(command, 200, {"ok": True})
@@ -59,26 +64,40 @@ def test_query_parameters_of_a_get_are_its_body(book: RelayBook) -> None:
 
 
 def test_query_parameters_of_a_post_stay_apart(book: RelayBook) -> None:
-    command = drive(book, book.pair(), "POST", "/tap?a=1", {"x": 1})
-    assert (command["params"], command["body"]) == ({"a": "1"}, {"x": 1})
+    command = drive(book, book.pair(), "POST", "/wait?a=1", {"ms": 1})
+    assert (command["params"], command["body"]) == ({"a": "1"}, {"ms": 1})
 
 
 def test_nulls_are_dropped(book: RelayBook) -> None:
-    command = drive(book, book.pair(), "POST", "/clipboard", {"text": None, "a": {"b": None}})
+    command = drive(book, book.pair(), "POST", "/wait", {"ms": None, "a": {"b": None}})
     assert command["body"] == {"a": {"b": None}}
 
 
 @pytest.mark.parametrize("body", [b"", b"no JSON", b"[1]", b"null", b'{"a":NaN}', b"\xff"])
 def test_what_is_no_object_counts_as_empty(book: RelayBook, body: bytes) -> None:
-    assert drive(book, book.pair(), "POST", "/tap", body)["body"] == {}
+    assert drive(book, book.pair(), "POST", "/wait", body)["body"] == {}
+    answer = book.request("POST", "/type", body, token=book.pair().token)
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "text")
+
+
+@pytest.mark.parametrize(("method", "path", "arguments", "field"), BAD)
+def test_what_no_phone_can_use_never_reaches_one(
+    book: RelayBook, method: str, path: str, arguments: dict[str, object], field: str
+) -> None:
+    paired = book.pair()
+    target = f"{path}?{urlencode(arguments)}" if method == "GET" else path
+    answer = book.request(method, target, None if method == "GET" else arguments, token=paired.token)
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", field)
+    assert paired.phone.envelopes() == []
+    assert book.activity() == []
 
 
 @pytest.mark.parametrize("key", ["device", "device_id", "deviceId"])
 def test_selectors_never_reach_the_phone(book: RelayBook, key: str) -> None:
     paired = book.pair(device_id="d-1", device_name="Kitchen tablet")
-    command = drive(book, paired, "POST", f"/tap?{key}=kitchentablet&a=1", {"deviceId": "other", "device": 5, "x": 1})
-    assert (command["params"], command["body"]) == ({"a": "1"}, {"x": 1})
-    assert drive(book, paired, "POST", "/tap", {key: "d-1", "x": 1})["body"] == {"x": 1}
+    command = drive(book, paired, "POST", f"/wait?{key}=kitchentablet&a=1", {"deviceId": "other", "device": 5, "ms": 1})
+    assert (command["params"], command["body"]) == ({"a": "1"}, {"ms": 1})
+    assert drive(book, paired, "POST", "/wait", {key: "d-1", "ms": 1})["body"] == {"ms": 1}
     assert drive(book, paired, "GET", f"/ping?{key}=d-1")["body"] == {}
     assert [record["alias_used"] for record in book.activity()] == ["d-1", "d-1", "kitchentablet"]
 
@@ -170,11 +189,11 @@ def test_no_phone(book: RelayBook) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "code"),
     [
-        ("/tap", {"device": 5}, 400, "invalid_field"),
-        ("/tap", {"device": {"a": 1}}, 400, "invalid_field"),
-        ("/tap?device=nobody", {}, 404, "unknown_device"),
-        ("/tap", {"device_id": "nobody"}, 404, "unknown_device"),
-        ("/tap?device=phone", {}, 409, "ambiguous_device"),
+        ("/wait", {"device": 5}, 400, "invalid_field"),
+        ("/wait", {"device": {"a": 1}}, 400, "invalid_field"),
+        ("/wait?device=nobody", {}, 404, "unknown_device"),
+        ("/wait", {"device_id": "nobody"}, 404, "unknown_device"),
+        ("/wait?device=phone", {}, 409, "ambiguous_device"),
     ],
 )
 def test_selectors_that_choose_nothing(book: RelayBook, path: str, body: object, status: int, code: str) -> None:

@@ -1,0 +1,196 @@
+"""A relay whose child processes are in the hands of the test.
+
+    book = ProgramBook(tmux=True)
+    phone = book.pair().phone
+    phone.send("terminal", "terminal.attach", {"session_name": "default"})
+    shell = book.children[-1]
+    shell.say(b"$ ")
+    book.after(0.016)
+    assert shell.heard == b"ls\\r"
+
+`commands` of tmux end at once, as `book.tmux` (a function of their arguments) has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import define, evolve, field
+
+from svc_proto.commands import (
+    Abort,
+    CloseWrite,
+    Command,
+    Compute,
+    Operation,
+    PauseReading,
+    ResizeTerminal,
+    ResumeReading,
+    Send,
+    Signal,
+    SignalName,
+    Spawn,
+    Spawned,
+    TerminalSize,
+    WriteFile,
+)
+from svc_proto.config import RelayConfig
+from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, ReadClosed, Received, Sent
+from tests.relay.world import RelayBook
+
+__all__ = ["FakeChild", "ProgramBook"]
+
+TMUX = "/usr/bin/tmux"
+SHELLS = ("/bin/sh", "/bin/zsh")
+GRANTS: dict[str, object] = {"terminal": 0, "tui": 0, "chat": 0}
+
+Tmux = Callable[[tuple[str, ...]], "tuple[int, bytes]"]
+
+
+@define(eq=False)
+class FakeChild:
+    """One child process, as the relay ordered it."""
+
+    book: ProgramBook
+    order: Spawn
+    pid: int
+    heard: bytes = b""
+    signals: list[SignalName] = field(factory=list)
+    size: TerminalSize | None = None
+    reads: bool = True  # its input
+    held: bool = False  # nobody reads its output
+    gone: bool = False
+
+    def say(self, data: bytes) -> None:
+        """Write to its output."""
+        self.book.feed(Received(self.order.ch, data))
+
+    def complain(self, data: bytes) -> None:
+        """Write to its error output."""
+        assert self.order.errors is not None
+        self.book.feed(Received(self.order.errors, data))
+
+    def exit(self, status: int = 0) -> None:
+        """End by itself."""
+        self.gone = True
+        if self.order.errors is not None:
+            self.book.feed(Closed(self.order.errors))
+        self.book.feed(ReadClosed(self.order.ch))
+        self.book.feed(Closed(self.order.ch, f"exit status {status}", status))
+
+    def read(self) -> None:
+        """Read its input after all."""
+        self.reads = True
+        self.book.feed(Sent(self.order.ch, len(self.heard)))
+
+
+class ProgramBook(RelayBook):
+    """See the module."""
+
+    def __init__(self, *, tmux: Tmux | None = None, config: RelayConfig | None = None, **options: Any) -> None:
+        self.children: list[FakeChild] = []
+        self.tmux_commands: list[tuple[str, ...]] = []
+        self.tmux = tmux
+        self.conf_written = True
+        self.shells: tuple[str, ...] = SHELLS
+        self.problem: FailureKind | None = None  # of the next program to be started
+        self.blocked: dict[ChannelId, int] = {}  # clients that do not read, and what they have not read
+        self._by_channel: dict[ChannelId, FakeChild] = {}
+        self._pid = 4000
+        plain = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", user_shell="/bin/zsh")
+        super().__init__(config or plain, **options)
+
+    def client(self, **grants: object) -> Any:
+        """A paired desktop."""
+        return self.pair(client_surface="desktop", operator={"grants": {**GRANTS, **grants}}).phone
+
+    def block(self, peer: Any) -> None:
+        """A client reads no more."""
+        self.blocked[peer.ch] = 0
+
+    def unblock(self, peer: Any) -> None:
+        """It reads again."""
+        self.feed(Sent(peer.ch, self.blocked.pop(peer.ch)))
+
+    # --- the runtime ---
+
+    def _carry_out(self, commands: list[Command]) -> None:
+        for command in commands:
+            child = self._by_channel.get(getattr(command, "ch", ChannelId(-2)))
+            if isinstance(command, Spawn):
+                self.commands.append(command)
+                if Spawn in self.hold:
+                    self.held.append(command)
+                else:
+                    self._facts.append(self._start(command))
+            elif child is not None:
+                self.commands.append(command)
+                self._carry_out_for(child, command)
+            elif isinstance(command, Send) and command.ch in self.blocked:
+                self.blocked[command.ch] += len(command.data)
+                self._peers[command.ch].receive(command.data)
+            else:
+                super()._carry_out([command])
+
+    def _carry_out_for(self, child: FakeChild, command: Command) -> None:
+        match command:
+            case Send(ch=ch, data=data):
+                child.heard += data
+                if child.reads:
+                    self._facts.append(Sent(ch, len(data)))
+            case ResizeTerminal(size=size):
+                child.size = size
+            case Signal(signal=signal):
+                child.signals.append(signal)
+            case PauseReading():
+                child.held = True
+            case ResumeReading():
+                child.held = False
+            case Abort(ch=ch) if ch == child.order.ch and not child.gone:
+                child.gone = True
+                if child.order.errors is not None:
+                    self._facts.append(Closed(child.order.errors))
+                self._facts.append(Closed(ch))
+            case _:
+                assert isinstance(command, Abort | CloseWrite)
+
+    def _start(self, order: Spawn) -> Fact:
+        if self.problem is not None:
+            problem, self.problem = self.problem, None
+            return Failed(order.op, Failure(problem))
+        self._pid += 1
+        child = FakeChild(self, order, self._pid, size=order.terminal)
+        for ch in (order.ch, order.errors):
+            if ch is not None:
+                self._by_channel[ch] = child
+        if order.argv[0] == TMUX and order.terminal is None and self.tmux is not None:
+            self.tmux_commands.append(order.argv[3:])
+            status, output = self.tmux(order.argv[3:])
+            child.gone = True
+            self._facts.append(Done(order.op, Spawned(child.pid)))
+            if output:
+                self._facts.append(Received(order.ch, output))
+            return Closed(order.ch, "", status)
+        self.children.append(child)
+        return Done(order.op, Spawned(child.pid))
+
+    def _result(self, operation: Operation[Any]) -> Fact:
+        match operation:
+            case Spawn():
+                return self._start(operation)
+            case Compute(op=op, name="which"):
+                return Done(op, None if self.tmux is None else TMUX)
+            case Compute(op=op, name="executable", args=(path,)):
+                return Done(op, path in self.shells)
+            case WriteFile(op=op, name=name):
+                if not self.conf_written:
+                    return Failed(op, Failure(FailureKind.DENIED))
+                return Done(op, f"/home/svc/{name}")
+        return super()._result(operation)
+
+
+def with_tui(config: Mapping[str, Any] | None = None) -> RelayConfig:
+    """A configuration with an agent gateway."""
+    plain = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", tui_command=("/bin/agent", "--lines"))
+    return evolve(plain, **(config or {}))

@@ -1,0 +1,646 @@
+"""The terminal channel: attach, type, resize, detach, kill, list (wire terminal 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from svc_proto.basics.brand import HERMES
+from svc_proto.commands import Compute, Level, SignalName, Spawn, TerminalSize
+from svc_proto.config import RelayConfig
+from svc_proto.facts import FailureKind, Started
+from svc_proto.relay import terminals
+from svc_proto.relay.terminals import MAX_UNREAD, MAX_WAITING
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.relay.peers import Phone
+from tests.relay.programs import FakeChild, ProgramBook
+
+NO_TMUX = {"tmux_available": False}
+
+
+class Tmux:
+    """A tmux server with sessions; what it is asked is in `ProgramBook.tmux_commands`."""
+
+    def __init__(self, *sessions: str, screen: bytes = b"$ make\nok\n\n\n") -> None:
+        self.sessions = dict.fromkeys(sessions, 1)
+        self.screen = screen
+        self.on_kill = lambda: None
+
+    def __call__(self, argv: tuple[str, ...]) -> tuple[int, bytes]:
+        target = argv[-1].rstrip(":").removeprefix("=") if "-t" in argv else ""
+        match argv[0]:
+            case "list-sessions":
+                rows = [f"{name} {attached} 1 1790000000\n" for name, attached in self.sessions.items()]
+                return (0 if rows else 1), "".join(rows).encode()
+            case "kill-session" if target in self.sessions:
+                del self.sessions[target]
+                return 0, b""
+            case "capture-pane":
+                return (0, self.screen) if target in self.sessions else (1, b"")
+        return (0 if target in self.sessions else 1), b""
+
+
+def attach(phone: Phone, name: str | None = "default", **payload: object) -> dict[str, Any]:
+    """Attach; the answer."""
+    if name is not None:
+        payload["session_name"] = name
+    phone.send("terminal", "terminal.attach", payload, "a-1")
+    return phone.only()
+
+
+def attached(
+    name: str = "default", *, tmux: Tmux | None = None, **options: Any
+) -> tuple[ProgramBook, Phone, FakeChild]:
+    book = ProgramBook(tmux=tmux, **options)
+    phone = book.client()
+    assert attach(phone, name)["type"] == "terminal.attached"
+    return book, phone, book.children[-1]
+
+
+def say(phone: Phone, kind: str, **payload: object) -> list[dict[str, Any]]:
+    """Send a message; what came of it at once."""
+    phone.send("terminal", f"terminal.{kind}", payload, "m-1")
+    return phone.envelopes()
+
+
+def shown(phone: Phone) -> list[tuple[str, Any]]:
+    """What came, in short."""
+    return [
+        (envelope["type"].partition(".")[2], envelope["payload"].get("data") or envelope["payload"].get("reason"))
+        for envelope in phone.envelopes()
+    ]
+
+
+# --- attach ---
+
+
+def test_a_bare_shell() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    answer = attach(phone, cols=100, rows=32)
+    assert answer == {
+        "channel": "terminal",
+        "type": "terminal.attached",
+        "id": "a-1",
+        "payload": {
+            "session_name": "default",
+            "pid": 4001,
+            "shell": "/bin/zsh",
+            "cols": 100,
+            "rows": 32,
+            "tmux_available": False,
+            "reattach": False,
+        },
+    }
+    order = book.children[0].order
+    assert (order.argv, order.terminal, order.errors) == (("/bin/zsh", "-l"), TerminalSize(100, 32), None)
+    assert dict(order.env) == {
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "SVC_RELAY_TERMINAL": "default",
+    }
+
+
+@pytest.mark.parametrize("name", [None, "", "  ", 7, ["x"]])
+def test_a_name_is_invented(name: object) -> None:
+    book = ProgramBook()
+    phone = book.client()
+    phone.send("terminal", "terminal.attach", {"session_name": name})
+    invented = phone.only()["payload"]["session_name"]
+    assert invented.startswith("shell-")
+    assert len(invented) == 14
+
+
+def test_sizes_that_cannot_be_are_refused_by_name() -> None:
+    phone = ProgramBook().client()
+    answer = attach(phone, cols=70_000)
+    assert (answer["type"], answer["id"]) == ("terminal.error", "a-1")
+    assert answer["payload"]["session_name"] == "default"
+    assert "cols" in answer["payload"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("requested", "usable", "chosen"),
+    [
+        ("/bin/fish", ("/bin/fish", "/bin/zsh"), "/bin/fish"),
+        ("/bin/fish", ("/bin/zsh", "/bin/sh"), "/bin/zsh"),
+        ("fish", ("fish", "/opt/sh"), "/opt/sh"),
+        (None, ("/bin/bash", "/bin/sh"), "/bin/bash"),
+        (5, ("/bin/sh",), "/bin/sh"),
+    ],
+)
+def test_the_first_usable_shell(requested: object, usable: tuple[str, ...], chosen: str) -> None:
+    config = RelayConfig(terminal_shell="/opt/sh", user_shell="/bin/zsh")
+    book = ProgramBook(config=config)
+    book.shells = usable
+    assert attach(book.client(), shell=requested)["payload"]["shell"] == chosen
+
+
+def test_no_usable_shell() -> None:
+    book = ProgramBook(config=RelayConfig(user_shell=None))
+    book.shells = ()
+    answer = attach(book.client())
+    assert (answer["type"], answer["payload"]["session_name"]) == ("terminal.error", "default")
+
+
+def test_a_shell_that_cannot_be_started() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    book.problem = FailureKind.UNSUPPORTED
+    answer = attach(phone)
+    assert answer["payload"] == {
+        "message": "the shell could not be started: unsupported",
+        "session_name": "default",
+    }
+    assert say(phone, "input", data="x") == []
+    assert attach(phone)["type"] == "terminal.attached"
+
+
+def test_four_at_most_and_re_attaching_is_no_fifth() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    for number in range(4):
+        assert attach(phone, f"t{number}")["payload"]["reattach"] is False
+    refused = attach(phone, "t4")
+    assert refused["payload"]["session_name"] == "t4"
+    again = attach(phone, "t0", cols=97, rows=31)
+    assert again["payload"]["reattach"] is True
+    assert "replay" not in again["payload"]
+    assert again["payload"]["pid"] == book.children[0].pid
+    assert book.children[0].size == TerminalSize(97, 31)
+    assert len(book.children) == 4
+    say(phone, "input", data="x")  # the last one attached is meant
+    assert book.children[0].heard == b"x"
+    book.children[1].exit()
+    phone.envelopes()
+    assert attach(phone, "t4")["type"] == "terminal.attached"
+
+
+# --- input and output ---
+
+
+def test_output_is_batched() -> None:
+    book, phone, shell = attached()
+    shell.say(b"one ")
+    book.after(0.010)
+    shell.say(b"two")
+    assert phone.envelopes() == []
+    book.after(0.006)
+    (envelope,) = phone.envelopes()
+    assert (envelope["type"], envelope["payload"]) == (
+        "terminal.output",
+        {"session_name": "default", "data": "one two"},
+    )
+    shell.say(b"x" * 4095)
+    assert phone.envelopes() == []
+    shell.say(b"y")
+    assert len(phone.only()["payload"]["data"]) == 4096
+    book.after(1.0)
+    assert phone.envelopes() == []
+
+
+def test_a_character_is_never_cut() -> None:
+    book, phone, shell = attached()
+    shell.say("a€".encode()[:-1])
+    book.after(0.016)
+    assert shown(phone) == [("output", "a")]
+    shell.say("€".encode()[-1:])
+    book.after(0.016)
+    assert shown(phone) == [("output", "€")]
+    shell.say("€".encode()[:1])
+    book.after(0.016)
+    assert phone.envelopes() == []
+    shell.exit()
+    assert shown(phone) == [("output", "\ufffd"), ("detached", "eof")]
+
+
+def test_what_is_typed_behind_an_attach_is_kept_in_order() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.attach", {"session_name": "a"})
+    for text in ("ls", "\r", "", None, 5):
+        phone.send("terminal", "terminal.input", {"data": text})
+    phone.send("terminal", "terminal.resize", {"cols": 43, "rows": 12})
+    assert phone.envelopes() == []
+    book.hold = ()
+    book.release()
+    shell = book.children[0]
+    assert (shell.heard, shell.size) == (b"ls\r", TerminalSize(43, 12))
+    assert [envelope["type"] for envelope in phone.envelopes()] == ["terminal.attached"]
+
+
+def test_too_much_behind_an_attach_is_refused() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.attach", {"session_name": "a"})
+    phone.send("terminal", "terminal.input", {"data": "x" * MAX_UNREAD})
+    assert phone.envelopes() == []
+    (refused,) = say(phone, "input", data="y", session_name="a")
+    assert (refused["type"], refused["payload"]["session_name"], refused["id"]) == ("terminal.error", "a", "m-1")
+    for _ in range(MAX_WAITING - 2):
+        phone.send("terminal", "terminal.list")
+    assert phone.envelopes() == []
+    (refused,) = say(phone, "list")
+    assert refused["type"] == "terminal.error"
+    book.hold = ()
+    book.release()
+    assert book.children[0].heard == b"x" * MAX_UNREAD
+    phone.envelopes()
+    assert say(phone, "input", data="y") == []
+    assert book.children[0].heard.endswith(b"xy")
+
+
+def test_a_shell_that_does_not_read_its_input() -> None:
+    book, phone, shell = attached()
+    shell.reads = False
+    assert say(phone, "input", data="x" * (MAX_UNREAD + 1)) == []  # a paste may be as big as a message
+    (refused,) = say(phone, "input", data="y")
+    assert (refused["type"], refused["payload"]["session_name"], refused["id"]) == ("terminal.error", "default", "m-1")
+    shell.say(b"still speaking")
+    book.after(0.016)
+    assert shown(phone) == [("output", "still speaking")]
+    shell.read()
+    assert say(phone, "input", data="y") == []
+    assert shell.heard.endswith(b"xy")
+    book.after(3600.0)
+    assert not shell.gone
+
+
+def test_names_that_are_not_held_are_ignored() -> None:
+    book, phone, shell = attached()
+    for kind in ("input", "resize", "detach", "kill"):
+        assert say(phone, kind, session_name="other", data="x", cols=1, rows=1) == []
+    assert (shell.heard, shell.size, shell.gone) == (b"", TerminalSize(80, 24), False)
+    nobody = book.client()
+    for kind in ("input", "resize", "detach", "kill"):
+        assert say(nobody, kind, data="x") == []
+
+
+def test_an_unknown_message() -> None:
+    _, phone, _ = attached()
+    (answer,) = say(phone, "dance" * 100)
+    assert (answer["type"], answer["id"]) == ("terminal.error", "m-1")
+    assert len(answer["payload"]["message"]) < 100
+
+
+def test_a_size_that_cannot_be_is_refused_for_a_resize_too() -> None:
+    _, phone, shell = attached()
+    (answer,) = say(phone, "resize", cols="wide")
+    assert (answer["type"], answer["id"]) == ("terminal.error", "m-1")
+    assert shell.size == TerminalSize(80, 24)
+
+
+# --- a client that does not read ---
+
+
+def test_a_client_that_does_not_read_holds_its_shells() -> None:
+    book, phone, shell = attached(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
+    other = book.client()
+    attach(other, "theirs")
+    theirs = book.children[-1]
+    attach(phone, "second")
+    second = book.children[-1]
+    book.block(phone)
+    noise = bytes(range(33, 127)) * 60
+    for number in range(40):
+        if shell.held:
+            break
+        shell.say(noise[number:])
+    assert shell.held
+    assert not second.held
+    second.say(noise)
+    assert second.held
+    theirs.say(b"quick")
+    book.after(0.016)
+    assert shown(other) == [("output", "quick")]
+    phone.envelopes()
+    book.unblock(phone)
+    assert (shell.held, second.held, theirs.held) == (False, False, False)
+    shell.say(b"more")
+    book.after(0.016)
+    assert shown(phone) == [("output", "more")]
+
+
+# --- ends ---
+
+
+def test_an_exit_is_told_after_the_last_output() -> None:
+    book, phone, shell = attached()
+    shell.say(b"logout\r\n")
+    shell.exit(3)
+    assert shown(phone) == [("output", "logout\r\n"), ("detached", "eof")]
+    assert say(phone, "input", data="x") == []
+    book.after(1.0)
+    assert phone.envelopes() == []
+
+
+def test_a_detached_bare_shell_is_hung_up_and_then_killed() -> None:
+    book, phone, shell = attached()
+    shell.say(b"last")
+    phone.send("terminal", "terminal.detach", {"session_name": "default"}, "d-1")
+    assert shown(phone) == [("output", "last"), ("detached", "client detach")]
+    assert shell.signals == [SignalName.HANGUP]
+    shell.say(b"words that nobody reads")
+    book.after(1.0)
+    assert (shell.signals, shell.gone) == ([SignalName.HANGUP, SignalName.KILL], True)
+    assert phone.envelopes() == []
+
+
+def test_a_killed_bare_shell() -> None:
+    book, phone, shell = attached()
+    phone.send("terminal", "terminal.kill")
+    assert shown(phone) == [("detached", "client kill")]
+    shell.exit(-1)
+    book.after(2.0)
+    assert shell.signals == [SignalName.HANGUP]
+
+
+def test_a_socket_that_drops_takes_its_shells_along() -> None:
+    book, phone, shell = attached()
+    phone.vanish()
+    assert shell.signals == [SignalName.HANGUP]
+    book.after(1.0)
+    assert shell.gone
+
+
+def test_a_socket_that_drops_during_an_attach() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.attach")
+    phone.vanish()
+    assert book.held == []  # given up: what is started late is let go of
+    assert book.relay.clients == {}
+
+
+def test_the_relay_stops() -> None:
+    book, phone, shell = attached()
+    shell.say(b"last")
+    book.hold = (Compute,)
+    phone.send("terminal", "terminal.attach", {"session_name": "late"})
+    book.stop()
+    assert shown(phone) == [("output", "last"), ("detached", "server shutdown")]
+    assert shell.signals == [SignalName.HANGUP]
+    assert book.exits == []  # the shell gets its second
+    shell.exit(-1)
+    assert [exit_.code for exit_ in book.exits] == [0]
+
+
+def test_a_shell_that_does_not_mind_a_hangup_ends_with_the_relay() -> None:
+    book, _, shell = attached()
+    book.stop()
+    book.after(1.0)
+    assert shell.signals == [SignalName.HANGUP, SignalName.KILL]
+    assert [exit_.code for exit_ in book.exits] == [0]
+
+
+# --- the grant ---
+
+
+@pytest.mark.parametrize("kind", ["attach", "input", "resize", "detach", "kill", "list"])
+def test_every_message_needs_the_grant(kind: str) -> None:
+    book = ProgramBook()
+    phone = book.client(terminal=60)
+    attach(phone)
+    (shell,) = book.children
+    book.after(60)
+    answer, detached = say(phone, kind, data="x")
+    assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-1")
+    assert answer["payload"]["message"] == "terminal grant expired or missing"
+    assert detached["payload"] == {"session_name": "default", "reason": "grant expired"}
+    assert (shell.heard, shell.signals) == (b"", [SignalName.HANGUP])
+    assert phone.is_open
+    (answer,) = say(phone, kind)
+    assert (answer["channel"], answer["type"]) == ("system", "error")
+
+
+def test_nothing_is_shown_without_the_grant() -> None:
+    book = ProgramBook()
+    phone = book.client(terminal=60)
+    attach(phone)
+    book.after(60)
+    book.children[0].say(b"secret")
+    book.after(0.016)
+    assert shown(phone) == [("", None), ("detached", "grant expired")]
+    assert phone.is_open
+
+
+def test_a_revoked_session_loses_its_shells_at_once() -> None:
+    book, phone, shell = attached()
+    assert book.request("DELETE", f"/sessions/{book.sessions()[0]['token_prefix']}").status == 200
+    assert shell.signals == [SignalName.HANGUP]
+    assert [envelope["type"] for envelope in phone.envelopes()] == ["error"]
+
+
+# --- tmux ---
+
+
+def test_a_fresh_tmux_session() -> None:
+    book = ProgramBook(tmux=Tmux())
+    answer = attach(book.client(), "my work.1")
+    assert answer["payload"] | NO_TMUX == {
+        "session_name": "my work.1",
+        "pid": book.children[0].pid,
+        "shell": "/bin/zsh",
+        "cols": 80,
+        "rows": 24,
+        "tmux_available": False,
+        "reattach": False,
+    }
+    assert answer["payload"]["tmux_available"] is True
+    assert book.tmux_commands == [("has-session", "-t", "=svc-my_work_1")]
+    argv = book.children[0].order.argv
+    assert argv[:5] == ("/usr/bin/tmux", "-L", "svc-relay", "-f", "/home/svc/tmux.conf")
+    assert argv[5:] == ("-u", "new-session", "-A", "-s", "svc-my_work_1", "/bin/zsh", "-l")
+
+
+def test_the_words_of_another_brand() -> None:
+    book = ProgramBook(tmux=Tmux(), config=RelayConfig(brand=HERMES))
+    attach(book.client(), "x")
+    order = book.children[0].order
+    assert "hermes-x" in order.argv
+    assert order.argv[1:3] == ("-L", "hermes-relay")
+    assert ("HERMES_RELAY_TERMINAL", "x") in order.env
+
+
+def test_tmux_without_a_configuration_file() -> None:
+    book = ProgramBook(tmux=Tmux(), started=False)
+    book.conf_written = False
+    book.feed(Started())
+    attach(book.client())
+    assert book.children[0].order.argv[:4] == ("/usr/bin/tmux", "-L", "svc-relay", "-u")
+
+
+def test_tmux_may_be_switched_off() -> None:
+    book = ProgramBook(tmux=Tmux(), config=RelayConfig(terminal_tmux=False))
+    assert attach(book.client())["payload"]["tmux_available"] is False
+
+
+@pytest.mark.parametrize(
+    ("screen", "replay"),
+    [
+        (b"$ make\nok\n", "$ make\nok\n"),
+        (b"\n\n\n", None),
+        (b"x" * 70_000, "x" * 65_536),
+        ("é".encode() * 40_000 + b"!", "é" * 32_767 + "!"),
+    ],
+)
+def test_a_tmux_session_that_was_there_before(screen: bytes, replay: str | None) -> None:
+    book = ProgramBook(tmux=Tmux("svc-default", screen=screen))
+    answer = attach(book.client())["payload"]
+    assert answer["reattach"] is True
+    assert answer.get("replay") == replay
+    assert book.tmux_commands[1] == ("capture-pane", "-p", "-S", "-200", "-t", "=svc-default:")
+
+
+def test_a_screen_that_cannot_be_had() -> None:
+    tmux = Tmux("svc-default")
+    book = ProgramBook(tmux=lambda argv: (1, b"no") if argv[0] == "capture-pane" else tmux(argv))
+    assert "replay" not in attach(book.client())["payload"]
+
+
+def test_detaching_from_tmux_never_signals() -> None:
+    _, phone, client = attached(tmux=Tmux())
+    phone.send("terminal", "terminal.detach")
+    assert shown(phone) == [("detached", "client detach")]
+    assert (client.gone, client.signals) == (True, [])
+
+
+def test_leaving_tmux_never_signals() -> None:
+    book, phone, client = attached(tmux=Tmux())
+    phone.vanish()
+    assert (client.gone, client.signals) == (True, [])
+    assert book.exits == []
+
+
+def test_the_relay_stops_and_tmux_goes_on() -> None:
+    book, phone, client = attached(tmux=Tmux())
+    book.stop()
+    assert shown(phone) == [("detached", "server shutdown")]
+    assert (client.gone, client.signals) == (True, [])
+    assert [exit_.code for exit_ in book.exits] == [0]
+
+
+def test_killing_a_held_tmux_session() -> None:
+    tmux = Tmux("svc-default")
+    book, phone, client = attached(tmux=tmux)
+    phone.send("terminal", "terminal.kill", {"session_name": "default"})
+    assert shown(phone) == [("detached", "client kill")]
+    assert (client.gone, tmux.sessions) == (True, {})
+    assert book.tmux_commands[-1] == ("kill-session", "-t", "=svc-default")
+
+
+def test_a_tmux_client_that_ends_before_the_kill_is_done() -> None:
+    book, phone, client = attached(tmux=Tmux("svc-default"))
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.kill")
+    client.say(b"[exited]")
+    client.exit()
+    assert shown(phone) == [("output", "[exited]"), ("detached", "client kill")]
+    book.hold = ()
+    book.release()
+    assert phone.envelopes() == []
+    assert "bug" not in book.events(Level.ERROR)
+
+
+def test_a_kill_is_done_even_if_the_client_leaves() -> None:
+    tmux = Tmux("svc-default")
+    book, phone, _ = attached(tmux=tmux)
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.kill")
+    phone.vanish()
+    book.hold = ()
+    book.release()
+    assert tmux.sessions == {}
+
+
+def test_killing_a_session_that_is_not_held() -> None:
+    tmux = Tmux("svc-work", "svc-work2")
+    book = ProgramBook(tmux=tmux)
+    phone = book.client()
+    (answer,) = say(phone, "kill", session_name="work")
+    assert answer["type"] == "terminal.detached"
+    assert answer["payload"] == {"session_name": "work", "reason": "client kill"}
+    assert answer["id"] != "m-1"
+    assert list(tmux.sessions) == ["svc-work2"]
+    (answer,) = say(phone, "kill", session_name="work")
+    assert (answer["type"], answer["id"] != "m-1") == ("terminal.error", True)
+    assert answer["payload"] == {
+        "session_name": "work",
+        "reason": "client kill",
+        "message": "there is no such session",
+    }
+    assert say(phone, "kill") == []
+
+
+# --- the list ---
+
+
+def test_the_list_without_tmux_is_of_ones_own() -> None:
+    book, phone, shell = attached("a.b")
+    attach(phone, "a_b")
+    other = book.client()
+    (answer,) = say(phone, "list")
+    assert (answer["type"], answer["id"]) == ("terminal.sessions", "m-1")
+    assert answer["payload"]["tmux_available"] is False
+    assert answer["payload"]["sessions"] == [
+        {"name": name, "pid": child.pid, "shell": "/bin/zsh", "live": True, "owned_by_client": True}
+        for name, child in zip(("a.b", "a_b"), book.children, strict=True)
+    ]
+    (answer,) = say(other, "list")
+    assert answer["payload"] == {"sessions": [], "tmux_available": False}
+
+
+def test_the_list_with_tmux_is_of_all() -> None:
+    tmux = Tmux("svc-work", "svc-a_b", "foreign", "svc-theirs")
+    book, phone, shell = attached("a.b", tmux=tmux)
+    other = book.client()
+    attach(other, "theirs")
+    attach(phone, "fresh")
+    (answer,) = say(phone, "list")
+    common = {"attached": 1, "windows": 1, "created_at": 1790000000}
+    live = {"shell": "/bin/zsh", "live": True}
+    assert answer["payload"]["sessions"] == [
+        {"name": "a.b", "tmux_name": "svc-a_b", "pid": shell.pid, **common, **live, "owned_by_client": True},
+        {
+            "name": "theirs",
+            "tmux_name": "svc-theirs",
+            "pid": book.children[1].pid,
+            **common,
+            **live,
+            "owned_by_client": False,
+        },
+        {
+            "name": "work",
+            "tmux_name": "svc-work",
+            **common,
+            "shell": "/bin/zsh",
+            "live": False,
+            "owned_by_client": False,
+        },
+        {"name": "fresh", "pid": book.children[2].pid, **live, "owned_by_client": True},
+    ]
+
+
+def test_the_list_without_a_tmux_server_or_a_shell() -> None:
+    book = ProgramBook(tmux=Tmux())
+    book.shells = ()
+    (answer,) = say(book.client(), "list")
+    assert answer["payload"] == {"sessions": [], "tmux_available": True}
+
+
+# --- bugs ---
+
+
+def test_a_bug_costs_the_message_and_what_waits_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, phone, shell = attached()
+    with monkeypatch.context() as patch:
+        patch.setattr(terminals, "parse_size", lambda payload: 1 / 0)
+        (answer,) = say(phone, "resize")
+    assert answer["payload"]["message"].startswith("internal error bug-")
+    assert say(phone, "input", data="x") == []
+    assert shell.heard == b"x"
