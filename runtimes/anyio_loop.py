@@ -71,6 +71,7 @@ class CallbackLoop:
 
     def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
         self._loop = asyncio.get_running_loop()
+        self.tells_once = type(self._loop).__module__.startswith("uvloop")
         self._loop.set_exception_handler(self._on_exception)
         self._finished = asyncio.Event()
         self._bug: BaseException | None = None
@@ -133,6 +134,7 @@ class TaskLoop:
     """The orders of `runtimes.loop.Loop` as tasks that wait for one socket each, and end when nothing is wanted."""
 
     host: Host
+    tells_once = False
 
     def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
         self._tasks = tasks

@@ -67,18 +67,21 @@ class Channel(Source):
     # --- reading -------------------------------------------------------------------------------------------------
 
     def on_readable(self) -> None:
-        """Read once; the loop calls again while there is more."""
-        try:
-            data = self.sock.recv(READ_SIZE)
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError as error:
-            self.end(why(error))
-            return
-        if data:
+        """Read once; the loop calls again while there is more, unless it may tell of an end only once."""
+        while True:
+            try:
+                data = self.sock.recv(READ_SIZE)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                self.end(why(error))
+                return
+            if not data:
+                self.read_end()
+                return
             self.pump.feed(Received(self.ch, data))
-        else:
-            self.read_end()
+            if not (self.pump.loop.tells_once and self.want_read):
+                return
 
     def read_end(self) -> None:
         """The peer has sent its last byte."""

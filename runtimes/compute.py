@@ -18,9 +18,10 @@ from runtimes.workers import Workers
 from svc_proto.commands import Compute
 from svc_proto.facts import FailureKind
 
-__all__ = ["COMPUTE", "ComputeService", "executable", "lan_address", "load_yaml", "which"]
+__all__ = ["COMPUTE", "ComputeService", "executable", "lan_address", "list_folders", "load_yaml", "which"]
 
 YAML_NODES = 100_000  # values in one document, aliases counted each time: INVALID
+FOLDERS = 1_000  # names that `list_folders` gives at the most
 YAML_DEPTH = 64  # levels of one document: INVALID
 
 
@@ -80,11 +81,21 @@ def executable(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
+def list_folders(path: str) -> tuple[str, ...]:
+    """The names of the folders in a folder, sorted, the first `FOLDERS` of them; none when there is no such folder."""
+    try:
+        with os.scandir(os.path.expanduser(path)) as entries:
+            return tuple(sorted(entry.name for entry in entries if entry.is_dir())[:FOLDERS])
+    except FileNotFoundError:
+        return ()
+
+
 COMPUTE: Mapping[str, Callable[..., object]] = {
     "yaml.load": load_yaml,
     "lan_address": lan_address,
     "which": which,
     "executable": executable,
+    "list_folders": list_folders,
 }
 
 

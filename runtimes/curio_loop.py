@@ -55,6 +55,7 @@ class CurioLoop:
     """The orders of `runtimes.loop.Loop` on a curio kernel."""
 
     host: Host
+    tells_once = False
 
     def __init__(self) -> None:
         self._orders: deque[Callable[[], Awaitable[None]]] = deque()

@@ -25,6 +25,7 @@ from runtimes.loop import Loop
 from runtimes.pump import Pump
 from runtimes.reaper import Reaper
 from runtimes.state import StateService
+from runtimes.stdio import Stdio
 from runtimes.store import Store, StoreService
 from runtimes.waker import Handle, Signals
 from runtimes.workers import Workers
@@ -67,6 +68,7 @@ class Program:
 
     core: Core
     listeners: Sequence[Listener] = ()
+    stdio: bool = False  # its standard input and output are a channel, accepted from `stdio`
     services: Services = field(factory=Services)
     on_ready: Callable[[], None] | None = None
     on_exit: Callable[[Exit], None] | None = None
@@ -181,6 +183,10 @@ class Host:
         """The service for child processes."""
         return Children(pump, self._spawners, self._reaper, self._waker.post)
 
+    def stdio(self, pump: Pump) -> Stdio:
+        """Standard input and output."""
+        return Stdio(pump, self._waker.post)
+
     def store_worker(self, store: Store | None) -> Workers:
         """The one thread of a store, which several cores may share."""
         return self._store_workers.setdefault(id(store), Workers("store", 1, self._waker.post))
@@ -207,7 +213,9 @@ class _Tenant:
         host.children(pump)
         Connections(pump, resolvers, tls=services.client_tls, resolver=services.resolver)
         pump.serve({SendFile: self._send_file, Tell: program.on_tell})
-        self._acceptors = [Acceptor(pump, listener) for listener in program.listeners]
+        self._acceptors: list[Acceptor | Stdio] = [Acceptor(pump, listener) for listener in program.listeners]
+        if program.stdio:
+            self._acceptors.append(host.stdio(pump))
         self._stopping = False
 
     def ready(self) -> None:

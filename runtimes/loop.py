@@ -67,6 +67,10 @@ class Source:
 class Loop(Protocol):
     """The orders of the synchronous part; all may be given from inside a callback, and all are idempotent."""
 
+    tells_once: bool
+    """A reset that comes while data is unread is told together with that data and not again: read on until there is
+    nothing more. libuv is like that, and so uvloop."""
+
     def watch_read(self, source: Source) -> None:
         """Call `source.on_readable()` whenever it is readable, until `unwatch_read`."""
 

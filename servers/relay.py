@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from svc_proto.relay.service import Relay
 
 __all__ = ["announce", "main", "open_listener", "read_config", "relay_program"]
 
+GATEWAY = (sys.executable, "-m", "clients.gateway")  # of the TUI channel, unless SVC_TUI_COMMAND names another
 EXAMPLES = """
 \b
 Examples:
@@ -48,7 +50,14 @@ def main(runtime: str, **options: object) -> None:
 def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
     """The relay's settings. Raises `CannotStartError` with exit code 2."""
     try:
-        return relay_config(env, options, home=str(Path("~/.svc").expanduser()), path_separator=os.pathsep)
+        return relay_config(
+            env,
+            options,
+            home=str(Path("~/.svc").expanduser()),
+            path_separator=os.pathsep,
+            temp_dir=tempfile.gettempdir(),
+            user_home=str(Path.home()),
+        )
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
 
@@ -74,7 +83,7 @@ def relay_program(
         listener.sock.close()
         raise
     plain = listener.tls is None and listener.address.host not in LOOPBACK
-    bound = evolve(config, port=listener.address.port)
+    bound = evolve(config, port=listener.address.port, tui_command=config.tui_command or GATEWAY)
     engine = Engine(Relay(bound), entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:

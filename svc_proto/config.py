@@ -53,10 +53,14 @@ class RelayConfig:
     webapi_url: str = "http://localhost:8642"
     home: str = "~/.svc"  # the service home, absolute when it comes from `servers`
     config_path: str = "~/.svc/config.yaml"
+    workspace: str = "~/.svc/workspace"  # files under it may be fetched, as under the next
+    temp_dir: str = "/tmp"  # of the system
+    user_home: str = "~"  # of the person who runs the relay
     log_level: Level = Level.INFO
     terminal_shell: str | None = None
     user_shell: str | None = None  # of the person who runs the relay
     terminal_tmux: bool = True  # keep terminals in tmux sessions, where tmux is installed
+    profile_discovery: bool = True
     tui_command: tuple[str, ...] = ()  # the agent gateway of the TUI channel; empty: none
     pairing_code: str | None = None
     trust_proxy_headers: bool = False
@@ -102,6 +106,8 @@ def relay_config(
     *,
     home: str = "~/.svc",
     path_separator: str = ":",
+    temp_dir: str = "/tmp",
+    user_home: str | None = None,
 ) -> RelayConfig:
     """Read the settings of the relay from an environment and from start options (None or absent: not given).
 
@@ -123,10 +129,14 @@ def relay_config(
         webapi_url=source.url("RELAY_WEBAPI_URL", "webapi_url", "http://localhost:8642"),
         home=home,
         config_path=source.text("RELAY_HERMES_CONFIG", "config") or f"{home}/config.yaml",
+        workspace=source.root("SVC_WORKSPACE") or source.root("HERMES_WORKSPACE") or f"{home}/workspace",
+        temp_dir=temp_dir,
+        user_home=user_home or source.text("HOME", None) or "~",
         log_level=source.level("RELAY_LOG_LEVEL", "log_level"),
         terminal_shell=source.shell("RELAY_TERMINAL_SHELL", "shell"),
         user_shell=env.get("SHELL") or None,
         terminal_tmux=source.flag("RELAY_TERMINAL_TMUX", default=True),
+        profile_discovery=source.flag("RELAY_PROFILE_DISCOVERY_ENABLED", default=True),
         tui_command=source.command("SVC_TUI_COMMAND"),
         pairing_code=source.code("RELAY_PAIRING_CODE"),
         trust_proxy_headers=source.flag("RELAY_TRUST_PROXY_HEADERS"),
@@ -230,6 +240,12 @@ class _Source:
             if not root.startswith("/"):
                 raise ConfigError(f"{variable} must hold absolute paths, not {root!r}")
         return roots
+
+    def root(self, variable: str) -> str | None:
+        text = self.text(variable, None)
+        if text is not None and not text.startswith("/"):
+            raise ConfigError(f"{variable} must be an absolute path, not {text!r}")
+        return text
 
     def policy(self, variable: str) -> SessionPolicy:
         text = self.text(variable, None) or "open"

@@ -104,6 +104,16 @@ class Disk:
             path for path, node in self._nodes.items() if path.startswith(prefix) and not isinstance(node, Folder)
         )
 
+    def folders(self, folder: str) -> tuple[str, ...]:
+        """The names of the folders in a folder, sorted; none when there is no such folder."""
+        prefix = folder.rstrip("/") + "/"
+        below = (
+            path.removeprefix(prefix)
+            for path, node in self._nodes.items()
+            if isinstance(node, Folder) and path.startswith(prefix)
+        )
+        return tuple(sorted(name for name in below if name and "/" not in name))
+
     def files(self, folder: str) -> dict[str, File]:
         """The regular files in a folder, not in those below it, by name; empty when there is no such folder."""
         prefix = folder.rstrip("/") + "/"

@@ -57,6 +57,7 @@ class Host:
             "lan_address": lambda: address,
             "which": self.which,
             "executable": lambda path: path in self.programs,
+            "list_folders": self.disk.folders,
         }
         self.compute_time: dict[str, float] = {}  # s, by name; the others take `COMPUTE_TIME`
         self.programs: dict[str, ProgramFactory] = {}  # what `Spawn` can start, by absolute path

@@ -9,7 +9,7 @@ answered with its `Fetched` response, so that the caller can read the status (42
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from attrs import frozen
 
@@ -41,9 +41,10 @@ from svc_proto.wire.urls import Url, parse_url
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ClientChannel", "Fetched", "fetch", "open_socket"]
+__all__ = ["ClientChannel", "Fetched", "dial", "fetch", "open_socket"]
 
 MAX_ANSWER = 8 * 1024 * 1024  # bytes of a response body that is kept whole
+ClientT = TypeVar("ClientT", bound="ClientChannel")
 STREAM = StreamId(1)  # the first and only request of its connection
 
 
@@ -68,7 +69,7 @@ def fetch(
 ) -> Flow[Fetched | Failure]:
     """Make one request and wait at most `within` seconds, connection included, for the whole response."""
     until = engine.now.mono + within
-    channel = yield from _connect(engine, url, within, limits)
+    channel = yield from dial(ClientChannel, engine, url, within=within, limits=limits)
     if isinstance(channel, Failure):
         return channel
     fields = [(b"connection", b"close"), *headers]
@@ -92,7 +93,7 @@ def open_socket(
 ) -> Flow[Socket | Fetched | Failure]:
     """Open a WebSocket. After a `Socket` was returned, its handler has the word (`on_open` came already)."""
     until = engine.now.mono + within
-    channel = yield from _connect(engine, url, within, limits)
+    channel = yield from dial(ClientChannel, engine, url, within=within, limits=limits)
     if isinstance(channel, Failure):
         return channel
     channel.handler = handler
@@ -104,7 +105,8 @@ def open_socket(
             channel.drop()
 
 
-def _connect(engine: Engine, url: str, within: float, limits: Limits) -> Flow[ClientChannel | Failure]:
+def dial(kind: type[ClientT], engine: Engine, url: str, *, within: float, limits: Limits) -> Flow[ClientT | Failure]:
+    """Open a connection for one request; whoever gets the channel has to drop it."""
     try:
         where = parse_url(url)
     except RemoteProtocolError as error:
@@ -114,7 +116,7 @@ def _connect(engine: Engine, url: str, within: float, limits: Limits) -> Flow[Cl
     answer = yield from ask(engine, order, within=within)
     if isinstance(answer, Failure):
         return answer
-    channel = ClientChannel(engine, order, where, limits)
+    channel = kind(engine, order, where, limits)
     engine.attach(channel)
     return channel
 

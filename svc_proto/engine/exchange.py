@@ -1,12 +1,17 @@
 """One request and its answer: policy before the body, limits while it comes, the handler, exactly one response.
 
-| state    | trigger  | next     |
-|----------|----------|----------|
-| READING  | BODY_END | RUNNING  | the handler runs, as a plain function or as a flow
-| READING  | ANSWER   | DRAINING | refused early: the rest of the body is read and thrown away
-| RUNNING  | ANSWER   | DONE     |
-| DRAINING | BODY_END | DONE     |
-| any      | LOST     | DONE     | the connection went away, or became a WebSocket
+| state     | trigger  | next      |
+|-----------|----------|-----------|
+| READING   | BODY_END | RUNNING   | the handler runs, as a plain function or as a flow
+| READING   | STREAM   | STREAMING | the handler runs, and reads the body while it comes
+| READING   | ANSWER   | DRAINING  | refused early: the rest of the body is read and thrown away
+| STREAMING | BODY_END | RUNNING   | the handler's next read tells it
+| STREAMING | ANSWER   | DRAINING  | the same as refused early
+| RUNNING   | SEND     | SENDING   | the head is out; the body is a file, or written by a flow
+| RUNNING   | ANSWER   | DONE      |
+| SENDING   | ANSWER   | DONE      | the body is out. One that cannot be completed cuts the connection
+| DRAINING  | BODY_END | DONE      |
+| any       | LOST     | DONE      | the connection went away, or became a WebSocket
 """
 
 from __future__ import annotations
@@ -16,12 +21,14 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.commands import Level
+from svc_proto.commands import Level, ReleaseFile
 from svc_proto.engine.date import http_date
-from svc_proto.engine.flow import Task
-from svc_proto.engine.message import Request, Response, refused_for
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.message import FilePart, Request, Response, Streamed, refused_for
 from svc_proto.engine.router import Kind, Route
 from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.engine.stream import BodyStream, ResponseWriter, send_file
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.table import Table, step
 from svc_proto.wire.events import (
     AcceptSocket,
@@ -43,52 +50,65 @@ __all__ = ["LIFE", "Exchange", "ExchangeState", "ExchangeTrigger"]
 BODILESS = (204, 304)
 CLOSE = (b"connection", b"close")
 SPILL = 16 * 1024  # bytes of a body that are written at once, so that requests behind it may have to wait
+PEERS_FAULT = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED_OUT)
 
 
 class ExchangeState(IntEnum):
     """Where an exchange is."""
 
     READING = 1
-    RUNNING = 2
-    DRAINING = 3
-    DONE = 4
+    STREAMING = 2
+    RUNNING = 3
+    SENDING = 4
+    DRAINING = 5
+    DONE = 6
 
 
 class ExchangeTrigger(IntEnum):
     """What moves it."""
 
     BODY_END = 1
-    ANSWER = 2
-    LOST = 3
+    STREAM = 2
+    SEND = 3
+    ANSWER = 4
+    LOST = 5
 
 
 LIFE: Table[ExchangeState, ExchangeTrigger] = {
     (ExchangeState.READING, ExchangeTrigger.BODY_END): ExchangeState.RUNNING,
+    (ExchangeState.READING, ExchangeTrigger.STREAM): ExchangeState.STREAMING,
     (ExchangeState.READING, ExchangeTrigger.ANSWER): ExchangeState.DRAINING,
+    (ExchangeState.STREAMING, ExchangeTrigger.BODY_END): ExchangeState.RUNNING,
+    (ExchangeState.STREAMING, ExchangeTrigger.ANSWER): ExchangeState.DRAINING,
+    (ExchangeState.RUNNING, ExchangeTrigger.SEND): ExchangeState.SENDING,
     (ExchangeState.RUNNING, ExchangeTrigger.ANSWER): ExchangeState.DONE,
+    (ExchangeState.SENDING, ExchangeTrigger.ANSWER): ExchangeState.DONE,
     (ExchangeState.DRAINING, ExchangeTrigger.BODY_END): ExchangeState.DONE,
-    (ExchangeState.READING, ExchangeTrigger.LOST): ExchangeState.DONE,
-    (ExchangeState.RUNNING, ExchangeTrigger.LOST): ExchangeState.DONE,
-    (ExchangeState.DRAINING, ExchangeTrigger.LOST): ExchangeState.DONE,
-    (ExchangeState.DONE, ExchangeTrigger.LOST): ExchangeState.DONE,
+    **{(state, ExchangeTrigger.LOST): ExchangeState.DONE for state in ExchangeState},
 }
 
-UNANSWERED = (ExchangeState.READING, ExchangeState.RUNNING)
+UNANSWERED = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING)
+COMING = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.DRAINING)
 
 
 class Exchange:
     """One request on a server channel."""
 
     __slots__ = (
+        "_answered_at",
         "_body",
         "_channel",
+        "_full_since",
         "_head",
+        "_incoming",
         "_length",
+        "_outgoing",
         "_pattern",
         "_request",
         "_route",
         "_task",
         "begun",
+        "heard",
         "received",
         "state",
         "stream",
@@ -101,13 +121,29 @@ class Exchange:
         self.stream = head.stream
         self.state = ExchangeState.READING
         self.received = 0  # bytes of body so far
-        self.begun = channel.engine.now.mono
+        self.begun = self.heard = channel.engine.now.mono  # when its head came, and the last piece of its body
         self._channel = channel
         self._head = head
         self._length = 0  # bytes of body that were announced
         self._pattern = "none"  # of the route, for the log
         self._body: list[bytes] = []
+        self._answered_at = 0  # bytes of body that came before the answer
+        self._incoming: BodyStream | None = None
+        self._full_since = 0.0  # when the incoming stream last became full
+        self._outgoing: ResponseWriter | None = None
         self._task: Task | None = None
+
+    # --- properties ---
+
+    @property
+    def full(self) -> bool:
+        """The handler has to read first: take nothing more from the peer."""
+        return self.state is ExchangeState.STREAMING and self._incoming is not None and self._incoming.full
+
+    @property
+    def waits_for_body(self) -> bool:
+        """It is the peer's turn: more of the body is to come."""
+        return self.state in COMING and not self.full
 
     # --- events, called by the channel ---
 
@@ -119,20 +155,30 @@ class Exchange:
             self._failed(error)
             if self._head.expects_continue:
                 self._channel.shut()  # the body may or may not follow now: only a close is clear
+            return
+        if self._route.streamed:
+            self._open_stream()
 
     def data(self, data: bytes) -> None:
         """A piece of the body."""
         self.received += len(data)
+        self.heard = self._channel.engine.now.mono
         if self.state is ExchangeState.DRAINING:
-            if self.received > self._channel.limits.max_drain:
+            if self.received - self._answered_at > self._channel.limits.max_drain:
                 self._channel.shut()
             return
         limit = self._route.body_limit
         if self.received > limit:
             self._body = []
+            self._cancel()
             self._failed(_too_large(limit))
-            return
-        self._body.append(data)
+        elif self._incoming is None:
+            self._body.append(data)
+        else:
+            was_full = self.full
+            self._incoming.feed(data)
+            if self.full and not was_full:
+                self._full_since = self._channel.engine.now.mono
 
     def end(self) -> None:
         """The request is complete: run its handler, or be done with a refused one."""
@@ -140,16 +186,23 @@ class Exchange:
         if self.state is ExchangeState.DONE:
             self._channel.finished(self)
             return
+        if self._incoming is not None:
+            self._incoming.end()
+            return
         try:
             self._run()
         except Exception as error:
             self._failed(error)
 
+    def writable(self) -> None:
+        """The peer has read enough of what was written."""
+        if self._outgoing is not None:
+            self._outgoing.wake()
+
     def lost(self) -> None:
         """The connection is gone: stop working for it."""
         self._step(ExchangeTrigger.LOST)
-        if self._task is not None:
-            self._task.cancel()
+        self._cancel()
 
     def fail(self, refused: Refused) -> None:
         """The peer broke a rule: answer if nothing was answered yet, and stop working for it."""
@@ -191,14 +244,30 @@ class Exchange:
             request.body = b"".join(self._body)  # a single piece is not copied
             self._body = []
         result = self._route.handler(request)
-        if isinstance(result, Response):
+        if isinstance(result, Response | Streamed):
             self._respond(result)
         elif isinstance(result, Generator):
-            self._task = self._channel.engine.spawn(
-                result, name=self._pattern, on_done=self._answered, on_error=self._failed
-            )
+            task = self._channel.engine.spawn(result, name=self._pattern, on_done=self._answered, on_error=self._failed)
+            self._task = self._task or task  # there is one if it is over already, and its answer goes on
         else:
             self._open_socket(result)
+
+    def _open_stream(self) -> None:
+        channel = self._channel
+        self._step(ExchangeTrigger.STREAM)
+        self._incoming = BodyStream(channel.engine, channel.limits.high_water, self._taken)
+        self._request.stream = self._incoming
+        try:
+            self._run()
+        except Exception as error:
+            self._failed(error)
+
+    def _taken(self) -> None:
+        """The handler has read, or will not: go on, and do not count the time that it took."""
+        now = self._channel.engine.now.mono
+        self.begun += now - self._full_since
+        self.heard = now
+        self._channel.settle()
 
     def _open_socket(self, handler: SocketHandler) -> None:
         channel = self._channel
@@ -223,6 +292,9 @@ class Exchange:
     def _crash(self, error: Exception) -> None:
         engine = self._channel.engine
         reference = engine.bug(error)
+        if self.state is ExchangeState.SENDING:
+            self._channel.drop()  # an orderly end could look like the end of the body
+            return
         try:
             if self.state in UNANSWERED:
                 problem = Refused(500, "internal_error", f"internal error, reference {reference}")
@@ -233,37 +305,99 @@ class Exchange:
             engine.bug(another)
             self._channel.drop()
 
-    def _answered(self, result: Response) -> None:
+    def _answered(self, result: Response | Streamed) -> None:
         try:
             self._respond(result)
         except Exception as error:
             self._crash(error)
 
-    def _respond(self, response: Response) -> None:
+    # --- the answer ---
+
+    def _respond(self, answer: Response | Streamed) -> None:
+        if isinstance(answer, Streamed):
+            self._deliver(self._produce(answer))
+        elif answer.file is not None:
+            self._deliver(self._send_file(answer, answer.file))
+        else:
+            self._send(answer, closing=self._closing())
+            self._complete()
+
+    def _deliver(self, flow: Flow[bool]) -> None:
+        self._task = self._channel.engine.spawn(
+            flow, name=f"answer {self._pattern}", on_done=self._delivered, on_error=self._crash
+        )
+
+    def _delivered(self, whole: bool) -> None:
+        if not whole:
+            self._channel.drop()
+            return
+        self._channel.put(ResponseEnd(self.stream))
+        self._complete()
+
+    def _complete(self) -> None:
+        was_full, self._answered_at = self.full, self.received
+        self._step(ExchangeTrigger.ANSWER)
+        if was_full:
+            self._taken()
+        if self.state is ExchangeState.DONE:
+            self._channel.finished(self)
+
+    def _closing(self) -> bool:
         channel = self._channel
         no_more = channel.engine.stopping or (channel.eof and not channel.conn.paused)
-        endless = self.state is ExchangeState.READING and self._length > channel.limits.max_drain
-        self._send(response, closing=no_more or endless)
-        self._step(ExchangeTrigger.ANSWER)
-        if self.state is ExchangeState.DONE:
-            channel.finished(self)
+        return no_more or (self.state in COMING and self._length - self.received > channel.limits.max_drain)
 
     def _send(self, response: Response, *, closing: bool) -> None:
-        channel, stream, status = self._channel, self.stream, response.status
-        fields = [(b"date", http_date(channel.engine.now.wall)), *response.headers]
-        body = b"" if status in BODILESS else response.body
-        if status not in BODILESS:
-            fields.append((b"content-length", b"%d" % len(body)))
-        if closing and stream:  # the answer on stream 0 closes by itself
-            fields.append(CLOSE)
-        channel.put(ResponseHead(stream, status, Headers(fields)))
+        channel = self._channel
+        body = b"" if response.status in BODILESS else response.body
+        self._send_head(response, length=len(body), closing=closing)
         if body:
-            channel.conn.send(ResponseData(stream, body))
-        channel.conn.send(ResponseEnd(stream))
+            channel.conn.send(ResponseData(self.stream, body))
+        channel.conn.send(ResponseEnd(self.stream))
         if len(body) >= SPILL:
             channel.spill()
+
+    def _send_head(self, answer: Response | Streamed, *, length: int | None, closing: bool) -> None:
+        channel, status = self._channel, answer.status
+        fields = [(b"date", http_date(channel.engine.now.wall)), *answer.headers]
+        if length is not None and status not in BODILESS:
+            fields.append((b"content-length", b"%d" % length))
+        if closing and self.stream:  # the answer on stream 0 closes by itself
+            fields.append(CLOSE)
+        channel.put(ResponseHead(self.stream, status, Headers(fields)))
         if channel.engine.log_level <= Level.DEBUG:
             channel.engine.log(Level.DEBUG, "request", method=self._head.method, route=self._pattern, status=status)
+
+    def _begin_body(self, answer: Response | Streamed, *, length: int | None) -> None:
+        following = step(LIFE, self.state, ExchangeTrigger.SEND)
+        self._send_head(answer, length=length, closing=self._closing())
+        self.state = following
+
+    def _send_file(self, response: Response, file: FilePart) -> Flow[bool]:
+        channel = self._channel
+        try:
+            self._begin_body(response, length=file.length)
+            if self._head.method == "HEAD":
+                return True
+            outcome = yield from send_file(channel, self.stream, file)
+        finally:
+            channel.engine.emit(ReleaseFile(file.handle))
+        if isinstance(outcome, Failure) and outcome.kind not in PEERS_FAULT:
+            channel.engine.log(Level.WARNING, "file not sent", route=self._pattern, problem=outcome.kind.value)
+        return outcome is None
+
+    def _produce(self, answer: Streamed) -> Flow[bool]:
+        self._begin_body(answer, length=None)
+        if self._head.method != "HEAD":
+            self._outgoing = ResponseWriter(self._channel, self.stream)
+            yield from answer.producer(self._outgoing)
+        return True
+
+    # --- helpers ---
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
 
     def _step(self, trigger: ExchangeTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)

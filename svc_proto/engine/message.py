@@ -1,18 +1,23 @@
-"""Requests and responses as a route handler sees them: whole, parsed once, without a socket in sight."""
+"""Requests and responses as a route handler sees them: parsed once, without a socket in sight."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from attrs import define, frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
+from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
 from svc_proto.wire.events import NO_HEADERS, Headers
 from svc_proto.wire.urls import parse_query
 
-__all__ = ["Request", "Response", "empty_response", "json_response", "refused_for"]
+if TYPE_CHECKING:
+    from svc_proto.engine.stream import BodyStream, ResponseWriter
+
+__all__ = ["FilePart", "Request", "Response", "Streamed", "empty_response", "json_response", "refused_for"]
 
 JSON = (b"content-type", b"application/json")
 CODES = {
@@ -36,8 +41,20 @@ class Request:
     secure: bool
     params: dict[str, str]
     principal: object = None
-    body: bytes = b""
+    body: bytes = b""  # of a route that is not `streamed`
     _query: dict[str, str] | None = None
+    _stream: BodyStream | None = None
+
+    @property
+    def stream(self) -> BodyStream:
+        """The body of a route that is `streamed`."""
+        if self._stream is None:
+            raise LocalProtocolError("the route of this request is not streamed")
+        return self._stream
+
+    @stream.setter
+    def stream(self, stream: BodyStream) -> None:
+        self._stream = stream
 
     @property
     def query(self) -> dict[str, str]:
@@ -62,12 +79,38 @@ class Request:
 
 
 @frozen
+class FilePart:
+    """`length` bytes of an open file from `offset` on."""
+
+    handle: int
+    offset: int
+    length: int
+
+
+@frozen
 class Response:
-    """One response with a body of known length; `content-length` and `date` are added when it is sent."""
+    """One response with a body of known length; `content-length` and `date` are added when it is sent.
+
+    The body is `body`, or the `file`, which does not pass through the core. Whoever returns a file gives its handle
+    away: it is released when the response is over, however it ends.
+    """
 
     status: int
     headers: Headers = NO_HEADERS
     body: bytes = b""
+    file: FilePart | None = None
+
+
+@frozen
+class Streamed:
+    """A response whose length nobody knows: `producer` writes it, and its end is the end of the response.
+
+    Whoever goes away cancels the producer. A request with a HEAD runs none.
+    """
+
+    status: int
+    headers: Headers
+    producer: Callable[[ResponseWriter], Flow[None]]
 
 
 def json_response(status: int, value: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response
+from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.wire.urls import decode_segment
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["BODY_LIMIT", "Handler", "Kind", "Match", "Route", "Router"]
 
 BODY_LIMIT = 2 * 1024 * 1024  # bytes of a buffered request body, wire core 0.2
 
-Handler: TypeAlias = "Callable[[Request], Response | Flow[Response]]"
+Handler: TypeAlias = "Callable[[Request], Response | Streamed | Flow[Response] | Flow[Response | Streamed]]"
 SocketOpener: TypeAlias = "Callable[[Request], SocketHandler]"
 
 
@@ -37,7 +37,8 @@ class Route:
 
     `access` is the name of a policy that the service knows; it is checked before the body is read. `pattern` is a path
     whose segments in braces match any one segment that is not empty and become `request.params`. A GET route answers
-    HEAD as well.
+    HEAD as well. With `streamed` the handler runs as soon as the head is there and reads `request.stream`; before it
+    answers with a file or a stream of its own, it must have read to the end.
     """
 
     method: str
@@ -46,6 +47,7 @@ class Route:
     handler: Handler | SocketOpener
     kind: Kind = Kind.HTTP
     body_limit: int = BODY_LIMIT
+    streamed: bool = False
     segments: tuple[str, ...] = field(init=False)
 
     @segments.default

@@ -4,7 +4,9 @@
 |---------|----------------------------------------|-------------------------------|--------------------------|
 | IDLE    | the first byte of a request            | `idle_timeout`                | close without a word     |
 | HEAD    | the rest of a head                     | `head_timeout`                | 408, close               |
-| BODY    | the rest of a body                     | `body_timeout`, and by size   | 408, close               |
+| BODY    | the rest of a body                     | `body_timeout`, and by size,  | 408, close               |
+|         |                                        | and of silence; not while a   |                          |
+|         |                                        | handler has to read first     |                          |
 | WORKING | our own answer, or a WebSocket,        | none here: the flow's own,    |                          |
 |         | or the peer to read its answers        | and `write_timeout`           |                          |
 """
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
-from svc_proto.engine.exchange import Exchange, ExchangeState
+from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.message import Request, Response, refused_for
 from svc_proto.engine.router import Router
@@ -98,8 +100,10 @@ class ServerChannel(HttpChannel):
             self.shut()
 
     def writable(self) -> None:
-        """Take the requests that waited until the peer had read its answers."""
+        """Go on with an answer, or take the requests that waited until the peer had read its answers."""
         super().writable()
+        for exchange in list(self.exchanges.values()):
+            exchange.writable()
         self.pump()
 
     # --- events ---
@@ -125,6 +129,7 @@ class ServerChannel(HttpChannel):
             case RequestEnd():
                 exchange_or_none.end()
             case _:  # StreamReset: the request will never be complete
+                exchange_or_none.lost()
                 self.shut()
 
     def protocol_error(self, error: RemoteProtocolError) -> None:
@@ -146,17 +151,18 @@ class ServerChannel(HttpChannel):
     # --- between events ---
 
     def settle(self) -> None:
-        """Set the phase and its deadline; pause reading while a pipelined request waits."""
+        """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
         if self.closing:
             return
-        self.hold(self.conn.paused)
+        current = next(iter(self.exchanges.values()), None)  # HTTP/1.1 has one at a time
+        self.hold(self.conn.paused or (current is not None and current.full))
         if self.eof and not self.exchanges and self.willing:
             self.shut()
             return
         phase = self._current_phase()
-        if phase is Phase.BODY:
-            exchange = next(iter(self.exchanges.values()))
-            self._timer.set(exchange.begun + self.limits.body_timeout + exchange.received / self.limits.min_body_rate)
+        if current is not None and phase is Phase.BODY:
+            rate = current.begun + current.received / self.limits.min_body_rate
+            self._timer.set(min(rate, current.heard) + self.limits.body_timeout)
         elif phase is not self.phase:
             if phase is Phase.WORKING:
                 self._timer.cancel()
@@ -178,9 +184,8 @@ class ServerChannel(HttpChannel):
 
     def _current_phase(self) -> Phase:
         if self.exchanges:
-            (exchange,) = self.exchanges.values()  # HTTP/1.1 has one at a time
-            reading = exchange.state is ExchangeState.READING or exchange.state is ExchangeState.DRAINING
-            return Phase.BODY if reading else Phase.WORKING
+            (exchange,) = self.exchanges.values()
+            return Phase.BODY if exchange.waits_for_body else Phase.WORKING
         if self.sockets or self.credit.blocked:
             return Phase.WORKING
         return Phase.HEAD if self.conn.head_pending else Phase.IDLE

@@ -120,11 +120,6 @@ class Socket:
         """False while more than `high_water` bytes wait to be sent: hold back what can wait."""
         return not self._carrier.credit.blocked
 
-    @property
-    def unsent(self) -> int:
-        """Bytes that wait for the peer to read."""
-        return self._carrier.credit.unsent
-
     def send_text(self, text: str) -> bool:
         """Send one text message; False when the socket is closing or closed and nothing was sent.
 

@@ -89,22 +89,21 @@ class OutputBuffer:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._pieces: list[bytes] = []
         self._size = 0
-        self.due: float | None = None  # monotonic seconds
+        self._due = 0.0
 
-    def feed(self, data: bytes, now: float) -> bool:
-        """Take bytes; True when they should be flushed at once."""
+    def feed(self, data: bytes, now: float) -> float:
+        """Take bytes; when to `take` them, in monotonic seconds: `now` once there are enough."""
         if not self._pieces:
-            self.due = now + FLUSH_AFTER
+            self._due = now + FLUSH_AFTER
         self._pieces.append(data)
         self._size += len(data)
-        return self._size >= FLUSH_AT
+        return now if self._size >= FLUSH_AT else self._due
 
     def take(self, *, final: bool = False) -> str:
         """Everything so far as text, but for a last character that is not complete; with `final`, that too."""
         text = self._decoder.decode(b"".join(self._pieces), final)
         self._pieces.clear()
         self._size = 0
-        self.due = None
         return text
 
 

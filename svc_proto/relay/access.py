@@ -32,6 +32,7 @@ class Access(Enum):
     LOOPBACK = "loopback"  # loopback only, else 403 [None]
     BEARER = "bearer"  # a live session token, on loopback too [Session]
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
+    LOCAL_OR_BEARER = "local or bearer"  # loopback, whatever its Authorization [None], else as BEARER [Session]
     BRIDGE = "bridge"  # a session token whose `bridge` grant is live, else 403 [Session]
 
 
@@ -50,6 +51,8 @@ def authorize(access: Access, request: Request, sessions: Sessions, now: Moment)
             if request.headers.get(b"authorization") is None and is_loopback(request):
                 return None
             return _bearer(request, sessions, now)
+        case Access.LOCAL_OR_BEARER:
+            return None if is_loopback(request) else _bearer(request, sessions, now)
         case Access.BRIDGE:
             session = _bearer(request, sessions, now)
             if not session.holds("bridge", now.wall):

@@ -69,9 +69,17 @@ def _tui(client: ClientSocket, envelope: Envelope) -> None:
         client.tui.lapse(envelope.id)
 
 
+def _notifications(client: ClientSocket, envelope: Envelope) -> None:
+    """Never answered, and open to every session (wire core 7.2)."""
+    payload = envelope.payload
+    if envelope.type != "notification.posted" or not payload or not client.relay.notifications.post(payload):
+        client.relay.engine.log(Level.DEBUG, "ignored notification", type=envelope.type[:40])
+
+
 CHANNELS: dict[str, Callable[[ClientSocket, Envelope], None]] = {
     "system": _system,
     "bridge": _bridge,
+    "notifications": _notifications,
     "terminal": _terminal,
     "tui": _tui,
 }

@@ -135,8 +135,7 @@ class ClientSocket:
         """Forget the client; whoever waits for its phone is told."""
         self._step(ClientTrigger.GONE)
         self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
+        self._cancel()
         self.end_programs()
         if self.session is not None:
             self.relay.engine.log(Level.INFO, "client left", device=self.session.device_name, code=code)
@@ -176,6 +175,11 @@ class ClientSocket:
         """Send an envelope; False if the socket is closing. A fresh id is made when none is given."""
         identity = identity or new_uuid(self.relay.engine.entropy)
         return self.socket.send_text(write_envelope(channel, kind, identity, payload))
+
+    def push_profiles(self, profiles: list[dict[str, object]]) -> None:
+        """The profiles have changed. Some clients look for them in the payload, others beside it (wire core 1.8)."""
+        identity, payload = new_uuid(self.relay.engine.entropy), {"profiles": profiles}
+        self.socket.send_text(write_envelope("pairing", "profiles.updated", identity, payload, profiles=profiles))
 
     def complain(self, message: str, code: str, identity: str = "") -> None:
         """Send `system/error`: clients ignore it, people read it in a trace."""
@@ -244,7 +248,8 @@ class ClientSocket:
                 Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
             )
             delivered = self._welcome(session, token, envelope.id)
-            self._catch_up()
+            if delivered:
+                self._catch_up()
         finally:
             if not delivered:  # nobody has the token: nobody may use it
                 relay.discard(session)
@@ -252,12 +257,10 @@ class ClientSocket:
     def _catch_up(self) -> None:
         early, self._early = self._early, []
         for envelope in early:
-            if self.state is ClientState.OPEN:
-                dispatch(self, envelope)
+            dispatch(self, envelope)
 
     def _too_early(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        self._cancel()
         self._step(ClientTrigger.REFUSE)
         self._fail(TOO_EARLY, "")
 
@@ -300,6 +303,10 @@ class ClientSocket:
     def _fail(self, reason: str, identity: str) -> None:
         self.send("system", "auth.fail", {"reason": reason}, identity)
         self.socket.close(1000)
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
 
     def _step(self, trigger: ClientTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)

@@ -1,30 +1,39 @@
-"""The agent profiles that `auth.ok` lists (wire core 1.4): one made from the main configuration file."""
+"""The agent profiles that `auth.ok` lists and that are looked for anew every 30 s (wire core 1.4, 1.8).
+
+The first is made from the main configuration file; each folder of `profiles/` beside that file is another, by name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.commands import Level
+from svc_proto.commands import Compute, Level
 from svc_proto.engine.files import read_yaml
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["load_profiles", "profile"]
+__all__ = ["RESCAN_EVERY", "load_profiles", "profile"]
+
+RESCAN_EVERY = 30.0  # s, wire core 1.8
+MAX_PROFILES = 100
 
 
-def load_profiles(engine: Engine, config_path: str) -> Flow[list[dict[str, object]]]:
-    """Read the profiles. No configuration file gives the bare default; one that cannot be read gives none."""
-    config = yield from read_yaml(engine, config_path)
-    if isinstance(config, Failure):
-        if config.kind is FailureKind.NOT_FOUND:
-            return [profile("default", {})]
-        engine.log(Level.WARNING, "configuration not read", problem=config.kind.value)
-        return []
-    return [profile("default", config)]
+def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) -> Flow[list[dict[str, object]]]:
+    """Read the profiles. A missing configuration counts as empty; a profile whose file cannot be read is left out."""
+    found: list[dict[str, object]] = []
+    yield from _add(engine, found, "default", config_path)
+    if not discover:
+        return found
+    folder = config_path.rpartition("/")[0] + "/profiles"
+    names = yield from ask(engine, Compute(engine.new_op(), "list_folders", (folder,)))
+    for name in names[:MAX_PROFILES] if isinstance(names, tuple) else ():
+        if name != "default":
+            yield from _add(engine, found, str(name), f"{folder}/{name}/config.yaml")
+    return found
 
 
 def profile(name: str, config: Mapping[str, object]) -> dict[str, object]:
@@ -45,6 +54,16 @@ def profile(name: str, config: Mapping[str, object]) -> dict[str, object]:
         "api_server_port": None,
         "api_server_key_present": False,
     }
+
+
+def _add(engine: Engine, found: list[dict[str, object]], name: str, path: str) -> Flow[None]:
+    config = yield from read_yaml(engine, path)
+    if not isinstance(config, Failure):
+        found.append(profile(name, config))
+    elif config.kind is FailureKind.NOT_FOUND:
+        found.append(profile(name, {}))
+    else:
+        engine.log(Level.WARNING, "profile not read", profile=name, problem=config.kind.value)
 
 
 def _member(config: Mapping[str, object], key: str) -> Mapping[str, object]:

@@ -21,6 +21,7 @@ from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import Accepted, Failure, OperationId
 from svc_proto.machines.bridge import BridgeCommands, Outcome
+from svc_proto.machines.inbox import Notifications
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone, Phones
@@ -28,8 +29,9 @@ from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
 from svc_proto.relay.access import Access, authorize
 from svc_proto.relay.client_socket import ClientSocket, ClientState
-from svc_proto.relay.profiles import load_profiles
-from svc_proto.relay.routes import control, pairing, sessions, status
+from svc_proto.relay.media import Media
+from svc_proto.relay.profiles import RESCAN_EVERY, load_profiles
+from svc_proto.relay.routes import control, inbox, media, pairing, sessions, status
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -62,13 +64,21 @@ class Relay:
         self.limiter = Limiter()
         self.bridge = BridgeCommands()
         self.phones = Phones()
+        self.notifications = Notifications()
         self.profiles: list[dict[str, object]] = []
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
         self.clients: dict[int, ClientSocket] = {}
         self.started = Moment(0.0, 0.0)
         self._parked: dict[str, _Parked] = {}
         self.router = Router(
-            [*status.routes(self), *pairing.routes(self), *sessions.routes(self), *control.routes(self)]
+            [
+                *status.routes(self),
+                *pairing.routes(self),
+                *sessions.routes(self),
+                *media.routes(self),
+                *inbox.routes(self),
+                *control.routes(self),
+            ]
         )
 
     # --- Service ---
@@ -77,7 +87,9 @@ class Relay:
         """Keep the engine; make the timers."""
         self.engine = engine
         self.shells = Shells(engine, self.config)
+        self.media = Media(engine, self.config)
         self._session_timer = engine.timers.timer("session expiry", self.expire_sessions)
+        self._profile_timer = engine.timers.timer("profiles", self._rescan)
         self._bridge_timer = engine.timers.timer("bridge command", self._expire_commands)
 
     def on_started(self) -> None:
@@ -94,9 +106,11 @@ class Relay:
 
     def on_stopping(self) -> None:
         """Nobody waits for a phone any longer."""
+        self._profile_timer.cancel()
         for client in list(self.clients.values()):
             self._phone_lost(client.number)
             client.stop_programs()
+        self.media.stop()
 
     # --- HttpApp ---
 
@@ -246,8 +260,9 @@ class Relay:
             return
         for record in records:
             self._restore(record)
-        self.profiles = yield from load_profiles(engine, self.config.config_path)
+        self.profiles = yield from self._load_profiles()
         yield from self.shells.prepare()
+        yield from self.media.prepare()
         if self.config.pairing_code is not None:
             self.codes.register(self.config.pairing_code, engine.now, PairingMeta())
         self._watch_sessions()
@@ -276,6 +291,22 @@ class Relay:
 
         engine.spawn(write(), name="store")
         return cast("Failure | None", (yield from wait(ticket, engine.now.mono + STORE_PATIENCE)))
+
+    def _load_profiles(self) -> Flow[list[dict[str, object]]]:
+        config = self.config
+        if config.profile_discovery:
+            self._profile_timer.set(self.engine.now.mono + RESCAN_EVERY)
+        return (yield from load_profiles(self.engine, config.config_path, discover=config.profile_discovery))
+
+    def _rescan(self) -> None:
+        self.engine.spawn(self._load_profiles(), name="profiles", on_done=self._profiles_found)
+
+    def _profiles_found(self, profiles: list[dict[str, object]]) -> None:
+        if profiles == self.profiles:
+            return
+        self.profiles = profiles
+        for client in self.clients.values():
+            client.push_profiles(profiles)
 
     def _restore(self, record: Mapping[str, object]) -> None:
         try:

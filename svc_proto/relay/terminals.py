@@ -260,10 +260,12 @@ class Terminal:
 
     def on_output(self, data: bytes) -> None:
         """Batch it."""
-        if self._buffer.feed(data, self._owner.engine.now.mono):
+        now = self._owner.engine.now.mono
+        due = self._buffer.feed(data, now)
+        if due > now:
+            self._timer.set(due)
+        else:
             self._flush()
-        elif self._buffer.due is not None:
-            self._timer.set(self._buffer.due)
 
     def on_exit(self, status: int | None) -> None:
         """The shell ended by itself."""

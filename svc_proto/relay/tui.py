@@ -89,11 +89,10 @@ class Tui:
         """Send an envelope of this channel; its id is always fresh."""
         self.client.send("tui", kind, dict(payload))
 
-    def lost(self, gateway: _Gateway, why: str) -> None:
-        """A gateway that had started is gone."""
-        if self._gateway is gateway:
-            self._gateway = None
-            self.send("tui.error", {"message": why})
+    def lost(self, why: str) -> None:
+        """The gateway had started and is gone."""
+        self._gateway = None
+        self.send("tui.error", {"message": why})
 
     def _attach(self, envelope: Envelope) -> Flow[None]:
         command = self.client.relay.config.tui_command
@@ -185,7 +184,7 @@ class _Gateway:
             lines = self._lines.feed(data)
         except RemoteProtocolError as error:
             self.child.end(SignalName.TERMINATE, patience=TERM_PATIENCE)
-            tui.lost(self, f"the agent gateway broke the protocol: {error}")
+            tui.lost(f"the agent gateway broke the protocol: {error}")
             return
         for line in lines:
             self._pass_on(line)
@@ -194,7 +193,7 @@ class _Gateway:
 
     def on_exit(self, status: int | None) -> None:
         """It ended by itself."""
-        self._tui.lost(self, f"the agent gateway exited with {'an unknown code' if status is None else status}")
+        self._tui.lost(f"the agent gateway exited with {'an unknown code' if status is None else status}")
 
     def _pass_on(self, line: bytes) -> None:
         if not line.strip():

@@ -42,9 +42,9 @@ def parse_envelope(text: str) -> Envelope | None:
     )
 
 
-def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str, object]) -> str:
-    """Write one message as text."""
-    return strict_json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload})
+def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str, object], **beside: object) -> str:
+    """Write one message as text; `beside` are further members of the frame."""
+    return strict_json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload, **beside})
 
 
 def _text(value: object) -> str:

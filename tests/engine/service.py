@@ -11,7 +11,7 @@ from svc_proto.commands import Level, OpenFile, ReadFile, Send
 from svc_proto.engine.core import Engine
 from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow, ask, wait
-from svc_proto.engine.message import Request, Response, empty_response, json_response
+from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Kind, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.socket import Socket
@@ -20,9 +20,10 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.playbook import CH, Playbook, accepted, counting_entropy, wire_bytes
 
-__all__ = ["HANDSHAKE", "Access", "Recorder", "TestBook", "ToyService", "get", "open_book", "post"]
+__all__ = ["HANDSHAKE", "STREAM_LIMIT", "Access", "Recorder", "TestBook", "ToyService", "get", "open_book", "post"]
 
 BIG = 600_000  # bytes of the answer of /big
+STREAM_LIMIT = 2_000_000  # bytes of a body of /stream
 HANDSHAKE = (
     b"GET %s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -87,11 +88,21 @@ class ToyService:
         self.cleaned: list[str] = []
         self.on: dict[str, Callable[[], None]] = {}
         self.refusal_fails = False
+        self.answer: Callable[[Request], Response | Streamed | Flow[Response | Streamed]] = lambda request: plain(b"")
         self.router = Router(
             [
                 self._get("/hello", lambda request: plain(b"hello")),
                 Route(method="POST", pattern="/echo", access=Access.ANY, handler=self._echo),
                 Route(method="POST", pattern="/small", access=Access.ANY, handler=self._echo, body_limit=10),
+                Route(
+                    method="POST",
+                    pattern="/stream",
+                    access=Access.ANY,
+                    handler=lambda request: self.answer(request),
+                    body_limit=STREAM_LIMIT,
+                    streamed=True,
+                ),
+                self._get("/answer", lambda request: self.answer(request)),
                 self._get("/file", self._file),
                 self._get("/park", self._park),
                 self._get("/quit", self._quit),

@@ -14,6 +14,7 @@ from svc_proto.facts import (
     OperationId,
     ReadClosed,
     Received,
+    Sent,
     Stopping,
 )
 from tests.engine.service import TestBook, open_book
@@ -45,6 +46,11 @@ def running(errors: Output | None = None) -> tuple[TestBook, Child, Output]:
     assert isinstance(child, Child)
     assert child.pid == 77
     return book, child, output
+
+
+def of_the_child(book: TestBook) -> list[Any]:
+    """What the last step ordered for it."""
+    return [command for command in book.take() if getattr(command, "ch", None) == ONE]
 
 
 def commanded() -> tuple[TestBook, list[Any]]:
@@ -84,12 +90,55 @@ def test_ending_it_kindly_and_then_not() -> None:
     assert output.told == []
 
 
-def test_stopping_lets_go_of_it() -> None:
-    book, _, output = running()
-    book >> Stopping(9.0)
-    assert Abort(ONE) in book.take()
+def test_input_that_is_not_read_is_counted_and_never_waited_for() -> None:
+    book, child, output = running()
+    child.write(b"x" * 1_000_000)
+    assert book.engine._out == [Send(ONE, b"x" * 1_000_000)]
+    book.after(3600.0)
+    assert of_the_child(book) == []
+    book >> Received(ONE, b"still listened to") << []
+    book >> Sent(ONE, 400_000) << []
+    assert child.credit.unsent == 600_000
+    book.after(3600.0)
+    assert of_the_child(book) == []
+    assert output.told == [b"still listened to"]
+
+
+def test_it_exits_in_time() -> None:
+    book, child, _ = running()
+    child.end()
+    book >> Closed(ONE, exit=-1) << []
+    book.after(5.0) << []
+    child.end()
+    assert book.engine._out == []
+
+
+def test_letting_go_of_it() -> None:
+    book, child, output = running()
+    child.release()
+    assert book.engine._out == [Abort(ONE)]
     book >> Closed(ONE) << []
     assert output.told == []
+
+
+def test_stopping_lets_go_of_what_nobody_has_ended() -> None:
+    errors = Output()
+    book, _, output = running(errors)
+    book >> Stopping(9.0)
+    assert Abort(ONE) in book.take()
+    assert Abort(THREE) not in book.take()
+    book >> Closed(THREE) << []
+    book >> Closed(ONE) << []
+    assert (output.told, errors.told) == ([None], [None])
+
+
+def test_stopping_leaves_it_the_time_that_it_was_given() -> None:
+    book, child, _ = running()
+    child.end(SignalName.TERMINATE, patience=2.0)
+    book >> Stopping(9.0)
+    assert Abort(ONE) not in book.take()
+    book.after(2.0)
+    assert of_the_child(book) == [Signal(ONE, SignalName.KILL), Abort(ONE)]
 
 
 def test_it_cannot_be_started() -> None:
@@ -112,5 +161,5 @@ def test_a_command_run_to_its_end() -> None:
 def test_a_command_that_does_not_end() -> None:
     book, told = commanded()
     book >> Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
-    book.after(5.0) << [Signal(ONE, SignalName.KILL), Signal(ONE, SignalName.KILL), Abort(ONE)]
+    book.after(5.0) << [Signal(ONE, SignalName.KILL), Abort(ONE)]
     assert told[0].kind is FailureKind.TIMED_OUT

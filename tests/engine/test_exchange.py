@@ -18,8 +18,13 @@ CLOSE = b"connection: close"
 def test_the_table_crossed() -> None:
     expected = {
         (S.READING, T.BODY_END): S.RUNNING,
+        (S.READING, T.STREAM): S.STREAMING,
         (S.READING, T.ANSWER): S.DRAINING,
+        (S.STREAMING, T.BODY_END): S.RUNNING,
+        (S.STREAMING, T.ANSWER): S.DRAINING,
+        (S.RUNNING, T.SEND): S.SENDING,
         (S.RUNNING, T.ANSWER): S.DONE,
+        (S.SENDING, T.ANSWER): S.DONE,
         (S.DRAINING, T.BODY_END): S.DONE,
         **{(state, T.LOST): S.DONE for state in S},
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -17,6 +18,11 @@ from tests.runtimes.conftest import certificate as certificate
 
 NEEDS = {"asyncio": "anyio", "uvloop": "uvloop", "trio": "trio", "curio": "curio"}
 WORLDS = [*(name for name, module in NEEDS.items() if find_spec(module) is not None), "sim"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if which("tmux") is None:
+        terminalreporter.write_line("tmux is not installed: terminals were tested without it only")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from svc_proto.machines.table import step
 from svc_proto.machines.terminal import (
     FLUSH_AFTER,
     FLUSH_AT,
+    MAX_REPLAY,
     REASONS,
     TERMINAL_TABLE,
     OutputBuffer,
@@ -19,6 +20,7 @@ from svc_proto.machines.terminal import (
     TerminalTrigger,
     parse_size,
     parse_tmux_list,
+    replay_text,
     tmux_name,
 )
 
@@ -40,6 +42,7 @@ def test_the_reasons_are_those_that_clients_read() -> None:
         "client kill",
         "eof",
         "server shutdown",
+        "grant expired",
     ]
 
 
@@ -87,11 +90,27 @@ def test_the_tmux_listing() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("screen", "text"),
+    [
+        (b"", ""),
+        (b" \n\n", ""),
+        (b"$ \n", "$ \n"),
+        ("é".encode() * MAX_REPLAY, "é" * (MAX_REPLAY // 2)),
+        ("é".encode() * MAX_REPLAY + b"!", "é" * (MAX_REPLAY // 2 - 1) + "!"),
+    ],
+)
+def test_what_is_replayed(screen: bytes, text: str) -> None:
+    assert replay_text(screen) == text
+
+
 def test_output_is_due_soon_or_at_once() -> None:
     buffer = OutputBuffer()
-    assert [buffer.due, buffer.feed(b"a", 10.0), buffer.feed(b"b", 10.01)] == [None, False, False]
-    assert [buffer.due, buffer.feed(b"x" * FLUSH_AT, 10.011)] == [10.0 + FLUSH_AFTER, True]
-    assert [buffer.take(), buffer.due, buffer.take(final=True)] == ["ab" + "x" * FLUSH_AT, None, ""]
+    assert [buffer.feed(b"a", 10.0), buffer.feed(b"b", 10.01)] == [10.0 + FLUSH_AFTER] * 2
+    assert buffer.feed(b"x" * (FLUSH_AT - 3), 10.011) == 10.0 + FLUSH_AFTER
+    assert buffer.feed(b"x", 10.012) == 10.012
+    assert [buffer.take(), buffer.take(final=True)] == ["ab" + "x" * (FLUSH_AT - 2), ""]
+    assert buffer.feed(b"a", 11.0) == 11.0 + FLUSH_AFTER
 
 
 @given(st.text(), st.lists(st.integers(1, 5)))

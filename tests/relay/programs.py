@@ -37,15 +37,16 @@ from svc_proto.commands import (
 )
 from svc_proto.config import RelayConfig
 from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, ReadClosed, Received, Sent
+from tests.relay.peers import Phone
 from tests.relay.world import RelayBook
 
-__all__ = ["FakeChild", "ProgramBook"]
+__all__ = ["FakeChild", "ProgramBook", "Tmux", "attach", "attached", "say", "shown", "with_tui"]
 
 TMUX = "/usr/bin/tmux"
 SHELLS = ("/bin/sh", "/bin/zsh")
 GRANTS: dict[str, object] = {"terminal": 0, "tui": 0, "chat": 0}
 
-Tmux = Callable[[tuple[str, ...]], "tuple[int, bytes]"]
+TmuxServer = Callable[[tuple[str, ...]], "tuple[int, bytes]"]
 
 
 @define(eq=False)
@@ -88,7 +89,7 @@ class FakeChild:
 class ProgramBook(RelayBook):
     """See the module."""
 
-    def __init__(self, *, tmux: Tmux | None = None, config: RelayConfig | None = None, **options: Any) -> None:
+    def __init__(self, *, tmux: TmuxServer | None = None, config: RelayConfig | None = None, **options: Any) -> None:
         self.children: list[FakeChild] = []
         self.tmux_commands: list[tuple[str, ...]] = []
         self.tmux = tmux
@@ -194,3 +195,56 @@ def with_tui(config: Mapping[str, Any] | None = None) -> RelayConfig:
     """A configuration with an agent gateway."""
     plain = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", tui_command=("/bin/agent", "--lines"))
     return evolve(plain, **(config or {}))
+
+
+class Tmux:
+    """A tmux server with sessions; what it is asked is in `ProgramBook.tmux_commands`."""
+
+    def __init__(self, *sessions: str, screen: bytes = b"$ make\nok\n\n\n") -> None:
+        self.sessions = dict.fromkeys(sessions, 1)
+        self.screen = screen
+        self.on_kill = lambda: None
+
+    def __call__(self, argv: tuple[str, ...]) -> tuple[int, bytes]:
+        target = argv[-1].rstrip(":").removeprefix("=") if "-t" in argv else ""
+        match argv[0]:
+            case "list-sessions":
+                rows = [f"{name} {attached} 1 1790000000\n" for name, attached in self.sessions.items()]
+                return (0 if rows else 1), "".join(rows).encode()
+            case "kill-session" if target in self.sessions:
+                del self.sessions[target]
+                return 0, b""
+            case "capture-pane":
+                return (0, self.screen) if target in self.sessions else (1, b"")
+        return (0 if target in self.sessions else 1), b""
+
+
+def attach(phone: Phone, name: str | None = "default", **payload: object) -> dict[str, Any]:
+    """Attach; the answer."""
+    if name is not None:
+        payload["session_name"] = name
+    phone.send("terminal", "terminal.attach", payload, "a-1")
+    return phone.only()
+
+
+def attached(
+    name: str = "default", *, tmux: Tmux | None = None, **options: Any
+) -> tuple[ProgramBook, Phone, FakeChild]:
+    book = ProgramBook(tmux=tmux, **options)
+    phone = book.client()
+    assert attach(phone, name)["type"] == "terminal.attached"
+    return book, phone, book.children[-1]
+
+
+def say(phone: Phone, kind: str, **payload: object) -> list[dict[str, Any]]:
+    """Send a message; what came of it at once."""
+    phone.send("terminal", f"terminal.{kind}", payload, "m-1")
+    return phone.envelopes()
+
+
+def shown(phone: Phone) -> list[tuple[str, Any]]:
+    """What came, in short."""
+    return [
+        (envelope["type"].partition(".")[2], envelope["payload"].get("data") or envelope["payload"].get("reason"))
+        for envelope in phone.envelopes()
+    ]

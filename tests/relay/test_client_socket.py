@@ -237,6 +237,29 @@ def test_not_everything_is_kept_until_then() -> None:
     assert book.store == {}
 
 
+def test_what_is_no_message_is_not_kept() -> None:
+    book = RelayBook()
+    held_pairing(book)
+    phone = book.websocket()
+    phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
+    for _ in range(100):
+        phone.text("no JSON")
+    book.release()
+    assert phone.only()["type"] == "auth.ok"
+
+
+def test_a_relay_that_stops_meanwhile_reads_nothing_of_what_was_kept() -> None:
+    book = RelayBook()
+    held_pairing(book)
+    phone = book.websocket()
+    phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
+    phone.send("system", "ping", {"ts": 1})
+    book.stop()
+    book.release()
+    assert phone.envelopes() == []
+    assert book.store == {}
+
+
 def test_what_ends_the_session_ends_what_was_kept() -> None:
     book = RelayBook()
     held_pairing(book)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Level
+from svc_proto.config import RelayConfig
 from svc_proto.relay.profiles import profile
 from tests.relay.world import RelayBook
 
@@ -52,4 +53,46 @@ def test_no_configuration_is_the_bare_default() -> None:
 def test_one_that_cannot_be_read_is_none(text: bytes) -> None:
     book = RelayBook(files={PATH: text})
     assert book.pair().ok["profiles"] == []
-    assert book.events(Level.WARNING) == ["configuration not read"]
+    assert book.events(Level.WARNING) == ["profile not read"]
+
+
+def test_each_folder_beside_the_configuration_is_one_more() -> None:
+    book = RelayBook(
+        files={PATH: b"model: {default: m-1}", "/home/svc/profiles/work/config.yaml": b"model: {default: w}"}
+    )
+    book.profile_folders = ["default", "empty", "work"]
+    book.after(30.0)
+    names = [(entry["name"], entry["model"]) for entry in book.relay.profiles]
+    assert names == [("default", "m-1"), ("empty", "unknown"), ("work", "w")]
+
+
+def test_a_change_is_pushed_to_everybody_within_30_seconds() -> None:
+    book = RelayBook()
+    phone, desktop = book.pair().phone, book.pair(client_surface="desktop").phone
+    book.after(30.0)
+    assert phone.envelopes() == desktop.envelopes() == []  # nothing has changed
+    book.files[PATH] = b"model: {default: m-2}"
+    book.after(30.0)
+    for client in (phone, desktop):
+        pushed = client.only()
+        assert (pushed["channel"], pushed["type"]) == ("pairing", "profiles.updated")
+        assert pushed["payload"]["profiles"] == pushed["profiles"] == book.relay.profiles
+        assert pushed["profiles"][0]["model"] == "m-2"
+
+
+def test_discovery_can_be_switched_off() -> None:
+    book = RelayBook(RelayConfig(config_path=PATH, profile_discovery=False))
+    book.profile_folders = ["work"]
+    book.files[PATH] = b"model: {default: m-2}"
+    book.after(120.0)
+    assert book.relay.profiles == [profile("default", {})]
+
+
+def test_a_relay_that_stops_looks_no_more() -> None:
+    book = RelayBook()
+    phone = book.pair().phone
+    book.stop(60.0)
+    book.files[PATH] = b"model: {default: m-2}"
+    book.after(30.0)
+    assert book.relay.profiles == [profile("default", {})]
+    assert "profiles.updated" not in repr(phone.envelopes())

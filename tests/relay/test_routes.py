@@ -67,6 +67,13 @@ SPEC_RELAY = {
     ("PATCH", "/relay/security"): Access.LOOPBACK,
     ("GET", "/relay/info"): Access.LOOPBACK,
     ("GET", "/bridge/activity"): Access.LOOPBACK,
+    ("GET", "/media/inspect"): Access.LOOPBACK,
+    ("POST", "/media/register"): Access.LOOPBACK,
+    ("POST", "/media/upload"): Access.BEARER,
+    ("GET", "/media/{token}"): Access.BEARER,
+    ("GET", "/media/by-path"): Access.BEARER,
+    ("POST", "/clipboard/inbox"): Access.BEARER,
+    ("GET", "/notifications/recent"): Access.LOCAL_OR_BEARER,
 }
 
 

@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from svc_proto.commands import Compute, Exit, OpenFile, Query, Ready, Send
+from svc_proto.commands import Compute, Exit, OpenedFile, OpenFile, Query, Ready, ReleaseFile, Send, SweepFolder
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.store import LoadSessions
@@ -28,7 +28,17 @@ def test_from_start_to_exit_command_by_command() -> None:
         assert load.request == LoadSessions()
         book.answer(load, ())
         book.fail(book.order(OpenFile), FailureKind.NOT_FOUND)
-        book.fail(book.order(Compute), FailureKind.NOT_FOUND) << [Ready()]
+        book.answer(book.order(Compute), ())  # the profile folders
+        book.fail(book.order(Compute), FailureKind.NOT_FOUND)  # tmux
+        book.answer(book.order(OpenFile), OpenedFile(1, "/private/tmp", 0, 0.0, regular=False))
+        release, opening = book.take()
+        assert release == ReleaseFile(1)
+        assert isinstance(opening, OpenFile)
+        book.answer(opening, OpenedFile(2, "/home/me/workspace", 0, 0.0, regular=False))
+        sweep = book.take()[1]
+        assert isinstance(sweep, SweepFolder)
+        assert sweep.name == "spool"
+        book.answer(sweep, 0) << [Ready()]
         book >> accepted() << []
         (
             book

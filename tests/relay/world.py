@@ -21,6 +21,7 @@ from typing import Any, TypeVar, cast
 import yaml
 from attrs import frozen
 
+from runtimes.sim.disk import Disk
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import (
     Abort,
@@ -28,6 +29,8 @@ from svc_proto.commands import (
     CloseWrite,
     Command,
     Compute,
+    DeleteBlob,
+    DiscardBlob,
     EnsureSecret,
     Exit,
     Level,
@@ -38,6 +41,7 @@ from svc_proto.commands import (
     Query,
     ReadFile,
     Ready,
+    ReleaseFile,
     Send,
 )
 from svc_proto.config import RelayConfig
@@ -69,6 +73,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.playbook import LOCAL, PEER, REMOTE, START, counting_entropy
+from tests.relay.disk import FIRST_HANDLE, BookFiles
 from tests.relay.peers import FIRST, Answer, Call, Peer, Phone
 
 __all__ = ["FIRST", "HOST", "LOCAL", "PEER", "REMOTE", "START", "Answer", "Call", "Paired", "Phone", "RelayBook"]
@@ -109,7 +114,10 @@ class RelayBook:
         self.engine = Engine(self.relay, entropy=entropy or counting_entropy(), log_level=Level.DEBUG)
         self.now = START
         self.store = {cast("str", record["token_hash"]): record for record in records}
-        self.files = dict(files or {})
+        self.files = dict(files or {})  # of configuration, by path
+        self.disk = Disk(lambda: self.now.wall)  # everything else on the host
+        self.host_files = BookFiles(self.disk, self._deliver)
+        self.profile_folders: list[str] = []
         self.hold: tuple[type[object], ...] = ()
         self.refuse: tuple[type[object], ...] = ()
         self.held: list[Operation[Any]] = []
@@ -299,16 +307,22 @@ class RelayBook:
             self.commands.append(command)
             if isinstance(command, Send):
                 self._facts.append(Sent(command.ch, len(command.data)))
-                reply = self._peers[command.ch].receive(command.data)
-                if reply and not self._peers[command.ch].mute:
-                    self._facts.append(Received(command.ch, reply))
+                self._deliver(command.ch, command.data)
             elif isinstance(command, CloseWrite | Abort):
                 self._end(command)
+            elif isinstance(command, ReleaseFile | DiscardBlob | DeleteBlob):
+                self.host_files.order(command)
             elif isinstance(command, Operation):
                 self._operate(command)
             elif isinstance(command, Cancel):
                 self.held = [operation for operation in self.held if operation.op != command.op]
                 self._facts.append(Failed(command.op, Failure(FailureKind.CANCELLED)))
+
+    def _deliver(self, ch: ChannelId, data: bytes) -> None:
+        peer = self._peers[ch]
+        reply = peer.receive(data)
+        if reply and not peer.mute:
+            self._facts.append(Received(ch, reply))
 
     def _end(self, command: CloseWrite | Abort) -> None:
         peer = self._peers[command.ch]
@@ -337,12 +351,10 @@ class RelayBook:
             case Query(op=op, request=DeleteSession(token_hash=token_hash)):
                 self.store.pop(token_hash, None)
                 return Done(op, None)
-            case OpenFile(op=op, path=path):
-                if path not in self.files:
-                    return Failed(op, Failure(FailureKind.NOT_FOUND))
+            case OpenFile(op=op, path=path) if path in self.files:
                 handle = list(self.files).index(path)
                 return Done(op, OpenedFile(handle, path, len(self.files[path]), START.wall))
-            case ReadFile(op=op, handle=handle):
+            case ReadFile(op=op, handle=handle) if handle < FIRST_HANDLE:
                 return Done(op, list(self.files.values())[handle])
             case EnsureSecret(op=op):
                 return Done(op, SECRET)
@@ -350,6 +362,11 @@ class RelayBook:
                 return Done(op, yaml.safe_load(cast("str", text)))
             case Compute(op=op, name="lan_address"):
                 return Done(op, "192.0.2.10")
+            case Compute(op=op, name="list_folders"):
+                return Done(op, tuple(self.profile_folders))
             case Compute(op=op, name="which"):
                 return Failed(op, Failure(FailureKind.NOT_FOUND))
+        answer = self.host_files.answer(operation)
+        if answer is not None:
+            return answer
         raise AssertionError(f"the relay ordered something new: {operation!r}")

@@ -146,6 +146,18 @@ def test_the_peer_resets(runtime: str) -> None:
         assert "reset" in live.closed(ch).why
 
 
+def test_a_reset_that_comes_while_data_is_unread(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(PauseReading(ch), Send(ch, b"paused"))
+        assert read_exactly(sock, 6) == b"paused"
+        sock.sendall(b"last words")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        live.order(ResumeReading(ch))
+        assert "reset" in live.closed(ch).why
+
+
 def test_sending_to_a_peer_that_has_gone(runtime: str) -> None:
     with running(runtime) as live:
         sock, ch = live.accept()

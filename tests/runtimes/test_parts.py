@@ -10,10 +10,11 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from runtimes.compute import YAML_NODES, lan_address, load_yaml
+from runtimes.compute import YAML_NODES, lan_address, list_folders, load_yaml
 from runtimes.failures import HostError, failure_of, why
 from runtimes.listen import BindError, bind, plain_address
 from runtimes.logs import LogMessage, LogWriter, setup
@@ -247,3 +248,11 @@ def test_a_source_does_nothing_by_itself() -> None:
         source.on_readable()
         source.on_writable()
         assert not source.want_read
+
+
+def test_the_folders_in_a_folder(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
+    assert list_folders(str(tmp_path)) == ("a", "b")
+    assert list_folders(str(tmp_path / "missing")) == ()

@@ -410,6 +410,10 @@ def test_work_by_name() -> None:
     assert bench.ask(lambda op: Compute(op, "yaml.load", ("a: [1, 2]",))) == {"a": [1, 2]}
     assert bench.ask(lambda op: Compute(op, "yaml.load", ("a: [",))).kind is FailureKind.INVALID
     assert bench.ask(lambda op: Compute(op, "lan_address")) == "10.0.0.1"
+    bench.relay.disk.put("/p/b/x", b"")
+    bench.relay.disk.folder("/p/a/deeper")
+    assert bench.ask(lambda op: Compute(op, "list_folders", ("/p",))) == ("a", "b")
+    assert bench.ask(lambda op: Compute(op, "list_folders", ("/nowhere",))) == ()
     assert bench.ask(lambda op: Compute(op, "speak")).kind is FailureKind.UNSUPPORTED
     bench.relay.compute["speak"] = lambda text: text.upper()
     bench.relay.compute_time["speak"] = 10.0

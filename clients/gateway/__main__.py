@@ -1,0 +1,59 @@
+"""The agent gateway as a program: JSON-RPC lines on standard input and output, the API server behind it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import click
+
+from clients.gateway.api import ApiSettings
+from clients.gateway.service import Gateway
+from runtimes.host import Program, Services
+from runtimes.logs import setup
+from servers.launch import CannotStartError, ProgramCommand, launch, runtime_option, say_why
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.engine.core import Engine
+from svc_proto.wire.urls import parse_url
+
+__all__ = ["gateway_program", "main", "read_settings"]
+
+EXAMPLES = """
+\b
+The relay starts this program for desktops that chat, unless SVC_TUI_COMMAND names another. By hand:
+  echo '{"jsonrpc": "2.0", "id": 1, "method": "session.list"}' | python -m clients.gateway
+
+\b
+RELAY_WEBAPI_URL is the API server's address, API_SERVER_KEY the key that it asks for.
+"""
+
+
+@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@runtime_option
+def main(runtime: str) -> None:
+    """Speak JSON-RPC with a desktop on standard input and output, and chat with the API server."""
+    launch(lambda: [gateway_program(read_settings(os.environ))], runtime)
+
+
+def read_settings(env: Mapping[str, str]) -> ApiSettings:
+    """The settings of the gateway. Raises `CannotStartError` with exit code 2."""
+    url = (env.get("RELAY_WEBAPI_URL") or "http://localhost:8642").rstrip("/")
+    try:
+        usable = parse_url(url).scheme in ("http", "https")
+    except RemoteProtocolError:
+        usable = False
+    if not usable:
+        raise CannotStartError("RELAY_WEBAPI_URL must be an http:// or https:// URL", code=2)
+    profile = env.get("SVC_PROFILE") or env.get("HERMES_PROFILE") or ""
+    return ApiSettings(url=url, key=env.get("API_SERVER_KEY") or "", profile=profile)
+
+
+def gateway_program(settings: ApiSettings) -> Program:
+    """The gateway as a program for a loop. Its records go to standard error."""
+    resume = os.environ.get("SVC_TUI_RESUME") or os.environ.get("HERMES_TUI_RESUME") or ""
+    core = Engine(Gateway(settings, resume=resume), entropy=os.urandom)
+    return Program(core=core, stdio=True, services=Services(logger=setup(30, name="svc.gateway")), on_exit=say_why)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""What the gateway asks of the API server, as flows (wire api 3, 4, 6). Every failure is an `RpcError` for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, cast
+
+from attrs import field, frozen
+
+from clients.gateway.rpc import NOT_STORED, UPSTREAM, RpcError
+from svc_proto.basics import strict_json
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.event_stream import fetch_events
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+from svc_proto.wire.sse import ServerSentEvent
+from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Api", "ApiSettings"]
+
+Fields = tuple[tuple[bytes, bytes], ...]
+JSON = (b"content-type", b"application/json")
+
+
+@frozen(kw_only=True)
+class ApiSettings:
+    """Where the API server is, and how one is let in."""
+
+    url: str = "http://localhost:8642"
+    key: str = field(default="", repr=False)
+    profile: str = ""
+
+
+class Api:
+    """Calls to the API server."""
+
+    def __init__(self, engine: Engine, settings: ApiSettings) -> None:
+        self._engine = engine
+        self._settings = settings
+
+    def create_session(self, title: str | None) -> Flow[str]:
+        """A new session; its id."""
+        body = {name: value for name, value in (("title", title), ("profile", self._settings.profile)) if value}
+        answer = yield from self._json("POST", "/api/sessions", body)
+        nested = answer.get("session")
+        inner = cast("dict[str, object]", nested) if isinstance(nested, dict) else {}
+        identity = answer.get("id") or inner.get("id")
+        if not isinstance(identity, str | int):
+            raise RpcError(UPSTREAM, "the API server gave no session id")
+        return str(identity)
+
+    def sessions(self, limit: int) -> Flow[list[dict[str, object]]]:
+        """The stored sessions, newest first."""
+        answer = yield from self._json("GET", f"/api/sessions?limit={limit}")
+        return _rows(answer, "sessions")
+
+    def messages(self, session: str) -> Flow[list[dict[str, object]]]:
+        """The messages of a session, oldest first."""
+        answer = yield from self._json("GET", f"/api/sessions/{encode_segment(session)}/messages")
+        return _rows(answer, "messages")
+
+    def session(self, session: str) -> Flow[dict[str, object]]:
+        """One session; `RpcError` 4007 if there is none."""
+        answer = yield from self._json("GET", f"/api/sessions/{encode_segment(session)}")
+        nested = answer.get("session")
+        return cast("dict[str, object]", nested) if isinstance(nested, dict) else answer
+
+    def stop(self, run: str) -> Flow[None]:
+        """Ask for the end of a run."""
+        yield from self._json("POST", f"/v1/runs/{encode_segment(run)}/stop", {})
+
+    def approve(self, run: str, choice: str, *, everything: bool) -> Flow[int]:
+        """Answer what a run waits for; how many were answered."""
+        body = {"choice": choice, "all": everything}
+        answer = yield from self._json("POST", f"/v1/runs/{encode_segment(run)}/approval", body)
+        resolved = answer.get("resolved")
+        return resolved if isinstance(resolved, int) else 0
+
+    def chat(
+        self,
+        session: str,
+        message: object,
+        *,
+        on_event: Callable[[ServerSentEvent], None],
+        on_open: Callable[[Channel], None],
+    ) -> Flow[None]:
+        """One turn; its events go to `on_event` until the stream ends."""
+        answer = yield from fetch_events(
+            self._engine,
+            "POST",
+            f"{self._settings.url}/api/sessions/{encode_segment(session)}/chat/stream",
+            on_event=on_event,
+            on_open=on_open,
+            headers=self._fields(),
+            body=strict_json.dumps_bytes({"message": message}),
+        )
+        self._check(answer)
+
+    def _json(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Flow[dict[str, object]]:
+        answer = yield from fetch(
+            self._engine,
+            method,
+            self._settings.url + path,
+            headers=self._fields(),
+            body=b"" if body is None else strict_json.dumps_bytes(body),
+        )
+        data = self._check(answer)
+        try:
+            value = strict_json.loads(data)
+        except strict_json.JsonError as error:
+            raise RpcError(UPSTREAM, f"the API server's answer is not JSON: {error}") from None
+        # A bare array is a list of sessions or messages to some servers.
+        return cast("dict[str, object]", value) if isinstance(value, dict) else {"data": value}
+
+    def _fields(self) -> Fields:
+        key = self._settings.key
+        return (JSON, (b"authorization", b"Bearer " + key.encode())) if key else (JSON,)
+
+    def _check(self, answer: Fetched | Failure) -> bytes:
+        if isinstance(answer, Failure):
+            why = answer.detail or answer.kind.value
+            raise RpcError(UPSTREAM, f"the API server at {self._settings.url} cannot be reached: {why}")
+        if answer.status in (401, 403):
+            raise RpcError(UPSTREAM, "the API server does not accept the key: set API_SERVER_KEY")
+        if answer.status >= 300:
+            code = NOT_STORED if answer.status == 404 else UPSTREAM
+            raise RpcError(code, f"the API server answers {answer.status}: {_problem(answer.body)}")
+        return answer.body
+
+
+def _rows(answer: Mapping[str, object], name: str) -> list[dict[str, object]]:
+    listed = next((answer[key] for key in (name, "items", "data") if isinstance(answer.get(key), list)), [])
+    return [cast("dict[str, object]", row) for row in cast("list[object]", listed) if isinstance(row, dict)]
+
+
+def _problem(body: bytes) -> str:
+    """The text of an error, in any of the shapes that servers use (wire api 2.1)."""
+    try:
+        value = strict_json.loads(body[:65_536])
+    except strict_json.JsonError:
+        return "no reason given"
+    error = value.get("error") if isinstance(value, dict) else None
+    if isinstance(error, dict):
+        error = error.get("message")
+    return error[:400] if isinstance(error, str) else "no reason given"

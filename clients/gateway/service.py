@@ -1,0 +1,370 @@
+"""The gateway as a service of an engine: calls come in on one channel and go to the API server (wire terminal 2.4).
+
+A call that waits for the API server is a flow; others go on meanwhile. A turn is a flow of its session: one at a time,
+its events are said as they come. The channel's end is the end of the process, once the turns under way are over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+
+from attrs import define, evolve, field
+
+from clients.gateway.api import Api, ApiSettings
+from clients.gateway.rows import listed_session, shown_message
+from clients.gateway.rpc import (
+    BUSY,
+    INTERNAL,
+    INVALID_PARAMS,
+    NO_SESSION,
+    UNKNOWN_METHOD,
+    Call,
+    RpcError,
+    event_line,
+    parse_call,
+    result_line,
+)
+from clients.gateway.turn import Turn
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.commands import Ready
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.facts import Accepted
+from svc_proto.machines.lines import LineBuffer
+from svc_proto.version import VERSION
+from svc_proto.wire.limits import DEFAULT_LIMITS
+
+__all__ = ["Gateway"]
+
+MAX_SESSIONS = 64  # open at a time in one gateway
+MAX_LISTED = 200  # sessions in one list
+MAX_IMAGES = 8  # that wait for the next prompt
+MAX_IMAGE = 7 * 1024 * 1024  # characters of base64: the API server takes bodies of 10 MB (wire api 2.5)
+CHOICES = ("once", "session", "always", "deny")
+UNREAD_TIMEOUT = 7 * 86_400.0  # s that a client may leave our output unread
+
+Result = Mapping[str, object]
+Method = Callable[[Call], Flow[Result] | Result]
+
+
+@define(eq=False)
+class _Session:
+    """A session that a client has open here."""
+
+    identity: str
+    images: list[str] = field(factory=list)  # data URLs for the next prompt
+    turn: Turn | None = None
+    task: Task | None = None
+    prompt: str = ""
+
+
+class Gateway:
+    """The service. There is one client, on the first channel that is accepted."""
+
+    engine: Engine
+
+    def __init__(self, settings: ApiSettings, *, resume: str = "") -> None:
+        self._settings = settings
+        self._greeting = {"skin": {}, "version": VERSION, **({"resume_session_id": resume} if resume else {})}
+        self._lines: _Lines | None = None
+        self._sessions: dict[str, _Session] = {}
+        self._upstream: dict[str, Channel] = {}  # of the turns under way, by session
+        self._calls = 0  # under way
+        self._closing = False
+        self._methods: dict[str, Method] = {
+            "session.create": self._create,
+            "session.resume": self._resume,
+            "session.list": self._list,
+            "session.interrupt": self._interrupt,
+            "prompt.submit": self._submit,
+            "tools.list": self._tools,
+            "terminal.resize": self._resize,
+            "approval.respond": self._approve,
+            "clarify.respond": self._expired,
+            "sudo.respond": self._expired,
+            "secret.respond": self._expired,
+            "image.attach_bytes": self._attach_image,
+            "image.attach.bytes": self._attach_image,
+        }
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine."""
+        self.engine = engine
+        self._api = Api(engine, self._settings)
+
+    def on_started(self) -> None:
+        """There is nothing to load."""
+        self.engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """Greet the client."""
+        if self._lines is not None:
+            return None
+        self._lines = _Lines(self, fact)
+        self.say(event_line("gateway.ready", None, self._greeting))
+        return self._lines
+
+    def on_stopping(self) -> None:
+        """Turns end here; at the API server they go on."""
+        for session in self._sessions.values():
+            if session.task is not None:
+                session.task.cancel()
+
+    # --- for the channel ---
+
+    def say(self, line: bytes) -> None:
+        """Write a line, if anybody is there."""
+        if self._lines is not None and not self._lines.gone:
+            self._lines.write(line)
+            self.hold(self._lines.credit.blocked)
+
+    def hold(self, holding: bool) -> None:
+        """Read no more events than our client reads lines."""
+        for channel in self._upstream.values():
+            channel.hold(holding)
+
+    def take(self, line: bytes) -> None:
+        """Take one line."""
+        if not line.strip():
+            return
+        try:
+            call = parse_call(line)
+            method = self._methods.get(call.method)
+            if method is None:
+                raise RpcError(UNKNOWN_METHOD, f"no method {call.method[:60]!r}", call.identity)
+        except RpcError as error:
+            self.say(error.line())
+            return
+        self.engine.spawn(self._answer(call, method), name=f"call {call.method[:40]}")
+
+    def client_left(self) -> None:
+        """Nobody will ask any more."""
+        self._closing = True
+        self._close_if_done()
+
+    # --- methods ---
+
+    def _create(self, call: Call) -> Flow[Result]:
+        identity = yield from self._api.create_session(call.word("title"))
+        self._open(identity)
+        return {
+            "session_id": identity,
+            "stored_session_id": identity,
+            "message_count": 0,
+            "messages": [],
+            "info": self._info(),
+        }
+
+    def _resume(self, call: Call) -> Flow[Result]:
+        stored = yield from self._api.session(call.text("session_id"))
+        identity = str(stored.get("id") or call.text("session_id"))
+        rows = yield from self._api.messages(identity)
+        messages = [shown for row in rows if (shown := shown_message(row)) is not None]
+        session = self._open(identity)
+        turn = session.turn
+        return {
+            "session_id": identity,
+            "resumed": identity,
+            "message_count": len(messages),
+            "messages": messages,
+            "info": self._info(stored),
+            "running": turn is not None,
+            "inflight": None if turn is None else {"user": session.prompt, "assistant": turn.text, "streaming": True},
+            "status": "idle" if turn is None else "streaming",
+        }
+
+    def _list(self, call: Call) -> Flow[Result]:
+        limit = call.params.get("limit")
+        wanted = limit if isinstance(limit, int) and limit > 0 else 20
+        rows = yield from self._api.sessions(min(wanted, MAX_LISTED))
+        return {"sessions": [listed_session(row) for row in rows[:wanted]]}
+
+    def _interrupt(self, call: Call) -> Flow[Result]:
+        session = self._session(call)
+        turn, task = session.turn, session.task
+        if turn is not None and task is not None:
+            task.cancel()
+            turn.complete("interrupted")
+            self._turn_over(session)
+            if turn.run_id is not None:
+                yield from self._api.stop(turn.run_id)
+        return {"status": "interrupted"}
+
+    def _submit(self, call: Call) -> Result:
+        session, text = self._session(call), call.text("text")
+        if session.turn is not None:
+            raise RpcError(BUSY, "a turn of this session is under way")
+        parts = [{"type": "image_url", "image_url": {"url": url}} for url in session.images]
+        message: object = [{"type": "text", "text": text}, *parts] if parts else text
+        session.images = []
+        session.prompt = text
+
+        def tell(kind: str, payload: dict[str, object] | None) -> None:
+            self.say(event_line(kind, session.identity, payload))
+
+        session.turn = Turn(tell)
+        # The answer to this call comes first, then the turn.
+        self.say(result_line(call, {"status": "streaming"}))
+        session.task = self.engine.spawn(
+            self._run(session, session.turn, message), name="turn", on_error=lambda error: self._failed(session, error)
+        )
+        return {}
+
+    def _tools(self, call: Call) -> Result:
+        return {"toolsets": []}  # they are the API server's, which does not list them
+
+    def _resize(self, call: Call) -> Result:
+        self._session(call)
+        return {"cols": call.params.get("cols")}  # nothing here depends on it
+
+    def _approve(self, call: Call) -> Flow[Result]:
+        turn, choice = self._session(call).turn, call.text("choice")
+        if choice not in CHOICES:
+            raise RpcError(INVALID_PARAMS, "choice must be one of " + ", ".join(CHOICES))
+        if turn is None or turn.run_id is None:
+            raise RpcError(BUSY, "no run waits for an approval")
+        resolved = yield from self._api.approve(turn.run_id, choice, everything=call.params.get("all") is True)
+        return {"resolved": resolved}
+
+    def _expired(self, call: Call) -> Result:
+        return {"status": "expired"}  # we never ask for what these answer
+
+    def _attach_image(self, call: Call) -> Result:
+        session = self._session(call)
+        content = call.word("content_base64") or call.text("bytes_base64")
+        if len(content) > MAX_IMAGE or len(session.images) >= MAX_IMAGES:
+            raise RpcError(INVALID_PARAMS, f"at most {MAX_IMAGES} images of {MAX_IMAGE} characters in base64")
+        name = call.word("filename") or call.word("filename_hint") or "image"
+        kind = call.word("format") or name.rpartition(".")[2].lower()
+        kind = {"jpg": "jpeg"}.get(kind, kind)
+        session.images.append(f"data:image/{kind if kind.isalnum() else 'png'};base64,{content}")
+        return {"attached": True, "path": name, "count": len(session.images)}
+
+    # --- turns ---
+
+    def _run(self, session: _Session, turn: Turn, message: object) -> Flow[None]:
+        def opened(channel: Channel) -> None:
+            self._upstream[session.identity] = channel
+
+        try:
+            yield from self._api.chat(session.identity, message, on_event=turn.take, on_open=opened)
+            turn.complete("complete")  # a stream that ends without a word is complete, too (wire api 4.5)
+        except RpcError as error:
+            turn.fail(error.message)
+        self._turn_over(session)
+
+    def _failed(self, session: _Session, error: Exception) -> None:
+        if session.turn is not None:
+            session.turn.fail(f"internal error {self.engine.bug(error)}")
+        self._turn_over(session)
+
+    def _turn_over(self, session: _Session) -> None:
+        session.turn = session.task = None
+        self._upstream.pop(session.identity, None)
+        self._close_if_done()
+
+    # --- helpers ---
+
+    def _answer(self, call: Call, method: Method) -> Flow[None]:
+        self._calls += 1
+        try:
+            found = method(call)
+            result = (yield from found) if isinstance(found, Generator) else found
+            if result and not call.notification:
+                self.say(result_line(call, result))
+        except RpcError as error:
+            self._refuse(call, error)
+        except Exception as error:  # noqa: BLE001, RUF100 - the caller waits for an answer, whatever happens
+            self._refuse(call, RpcError(INTERNAL, f"internal error {self.engine.bug(error)}"))
+        finally:
+            self._calls -= 1
+        self._close_if_done()
+
+    def _refuse(self, call: Call, error: RpcError) -> None:
+        if call.notification:
+            self.say(event_line("error", call.word("session_id"), {"message": error.message}))
+            return
+        self.say(RpcError(error.code, error.message, call.identity).line())
+
+    def _session(self, call: Call) -> _Session:
+        session = self._sessions.get(call.text("session_id"))
+        if session is None:
+            raise RpcError(NO_SESSION, "no such session is open here: create or resume it")
+        return session
+
+    def _open(self, identity: str) -> _Session:
+        session = self._sessions.pop(identity, None) or _Session(identity)
+        idle = [key for key, held in self._sessions.items() if held.turn is None]
+        if len(self._sessions) >= MAX_SESSIONS and idle:
+            del self._sessions[idle[0]]
+        self._sessions[identity] = session
+        return session
+
+    def _info(self, stored: Mapping[str, object] | None = None) -> dict[str, object]:
+        model = (stored or {}).get("model")
+        return {
+            "model": model if isinstance(model, str) else "",
+            "tools": {},
+            "skills": {},
+            "cwd": "",
+            "version": VERSION,
+        }
+
+    def _close_if_done(self) -> None:
+        busy = self._calls or any(held.turn for held in self._sessions.values())
+        if self._closing and not busy and self._lines is not None:
+            self._lines.close()
+
+
+class _Lines(Channel):
+    """The client's channel: lines both ways."""
+
+    __slots__ = ("_buffer", "_closing", "_gateway")
+
+    def __init__(self, gateway: Gateway, fact: Accepted) -> None:
+        super().__init__(gateway.engine, fact.ch, evolve(DEFAULT_LIMITS, write_timeout=UNREAD_TIMEOUT))
+        self._gateway = gateway
+        self._buffer = LineBuffer()
+        self._closing = False
+
+    def received(self, data: bytes) -> None:
+        """Take the lines that are whole."""
+        try:
+            lines = self._buffer.feed(data)
+        except RemoteProtocolError as error:
+            self._gateway.say(event_line("error", None, {"message": str(error)}))
+            self._gateway.client_left()
+            return
+        for line in lines:
+            self._gateway.take(line)
+
+    def read_closed(self) -> None:
+        """The client has said all it had to say."""
+        self._gateway.client_left()
+
+    def writable(self) -> None:
+        """The client has read on."""
+        self._gateway.hold(False)
+
+    def all_sent(self) -> None:
+        """Go, if there is nothing left to do."""
+        if self._closing:
+            self.drop()
+
+    def close(self) -> None:
+        """Go as soon as all is said."""
+        self._closing = True
+        if not self.credit.unsent:
+            self.drop()
+
+    def closed(self, why: str) -> None:
+        """Without a client there is nothing to do."""
+        super().closed(why)
+        self.engine.exit(0)
+
+    def stop(self) -> None:
+        """The process ends."""
+        self.close()

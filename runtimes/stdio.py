@@ -1,0 +1,190 @@
+"""Standard input and output of this process as one channel, accepted from the address `stdio`.
+
+Pipes and terminals are waited for like sockets. What the kernel cannot wait for, a file or the null device, is never
+busy: it is read piece by piece between other work.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import deque
+from collections.abc import Callable
+
+from runtimes.channel import OUTBOX_LIMIT, READ_SIZE
+from runtimes.failures import why
+from runtimes.loop import Descriptor, Source
+from runtimes.pump import Pump
+from svc_proto.facts import Accepted, Address, ChannelId, ReadClosed, Received
+
+__all__ = ["STDIO", "Stdio"]
+
+STDIO = Address("stdio", 0)
+Post = Callable[[Callable[[], None]], None]  # makes a call on the loop's thread, later
+
+
+class Stdio:
+    """In the manner of an acceptor, of one channel. The descriptors stay open, and as blocking as they were."""
+
+    def __init__(
+        self, pump: Pump, post: Callable[[Callable[[], None]], None], *, fds: tuple[int, int] = (0, 1)
+    ) -> None:
+        self._pump = pump
+        self._post = post
+        self._fds = fds
+        self._closed = False
+
+    def start(self) -> None:
+        """Accept it."""
+        if self._closed:
+            return
+        self._closed = True
+        pump = self._pump
+        channel = _StdioChannel(pump, pump.next_accepted(), self._post, self._fds)
+        pump.channels[channel.ch] = channel
+        pump.feed(Accepted(channel.ch, STDIO, STDIO))
+        channel.start()
+
+    def close(self) -> None:
+        """Accept nothing any more."""
+        self._closed = True
+
+    def drop(self) -> None:
+        """The same: the channel is the pump's to drop."""
+        self.close()
+
+
+class _StdioChannel:
+    def __init__(self, pump: Pump, ch: ChannelId, post: Post, fds: tuple[int, int]) -> None:
+        self.pump = pump
+        self.ch = ch
+        self.unreported = 0
+        self._post = post
+        self._blocking = [(fd, os.get_blocking(fd)) for fd in fds]
+        self._input = _End(os.dup(fds[0]), self._read)
+        self._output = _End(os.dup(fds[1]), self._flush)
+        self._outbox: deque[bytes | memoryview] = deque()
+        self._queued = 0
+        self._paused = False
+        self._posted = False
+        self._ended = False
+        self._gone = False
+
+    def start(self) -> None:
+        """Read, unless told otherwise."""
+        if self._paused or self._ended or self._gone:
+            return
+        if self._input.waitable:
+            self.pump.loop.watch_read(self._input)
+        elif not self._posted:
+            self._posted = True
+            self._post(self._read_on)
+
+    def pause(self) -> None:
+        """Read no more."""
+        self._paused = True
+        self.pump.loop.unwatch_read(self._input)
+
+    def resume(self) -> None:
+        """Read again."""
+        self._paused = False
+        self.start()
+
+    def send(self, data: bytes) -> None:
+        """Write after what was sent before."""
+        n = 0 if self._outbox else self._write(data)
+        if self._gone or n == len(data):
+            return
+        self._queued += len(data) - n
+        if self._queued > OUTBOX_LIMIT:
+            self.end(f"over {OUTBOX_LIMIT} unsent bytes")
+            return
+        self._outbox.append(memoryview(data)[n:])
+        self.pump.loop.watch_write(self._output)
+
+    def close_write(self) -> None:
+        """Standard output has no end but that of the process."""
+
+    def end(self, reason: str, *, reset: bool = False) -> None:
+        """Let go of both and tell the core."""
+        if not self._gone:
+            self.drop()
+            self.pump.closed(self, reason)
+
+    def drop(self) -> None:
+        """Let go of both and tell nobody."""
+        if self._gone:
+            return
+        self._gone = True
+        self._outbox.clear()
+        for end in (self._input, self._output):
+            self.pump.loop.close(end)
+        for fd, blocking in self._blocking:
+            os.set_blocking(fd, blocking)
+
+    def _read_on(self) -> None:
+        self._posted = False
+        if not self._paused and not self._gone:
+            self._read()
+            self.start()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._input.sock.fileno(), READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError:  # EIO of a terminal that was hung up
+            data = b""
+        if data:
+            self.pump.feed(Received(self.ch, data))
+            return
+        self._ended = True
+        self.pump.loop.unwatch_read(self._input)
+        self.pump.feed(ReadClosed(self.ch))
+
+    def _flush(self) -> None:
+        outbox = self._outbox
+        while outbox:
+            item = outbox[0]
+            n = self._write(item)
+            if self._gone:
+                return
+            self._queued -= n
+            if n < len(item):
+                outbox[0] = memoryview(item)[n:]
+                return
+            outbox.popleft()
+        self.pump.loop.unwatch_write(self._output)
+
+    def _write(self, data: bytes | memoryview) -> int:
+        try:
+            n = os.write(self._output.sock.fileno(), data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            self.end(why(error))
+            return 0
+        self.pump.sent(self, n)
+        return n
+
+
+class _End(Source):
+    """Our copy of one descriptor, not blocking if the kernel can tell when it is ready."""
+
+    __slots__ = ("_ready", "waitable")
+
+    def __init__(self, fd: int, ready: Callable[[], None]) -> None:
+        super().__init__(Descriptor(fd))
+        self._ready = ready
+        mode = os.fstat(fd).st_mode
+        self.waitable = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
+        if self.waitable:
+            os.set_blocking(fd, False)
+
+    def on_readable(self) -> None:
+        """There is something to read."""
+        self._ready()
+
+    def on_writable(self) -> None:
+        """It takes more."""
+        self._ready()

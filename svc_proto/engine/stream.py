@@ -1,0 +1,131 @@
+"""Bodies that are not held in memory as a whole: a request's on its way in, a response's on its way out.
+
+A handler reads a request in pieces. What waits to be read is bounded: over `high_water` bytes the channel is not
+read, and the time that this takes is not the peer's. A producer writes a response in pieces and waits for the peer to
+have read them; one that does not wait fills memory, so past `max_unsent` bytes the channel is dropped. A file goes
+past the core, a part at a time, so that a peer that does not read is found out after one part, however large the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc_proto.commands import SendFile
+from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.message import FilePart
+from svc_proto.facts import Failure, OperationId
+from svc_proto.wire.events import ResponseData, ResponseElsewhere, StreamId
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.http_channel import HttpChannel
+
+__all__ = ["BodyStream", "ResponseWriter", "send_file"]
+
+NOBODY = OperationId(0)  # no wait has this ticket
+FILE_STEP = 1024 * 1024  # bytes of a file sent by one operation, each with a deadline of its own
+MIN_SEND_RATE = 16 * 1024  # bytes per second by which that deadline, `write_timeout`, grows with them
+PATIENCE = 60.0  # s after which a wait looks again; the connection's own deadlines end it
+
+
+class BodyStream:
+    """The body of a request whose route is `streamed`."""
+
+    __slots__ = ("_ended", "_engine", "_high", "_on_taken", "_pieces", "_size", "_ticket")
+
+    def __init__(self, engine: Engine, high: int, on_taken: Callable[[], None]) -> None:
+        self._engine = engine
+        self._high = high
+        self._on_taken = on_taken
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._ended = False
+        self._ticket = NOBODY
+
+    # --- for the handler ---
+
+    def read(self) -> Flow[bytes]:
+        """What has come since the last call, at least one byte; empty at the end of the body, and ever after.
+
+        A body over the route's limit, and one that comes too slowly, ends the request: this does not return then.
+        """
+        while not (self._pieces or self._ended):
+            self._ticket = self._engine.new_op()
+            yield from wait(self._ticket, self._engine.now.mono + PATIENCE)
+        pieces, self._pieces = self._pieces, []
+        was_full, self._size = self.full, 0
+        if was_full:
+            self._on_taken()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    # --- for the exchange ---
+
+    @property
+    def full(self) -> bool:
+        """More waits to be read than should."""
+        return self._size > self._high
+
+    def feed(self, data: bytes) -> None:
+        """A piece came."""
+        self._pieces.append(data)
+        self._size += len(data)
+        self._engine.resume(self._ticket, None)
+
+    def end(self) -> None:
+        """That was all."""
+        self._ended = True
+        self._engine.resume(self._ticket, None)
+
+
+class ResponseWriter:
+    """What the producer of a `Streamed` response writes to."""
+
+    __slots__ = ("_channel", "_stream", "_ticket")
+
+    def __init__(self, channel: HttpChannel, stream: StreamId) -> None:
+        self._channel = channel
+        self._stream = stream
+        self._ticket = NOBODY
+
+    # --- for the producer ---
+
+    def write(self, data: bytes) -> bool:
+        """Send a piece; False when nobody will read it, and nothing was sent."""
+        channel = self._channel
+        if channel.gone:
+            return False
+        if channel.credit.unsent > channel.limits.max_unsent:
+            channel.drop()
+            return False
+        channel.put(ResponseData(self._stream, data))
+        return True
+
+    def drained(self) -> Flow[None]:
+        """Wait until the peer has read enough of what was written; at once if it has."""
+        channel = self._channel
+        channel.spill()
+        while channel.credit.blocked:
+            self._ticket = channel.engine.new_op()
+            yield from wait(self._ticket, channel.engine.now.mono + PATIENCE)
+
+    # --- for the exchange ---
+
+    def wake(self) -> None:
+        """The channel is writable again."""
+        self._channel.engine.resume(self._ticket, None)
+
+
+def send_file(channel: HttpChannel, stream: StreamId, file: FilePart) -> Flow[Failure | None]:
+    """Send a part of a file as the body of the response whose head was just said. A `Failure` if not all of it left."""
+    engine, offset, left = channel.engine, file.offset, file.length
+    channel.conn.send(ResponseElsewhere(stream, left))
+    channel.spill()
+    while left:
+        n = min(left, FILE_STEP)
+        order = SendFile(engine.new_op(), channel.ch, file.handle, offset, n)
+        sent = yield from ask(engine, order, within=channel.limits.write_timeout + n / MIN_SEND_RATE)
+        if isinstance(sent, Failure):
+            return sent
+        offset, left = offset + n, left - n
+    return None

@@ -1,0 +1,357 @@
+"""Files for phones: which may be fetched, the registry's life, and how one is opened and served (wire core 6).
+
+A path is opened first and judged afterwards, by the real path of what was opened. So neither a link nor a rename
+between the two can show a file from outside of the roots. A path that cannot be opened is judged by the nearest folder
+above it that can, so that a refusal does not tell whether a file exists.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections import deque
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import invalid, text
+from svc_proto.commands import DeleteBlob, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
+from svc_proto.config import RelayConfig
+from svc_proto.engine.date import http_date
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.message import FilePart, Request, Response
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.inbox import image_type
+from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
+from svc_proto.machines.sandbox import Sandbox, is_within, normal_path
+from svc_proto.wire.events import Headers
+from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag, is_unchanged, requested_range
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ANY_TYPE", "CONTENT_TYPES", "MIB", "Media", "base64_bytes", "content_type_field", "display_name"]
+
+MIB = 1024 * 1024
+ANY_TYPE = "application/octet-stream"
+SPOOL = "spool"  # where uploads are, as a folder of the state folder
+SNIFFED = 16  # bytes that tell the format of an image
+LAST_DATE = 253_402_300_799.0  # epoch seconds: the end of the year 9999, as far as a date in a header goes
+MAX_DEPTH = 64  # folders above a path that are tried when it cannot be opened: 403
+MAX_EXPIRED = 100  # expired entries that the inspector can still show
+MAX_NAME = 255  # characters of a file name
+MAX_TYPE = 200  # characters of a content type: 400
+ABSENT = (FailureKind.NOT_FOUND, FailureKind.INVALID)  # INVALID: a loop of links, a name too long
+_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+*-]+(?:;[ -~]*)?")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+CONTENT_TYPES = {
+    "aac": "audio/aac",
+    "avif": "image/avif",
+    "bmp": "image/bmp",
+    "bz2": "application/x-bzip2",
+    "css": "text/css",
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "epub": "application/epub+zip",
+    "flac": "audio/flac",
+    "gif": "image/gif",
+    "gz": "application/gzip",
+    "heic": "image/heic",
+    "htm": "text/html",
+    "html": "text/html",
+    "ico": "image/vnd.microsoft.icon",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "js": "text/javascript",
+    "json": "application/json",
+    "log": "text/plain",
+    "m4a": "audio/mp4",
+    "md": "text/markdown",
+    "mkv": "video/x-matroska",
+    "mov": "video/quicktime",
+    "mp3": "audio/mpeg",
+    "mp4": "video/mp4",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "oga": "audio/ogg",
+    "ogg": "audio/ogg",
+    "opus": "audio/ogg",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "py": "text/x-python",
+    "rtf": "application/rtf",
+    "svg": "image/svg+xml",
+    "tar": "application/x-tar",
+    "tif": "image/tiff",
+    "tiff": "image/tiff",
+    "txt": "text/plain",
+    "wav": "audio/wav",
+    "webm": "video/webm",
+    "webp": "image/webp",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+    "zip": "application/zip",
+}
+
+
+class Media:
+    """The relay's media: one registry, one sandbox. `prepare` resolves the roots once, at the start."""
+
+    def __init__(self, engine: Engine, config: RelayConfig) -> None:
+        self._engine = engine
+        self._config = config
+        self._timer = engine.timers.timer("media expiry", self._expire)
+        self._owned: dict[str, str] = {}  # paths of uploads by their token
+        self._expired: deque[MediaEntry] = deque(maxlen=MAX_EXPIRED)
+        self.registry = MediaRegistry(ttl=float(config.media_ttl_seconds), cap=config.media_lru_cap)
+        self.max_size = config.media_max_size_mb * MIB
+        self.sandbox = self._sandbox((config.temp_dir, config.workspace, *config.media_allowed_roots))
+
+    def prepare(self) -> Flow[None]:
+        """Find out where the roots really are, and delete the uploads of an earlier run: their tokens are gone."""
+        engine = self._engine
+        roots: list[str] = []
+        for root in (self._config.temp_dir, self._config.workspace, *self._config.media_allowed_roots):
+            opened = yield from ask(engine, OpenFile(engine.new_op(), root))
+            if isinstance(opened, Failure):
+                roots.append((yield from self._where(root)) or root)
+            else:
+                engine.emit(ReleaseFile(opened.handle))
+                roots.append(opened.real_path)
+        self.sandbox = self._sandbox(tuple(roots))
+        swept = yield from ask(engine, SweepFolder(engine.new_op(), SPOOL, engine.now.wall))
+        if isinstance(swept, Failure):
+            engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)
+
+    def stop(self) -> None:
+        """The process will end, and with it every token: delete the uploads."""
+        for path in self._owned.values():
+            self._engine.emit(DeleteBlob(path))
+        self._owned.clear()
+
+    # --- the registry ---
+
+    def register(
+        self,
+        path: str,
+        *,
+        content_type: str,
+        file_name: str | None,
+        size: int,
+        sensitive: bool = False,
+        owned: bool = False,
+    ) -> MediaEntry:
+        """Make an entry of a real path that was judged. `owned`: an upload's file, deleted with the entry."""
+        entry, gone = self.registry.register(
+            self._engine.now,
+            self._engine.entropy,
+            path=path,
+            content_type=content_type,
+            file_name=file_name,
+            size=size,
+            sensitive=sensitive,
+            owned=owned,
+        )
+        if owned:
+            self._owned[entry.token] = path
+        for old in gone:
+            self._drop(old)
+        self._watch()
+        return entry
+
+    def records(self, *, include_expired: bool) -> list[dict[str, object]]:
+        """What the inspector shows, newest first; of the expired entries the last ones."""
+        now = self._engine.now
+        records = self.registry.records(now)
+        if include_expired:
+            records += [entry.record(now) for entry in self._expired]
+            records.sort(key=_created_at, reverse=True)
+        return records
+
+    # --- opening ---
+
+    def open_path(self, path: str) -> Flow[OpenedFile]:
+        """Open a file that its path names. `Refused`: 403 for what may not be fetched, 404 for what is not there."""
+        engine = self._engine
+        if not path.startswith("/"):
+            raise Refused(403, "relative_path", "the path must be absolute")
+        if is_within(normal_path(path), self.sandbox.protected):
+            raise _outside()  # and not even opened: for some devices that has an effect
+        opened = yield from ask(engine, OpenFile(engine.new_op(), path))
+        if isinstance(opened, Failure):
+            where = yield from self._where(path)
+            if not self.sandbox.allows(where):
+                raise _outside()
+            if opened.kind in ABSENT:
+                raise Refused(404, "not_found", "there is no such file")
+            raise Refused(403, "unreadable", "the file cannot be read")
+        refused = self._judge(opened)
+        if refused is not None:
+            engine.emit(ReleaseFile(opened.handle))
+            raise refused
+        return opened
+
+    def open_token(self, token: str) -> Flow[tuple[MediaEntry, OpenedFile]]:
+        """Open the file of an entry; `Refused` 404 for anything that prevents it.
+
+        It is judged anew: since it was registered, something else may have come to stand at its path.
+        """
+        engine = self._engine
+        entry = self.registry.lookup(token, engine.now)
+        if entry is None:
+            raise Refused(404, "not_found", "the token is unknown or expired")
+        opened = yield from ask(engine, OpenFile(engine.new_op(), entry.path))
+        if isinstance(opened, Failure):
+            raise _gone()
+        own = entry.owned and opened.regular and opened.real_path == entry.path
+        if not own and (entry.owned or self._judge(opened) is not None):
+            engine.emit(ReleaseFile(opened.handle))
+            raise _gone()
+        return entry, opened
+
+    def _judge(self, opened: OpenedFile) -> Refused | None:
+        if not self.sandbox.allows(opened.real_path):
+            return _outside()
+        if not opened.regular:
+            return Refused(404, "not_found", "this is not a regular file")
+        if opened.size > self.max_size:
+            limit = self.max_size
+            return Refused(403, "too_large", f"the file has more than {limit} bytes", extra={"limit": limit})
+        return None
+
+    def _where(self, path: str) -> Flow[str]:
+        """Where a path leads that cannot be opened. Empty if that cannot be said."""
+        engine = self._engine
+        head, rest = path.rstrip("/"), ""
+        for _ in range(MAX_DEPTH):
+            head, _, name = head.rpartition("/")
+            rest = f"/{name}{rest}"
+            opened = yield from ask(engine, OpenFile(engine.new_op(), head or "/"))
+            if not isinstance(opened, Failure):
+                engine.emit(ReleaseFile(opened.handle))
+                return normal_path(opened.real_path + rest)
+            if not head:
+                break
+        return ""
+
+    # --- serving ---
+
+    def serve(
+        self, request: Request, opened: OpenedFile, *, content_type: str, name: str | None, sensitive: bool
+    ) -> Flow[Response]:
+        """Answer a GET or HEAD with an open file, which is given away by that: 200, 206, 304, or `Refused` 416."""
+        engine = self._engine
+        given = False
+        try:
+            tag = entity_tag(opened.size, opened.modified)
+            fields = [
+                (b"cache-control", b"private, max-age=3600"),
+                (b"etag", tag.encode("ascii")),
+                (b"last-modified", http_date(min(max(opened.modified, 0.0), LAST_DATE))),
+                (b"accept-ranges", b"bytes"),
+            ]
+            if sensitive:
+                fields.append((b"x-media-sensitive", b"1"))
+            if is_unchanged(request.headers, tag, opened.modified):
+                return Response(304, Headers(fields))
+            wanted = None
+            if request.method == "GET":
+                wanted = requested_range(request.headers, opened.size, tag, opened.modified)
+            if isinstance(wanted, Unsatisfiable):
+                raise Refused(
+                    416,
+                    "range_not_satisfiable",
+                    f"the file has {opened.size} bytes",
+                    headers=((b"content-range", b"bytes */%d" % opened.size),),
+                )
+            shown = yield from self._shown_type(opened, content_type)
+            fields[:0] = [
+                (b"content-type", shown.encode("ascii")),
+                (b"content-disposition", content_disposition(name)),
+            ]
+            given = True
+            if wanted is None:
+                return Response(200, Headers(fields), file=FilePart(opened.handle, 0, opened.size))
+            last = wanted.first + wanted.length - 1
+            fields.append((b"content-range", b"bytes %d-%d/%d" % (wanted.first, last, opened.size)))
+            return Response(206, Headers(fields), file=FilePart(opened.handle, wanted.first, wanted.length))
+        finally:
+            if not given:
+                engine.emit(ReleaseFile(opened.handle))
+
+    def _shown_type(self, opened: OpenedFile, declared: str) -> Flow[str]:
+        """The declared type; for an image that is another kind of image, the type that it is."""
+        kind, _, _ = declared.partition(";")
+        if not kind.lower().startswith("image/"):
+            return declared
+        start = yield from ask(self._engine, ReadFile(self._engine.new_op(), opened.handle, 0, SNIFFED))
+        found = None if isinstance(start, Failure) else image_type(start)
+        return declared if found is None or kind.strip().lower() == f"image/{found}" else f"image/{found}"
+
+    # --- helpers ---
+
+    def _sandbox(self, roots: tuple[str, ...]) -> Sandbox:
+        return Sandbox(roots=roots, home=self._config.user_home, service_home=self._config.home)
+
+    def _expire(self) -> None:
+        for entry in self.registry.expire_due(self._engine.now):
+            self._drop(entry)
+        self._watch()
+
+    def _drop(self, entry: MediaEntry) -> None:
+        if self._engine.now.mono >= entry.deadline:
+            self._expired.append(entry)
+        path = self._owned.pop(entry.token, None)
+        if path is not None:
+            self._engine.emit(DeleteBlob(path))
+
+    def _watch(self) -> None:
+        expiry = self.registry.next_expiry()
+        if expiry is None:
+            self._timer.cancel()
+        else:
+            self._timer.set(expiry)
+
+
+def display_name(name: str | None) -> str | None:
+    """What a file is called towards clients: a base name of encodable characters, or None."""
+    if name is None:
+        return None
+    clean = _CONTROL.sub("", base_name(name)).encode("utf-8", "replace").decode("utf-8")
+    return clean[:MAX_NAME] or None
+
+
+def content_type_field(value: object, field: str) -> str:
+    """A content type that can stand in a header; `Refused` 400 otherwise."""
+    found = text(value, field).strip()
+    if len(found) > MAX_TYPE or not _TYPE.fullmatch(found):
+        raise invalid(field, "a content type such as image/png")
+    return found
+
+
+def base64_bytes(value: object, field: str) -> bytes:
+    """Strict base64 of at least one byte; `Refused` 400 otherwise."""
+    try:
+        data = base64.b64decode(text(value, field), validate=True)
+    except ValueError:
+        raise invalid(field, "base64") from None
+    if not data:
+        raise invalid(field, "base64 of at least one byte")
+    return data
+
+
+def _created_at(record: dict[str, object]) -> float:
+    return cast("float", record["created_at"])
+
+
+def _outside() -> Refused:
+    return Refused(403, "outside_roots", "the relay does not serve files from there")
+
+
+def _gone() -> Refused:
+    return Refused(404, "not_found", "the file is not there any more")

@@ -1,0 +1,394 @@
+"""The gateway: JSON-RPC lines in, the API server's sessions and turns behind (wire terminal 2.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clients.gateway.api import ApiSettings
+from clients.gateway.service import MAX_IMAGE, MAX_SESSIONS
+from svc_proto.commands import Abort
+from svc_proto.facts import Accepted, ChannelId, Closed
+from svc_proto.machines.lines import MAX_LINE
+from svc_proto.version import VERSION
+from tests.clients.gateway.book import LINES, STDIO, GatewayBook, kinds
+
+
+def greeted(**options: Any) -> GatewayBook:
+    book = GatewayBook(**options)
+    (ready,) = book.heard()
+    assert ready["params"] == {"type": "gateway.ready", "payload": {"skin": {}, "version": VERSION}}
+    return book
+
+
+def opened(**options: Any) -> GatewayBook:
+    """With a session, s-1."""
+    book = greeted(**options)
+    assert book.result("session.create", {"cols": 80})["session_id"] == "s-1"
+    return book
+
+
+def submit(book: GatewayBook, text: str = "Hi", session: str = "s-1") -> list[dict[str, Any]]:
+    return book.call("prompt.submit", {"session_id": session, "text": text})
+
+
+def said(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    """Payloads of the events of one type."""
+    return [message["params"].get("payload") for message in messages if message.get("params", {}).get("type") == kind]
+
+
+# --- sessions ---
+
+
+def test_a_session_is_created_at_the_api_server() -> None:
+    book = greeted(settings=ApiSettings(profile="work"))
+    result = book.result("session.create", {"cols": 80, "title": "Trip"})
+    assert result == {
+        "session_id": "s-1",
+        "stored_session_id": "s-1",
+        "message_count": 0,
+        "messages": [],
+        "info": {"model": "", "tools": {}, "skills": {}, "cwd": "", "version": VERSION},
+    }
+    assert book.api.seen == [("POST", "/api/sessions", {"title": "Trip", "profile": "work"})]
+
+
+@pytest.mark.parametrize("params", [{}, {"limit": 2}, {"limit": "x"}, {"limit": -1}])
+def test_the_list(params: dict[str, object]) -> None:
+    book = opened()
+    book.result("session.create")
+    rows = book.result("session.list", params)["sessions"]
+    assert [row["id"] for row in rows] == ["s-1", "s-2"]
+    assert rows[0] == {
+        "id": "s-1",
+        "title": "",
+        "preview": "",
+        "started_at": 0,
+        "message_count": 0,
+        "source": "api_server",
+    }
+
+
+def test_a_stored_session_is_resumed() -> None:
+    book = greeted()
+    book.api.sessions["old"] = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 5]},
+        {"role": "tool", "tool_name": "df", "content": "62%"},
+        {"role": "assistant", "content": None},
+        {"role": "system", "content": "secret"},
+    ]
+    result = book.result("session.resume", {"session_id": "old", "cols": 80})
+    assert (result["session_id"], result["resumed"], result["message_count"]) == ("old", "old", 3)
+    assert result["messages"] == [
+        {"role": "user", "text": "Hi"},
+        {"role": "assistant", "text": "a\nb"},
+        {"role": "tool", "name": "df", "context": "62%"},
+    ]
+    assert (result["running"], result["inflight"], result["status"]) == (False, None, "idle")
+    assert result["info"]["model"] == "svc-agent"
+    assert submit(book, session="old")
+
+
+def test_a_session_that_is_not_stored() -> None:
+    assert greeted().error("session.resume", {"session_id": "gone"})[0] == 4007
+
+
+@pytest.mark.parametrize("method", ["prompt.submit", "session.interrupt", "terminal.resize", "approval.respond"])
+def test_a_session_that_is_not_open_here(method: str) -> None:
+    assert greeted().error(method, {"session_id": "s-9", "text": "x", "choice": "once"})[0] == 4001
+
+
+def test_a_session_resumed_while_its_turn_is_under_way() -> None:
+    book = opened()
+    book.api.held = True
+    submit(book, "Long")
+    result = book.result("session.resume", {"session_id": "s-1"})
+    assert (result["running"], result["status"]) == (True, "streaming")
+    assert result["inflight"] == {"user": "Long", "assistant": "", "streaming": True}
+
+
+def test_not_too_many_sessions_are_kept_open() -> None:
+    book = opened()
+    book.api.held = True
+    submit(book)
+    for _ in range(MAX_SESSIONS):
+        book.result("session.create")
+    assert book.error("terminal.resize", {"session_id": "s-2"})[0] == 4001
+    assert book.result("terminal.resize", {"session_id": "s-1", "cols": 5}) == {"cols": 5}  # its turn is under way
+
+
+# --- turns ---
+
+
+def test_a_turn() -> None:
+    book = opened()
+    messages = submit(book)
+    assert messages[0]["result"] == {"status": "streaming"}
+    assert kinds(messages) == ["answer", "message.start", *["message.delta"] * 5, "message.complete"]
+    assert all(message["params"]["session_id"] == "s-1" for message in messages[1:])
+    assert "payload" not in messages[1]["params"]
+    assert [payload["text"] for payload in said(messages, "message.delta")] == list("Hello")
+    assert said(messages, "message.complete") == [
+        {"text": "Hello", "usage": {"input_tokens": 1, "output_tokens": 2}, "status": "complete"}
+    ]
+    assert book.api.seen[-1] == ("POST", "/api/sessions/s-1/chat/stream", {"message": "Hi"})
+    assert submit(book)[0]["result"] == {"status": "streaming"}
+
+
+def test_the_key_goes_along_and_is_never_shown() -> None:
+    book = opened(key="s3cret")
+    assert kinds(submit(book))[-1] == "message.complete"
+    assert "s3cret" not in repr(book.logs) + repr(ApiSettings(key="s3cret")) + book.output.decode()
+
+
+def test_a_wrong_key() -> None:
+    book = greeted(key="right", settings=ApiSettings(key="wrong"))
+    code, message = book.error("session.list")
+    assert (code, "API_SERVER_KEY" in message) == (5001, True)
+
+
+def test_one_turn_at_a_time() -> None:
+    book = opened()
+    book.api.held = True
+    assert kinds(submit(book)) == ["answer"]
+    (busy,) = submit(book)
+    assert busy["error"]["code"] == 4009
+    book.api.release()
+    book.feed(None, to="api")
+    assert kinds(book.heard())[-1] == "message.complete"
+
+
+def test_an_interrupt() -> None:
+    book = opened()
+    book.api.held = True
+    submit(book)
+    messages = book.call("session.interrupt", {"session_id": "s-1"})
+    assert kinds(messages) == ["message.start", "message.complete", "answer"]
+    assert messages[1]["params"]["payload"]["status"] == "interrupted"
+    assert messages[2]["result"] == {"status": "interrupted"}
+    assert book.result("session.interrupt", {"session_id": "s-1"}) == {"status": "interrupted"}
+    book.api.held = False
+    assert kinds(submit(book))[-1] == "message.complete"
+
+
+def test_an_interrupted_run_is_stopped_at_the_server() -> None:
+    book = opened()
+    book.api.held = True
+    submit(book)
+    turn = book.gateway._sessions["s-1"].turn
+    assert turn is not None
+    turn.run_id = "run_7"
+    book.call("session.interrupt", {"session_id": "s-1"})
+    assert book.api.seen[-1] == ("POST", "/v1/runs/run_7/stop", {})
+
+
+def test_images_go_with_the_next_prompt() -> None:
+    book = opened()
+    for method, params in (
+        ("image.attach_bytes", {"content_base64": "QUJD", "filename": "a.JPG"}),
+        ("image.attach.bytes", {"bytes_base64": "REVG", "format": "png", "filename_hint": "b"}),
+        ("image.attach_bytes", {"content_base64": "QUJD", "filename": "no suffix!"}),
+    ):
+        assert book.result(method, {"session_id": "s-1", **params})["attached"] is True
+    submit(book, "Look")
+    assert [part.get("image_url", part) for part in book.api.seen[-1][2]["message"]] == [
+        {"type": "text", "text": "Look"},
+        {"url": "data:image/jpeg;base64,QUJD"},
+        {"url": "data:image/png;base64,REVG"},
+        {"url": "data:image/png;base64,QUJD"},
+    ]
+    submit(book, "Again")
+    assert book.api.seen[-1][2]["message"] == "Again"
+    big = {"session_id": "s-1", "content_base64": "x" * (MAX_IMAGE + 1)}
+    assert book.error("image.attach_bytes", big)[0] == -32602
+
+
+def test_approvals() -> None:
+    book = opened()
+    respond = {"session_id": "s-1", "choice": "once"}
+    assert book.error("approval.respond", respond)[0] == 4009
+    assert book.error("approval.respond", {**respond, "choice": "perhaps"})[0] == -32602
+    book.api.held = True
+    submit(book)
+    turn = book.gateway._sessions["s-1"].turn
+    assert turn is not None
+    turn.run_id = "run_7"
+    assert book.result("approval.respond", {**respond, "all": True}) == {"resolved": 1}
+    assert book.api.seen[-1] == ("POST", "/v1/runs/run_7/approval", {"choice": "once", "all": True})
+    book.api.problem = (200, b'{"resolved": "all"}')
+    assert book.result("approval.respond", respond) == {"resolved": 0}
+
+
+def test_what_is_never_asked_for_has_expired() -> None:
+    book = opened()
+    for method in ("clarify.respond", "sudo.respond", "secret.respond"):
+        assert book.result(method, {"request_id": "x"}) == {"status": "expired"}
+    assert book.result("tools.list") == {"toolsets": []}
+
+
+# --- an API server that is down, or odd ---
+
+
+def test_the_api_server_is_down() -> None:
+    book = greeted()
+    book.up = False
+    code, message = book.error("session.create")
+    assert (code, message) == (
+        5001,
+        "the API server at http://localhost:8642 cannot be reached: connection refused",
+    )
+    book.up = True
+    assert book.result("session.create")["session_id"] == "s-1"
+    book.up = False
+    messages = submit(book)
+    assert kinds(messages) == ["answer", "error", "message.start", "message.complete"]
+    assert said(messages, "error") == [{"message": message}]
+    assert said(messages, "message.complete")[0]["status"] == "error"
+    book.up = True
+    assert kinds(submit(book))[-1] == "message.complete"
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        ((500, b'{"error": {"message": "No model"}}'), "answers 500: No model"),
+        ((503, b'{"error": "draining"}'), "answers 503: draining"),
+        ((502, b"<html>"), "answers 502: no reason given"),
+        ((500, b"[]"), "answers 500: no reason given"),
+        ((200, b"<html>"), "not JSON"),
+        ((200, b"{}"), "gave no session id"),
+        ((200, b"[]"), "gave no session id"),
+    ],
+)
+def test_an_odd_answer(problem: tuple[int, bytes], text: str) -> None:
+    book = greeted()
+    book.api.problem = problem
+    code, message = book.error("session.create")
+    assert (code, text in message) == (5001, True), message
+
+
+def test_a_list_without_a_name() -> None:
+    book = greeted()
+    book.api.problem = (200, b'[{"id": 7, "title": "x", "started_at": 5.5}, 8]')
+    (row,) = book.result("session.list")["sessions"]
+    assert (row["id"], row["title"], row["started_at"]) == ("7", "x", 5.5)
+    book.api.problem = (200, b'{"sessions": null}')
+    assert book.result("session.list") == {"sessions": []}
+
+
+def test_a_turn_that_is_refused() -> None:
+    book = opened()
+    book.api.problem = (500, b'{"error": {"message": "No model"}}')
+    assert "No model" in said(submit(book), "error")[0]["message"]
+
+
+# --- lines ---
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "identity"),
+    [
+        (b"no json", -32700, None),
+        (b"[]", -32600, None),
+        (b"{}", -32600, None),
+        (b'{"id": [], "method": "x"}', -32600, None),
+        (b'{"id": 5, "method": 5}', -32600, 5),
+        (b'{"id": "r", "method": "tools.list", "params": []}', -32602, "r"),
+        (b'{"id": "r", "method": "dance"}', -32601, "r"),
+        (b'{"id": "r", "method": "session.resume"}', -32602, "r"),
+    ],
+)
+def test_calls_that_cannot_be(line: bytes, code: int, identity: object) -> None:
+    (answer,) = greeted().say(line + b"\n")
+    assert (answer["id"], answer["error"]["code"]) == (identity, code)
+
+
+def test_notifications_and_empty_lines_are_not_answered() -> None:
+    book = greeted()
+    assert book.say(b'\n \n{"method": "tools.list"}\n') == []
+    (event,) = book.say(b'{"method": "session.interrupt", "params": {"session_id": "s-9"}}\n')
+    assert event["params"]["type"] == "error"
+
+
+def test_a_bug_is_an_error_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = greeted()
+    monkeypatch.setattr(book.gateway._api, "sessions", lambda limit: 1 / 0)
+    code, message = book.error("session.list")
+    assert (code, message) == (-32000, "internal error bug-1")
+
+
+def test_a_bug_is_an_error_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = opened()
+    monkeypatch.setattr(book.gateway._api, "chat", lambda *_, **__: 1 / 0)
+    messages = submit(book)
+    assert said(messages, "error") == [{"message": "internal error bug-1"}]
+    assert said(messages, "message.complete")[0]["status"] == "error"
+
+
+# --- ends ---
+
+
+def test_it_ends_with_its_input_when_the_turns_are_over() -> None:
+    book = opened()
+    book.api.held = True
+    submit(book)
+    book.leave()
+    assert book.exits == []
+    book.api.release()
+    book.feed(None, to="api")
+    assert kinds(book.heard())[-1] == "message.complete"
+    assert book.exits == [0]
+
+
+def test_it_says_everything_before_it_ends() -> None:
+    book = greeted()
+    book.reads = False
+    book.call("tools.list")
+    book.leave()
+    assert book.exits == []
+    book.read_on()
+    assert book.exits == [0]
+
+
+def test_it_ends_when_nobody_listens() -> None:
+    book = greeted()
+    book.feed(Closed(LINES, "broken pipe"))
+    assert book.exits == [0]
+
+
+def test_a_signal_ends_it() -> None:
+    book = opened()
+    book.api.held = True
+    submit(book)
+    book.stop()
+    assert book.exits == [0]
+
+
+def test_a_line_without_an_end() -> None:
+    book = greeted()
+    (event,) = book.say(b"x" * (MAX_LINE + 1))
+    assert event["params"]["type"] == "error"
+    assert book.exits == [0]
+
+
+def test_a_second_client_is_turned_away() -> None:
+    book = greeted()
+    book.feed(Accepted(ChannelId(4), STDIO, STDIO))
+    assert Abort(ChannelId(4)) in book.commands
+
+
+def test_a_client_that_does_not_read_holds_the_turn() -> None:
+    book = opened()
+    book.reads = False
+    book.api.turns.append([("assistant.delta", {"delta": "x" * 1000})] * 1000)
+    messages = submit(book)
+    assert book.pauses >= 1
+    book.read_on()
+    assert kinds([*messages, *book.heard()])[-1] == "message.complete"
+
+
+def test_the_session_to_resume_is_passed_on() -> None:
+    (ready,) = GatewayBook(resume="s-7").heard()
+    assert ready["params"]["payload"]["resume_session_id"] == "s-7"

@@ -1,0 +1,588 @@
+"""Bodies that are not held in memory: requests read in pieces, files sent past the core, answers written bit by bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.commands import (
+    Abort,
+    Cancel,
+    CloseWrite,
+    Command,
+    Compute,
+    Exit,
+    PauseReading,
+    ReleaseFile,
+    ResumeReading,
+    Send,
+    SendFile,
+)
+from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.message import FilePart, Request, Response, Streamed
+from svc_proto.engine.stream import ResponseWriter
+from svc_proto.facts import (
+    Closed,
+    Done,
+    Failed,
+    Failure,
+    FailureKind,
+    OperationId,
+    ReadClosed,
+    Received,
+    Sent,
+    Stopping,
+)
+from svc_proto.wire.events import Headers
+from svc_proto.wire.limits import Limits
+from tests.engine.service import STREAM_LIMIT, TestBook, get, open_book, plain, post
+from tests.playbook import CH, sends, wire_bytes
+from tests.wire.chunks import Cuts, cut, cuts
+
+CLOSE = b"connection: close"
+TEXT = Headers([(b"content-type", b"text/plain")])
+MEG = 1024 * 1024
+
+
+class Reader:
+    """A handler that reads the body, and after each piece works until `go_on` if it is `slow`."""
+
+    def __init__(self, book: TestBook, *, slow: bool = False) -> None:
+        self.book = book
+        self.slow = slow
+        self.pieces: list[bytes] = []
+        self.cleaned = 0
+        self.op = OperationId(0)
+        book.toy.answer = self.handle
+
+    def handle(self, request: Request) -> Flow[Response | Streamed]:
+        engine = self.book.engine
+        try:
+            while piece := (yield from request.stream.read()):
+                self.pieces.append(piece)
+                if self.slow:
+                    self.op = engine.new_op()
+                    yield from ask(engine, Compute(self.op, "work"), within=10_000.0)
+            assert (yield from request.stream.read()) == b""
+        finally:
+            self.cleaned += 1
+        return plain(b"%d" % sum(map(len, self.pieces)))
+
+    def go_on(self) -> list[Command]:
+        """The work on a piece is done; what comes of it, but for the work on the next."""
+        self.book >> Done(self.op, None)
+        return without_work(self.book)
+
+
+def without_work(book: TestBook) -> list[Command]:
+    return [command for command in book.take() if not isinstance(command, Compute)]
+
+
+# --- requests ---
+
+
+def test_the_handler_runs_at_the_head_and_reads_what_comes() -> None:
+    book = open_book()
+    reader = Reader(book)
+    book >> Received(CH, post(b"/stream", b"ab", length=5)) << []
+    assert reader.pieces == [b"ab"]
+    book >> Received(CH, b"cde") << [book.says(200, b"5")]
+    assert (reader.pieces, reader.cleaned) == ([b"ab", b"cde"], 1)
+    (
+        book
+        >> Received(CH, post(b"/stream", b"x") + get(b"/hello"))
+        << [Send(CH, book.says(200, b"6").data + book.says(200, b"hello").data)]
+    )
+
+
+def test_a_body_of_nothing() -> None:
+    book = open_book()
+    reader = Reader(book)
+    book >> Received(CH, post(b"/stream", b"")) << [book.says(200, b"0")]
+    assert reader.pieces == []
+
+
+@given(st.binary(max_size=300), cuts(), st.booleans())
+def test_pieces_make_up_the_body_however_it_was_cut(body: bytes, sizes: Cuts, slow: bool) -> None:
+    book = open_book()
+    reader = Reader(book, slow=slow)
+    commands: list[Command] = []
+    for piece in cut(post(b"/stream", body), sizes):
+        book >> Received(CH, piece)
+        commands = without_work(book)
+    while slow and not commands:
+        commands = reader.go_on()
+    assert commands == [book.says(200, b"%d" % len(body))]
+    assert b"".join(reader.pieces) == body
+
+
+def test_only_a_streamed_route_has_a_stream() -> None:
+    book = open_book()
+    seen: list[Request] = []
+
+    def handle(request: Request) -> Response:
+        seen.append(request)
+        return plain(b"")
+
+    book.toy.answer = handle
+    book.get(b"/answer").take()
+    with pytest.raises(LocalProtocolError):
+        _ = seen[0].stream
+
+
+def test_expect_continue_is_answered_before_the_handler_reads() -> None:
+    book = open_book()
+    Reader(book)
+    (
+        book
+        >> Received(CH, post(b"/stream", b"", b"Expect: 100-continue", length=2))
+        << [Send(CH, b"HTTP/1.1 100 Continue\r\n\r\n")]
+    )
+    book >> Received(CH, b"ab") << [book.says(200, b"2")]
+
+
+def test_a_slow_handler_holds_the_reading() -> None:
+    book = open_book(Limits(high_water=1000))
+    reader = Reader(book, slow=True)
+    book >> Received(CH, post(b"/stream", b"x" * 10, length=4000))
+    assert without_work(book) == []
+    book >> Received(CH, b"x" * 1000) << []
+    book >> Received(CH, b"x") << [PauseReading(CH)]
+    book >> Received(CH, b"x" * 9) << []  # was under way
+    assert reader.go_on() == [ResumeReading(CH)]
+    assert list(map(len, reader.pieces)) == [10, 1010]
+    book >> Received(CH, b"x" * 2980) << []  # all of the rest: nothing is left to hold
+    assert reader.go_on() == []
+    assert reader.go_on() == [book.says(200, b"4000")]
+
+
+def test_the_time_of_the_handler_is_not_the_peers() -> None:
+    book = open_book(Limits(high_water=1000))
+    reader = Reader(book, slow=True)
+    book >> Received(CH, post(b"/stream", b"x" * 10, length=40000))
+    assert without_work(book) == []
+    book.after(20.0) << []
+    book >> Received(CH, b"x" * 1014) << [PauseReading(CH)]
+    book.after(500.0) << []
+    assert reader.go_on() == [ResumeReading(CH)]
+    book.after(10.9) << []  # 30 s, and one for a kibibyte
+    book.after(0.2) << [
+        Cancel(reader.op),
+        book.says(408, b"request_timeout: the request body took too long", CLOSE),
+        CloseWrite(CH),
+    ]
+    assert reader.cleaned == 1
+
+
+def test_a_slow_peer_gets_408_and_the_handler_is_cancelled() -> None:
+    book = open_book()
+    reader = Reader(book)
+    book >> Received(CH, post(b"/stream", b"", length=4)) << []
+    book.after(29.9) << []
+    book.after(0.2) << [book.says(408, b"request_timeout: the request body took too long", CLOSE), CloseWrite(CH)]
+    assert reader.cleaned == 1
+
+
+def test_a_peer_that_was_fast_may_not_fall_silent_for_long() -> None:
+    book = open_book()
+    Reader(book)
+    book >> Received(CH, post(b"/stream", b"x" * 1_000_000, length=1_000_001)) << []
+    book.after(29.9) << []
+    book.after(0.2) << [sends(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
+
+
+def test_reading_outlasts_its_own_patience() -> None:
+    book = open_book(Limits(body_timeout=500.0))
+    Reader(book)
+    book >> Received(CH, post(b"/stream", b"", length=1)) << []
+    book.after(400.0) << []
+    book >> Received(CH, b"x") << [book.says(200, b"1")]
+
+
+def test_too_large_by_counting_cancels_the_handler() -> None:
+    book = open_book()
+    reader = Reader(book)
+    book >> Received(CH, b"POST /stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n") << []
+    book >> Received(CH, b"%x\r\n" % STREAM_LIMIT + b"x" * STREAM_LIMIT) << []
+    text = b"body_too_large: the body may have at most %d bytes" % STREAM_LIMIT
+    book >> Received(CH, b"\r\n1\r\nx") << [book.says(413, text)]
+    assert reader.cleaned == 1
+    book >> Received(CH, b"\r\n0\r\n\r\n" + get(b"/hello")) << [book.says(200, b"hello")]
+
+
+def test_too_large_by_content_length_never_runs_the_handler() -> None:
+    book = open_book()
+    reader = Reader(book)
+    text = b"body_too_large: the body may have at most %d bytes" % STREAM_LIMIT
+    book >> Received(CH, post(b"/stream", b"", length=STREAM_LIMIT + 1)) << [book.says(413, text, CLOSE)]
+    assert reader.cleaned == 0
+
+
+def test_a_handler_that_answers_early_has_the_rest_drained() -> None:
+    book = open_book(Limits(max_drain=100, high_water=1000))
+
+    def refuse(request: Request) -> Flow[Response | Streamed]:
+        yield from request.stream.read()
+        raise Refused(418, "teapot", "no more")
+
+    book.toy.answer = refuse
+    teapot = book.says(418, b"teapot: no more")
+    book >> Received(CH, post(b"/stream", b"x" * 500, length=600)) << [teapot]
+    book >> Received(CH, b"x" * 100 + get(b"/hello")) << [book.says(200, b"hello")]
+    last = book.says(418, b"teapot: no more", CLOSE)  # more is to come than is drained
+    book >> Received(CH, post(b"/stream", b"x" * 500, length=700)) << [last]
+    book >> Received(CH, b"x" * 100) << []
+    book >> Received(CH, b"x") << [CloseWrite(CH)]
+
+
+def test_an_answer_while_the_reading_is_held_lets_it_go_on() -> None:
+    book = open_book(Limits(high_water=1000))
+
+    def handle(request: Request) -> Flow[Response | Streamed]:
+        yield from ask(book.engine, Compute(book.engine.new_op(), "work"))
+        return plain(b"enough")
+
+    book.toy.answer = handle
+    book >> Received(CH, post(b"/stream", b"x" * 1060, length=1070))
+    work, pause = book.take()
+    assert isinstance(work, Compute)
+    assert pause == PauseReading(CH)
+    book >> Done(work.op, None) << [ResumeReading(CH), book.says(200, b"enough")]
+    book >> Received(CH, b"x" * 10 + get(b"/hello")) << [book.says(200, b"hello")]
+
+
+@pytest.mark.parametrize("error", [Refused(418, "teapot", "short"), RuntimeError("a secret")], ids=["refused", "bug"])
+def test_a_plain_handler_of_a_streamed_route_that_raises(error: Exception) -> None:
+    book = open_book()
+
+    def handle(request: Request) -> Response:
+        raise error
+
+    book.toy.answer = handle
+    refused = isinstance(error, Refused)
+    (
+        book
+        >> Received(CH, post(b"/stream", b"", length=3))
+        << [
+            book.says(418, b"teapot: short")
+            if refused
+            else book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
+            *([] if refused else [CloseWrite(CH)]),
+        ]
+    )
+
+
+@pytest.mark.parametrize("fact", [Closed(CH, "reset"), ReadClosed(CH)])
+def test_a_peer_that_goes_away_cancels_the_handler(fact: Closed | ReadClosed) -> None:
+    book = open_book()
+    reader = Reader(book)
+    book >> Received(CH, post(b"/stream", b"x", length=3)) << []
+    book >> fact << ([] if isinstance(fact, Closed) else [CloseWrite(CH)])
+    assert reader.cleaned == 1
+
+
+# --- files ---
+
+
+def file_answer(length: int = 5, *, status: int = 200, headers: Headers = TEXT) -> Callable[[Request], Response]:
+    return lambda request: Response(status, headers, file=FilePart(7, 2, length))
+
+
+def file_head(book: TestBook, length: int, *more: bytes) -> Send:
+    whole = book.says(200, b"x" * length, *more)
+    return Send(CH, whole.data[:-length] if length else whole.data)
+
+
+def only_send_file(commands: list[Command]) -> SendFile:
+    (found,) = [command for command in commands if isinstance(command, SendFile)]
+    return found
+
+
+def test_a_file_is_sent_after_its_head_and_then_released() -> None:
+    book = open_book()
+    book.toy.answer = file_answer()
+    commands = book.get(b"/answer").take()
+    order = only_send_file(commands)
+    assert commands == [file_head(book, 5), SendFile(order.op, CH, 7, 2, 5)]
+    book >> Done(order.op, 5) << [ReleaseFile(7)]
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_a_flow_answers_with_a_file_too() -> None:
+    book = open_book()
+
+    def handle(request: Request) -> Flow[Response | Streamed]:
+        yield from wait(book.engine.new_op(), book.engine.now.mono + 1.0)
+        return file_answer()(request)
+
+    book.toy.answer = handle
+    book.get(b"/answer") << []
+    order = only_send_file(book.after(1.0).take())
+    book >> Done(order.op, 5) << [ReleaseFile(7)]
+
+
+def test_a_flow_that_never_waits_answers_with_a_file_too() -> None:
+    book = open_book()
+
+    def handle(request: Request) -> Flow[Response | Streamed]:
+        yield from ()
+        return file_answer()(request)
+
+    book.toy.answer = handle
+    only_send_file(book.get(b"/answer").take())
+    book >> Closed(CH)
+    (cancel, release) = book.take()
+    assert isinstance(cancel, Cancel)
+    assert release == ReleaseFile(7)
+
+
+def test_a_large_file_goes_part_by_part() -> None:
+    book = open_book()
+    book.toy.answer = file_answer(2 * MEG + 3)
+    order = only_send_file(book.get(b"/answer").take())
+    parts = []
+    while True:
+        parts.append((order.offset, order.n))
+        book >> Done(order.op, order.n)
+        commands = book.take()
+        if commands == [ReleaseFile(7)]:
+            break
+        order = only_send_file(commands)
+    assert parts == [(2, MEG), (2 + MEG, MEG), (2 + 2 * MEG, 3)]
+
+
+def test_requests_behind_a_file_wait() -> None:
+    book = open_book()
+    book.toy.answer = file_answer()
+    book >> Received(CH, get(b"/answer") + get(b"/hello"))
+    commands = book.take()
+    assert commands[-1] == PauseReading(CH)
+    order = only_send_file(commands)
+    book.after(50.0) << []  # and nobody is told to hurry
+    book >> Done(order.op, 5) << [ReleaseFile(7), ResumeReading(CH), book.says(200, b"hello")]
+
+
+def test_head_of_a_file_and_a_file_of_nothing() -> None:
+    book = open_book()
+    book.toy.answer = file_answer()
+    book >> Received(CH, get(b"/answer").replace(b"GET", b"HEAD")) << [ReleaseFile(7), file_head(book, 5)]
+    book.toy.answer = file_answer(0)
+    book.get(b"/answer") << [file_head(book, 0), ReleaseFile(7)]
+
+
+def test_a_peer_that_does_not_read_is_cut_after_one_part() -> None:
+    book = open_book()
+    book.toy.answer = file_answer(50 * MEG)
+    order = only_send_file(book.get(b"/answer").take())
+    book >> Sent(CH, len(file_head(book, 50).data) + 6) << []
+    book.after(123.9) << []  # 60 s, and 64 for a mebibyte
+    book.after(0.2) << [Cancel(order.op), ReleaseFile(7), Abort(CH)]
+    book >> Failed(order.op, Failure(FailureKind.CANCELLED)) << []
+    book >> Closed(CH) << []
+    assert book.logs == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (Failure(FailureKind.INVALID, "shorter than it was"), "invalid"),
+        (Failure(FailureKind.CANCELLED), None),
+        ("nonsense", "internal"),
+    ],
+)
+def test_a_file_that_cannot_be_sent_cuts_the_connection(answer: object, problem: str | None) -> None:
+    book = open_book()
+    book.toy.answer = file_answer()
+    order = only_send_file(book.get(b"/answer").take())
+    (
+        book
+        >> (Failed(order.op, answer) if isinstance(answer, Failure) else Done(order.op, answer))
+        << [
+            ReleaseFile(7),
+            Abort(CH),
+        ]
+    )
+    assert [log.fields["problem"] for log in book.logs] == ([] if problem is None else [problem])
+
+
+def test_a_lost_connection_releases_the_file() -> None:
+    book = open_book()
+    book.toy.answer = file_answer()
+    order = only_send_file(book.get(b"/answer").take())
+    book >> Closed(CH, "reset") << [Cancel(order.op), ReleaseFile(7)]
+    book >> Failed(order.op, Failure(FailureKind.CANCELLED)) << []
+
+
+def test_stopping_lets_a_file_end_and_cuts_it_at_the_end_of_the_grace() -> None:
+    book = open_book()
+    book.toy.answer = file_answer()
+    order = only_send_file(book.get(b"/answer").take())
+    book >> Stopping(5.0) << []
+    book.after(5.0) << [Abort(CH), Cancel(order.op), ReleaseFile(7), Exit(0)]
+
+
+def test_a_malformed_head_of_a_file_is_a_bug_and_releases_it() -> None:
+    book = open_book()
+    book.toy.answer = file_answer(headers=Headers([(b"x", b"a\r\nb")]))
+    book.get(b"/answer") << [
+        ReleaseFile(7),
+        book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
+        CloseWrite(CH),
+    ]
+
+
+def test_a_file_in_answer_to_a_request_that_is_not_read_is_a_bug() -> None:
+    book = open_book()
+    book.toy.answer = file_answer()
+    (
+        book
+        >> Received(CH, post(b"/stream", b"", length=5))
+        << [
+            ReleaseFile(7),
+            book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
+            CloseWrite(CH),
+        ]
+    )
+
+
+# --- streamed answers ---
+
+
+class Producer:
+    """Writes what it is told to."""
+
+    def __init__(self, book: TestBook) -> None:
+        self.book = book
+        self.written: list[bool] = []
+        self.cleaned = 0
+        self.op = OperationId(0)
+        book.toy.answer = lambda request: Streamed(200, TEXT, self.produce)
+
+    def produce(self, writer: ResponseWriter) -> Flow[None]:
+        engine = self.book.engine
+        try:
+            while True:
+                self.op = engine.new_op()
+                data = yield from ask(engine, Compute(self.op, "work"), within=10_000.0)
+                if not isinstance(data, bytes):
+                    raise RuntimeError("a secret")
+                if not data:
+                    return
+                self.written.append(writer.write(data))
+                yield from writer.drained()
+        finally:
+            self.cleaned += 1
+
+    def say(self, data: object) -> list[Command]:
+        self.book >> Done(self.op, data)
+        return without_work(self.book)
+
+
+def streaming(book: TestBook) -> Producer:
+    """The head is out and gone."""
+    producer = Producer(book)
+    commands = book.get(b"/answer").take()
+    book >> Sent(CH, len(wire_bytes(commands)))
+    book.take()
+    return producer
+
+
+def test_a_streamed_answer_is_chunked_and_ends() -> None:
+    book = open_book()
+    producer = Producer(book)
+    head = book.says(200, b"").data.replace(b"content-length: 0", b"Transfer-Encoding: chunked")
+    book.get(b"/answer")
+    assert without_work(book) == [Send(CH, head)]
+    book >> Sent(CH, len(head)) << []
+    assert producer.say(b"hello") == [Send(CH, b"5\r\nhello\r\n")]
+    book >> Sent(CH, 10) << []
+    book.after(1000.0) << []
+    assert producer.say(b"") == [Send(CH, b"0\r\n\r\n")]
+    assert producer.cleaned == 1
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_head_of_a_streamed_answer_runs_no_producer() -> None:
+    book = open_book()
+    producer = Producer(book)
+    book >> Received(CH, get(b"/answer").replace(b"GET", b"HEAD")) << [sends(CH, startswith=b"HTTP/1.1 200 OK\r\n")]
+    assert producer.op == OperationId(0)
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_an_old_client_sees_the_end_by_the_close() -> None:
+    book = open_book()
+    producer = Producer(book)
+    book >> Received(CH, b"GET /answer HTTP/1.0\r\n\r\n")
+    (head,) = without_work(book)
+    assert b"chunked" not in wire_bytes([head])
+    assert producer.say(b"hello") == [Send(CH, b"hello")]
+    assert producer.say(b"") == [CloseWrite(CH)]
+
+
+def test_a_producer_waits_for_the_peer_to_read() -> None:
+    book = open_book(Limits(high_water=200, low_water=50))
+    producer = streaming(book)
+    first = producer.say(b"x" * 200)
+    assert first == [Send(CH, b"c8\r\n" + b"x" * 200 + b"\r\n"), PauseReading(CH)]
+    before = producer.op
+    book >> Sent(CH, 100) << []
+    book.after(59.0) << []
+    book >> Sent(CH, 1) << []
+    book.after(59.0) << []  # it looked again in between
+    book >> Sent(CH, 80)
+    assert without_work(book) == [ResumeReading(CH)]
+    assert producer.op != before
+    assert producer.say(b"y") == [Send(CH, b"1\r\ny\r\n")]
+
+
+def test_a_producer_that_does_not_wait_is_dropped() -> None:
+    book = open_book(Limits(max_unsent=1000))
+    written: list[bool] = []
+
+    def produce(writer: ResponseWriter) -> Flow[None]:
+        for _ in range(4):
+            yield from wait(book.engine.new_op(), book.engine.now.mono + 1.0)
+            written.append(writer.write(b"x" * 1000))
+
+    book.toy.answer = lambda request: Streamed(200, TEXT, produce)
+    book.get(b"/answer").sent() << []
+    assert book.after(5.0).take() == [Send(CH, b"3e8\r\n" + b"x" * 1000 + b"\r\n"), Abort(CH)]
+    assert written == [True, False, False, False]
+
+
+def test_a_peer_that_goes_away_cancels_the_producer() -> None:
+    book = open_book()
+    producer = streaming(book)
+    book >> Closed(CH, "reset") << [Cancel(producer.op)]
+    assert producer.cleaned == 1
+
+
+def test_the_end_of_the_process_cancels_the_producer() -> None:
+    book = open_book()
+    producer = streaming(book)
+    book >> Stopping(1.0) << []
+    book.after(1.0) << [Abort(CH), Cancel(producer.op), Exit(0)]
+    assert producer.cleaned == 1
+
+
+def test_a_bug_in_a_producer_cuts_the_connection() -> None:
+    book = open_book()
+    producer = streaming(book)
+    assert producer.say(None) == [Abort(CH)]
+    assert [log.event for log in book.logs] == ["bug"]
+    assert "secret" not in repr(book.logs)
+    book >> Closed(CH) << []
+
+
+def test_a_peer_that_reads_wakes_no_ordinary_answer() -> None:
+    book = open_book(Limits(high_water=100, low_water=50))
+    book.toy.answer = file_answer()
+    commands = book.get(b"/answer").take()
+    order = only_send_file(commands)
+    book >> Sent(CH, len(wire_bytes(commands))) << [ResumeReading(CH)]
+    book >> Done(order.op, 5) << [ReleaseFile(7)]

@@ -1,0 +1,257 @@
+"""Media over real sockets and disks: the phone's screenshot, large files in little memory, links that are swapped."""
+
+from __future__ import annotations
+
+import base64
+import os
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from svc_proto.wire.limits import Limits
+from tests.loops.conftest import WORLDS, open_world
+from tests.loops.world import REMOTE, World, bearer
+
+LIVE = [name for name in WORLDS if name != "sim"]
+MIB = 1024 * 1024
+LARGE = 100 * MIB  # the cap of SPEC.md "Limits"
+PEAK = 12 * MIB  # of memory while a large file passes
+ROUNDS = 150
+SECRET = b"a secret of this host"
+INSIDE = b"what anybody may have"
+FORM = "multipart/form-data; boundary=xyz"
+FORM_BEGIN = b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="large.bin"\r\n\r\n'
+FORM_END = b"\r\n--xyz--\r\n"
+
+
+@pytest.fixture(params=LIVE)
+def live(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """A relay on a real loop. What may be fetched lies in `public`; the rest of `tmp_path` is none of anybody's."""
+    (tmp_path / "public").mkdir()
+    with open_world(request.param, tmp_path, request) as world:
+        world.start_relay(temp_dir=str(tmp_path / "public"), workspace=str(tmp_path / "nowhere"))
+        yield world
+
+
+def register(world: World, path: Path) -> str:
+    answer = world.post("/media/register", {"path": str(path), "content_type": "application/octet-stream"})
+    assert answer.status == 200, answer
+    return str(answer.json["token"])
+
+
+def uploads(folder: Path) -> list[Path]:
+    return sorted((folder / "spool").glob("*"))
+
+
+# --- the screenshot -------------------------------------------------------------------------------------------------
+
+
+def test_a_screenshot_from_one_phone_to_another_client(relayed: World) -> None:
+    world = relayed
+    phone = world.phone()
+    other = world.pair("Desk", peer=REMOTE)
+    marker = world.http("GET", "/screenshot", headers=bearer(other.token), peer=REMOTE).json["media"]
+    assert marker.startswith("MEDIA:svc-relay://")
+    path = f"/media/{marker.rpartition('/')[2]}"
+    picture = world.http("GET", path, headers=bearer(other.token), peer=REMOTE)
+    assert (picture.status, picture.headers.get(b"content-type")) == (200, b"image/png")
+    assert picture.body.startswith(b"\x89PNG\r\n")
+    part = world.http("GET", path, headers={**bearer(other.token), "range": "bytes=1-3"}, peer=REMOTE)
+    assert (part.status, part.body) == (206, b"PNG")
+    assert world.http("GET", path, peer=REMOTE).status == 401
+    entries = world.http("GET", "/media/inspect").json["media"]
+    assert [entry["size"] for entry in entries] == [len(picture.body)]
+    assert phone.stop() == 0
+
+
+def test_json_upload_clipboard_and_notifications(relayed: World) -> None:
+    world = relayed
+    ws = world.pair()
+    content = base64.b64encode(b"\x89PNG\r\n\x1a\n" + os.urandom(300_000)).decode()
+    body = {"file_name": "a.png", "content_type": "image/png", "content": content}
+    token = world.post("/media/upload", body, headers=bearer(ws.token)).json["token"]
+    got = world.http("GET", f"/media/{token}", headers=bearer(ws.token))
+    assert base64.b64encode(got.body).decode() == content
+    pasted = world.post("/clipboard/inbox", {"format": "png", "bytes_base64": content}, headers=bearer(ws.token))
+    assert pasted.json["size_bytes"] == 300_008
+    ws.say("notifications", "notification.posted", {"title": "Hi"})
+    ws.pong()
+    assert world.http("GET", "/notifications/recent").json["notifications"] == [{"title": "Hi"}]
+
+
+# --- large files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def check_memory() -> None:
+    """The relay runs in a thread of this process, so that its memory is counted here."""
+    assert tracemalloc.get_traced_memory()[1] < PEAK
+
+
+def test_a_hundred_mebibytes_go_out_in_little_memory(live: World, tmp_path: Path, traced: None) -> None:
+    large = tmp_path / "public" / "large.bin"
+    with large.open("wb") as file:
+        file.seek(LARGE - 4)
+        file.write(b"tail")
+    token = live.pair().token
+    path = f"/media/{register(live, large)}"
+    wire = live.connect()
+    get = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    wire.send(get + get.replace(b"\r\n\r\n", b"\r\nRange: bytes=-4\r\n\r\n"))
+    assert b"content-length: %d\r\n" % LARGE in wire.read_until(b"\r\n\r\n")
+    left = LARGE - 4
+    while left:
+        left -= len(wire.read_exactly(min(left, MIB)))
+    assert wire.read_exactly(4) == b"tail"
+    assert b"HTTP/1.1 206 " in wire.read_until(b"\r\n\r\n")
+    assert wire.read_exactly(4) == b"tail"
+    check_memory()
+
+
+def test_a_hundred_mebibytes_come_in_in_little_memory(live: World, tmp_path: Path, traced: None) -> None:
+    ws = live.pair()
+    wire = live.connect()
+    size = len(FORM_BEGIN) + LARGE + len(FORM_END)
+    wire.send(
+        f"POST /media/upload HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {ws.token}\r\n"
+        f"Content-Type: {FORM}\r\nContent-Length: {size}\r\n\r\n".encode()
+    )
+    wire.send(FORM_BEGIN)
+    piece = os.urandom(MIB)
+    for _ in range(LARGE // MIB):
+        wire.send(piece)
+    wire.send(FORM_END)
+    assert b"HTTP/1.1 200 " in wire.read_until(b"\r\n\r\n")
+    (path,) = uploads(tmp_path)
+    assert path.stat().st_size == LARGE
+    assert path.stat().st_mode & 0o777 == 0o600
+    with path.open("rb") as file:
+        file.seek(LARGE - MIB)
+        assert file.read() == piece
+    check_memory()
+    ws.close()
+    wire.close()
+    assert live.relay.stop() == 0
+    assert uploads(tmp_path) == []
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(live: World, tmp_path: Path) -> None:
+    live.start_relay(limits=Limits(body_timeout=1.0))  # a loop that tells of no reset finds out by the silence
+    token = live.pair().token
+    wire = live.connect()
+    wire.send(
+        f"POST /media/upload HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: {FORM}\r\nContent-Length: {LARGE}\r\n\r\n".encode()
+    )
+    wire.send(FORM_BEGIN + bytes(MIB))
+    live.eventually(lambda: bool(uploads(tmp_path)))
+    wire.abort()
+    live.eventually(lambda: not uploads(tmp_path))
+
+
+def test_an_upload_over_the_cap_leaves_nothing(live: World, tmp_path: Path) -> None:
+    token = live.pair().token
+    body = FORM_BEGIN + bytes(LARGE + 1) + FORM_END
+    answer = live.http("POST", "/media/upload", headers={**bearer(token), "content-type": FORM}, body=body)
+    assert (answer.status, answer.json["code"]) == (413, "too_large")
+    live.eventually(lambda: not uploads(tmp_path))
+
+
+def test_a_file_over_tls(world: World, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if world.name == "sim":
+        pytest.skip("no real disk")
+    data = os.urandom(3 * MIB + 5)
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "a").write_bytes(data)
+    world.start_relay(tls=True, temp_dir=str(tmp_path / "public"))
+    token = world.pair(tls=True).token
+    client = world.client(tls=True)
+    for _ in range(2):
+        answer = client.ask("GET", f"/media/by-path?path={tmp_path}/public/a", headers=bearer(token))
+        assert (answer.status, answer.body) == (200, data)
+
+
+# --- links that are swapped -----------------------------------------------------------------------------------------
+
+
+class Swapper:
+    """Changes a path back and forth between two, as fast as it can, until it is told to stop."""
+
+    def __init__(self, path: Path, one: Path, two: Path) -> None:
+        self._path, self._targets = path, (one, two)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        self._swap(0)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            self.count += 1
+            self._swap(self.count % 2)
+
+    def _swap(self, which: int) -> None:
+        fresh = self._path.with_name("fresh")
+        fresh.symlink_to(self._targets[which])
+        fresh.replace(self._path)
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+@pytest.mark.parametrize("live", ["asyncio"], indirect=True)
+def test_a_link_that_is_swapped_never_leaks(live: World, tmp_path: Path, what: str) -> None:
+    public, private = tmp_path / "public", tmp_path / "private"
+    for folder, data in ((public / "real", INSIDE), (private, SECRET)):
+        folder.mkdir()
+        (folder / "f").write_bytes(data)
+    path = public / "swapped"
+    one, two = (public / "real", private) if what == "folder" else (public / "real" / "f", private / "f")
+    wanted = path / "f" if what == "folder" else path
+    token = live.pair().token
+    client = live.client()
+    seen: dict[int, int] = {}
+    with Swapper(path, one, two) as swapper:
+        for _ in range(ROUNDS):
+            answer = client.ask("GET", f"/media/by-path?path={wanted}", headers=bearer(token))
+            seen[answer.status] = seen.get(answer.status, 0) + 1
+            assert SECRET not in answer.body
+            assert answer.status in (200, 403)
+            assert (answer.status == 200) == (answer.body == INSIDE)
+    assert swapper.count > 10
+    assert sorted(seen) == [200, 403]  # both were met, so the race was run
+
+
+@pytest.mark.parametrize("live", ["asyncio"], indirect=True)
+def test_a_registered_file_that_is_swapped_never_leaks(live: World, tmp_path: Path) -> None:
+    public, private = tmp_path / "public", tmp_path / "private"
+    private.mkdir()
+    (private / "f").write_bytes(SECRET)
+    (public / "real").write_bytes(INSIDE)
+    (public / "f").write_bytes(INSIDE)
+    media = register(live, public / "f")
+    token = live.pair().token
+    client = live.client()
+    seen: dict[int, int] = {}
+    with Swapper(public / "f", public / "real", private / "f"):
+        for _ in range(ROUNDS):
+            answer = client.ask("GET", f"/media/{media}", headers=bearer(token))
+            seen[answer.status] = seen.get(answer.status, 0) + 1
+            assert SECRET not in answer.body
+            assert answer.status in (200, 404)
+    assert sorted(seen) == [200, 404]

@@ -1,0 +1,312 @@
+"""Terminals end to end: real shells in real pseudo-terminals on every loop, with tmux and without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.loops.conftest import WORLDS, open_world
+from tests.loops.shells import Desk, runs
+from tests.loops.wires import Ws
+from tests.loops.world import World, bearer
+
+LOOPS = [name for name in WORLDS if name != "sim"]
+TMUX = shutil.which("tmux")
+KINDS = ["plain", "tmux"] if TMUX else ["plain"]
+DISCONNECTS = 100
+QUICK = 2.0  # s that a round trip may take beside a flood, on a machine with other work
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A home and a tmux of the test's own."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
+    for name in ("TMUX", "ENV", "BASH_ENV", "PS1"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+    if TMUX is not None:
+        subprocess.run([TMUX, "-L", "svc-relay", "kill-server"], capture_output=True, check=False)
+
+
+@pytest.fixture(params=LOOPS)
+def loop(request: pytest.FixtureRequest, tmp_path: Path, hermetic: None) -> Iterator[World]:
+    with open_world(request.param, tmp_path, request) as opened:
+        yield opened
+
+
+@pytest.fixture
+def plain(loop: World) -> World:
+    """A relay without tmux."""
+    loop.start_relay(terminal_tmux=False, user_shell="/bin/sh")
+    return loop
+
+
+@pytest.fixture(params=KINDS)
+def either(request: pytest.FixtureRequest, loop: World) -> World:
+    """A relay with tmux, if there is one, and one without."""
+    loop.start_relay(terminal_tmux=request.param == "tmux", user_shell="/bin/sh")
+    return loop
+
+
+def desk(world: World, name: str = "Desk") -> Desk:
+    return Desk(world.pair(name))
+
+
+# --- with tmux and without ---
+
+
+def test_a_shell(either: World) -> None:
+    client = desk(either)
+    attached = client.attach(cols=80, rows=24)
+    assert attached["reattach"] is False
+    assert runs(attached["pid"])
+    assert "42-fine" in client.run("echo $((6 * 7))-fine")
+    client.type("exit\r")
+    ended = client.hear("detached")
+    assert ended["payload"] == {"session_name": "main", "reason": "eof"}
+    either.eventually(lambda: not runs(attached["pid"]))
+
+
+def test_its_size_is_seen_by_the_shell(either: World) -> None:
+    client = desk(either)
+    client.attach(cols=97, rows=31)
+    assert "31 97" in client.run("stty size")
+    client.say("resize", session_name="main", cols=121, rows=43)
+    client.type("echo re''sized\r")
+    client.until("resized")
+    client.type("while [ \"$(stty size)\" != '43 121' ]; do :; done; echo se''en\r")
+    client.until("seen")
+    again = client.attach(cols=90, rows=20)
+    assert again["reattach"] is True
+    client.type("while [ \"$(stty size)\" != '20 90' ]; do :; done; echo se''en\r")
+    client.until("seen")
+
+
+def test_control_c_interrupts_a_command(either: World) -> None:
+    client = desk(either)
+    client.attach()
+    client.type("sh -c 'echo star''\"\"ted; exec sleep 1000'; echo \"r\"c=$?\r")
+    client.until("started")
+    client.type("\x03")
+    client.type("echo aft''er\r")
+    client.until("after")
+
+
+def test_what_is_typed_right_behind_an_attach(either: World) -> None:
+    client = desk(either)
+    client.screens["main"] = ""
+    client.say("attach", session_name="main", shell="/bin/sh")
+    for letter in "echo ear''ly\r":
+        client.say("input", data=letter)
+    client.until("early")
+    assert client.hear("attached")["payload"]["session_name"] == "main"
+
+
+def test_two_clients_never_see_each_others_bytes(either: World) -> None:
+    first, second = desk(either, "First"), desk(either, "Second")
+    first.attach("one")
+    second.attach("two")
+    for number in range(20):
+        first.type(f"echo fir''st-{number}\r", "one")
+        second.type(f"echo sec''ond-{number}\r", "two")
+    assert "second" not in first.until("first-19", "one")
+    assert "first" not in second.until("second-19", "two")
+    second.type("echo in''truder\r", "one")  # not attached here: ignored
+    assert "intruder" not in first.run("echo quiet", "one")
+    assert "intruder" not in second.run("echo quiet", "two")
+
+
+def test_the_relay_stops(either: World) -> None:
+    client = desk(either)
+    pid = client.attach()["pid"]
+    client.run("true")
+    either.relay.begin_stop()
+    assert client.hear("detached")["payload"] == {"session_name": "main", "reason": "server shutdown"}
+    client.ws.wait_closed()
+    client.ws.wire.close()
+    assert either.relay.exit_code() == 0
+    assert not runs(pid)
+
+
+def test_a_session_that_is_revoked(either: World) -> None:
+    client = desk(either)
+    pid = client.attach()["pid"]
+    assert either.http("DELETE", f"/sessions/{client.ws.token[:8]}").status == 200
+    assert client.ws.wait_closed().code == 1008
+    either.eventually(lambda: not runs(pid))
+
+
+# --- bare shells: every byte as it was written ---
+
+
+def test_20000_lines_arrive_complete_and_in_order(plain: World) -> None:
+    client = desk(plain)
+    client.attach()
+    client.run("stty -echo")
+    shown = client.run("seq 1 20000")
+    assert shown[shown.index("1\r\n") :].split("\r\n")[:20_000] == [str(number) for number in range(1, 20_001)]
+
+
+def test_500_kilobytes_without_a_broken_character(plain: World) -> None:
+    client = desk(plain)
+    client.attach()
+    client.run("stty -echo")
+    text = "aé€😀" * 50_000
+    script = "import sys; sys.stdout.buffer.write('aé€😀'.encode() * 50000)"
+    shown = client.run(f'{sys.executable} -c "{script}"')
+    assert "\ufffd" not in shown
+    assert text in shown
+
+
+COUNT = """
+import os
+print("ready", flush=True)
+n = 0
+while n < 1 << 20:
+    n += len(os.read(0, 65536))
+print("all there")
+"""
+
+
+def test_a_megabyte_pasted(plain: World) -> None:
+    client = desk(plain)
+    client.attach()
+    Path(os.environ["HOME"], "count.py").write_text(COUNT)
+    client.type(f"stty raw -echo; {sys.executable} ~/count.py; stty sane\r")
+    client.until("ready")
+    client.type("x" * MIB)
+    client.until("all there", timeout=30.0)
+
+
+def test_a_shell_that_does_not_read_its_input(plain: World) -> None:
+    client = desk(plain)
+    client.attach()
+    client.type("stty raw -echo; echo sle''eping; exec sleep 1000\r")
+    client.until("sleeping")
+    for _ in range(40):
+        client.type("x" * 65_536)
+    refused = client.hear("error")
+    assert refused["payload"]["session_name"] == "main"
+    client.say("kill", session_name="main")
+    assert client.hear("detached")["payload"]["reason"] == "client kill"
+
+
+def test_abrupt_disconnects_leave_no_process(plain: World) -> None:
+    pids: list[int] = []
+    token = plain.pair().token
+    for number in range(DISCONNECTS):
+        ws = plain.websocket()
+        plain.sign_in(ws, session_token=token)
+        client = Desk(ws)
+        pids.append(client.attach()["pid"])
+        if number % 10 == 0:  # with a program in the foreground
+            client.type("sh -c 'echo $$ is''id; exec sleep 1000'\r")
+            pids.append(int(client.until(r"\d+ isid").split()[-2]))
+        ws.wire.abort()
+    assert len(pids) == DISCONNECTS * 11 // 10
+    plain.eventually(lambda: not any(runs(pid) for pid in pids))
+
+
+def test_a_flood_delays_nobody_else(plain: World) -> None:
+    phone, noisy = plain.fake_phone(), desk(plain, "Noisy")
+    noisy.attach()
+    noisy.type("yes\r")
+    noisy.until("y\r\ny\r\n")
+    before = resident()
+    slowest = max(ping(plain, phone) for _ in range(50))  # and the client that asked for it does not read
+    assert slowest < QUICK
+    assert resident() - before < 64 * MIB
+    began = time.monotonic()
+    noisy.ws.say("system", "ping", {"ts": 1}, "p")
+    noisy.hear("pong")
+    assert time.monotonic() - began < 5 * QUICK
+    noisy.type("\x03")
+    noisy.type("echo aft''er\r")
+    noisy.until("after", timeout=30.0)
+
+
+def ping(world: World, phone: Ws) -> float:
+    """One command through the relay to a phone and back; the seconds that it took."""
+    began = time.monotonic()
+    calling = world.client().begin("GET", "/ping", headers=bearer(phone.token))
+    phone.respond(phone.command()["request_id"], {"pong": True})
+    assert calling.finish().status == 200
+    calling.wire.close()
+    return time.monotonic() - began
+
+
+def resident() -> int:
+    """Bytes of memory that this process, and so the relay, has."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+if TMUX is not None:
+
+    @pytest.fixture
+    def tmux(loop: World) -> World:
+        """A relay with tmux."""
+        loop.start_relay(user_shell="/bin/sh")
+        return loop
+
+    def test_detach_and_re_attach_keep_the_shell(tmux: World) -> None:
+        client = desk(tmux)
+        attached = client.attach()
+        assert (attached["tmux_available"], attached["reattach"]) == (True, False)
+        client.run("KEPT=val''ue")
+        client.say("detach", session_name="main")
+        assert client.hear("detached")["payload"]["reason"] == "client detach"
+        again = client.attach()
+        assert again["reattach"] is True
+        assert "KEPT=val" in again["replay"]
+        client.type('echo "it is $KEPT"\r')
+        client.until("it is value")
+
+    def test_a_session_outlives_its_client(tmux: World) -> None:
+        client = desk(tmux)
+        pid = client.attach()["pid"]
+        client.run("KEPT=value")
+        client.ws.wire.abort()
+        tmux.eventually(lambda: not runs(pid))
+        other = desk(tmux, "Other")
+        assert other.attach()["reattach"] is True
+        other.type('echo "it is $KEPT"\r')
+        other.until("it is value")
+
+    def test_one_session_on_two_desks(tmux: World) -> None:
+        first, second = desk(tmux, "First"), desk(tmux, "Second")
+        first.attach()
+        second.attach()
+        first.type("echo mir''ror\r")
+        first.until("mirror")
+        second.until("mirror")
+
+    def test_the_list_and_kill_by_exact_name(tmux: World) -> None:
+        client = desk(tmux)
+        for name in ("work", "work2"):
+            client.attach(name)
+            client.run("true", name)  # there is a session as soon as tmux has started
+            client.say("detach", session_name=name)
+            client.hear("detached")
+        client.attach("work2")
+        client.say("list")
+        rows = {row["name"]: row for row in client.hear("sessions")["payload"]["sessions"]}
+        assert (rows["work"]["live"], rows["work2"]["live"], rows["work2"]["owned_by_client"]) == (False, True, True)
+        assert rows["work2"]["tmux_name"] == "svc-work2"
+        client.say("kill", session_name="wor")
+        assert client.hear("error")["payload"]["session_name"] == "wor"
+        client.say("kill", session_name="work")
+        assert client.hear("detached")["payload"] == {"session_name": "work", "reason": "client kill"}
+        client.say("kill", session_name="work2")
+        assert client.hear("detached")["payload"] == {"session_name": "work2", "reason": "client kill"}
+        client.say("list")
+        assert client.hear("sessions")["payload"]["sessions"] == []

@@ -1,0 +1,213 @@
+"""The TUI channel end to end, on every loop: a desktop, the relay, the agent gateway as a process, an API server."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtimes.host import Program, Services
+from runtimes.listen import bind
+from runtimes.run import run
+from runtimes.waker import Handle
+from svc_proto.engine.core import Engine
+from tests.loops.conftest import WORLDS, open_world
+from tests.loops.shells import runs
+from tests.loops.wires import PATIENCE, Ws
+from tests.loops.world import World
+from tests.peers.api import ScriptedApi, hello
+
+LOOPS = [name for name in WORLDS if name != "sim"]
+GATEWAY = (sys.executable, "-m", "clients.gateway")
+CHILD = (sys.executable, "-c")
+
+
+class LiveApi:
+    """A scripted API server on a loop in a thread."""
+
+    def __init__(self, loop: str, key: str) -> None:
+        self.api = ScriptedApi(key)
+        self._handle = Handle()
+        listener = bind("127.0.0.1", 0)
+        ready = threading.Event()
+        program = Program(
+            core=Engine(self.api, entropy=os.urandom),
+            listeners=[listener],
+            services=Services(logger=logging.getLogger("tests.api")),
+            on_ready=ready.set,
+        )
+        self.url = f"http://127.0.0.1:{listener.address.port}"
+        self._thread = threading.Thread(
+            target=lambda: run(program, loop, handle=self._handle, signals=False), daemon=True
+        )
+        self._thread.start()
+        assert ready.wait(PATIENCE)
+
+    def stop(self) -> None:
+        self._handle.stop(0.0)
+        self._thread.join(PATIENCE)
+
+
+@pytest.fixture(params=LOOPS)
+def loop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with open_world(request.param, tmp_path, request) as opened:
+        yield opened
+
+
+@pytest.fixture
+def api(loop: World) -> Iterator[LiveApi]:
+    """An API server that wants a key."""
+    server = LiveApi(loop.name, "k3y")
+    loop.start_relay(tui_command=GATEWAY, webapi_url=server.url, api_key="k3y")
+    yield server
+    server.stop()
+
+
+def attach(world: World, ws: Ws | None = None) -> tuple[Ws, int]:
+    """A desktop whose gateway was started, and its process id."""
+    ws = ws or world.pair()
+    ws.say("tui", "tui.attach", {"cols": 80, "rows": 24})
+    message = ws.hear()
+    assert message["type"] == "tui.attached", message
+    return ws, message["payload"]["pid"]
+
+
+def event(ws: Ws, kind: str) -> dict[str, Any]:
+    """The next event of a type; those before it are passed over."""
+    while True:
+        message = ws.hear()
+        assert message["type"] in ("tui.rpc.event", "tui.rpc.response"), message
+        if message["payload"].get("params", {}).get("type") == kind:
+            params: dict[str, Any] = message["payload"]["params"]
+            return params
+
+
+def call(ws: Ws, method: str, **params: object) -> dict[str, Any]:
+    """Call a method; the answer. Events before it are passed over."""
+    ws.say("tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": f"r-{method}", "method": method, "params": params})
+    while True:
+        message = ws.hear()
+        if message["type"] == "tui.rpc.response" and message["payload"]["id"] == f"r-{method}":
+            payload: dict[str, Any] = message["payload"]
+            return payload
+
+
+def child(world: World, script: str) -> None:
+    """A relay whose gateway is a script."""
+    world.start_relay(tui_command=(*CHILD, f"import json, os, signal, sys, time\n{script}"))
+
+
+def test_a_chat(loop: World, api: LiveApi) -> None:
+    ws, pid = attach(loop)
+    assert event(ws, "gateway.ready")["payload"]["skin"] == {}
+    session = call(ws, "session.create", cols=80)["result"]["session_id"]
+    api.api.turns.append(hello("Grüße 😀"))
+    assert call(ws, "prompt.submit", session_id=session, text="Hi")["result"] == {"status": "streaming"}
+    assert event(ws, "message.start")["session_id"] == session
+    assert event(ws, "message.complete")["payload"]["text"] == "Grüße 😀"
+    assert call(ws, "session.list")["result"]["sessions"][0]["message_count"] == 2
+    assert call(ws, "session.resume", session_id=session)["result"]["message_count"] == 2
+    ws.say("tui", "tui.resize", {"cols": 97, "rows": 31, "session_id": session})
+    assert ws.hear()["payload"]["result"] == {"cols": 97}
+    ws.say("tui", "tui.detach")
+    loop.eventually(lambda: not runs(pid))
+
+
+def test_the_api_server_is_down(loop: World) -> None:
+    loop.start_relay(tui_command=GATEWAY, webapi_url="http://127.0.0.1:9")
+    ws, pid = attach(loop)
+    error = call(ws, "session.create")["error"]
+    assert (error["code"], "cannot be reached" in error["message"]) == (5001, True)
+    assert call(ws, "tools.list")["result"] == {"toolsets": []}
+    ws.wire.abort()
+    loop.eventually(lambda: not runs(pid))
+
+
+def test_a_second_attach_replaces_the_gateway(loop: World, api: LiveApi) -> None:
+    ws, first = attach(loop)
+    event(ws, "gateway.ready")
+    ws, second = attach(loop, ws)
+    assert first != second
+    event(ws, "gateway.ready")
+    loop.eventually(lambda: not runs(first))
+    assert runs(second)
+
+
+def test_lines_of_five_megabytes_both_ways(loop: World) -> None:
+    child(
+        loop,
+        "for line in sys.stdin: print(json.dumps({'id': 'r-echo', 'result': json.loads(line)['params']}), flush=True)",
+    )
+    ws, _ = attach(loop)
+    text = os.urandom(2_500_000).hex()
+    assert call(ws, "echo", text=text)["result"] == {"text": text}
+
+
+def test_20000_lines_in_order(loop: World) -> None:
+    child(loop, "for n in range(20000): print(json.dumps({'method': 'event', 'n': n}))\nsys.stdin.read()")
+    ws, _ = attach(loop)
+    assert [ws.hear()["payload"]["n"] for _ in range(20_000)] == list(range(20_000))
+
+
+def test_a_gateway_that_exits_is_told_of(loop: World) -> None:
+    child(loop, "print(json.dumps({'last': 'words'}), flush=True); sys.exit(7)")
+    ws, _ = attach(loop)
+    assert ws.hear()["payload"] == {"last": "words"}
+    message = ws.hear()
+    assert (message["type"], message["payload"]) == ("tui.error", {"message": "the agent gateway exited with 7"})
+    assert call(ws, "anything")["error"]["code"] == -32000
+
+
+def test_a_gateway_that_does_not_mind_a_signal_is_killed(loop: World) -> None:
+    child(loop, "signal.signal(15, signal.SIG_IGN); print('{}', flush=True)\nwhile True: time.sleep(60)")
+    ws, pid = attach(loop)
+    assert ws.hear()["type"] == "tui.rpc.event"
+    ws.say("tui", "tui.detach")
+    ws.pong()
+    assert runs(pid)
+    loop.eventually(lambda: not runs(pid))
+
+
+def test_a_gateway_may_take_its_leave_when_the_relay_stops(loop: World, tmp_path: Path) -> None:
+    child(
+        loop,
+        f"def bye(*_):\n    time.sleep(0.2); open({str(tmp_path / 'bye')!r}, 'w'); sys.exit(0)\n"
+        "signal.signal(15, bye); print('{}', flush=True)\nwhile True: time.sleep(60)",
+    )
+    ws, pid = attach(loop)
+    assert ws.hear()["type"] == "tui.rpc.event"
+    loop.relay.begin_stop()
+    ws.wait_closed()
+    ws.wire.close()
+    assert loop.relay.exit_code() == 0
+    assert (tmp_path / "bye").exists()
+    assert not runs(pid)
+
+
+@pytest.mark.parametrize("command", [(), ("/no/such/agent",)])
+def test_a_host_without_an_agent(loop: World, command: tuple[str, ...]) -> None:
+    loop.start_relay(tui_command=command, terminal_tmux=False, user_shell="/bin/sh")
+    ws = loop.pair()
+    ws.say("tui", "tui.attach", {"cols": 80}, "a-1")
+    message = ws.hear()
+    assert (message["channel"], message["type"], message["id"]) == ("system", "error", "a-1")
+    assert call(ws, "session.list")["error"]["code"] == -32000
+    ws.say("terminal", "terminal.attach", {})
+    assert ws.hear()["type"] == "terminal.attached"
+
+
+def test_a_flood_from_a_gateway_delays_nobody_else(loop: World) -> None:
+    child(loop, "line = json.dumps({'x': os.urandom(4000).hex()})\nwhile True: print(line)")
+    ws, pid = attach(loop)
+    phone = loop.fake_phone("Phone")
+    for _ in range(20):
+        phone.pong()
+    ws.say("tui", "tui.detach")
+    ws.pong()
+    loop.eventually(lambda: not runs(pid))

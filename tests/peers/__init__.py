@@ -1,0 +1,1 @@
+"""Scripted peers: the other servers that programs of ours talk to."""

@@ -1,0 +1,193 @@
+"""The clipboard inbox and the notifications (wire core 7), row by row."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+import pytest
+
+from svc_proto.commands import SweepFolder, WriteFile
+from svc_proto.machines.inbox import IMAGE_LIMIT
+from svc_proto.relay.routes.inbox import INBOX_BODY_LIMIT
+from tests.relay.disk import STATE
+from tests.relay.world import PEER, REMOTE, Answer, Paired, RelayBook
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
+FOLDER = f"{STATE}/images/inbox"
+NOTE = {
+    "package_name": "org.example.mail",
+    "title": "Hi",
+    "text": None,
+    "sub_text": None,
+    "posted_at": 1795225960123,
+    "key": "0|org.example.mail|7|null|10123",
+}
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return RelayBook()
+
+
+@pytest.fixture
+def paired(book: RelayBook) -> Paired:
+    return book.pair()
+
+
+def paste(book: RelayBook, token: str | None, **members: object) -> Answer:
+    body = {"format": "png", "bytes_base64": base64.b64encode(PNG).decode(), "filename_hint": "shot", **members}
+    return book.request("POST", "/clipboard/inbox", body, token=token, peer=REMOTE)
+
+
+# --- POST /clipboard/inbox ------------------------------------------------------------------------------------------
+
+
+def test_a_paste_is_written_to_the_inbox(book: RelayBook, paired: Paired) -> None:
+    answer = paste(book, paired.token, filename_hint="my shot/../é")
+    assert answer.status == 200
+    path = answer.json["path"]
+    assert answer.json == {"ok": True, "path": path, "size_bytes": 108, "swept_stale": 0}
+    assert re.fullmatch(rf"{FOLDER}/clip_20270115_080000_[0-9a-f]{{16}}_myshot\.png", path)
+    assert book.disk.get(path) == PNG
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "extension"),
+    [
+        ("PNG", PNG, "png"),
+        ("jpg", b"\xff\xd8\xff\xe0", "jpeg"),
+        ("jpeg", b"\xff\xd8\xff\xe0", "jpeg"),
+        ("gif", b"GIF89a.", "gif"),
+        ("webp", b"RIFF\x00\x00\x00\x00WEBP", "webp"),
+    ],
+)
+def test_the_formats(book: RelayBook, paired: Paired, name: str, data: bytes, extension: str) -> None:
+    answer = paste(book, paired.token, format=name, bytes_base64=base64.b64encode(data).decode(), filename_hint=None)
+    assert (answer.status, answer.json["path"].rpartition(".")[2]) == (200, extension)
+
+
+def test_two_pastes_in_a_second_are_two_files(book: RelayBook, paired: Paired) -> None:
+    assert paste(book, paired.token).json["path"] != paste(book, paired.token).json["path"]
+
+
+def test_old_images_are_swept(book: RelayBook, paired: Paired) -> None:
+    for _ in range(2):
+        paste(book, paired.token)
+    book.after(301)
+    assert paste(book, paired.token).json["swept_stale"] == 2
+    assert len(book.disk.paths(FOLDER)) == 1
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [
+        ({"format": None}, "format"),
+        ({"format": 5}, "format"),
+        ({"format": "bmp"}, "format"),
+        ({"bytes_base64": None}, "bytes_base64"),
+        ({"bytes_base64": []}, "bytes_base64"),
+        ({"bytes_base64": ""}, "bytes_base64"),
+        ({"bytes_base64": "!!!!"}, "bytes_base64"),
+        ({"bytes_base64": base64.b64encode(b"text").decode()}, "bytes_base64"),
+        ({"format": "gif"}, "bytes_base64"),
+        ({"filename_hint": 5}, "filename_hint"),
+    ],
+)
+def test_bad_fields(book: RelayBook, paired: Paired, members: dict[str, object], field: str) -> None:
+    answer = paste(book, paired.token, **members)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, "invalid_field")
+    assert answer.json["field"] == field
+    assert book.disk.paths(FOLDER) == []
+
+
+@pytest.mark.parametrize(("body", "code"), [(b"", "invalid_json"), (b"{", "invalid_json"), (b"[1]", "invalid_body")])
+def test_bad_bodies(book: RelayBook, paired: Paired, body: bytes, code: str) -> None:
+    answer = book.request("POST", "/clipboard/inbox", body, token=paired.token)
+    assert (answer.status, answer.json["code"]) == (400, code)
+
+
+def test_an_inbox_needs_a_bearer(book: RelayBook) -> None:
+    assert paste(book, None).status == 401
+    assert book.request("POST", "/clipboard/inbox", {}).status == 401
+
+
+def test_how_large_a_paste_may_be(book: RelayBook, paired: Paired) -> None:
+    fits = base64.b64encode(PNG + bytes(IMAGE_LIMIT - len(PNG))).decode()
+    assert paste(book, paired.token, bytes_base64=fits).json["size_bytes"] == IMAGE_LIMIT
+    over = base64.b64encode(PNG + bytes(IMAGE_LIMIT - len(PNG) + 1)).decode()
+    answer = paste(book, paired.token, bytes_base64=over)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (413, False, "too_large")
+    answer = book.request("POST", "/clipboard/inbox", b" " * (INBOX_BODY_LIMIT + 1), token=paired.token)
+    assert (answer.status, answer.json["code"]) == (413, "body_too_large")
+
+
+def test_a_disk_that_fails(book: RelayBook, paired: Paired) -> None:
+    book.refuse = (WriteFile,)
+    answer = paste(book, paired.token)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (500, False, "disk_full")
+    book.refuse, book.hold = (), (WriteFile,)
+    call = book.call("POST", "/clipboard/inbox", {"format": "png", "bytes_base64": "iVBORw0KGgo="}, token=paired.token)
+    book.after(31)
+    assert (call.result.status, call.result.json["code"]) == (500, "write_failed")
+
+
+def test_a_sweep_that_fails_is_not_the_callers_business(book: RelayBook, paired: Paired) -> None:
+    book.refuse = (SweepFolder,)
+    answer = paste(book, paired.token)
+    assert (answer.status, answer.json["swept_stale"]) == (200, 0)
+    assert "old images not deleted" in book.events()
+
+
+# --- notifications --------------------------------------------------------------------------------------------------
+
+
+def post(paired: Paired, number: int = 0, kind: str = "notification.posted") -> None:
+    paired.phone.send("notifications", kind, {**NOTE, "posted_at": number})
+
+
+def test_notifications_come_back_as_they_came(book: RelayBook, paired: Paired) -> None:
+    paired.phone.send("notifications", "notification.posted", NOTE)
+    paired.phone.send("notifications", "notification.posted", {"any": ["thing"]})
+    assert paired.phone.envelopes() == []
+    answer = book.request("GET", "/notifications/recent")
+    assert answer.json == {"ok": True, "notifications": [{"any": ["thing"]}, NOTE], "count": 2}
+
+
+@pytest.mark.parametrize("payload", [None, {}, [1], "text", {"text": "x" * 20_000}])
+def test_notifications_that_are_dropped(book: RelayBook, paired: Paired, payload: object) -> None:
+    paired.phone.send("notifications", "notification.posted", payload)
+    post(paired, kind="notification.removed")
+    assert book.request("GET", "/notifications/recent").json["count"] == 0
+    assert paired.phone.envelopes() == []
+    assert paired.phone.is_open
+
+
+def test_the_newest_hundred_of_all_devices(book: RelayBook) -> None:
+    one, two = book.pair(device_id="one"), book.pair(device_id="two", operator={"grants": {"chat": 60}})
+    for number in range(60):
+        post(one, 2 * number)
+        post(two, 2 * number + 1)
+    for limit, count in (("", 20), ("?limit=1", 1), ("?limit=100", 100), ("?limit=1000", 100)):
+        found = book.request("GET", f"/notifications/recent{limit}").json
+        assert found["count"] == len(found["notifications"]) == count
+        assert [note["posted_at"] for note in found["notifications"]] == list(range(119, 119 - count, -1))
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "x", "1.5", "", "%20", "1e3"])
+def test_limits_that_are_none(book: RelayBook, limit: str) -> None:
+    answer = book.request("GET", f"/notifications/recent?limit={limit}")
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "limit")
+
+
+def test_who_may_read_notifications(book: RelayBook, paired: Paired) -> None:
+    for token, peer, status in (
+        (None, PEER, 200),
+        ("nobody", PEER, 200),  # the header is ignored
+        (None, REMOTE, 401),
+        ("nobody", REMOTE, 401),
+        (paired.token, REMOTE, 200),
+    ):
+        assert book.request("GET", "/notifications/recent", token=token, peer=peer).status == status
+    rebound = book.request("GET", "/notifications/recent", host=b"rebound.example")
+    assert rebound.status == 401

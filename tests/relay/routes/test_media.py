@@ -1,0 +1,428 @@
+"""Media: the tables of wire core 6, row by row."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.commands import (
+    CreateBlob,
+    DeleteBlob,
+    DiscardBlob,
+    FinishBlob,
+    OpenFile,
+    ReleaseFile,
+    SweepFolder,
+    WriteBlob,
+)
+from svc_proto.config import RelayConfig
+from svc_proto.relay.media import MIB
+from svc_proto.relay.routes.media import JSON_LIMIT
+from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
+from svc_proto.wire.multipart import Part
+from tests.relay.disk import SPOOL
+from tests.relay.routes.media_world import (
+    FORM,
+    HOME,
+    PNG,
+    TEXT,
+    clean,
+    form,
+    open_book,
+    register,
+    start,
+    upload_json,
+)
+from tests.relay.routes.media_world import book as book
+from tests.relay.routes.media_world import paired as paired
+from tests.relay.world import HOST, REMOTE, START, Paired, RelayBook
+from tests.wire.chunks import Cuts, cut, cuts
+
+# --- register -------------------------------------------------------------------------------------------------------
+
+
+def test_register_and_fetch(book: RelayBook, paired: Paired) -> None:
+    answer = book.request(
+        "POST", "/media/register", {"path": "/tmp/a.txt", "content_type": "text/plain", "file_name": "/x/notes.txt"}
+    )
+    assert answer.status == 200
+    token = answer.json["token"]
+    assert answer.json == {"ok": True, "token": token, "expires_at": book.now.wall + 86_400, "sensitive": False}
+    assert len(token) == 22
+    got = book.request("GET", f"/media/{token}", token=paired.token, peer=REMOTE)
+    assert got.status == 200
+    assert got.body == TEXT
+    assert got.headers == Headers(
+        [
+            (b"date", b"Fri, 15 Jan 2027 08:00:00 GMT"),
+            (b"content-type", b"text/plain"),
+            (b"content-disposition", b'inline; filename="notes.txt"'),
+            (b"cache-control", b"private, max-age=3600"),
+            (b"etag", got.headers.get(b"etag") or b""),
+            (b"last-modified", b"Fri, 15 Jan 2027 08:00:00 GMT"),
+            (b"accept-ranges", b"bytes"),
+            (b"content-length", b"10"),
+        ]
+    )
+    clean(book)
+
+
+@pytest.mark.parametrize("path", ["/tmp/a.txt", "/private/tmp/a.txt", "/tmp/in", "/srv/shared/b.bin", "/tmp//./a.txt"])
+def test_what_may_be_registered(book: RelayBook, path: str) -> None:
+    register(book, path)
+    clean(book)
+
+
+BASE = {"path": "/tmp/a.txt", "content_type": "text/plain"}
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        (b"{", "invalid_json", None),
+        ([1], "invalid_body", None),
+        ({"path": "/tmp/a.txt"}, "invalid_field", "content_type"),
+        ({**BASE, "content_type": 5}, "invalid_field", "content_type"),
+        ({**BASE, "content_type": "text"}, "invalid_field", "content_type"),
+        ({**BASE, "content_type": "text/plain\r\nx: y"}, "invalid_field", "content_type"),
+        ({**BASE, "content_type": "text/" + "x" * 200}, "invalid_field", "content_type"),
+        ({"content_type": "text/plain"}, "invalid_field", "path"),
+        ({**BASE, "path": ["/tmp/a.txt"]}, "invalid_field", "path"),
+        ({**BASE, "path": "tmp/a.txt"}, "relative_path", "path"),
+        ({**BASE, "path": ""}, "relative_path", "path"),
+        ({**BASE, "path": "/etc/passwd"}, "outside_roots", "path"),
+        ({**BASE, "path": "/tmp/../etc/passwd"}, "outside_roots", "path"),
+        ({**BASE, "path": "/tmp/evil"}, "outside_roots", "path"),
+        ({**BASE, "path": "/tmp/out/notes.txt"}, "outside_roots", "path"),
+        ({**BASE, "path": f"{HOME}/notes.txt"}, "outside_roots", "path"),
+        ({**BASE, "path": "/tmp/nothing"}, "not_found", "path"),
+        ({**BASE, "path": "/tmp/a\0b"}, "not_found", "path"),
+        ({**BASE, "path": "/tmp/folder"}, "not_found", "path"),
+        ({**BASE, "path": "/tmp/fifo"}, "not_found", "path"),
+        ({**BASE, "file_name": 5}, "invalid_field", "file_name"),
+        ({**BASE, "sensitive": []}, "invalid_field", "sensitive"),
+        ({**BASE, "sensitive": 1.5}, "invalid_field", "sensitive"),
+    ],
+)
+def test_every_refusal_of_register_is_a_400(book: RelayBook, body: object, code: str, field: str | None) -> None:
+    answer = book.request("POST", "/media/register", body)
+    assert (answer.status, answer.json["ok"], answer.json["code"], answer.json.get("field")) == (
+        400,
+        False,
+        code,
+        field,
+    )
+    clean(book)
+
+
+def test_register_too_large_and_unreadable() -> None:
+    book = open_book(media_max_size_mb=1)
+    book.disk.put("/tmp/fits", bytes(MIB))
+    book.disk.put("/private/tmp/big", bytes(MIB + 1))
+    register(book, "/private/tmp/a.txt")
+    answer = book.request("POST", "/media/register", {**BASE, "path": "/tmp/big"})
+    assert (answer.status, answer.json["code"], answer.json["limit"]) == (400, "too_large", MIB)
+    book.disk.denied.add("/private/tmp/a.txt")
+    answer = book.request("POST", "/media/register", BASE)
+    assert (answer.status, answer.json["code"]) == (400, "unreadable")
+    clean(book)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(True, True), (False, False), (1, True), (0, False), ("YES", True), ("on", True), ("no", False), (None, False)],
+)
+def test_sensitive(book: RelayBook, paired: Paired, value: object, expected: bool) -> None:
+    token = register(book, sensitive=value)
+    got = book.request("GET", f"/media/{token}", token=paired.token)
+    assert (got.headers.get(b"x-media-sensitive") == b"1") is expected
+
+
+# --- upload ---------------------------------------------------------------------------------------------------------
+
+
+def test_upload_as_json(book: RelayBook, paired: Paired) -> None:
+    answer = upload_json(book, paired.token, file_name="../p.TXT")
+    assert (answer.status, list(answer.json)) == (200, ["ok", "token", "expires_at"])
+    (path,) = book.host_files.uploads
+    assert path.endswith(".txt")
+    got = book.request("GET", f"/media/{answer.json['token']}", token=paired.token)
+    assert (got.body, got.headers.get(b"content-disposition")) == (TEXT, b'inline; filename="p.TXT"')
+    clean(book)
+
+
+@pytest.mark.parametrize(
+    ("part", "content_type", "disposition", "suffix"),
+    [
+        (Part(name="file", data=PNG, filename="s.png", content_type="image/png"), b"image/png", b"s.png", ".png"),
+        (Part(name="file", data=TEXT), b"application/octet-stream", b"upload.bin", ".bin"),
+        (Part(name="file", data=TEXT, filename="x"), b"application/octet-stream", b"x", ""),
+        (Part(name="file", data=b"", filename="/a/b.t_t"), b"application/octet-stream", b"b.t_t", ""),
+    ],
+)
+def test_upload_as_a_form(
+    book: RelayBook, paired: Paired, part: Part, content_type: bytes, disposition: bytes, suffix: str
+) -> None:
+    others = Part(name="note", data=b"x" * 100), Part(name="file", data=b"a second one")
+    body = form(others[0], part, others[1])
+    answer = book.request("POST", "/media/upload", body, token=paired.token, headers=[FORM], peer=REMOTE)
+    assert answer.status == 200, answer
+    (path,) = book.host_files.uploads
+    assert path.rpartition("/")[2].partition(".")[2] == suffix[1:]
+    got = book.request("GET", f"/media/{answer.json['token']}", token=paired.token)
+    assert got.body == part.data
+    assert got.headers.get(b"content-type") == content_type
+    assert got.headers.get(b"content-disposition") == b'inline; filename="%s"' % disposition
+    clean(book)
+
+
+@given(st.binary(max_size=200), cuts())
+def test_a_form_may_come_in_any_pieces(data: bytes, sizes: Cuts) -> None:
+    book = open_book(files=False)
+    paired = book.pair()
+    body = form(Part(name="a", data=b"1"), Part(name="file", data=data, filename="f"), Part(name="b", data=b"2"))
+    fields = [(b"host", HOST), (b"authorization", b"Bearer " + paired.token.encode()), FORM]
+    call = book.call("GET", "/health")
+    call.events.clear()
+    fields.append((b"content-length", b"%d" % len(body)))
+    call.say(RequestHead(StreamId(2), "POST", "/media/upload", Headers(fields)))
+    for piece in cut(body, sizes):
+        call.say(RequestData(StreamId(2), piece))
+    call.say(RequestEnd(StreamId(2)))
+    assert call.result.status == 200
+    (path,) = book.host_files.uploads
+    assert book.disk.get(path) == data
+    clean(book)
+
+
+CONTENT = base64.b64encode(TEXT).decode()
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [
+        ({"content": None}, "content"),
+        ({"content": "%%%"}, "content"),
+        ({"content": "QUI"}, "content"),
+        ({"content": "QUI=\n"}, "content"),
+        ({"content": "ü"}, "content"),
+        ({"content": ""}, "content"),
+        ({"content": 5}, "content"),
+        ({"content_type": None}, "content_type"),
+        ({"content_type": "nonsense"}, "content_type"),
+        ({"file_name": 5}, "file_name"),
+    ],
+)
+def test_bad_json_uploads(book: RelayBook, paired: Paired, members: dict[str, object], field: str) -> None:
+    answer = upload_json(book, paired.token, **members)
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", field)
+    assert book.host_files.uploads == []
+    clean(book)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "code"),
+    [
+        ([], b"", "invalid_json"),
+        ([], b"\xff", "invalid_json"),
+        ([], b"[]", "invalid_body"),
+        ([FORM], b"", "invalid_multipart"),
+        ([FORM], b"--xyz\r\nno", "invalid_multipart"),
+        ([(b"content-type", b"multipart/form-data")], b"x", "invalid_multipart"),
+        ([FORM], form(Part(name="other", data=b"x")), "invalid_field"),
+        ([FORM], form(Part(name="file", data=b"x", content_type="nonsense")), "invalid_field"),
+        ([FORM], form(Part(name="file", data=b"x"))[:-6], "invalid_multipart"),
+    ],
+)
+def test_bad_uploads(
+    book: RelayBook, paired: Paired, headers: list[tuple[bytes, bytes]], body: bytes, code: str
+) -> None:
+    answer = book.request("POST", "/media/upload", body, token=paired.token, headers=headers, peer=REMOTE)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, code)
+    assert answer.json.get("field", "file") == "file"
+    assert book.host_files.uploads == []
+    clean(book)
+
+
+def test_uploads_over_the_cap() -> None:
+    book = open_book(media_max_size_mb=1)
+    paired = book.pair()
+    fits = form(Part(name="file", data=bytes(MIB)))
+    assert book.request("POST", "/media/upload", fits, token=paired.token, headers=[FORM]).status == 200
+    uploads = book.host_files.uploads
+    body = form(Part(name="file", data=bytes(MIB + 1)))
+    answer = book.request("POST", "/media/upload", body, token=paired.token, headers=[FORM])
+    assert (answer.status, answer.json["code"], answer.json["limit"]) == (413, "too_large", MIB)
+    answer = upload_json(book, paired.token, content=base64.b64encode(bytes(MIB + 1)).decode())
+    assert (answer.status, answer.json["code"]) == (413, "too_large")
+    assert book.host_files.uploads == uploads
+    clean(book)
+
+
+def test_a_json_upload_that_should_be_a_form() -> None:
+    book = open_book()
+    paired = book.pair()
+    body = json.dumps({"content": ""}).encode() + b" " * JSON_LIMIT
+    answer = book.request("POST", "/media/upload", body, token=paired.token)
+    assert (answer.status, answer.json["code"], answer.json["limit"]) == (413, "too_large", JSON_LIMIT)
+    assert "multipart/form-data" in answer.json["error"]
+    head = b"POST /media/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 900000000\r\nAuthorization: Bearer %s\r\n\r\n"
+    refused = book.raw(head % paired.token.encode()).result
+    assert (refused.status, refused.json["code"]) == (413, "body_too_large")
+    clean(book)
+
+
+@pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob, OpenFile])
+@pytest.mark.parametrize("how", ["fails", "is left", "is late"])
+def test_an_upload_that_fails_leaves_nothing(step: type, how: str) -> None:
+    book = open_book(files=False)
+    paired = book.pair()
+    body = form(Part(name="file", data=TEXT))
+    book.hold = (step,)
+    call = book.call("POST", "/media/upload", body, token=paired.token, headers=[FORM], peer=REMOTE)
+    if how == "fails":
+        book.release(fail=True)
+        answer = call.result
+        assert (answer.status, answer.json["code"]) == (500, "disk_full")
+    elif how == "is left":
+        call.vanish()
+    else:
+        book.after(121)
+        assert (call.result.status, call.result.json["code"]) == (500, "write_failed")
+    assert book.host_files.uploads == []
+    clean(book)
+
+
+# --- the registry's life --------------------------------------------------------------------------------------------
+
+
+def test_an_entry_expires_and_its_upload_with_it() -> None:
+    book = open_book(media_ttl_seconds=60)
+    paired = book.pair()
+    token = upload_json(book, paired.token).json["token"]
+    path = register(book)
+    book.after(59.9)
+    assert book.request("GET", f"/media/{token}", token=paired.token).status == 200
+    assert len(book.request("GET", "/media/inspect").json["media"]) == 2
+    book.after(0.2)
+    assert book.host_files.uploads == []
+    for each in (token, path):
+        assert book.request("GET", f"/media/{each}", token=paired.token).status == 404
+    assert book.disk.exists("/tmp/a.txt")
+    assert book.request("GET", "/media/inspect").json == {"media": []}
+    assert book.request("GET", "/relay/info").json["media_entry_count"] == 0
+
+
+def test_the_oldest_of_501_is_evicted() -> None:
+    book = open_book()
+    paired = book.pair()
+    first = upload_json(book, paired.token).json["token"]
+    tokens = [register(book) for _ in range(499)]
+    assert book.request("GET", "/relay/info").json["media_entry_count"] == 500
+    assert book.request("GET", f"/media/{tokens[0]}", token=paired.token).status == 200
+    tokens.append(register(book))
+    assert book.request("GET", f"/media/{first}", token=paired.token).status == 404
+    assert book.host_files.uploads == []
+    tokens.append(register(book))  # the least recently used one goes, not the one that was read
+    assert book.request("GET", f"/media/{tokens[0]}", token=paired.token).status == 200
+    assert book.request("GET", f"/media/{tokens[1]}", token=paired.token).status == 404
+    assert book.request("GET", "/relay/info").json["media_entry_count"] == 500
+
+
+def test_inspect(book: RelayBook, paired: Paired) -> None:
+    one = register(book)
+    book.after(10)
+    two = register(book, "/tmp/shot.png", content_type="image/png", file_name="/x/named.png")
+    book.after(5)
+    book.request("GET", f"/media/{one}", token=paired.token)
+    answer = book.request("GET", "/media/inspect")
+    assert answer.json == {
+        "media": [
+            {
+                "token": two,
+                "file_name": "named.png",
+                "content_type": "image/png",
+                "size": 32,
+                "created_at": START.wall + 10,
+                "expires_at": START.wall + 10 + 86_400,
+                "last_accessed": START.wall + 10,
+                "is_expired": False,
+            },
+            {
+                "token": one,
+                "file_name": "a.txt",
+                "content_type": "text/plain",
+                "size": 10,
+                "created_at": START.wall,
+                "expires_at": START.wall + 86_400,
+                "last_accessed": START.wall + 15,
+                "is_expired": False,
+            },
+        ]
+    }
+    assert b"/tmp" not in answer.body
+    assert book.request("GET", "/media/inspect", peer=REMOTE).status == 403
+
+
+@pytest.mark.parametrize("word", ["1", "true", "yes", "TRUE"])
+def test_inspect_shows_what_has_expired_on_demand(word: str) -> None:
+    book = open_book(media_ttl_seconds=60)
+    old = register(book)
+    book.after(30)
+    new = register(book)
+    book.after(31)
+    assert [entry["token"] for entry in book.request("GET", "/media/inspect").json["media"]] == [new]
+    shown = book.request("GET", f"/media/inspect?include_expired={word}").json["media"]
+    assert [(entry["token"], entry["is_expired"]) for entry in shown] == [(new, False), (old, True)]
+
+
+def test_the_end_deletes_uploads() -> None:
+    book = open_book()
+    paired = book.pair()
+    upload_json(book, paired.token)
+    register(book)
+    book.stop()
+    assert book.host_files.uploads == []
+    assert len([command for command in book.commands if isinstance(command, DeleteBlob)]) == 1
+
+
+def test_the_start_sweeps_what_an_earlier_run_left() -> None:
+    book = RelayBook(RelayConfig(home="/home/svc"), started=False)
+    book.disk.put(f"{SPOOL}/old", TEXT)
+    book.now = book.now.at(book.now.mono + 1)
+    start(book)
+    assert book.host_files.uploads == []
+    book = RelayBook(started=False)
+    book.refuse = (SweepFolder,)
+    start(book)
+    assert "old uploads not deleted" in book.events()
+
+
+# --- the phone's screenshot -----------------------------------------------------------------------------------------
+
+
+def test_a_marker_leads_another_client_to_the_screenshot(book: RelayBook, paired: Paired) -> None:
+    """As the phone uploads it; `MEDIA:svc-relay://<token>` in chat leads here (wire core 6.7)."""
+    part = Part(name="file", data=PNG, filename="screenshot_1.png", content_type="image/png")
+    answer = book.request("POST", "/media/upload", form(part), token=paired.token, headers=[FORM], peer=REMOTE)
+    marker = f"MEDIA:svc-relay://{answer.json['token']}"
+    other = book.pair(client_surface="desktop")
+    got = book.request("GET", f"/media/{marker.rpartition('/')[2]}", token=other.token, peer=REMOTE)
+    assert (got.body, got.headers.get(b"content-type")) == (PNG, b"image/png")
+
+
+def test_no_secret_and_no_path_is_logged(book: RelayBook, paired: Paired) -> None:
+    token = upload_json(book, paired.token, file_name="private.txt").json["token"]
+    register(book, file_name="private.txt")
+    book.request("GET", f"/media/{token}", token=paired.token)
+    logged = repr(book.logs)
+    assert token not in logged
+    assert "private.txt" not in logged
+    assert "/tmp" not in logged
+    assert book.leaks() == []
+    assert [command for command in book.commands if isinstance(command, DiscardBlob)] == []
+    assert len([command for command in book.commands if isinstance(command, ReleaseFile)]) >= 3

@@ -1,0 +1,300 @@
+"""Fetching media by token and by path: the tables of wire core 6.3 and 6.4, row by row."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.commands import (
+    OpenFile,
+    ReadFile,
+    SendFile,
+)
+from svc_proto.relay.media import MAX_DEPTH, MIB
+from tests.relay.routes.media_world import (
+    HOME,
+    PNG,
+    TEXT,
+    by_path,
+    clean,
+    open_book,
+    register,
+    upload_json,
+)
+from tests.relay.routes.media_world import book as book
+from tests.relay.routes.media_world import paired as paired
+from tests.relay.world import Paired, RelayBook
+
+# --- fetching -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/media/x", "/media/by-path?path=/tmp/a.txt", "/media/by-path"])
+def test_fetching_needs_a_bearer_before_anything_else(book: RelayBook, path: str) -> None:
+    for token in (None, "nobody"):
+        answer = book.request("GET", path, token=token)
+        assert (answer.status, answer.json["code"]) == (401, "unauthorized")
+    assert book.request("POST", "/media/upload", b"x" * 100).status == 401
+
+
+@pytest.mark.parametrize("word", ["register", "upload", "by-path", "inspect"])
+def test_reserved_words_win_over_a_token(book: RelayBook, paired: Paired, word: str) -> None:
+    answer = book.request("GET", f"/media/{word}", token=paired.token)
+    assert answer.status == {"register": 405, "upload": 405, "by-path": 400, "inspect": 200}[word]
+    assert book.request("PUT", "/media/x").status == 405
+
+
+def test_an_unknown_token(book: RelayBook, paired: Paired) -> None:
+    answer = book.request("GET", "/media/nope", token=paired.token)
+    assert (answer.status, answer.json["code"]) == (404, "not_found")
+
+
+def test_a_token_serves_the_current_content(book: RelayBook, paired: Paired) -> None:
+    token = register(book)
+    first = book.request("GET", f"/media/{token}", token=paired.token)
+    book.after(5)
+    book.disk.put("/private/tmp/a.txt", b"new")
+    second = book.request("GET", f"/media/{token}", token=paired.token)
+    assert (first.body, second.body) == (TEXT, b"new")
+    assert first.headers.get(b"etag") != second.headers.get(b"etag")
+
+
+def test_a_file_that_is_gone_or_is_another_now() -> None:
+    book = open_book(media_max_size_mb=1)
+    paired = book.pair()
+    token = register(book)
+    for change in (
+        lambda: book.disk.remove("/private/tmp/a.txt"),
+        lambda: book.disk.symlink("/private/tmp/a.txt", "/etc/passwd"),
+        lambda: book.disk.special("/private/tmp/a.txt"),
+        lambda: book.disk.put("/private/tmp/a.txt", bytes(MIB + 1)),
+    ):
+        change()
+        answer = book.request("GET", f"/media/{token}", token=paired.token)
+        assert (answer.status, answer.json["code"]) == (404, "not_found")
+    clean(book)
+
+
+def test_an_upload_that_is_another_now(book: RelayBook, paired: Paired) -> None:
+    token = upload_json(book, paired.token).json["token"]
+    (path,) = book.host_files.uploads
+    book.disk.symlink(path, "/private/tmp/a.txt")
+    assert book.request("GET", f"/media/{token}", token=paired.token).status == 404
+    book.disk.special(path)
+    assert book.request("GET", f"/media/{token}", token=paired.token).status == 404
+    clean(book)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("", 400, "invalid_field"),
+        ("%20", 400, "invalid_field"),
+        ("a.txt", 403, "relative_path"),
+        ("/etc/passwd", 403, "outside_roots"),
+        ("/etc/nothing", 403, "outside_roots"),
+        ("/etc/passwd/x", 403, "outside_roots"),
+        ("/dev/watchdog", 403, "outside_roots"),
+        ("/tmp/../dev/watchdog", 403, "outside_roots"),
+        (f"{HOME}/notes.txt", 403, "outside_roots"),
+        (f"{HOME}/nothing", 403, "outside_roots"),
+        ("/nothing/at/all", 403, "outside_roots"),
+        ("/tmp/evil", 403, "outside_roots"),
+        ("/tmp/out/notes.txt", 403, "outside_roots"),
+        ("/tmp/out/nothing", 403, "outside_roots"),
+        ("/tmp/nothing/../../etc/passwd", 403, "outside_roots"),
+        ("/tmp/" + "x/" * (MAX_DEPTH + 1), 403, "outside_roots"),
+        ("/tmp", 404, "not_found"),
+        ("/tmp/folder", 404, "not_found"),
+        ("/tmp/fifo", 404, "not_found"),
+        ("/tmp/nothing", 404, "not_found"),
+        ("/tmp/a.txt/x", 404, "not_found"),
+        ("/tmp/loop", 404, "not_found"),
+        ("/home/svc/workspace/x", 404, "not_found"),
+        ("/tmp/a%00b", 404, "not_found"),
+        ("/tmp/%FF", 404, "not_found"),
+        ("/", 403, "outside_roots"),
+    ],
+)
+def test_refusals_by_path(book: RelayBook, paired: Paired, path: str, status: int, code: str) -> None:
+    answer = by_path(book, paired.token, path)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (status, False, code)
+    assert status != 400 or answer.json["field"] == "path"
+    clean(book)
+
+
+def test_protected_paths_are_not_even_opened(book: RelayBook, paired: Paired) -> None:
+    by_path(book, paired.token, "/dev/watchdog")
+    by_path(book, paired.token, "/tmp/../proc/self/environ")
+    opened = [command.path for command in book.commands if isinstance(command, OpenFile)]
+    assert not [path for path in opened if "dev" in path or "proc" in path]
+
+
+def test_by_path_too_large_and_unreadable() -> None:
+    book = open_book(media_max_size_mb=1)
+    paired = book.pair()
+    book.disk.put("/private/tmp/big", bytes(MIB + 1))
+    assert by_path(book, paired.token, "/tmp/big").json["code"] == "too_large"
+    book.disk.denied |= {"/private/tmp/a.txt", "/etc/passwd", f"{HOME}/notes.txt"}
+    for path, code in (
+        ("/tmp/a.txt", "unreadable"),
+        ("/etc/passwd", "outside_roots"),
+        (f"{HOME}/notes.txt", "outside_roots"),
+    ):
+        answer = by_path(book, paired.token, path)
+        assert (answer.status, answer.json["code"]) == (403, code)
+    clean(book)
+
+
+def test_nothing_at_all_can_be_opened(book: RelayBook, paired: Paired) -> None:
+    book.refuse = (OpenFile,)
+    assert by_path(book, paired.token, "/tmp/a.txt").json["code"] == "outside_roots"
+
+
+def test_credentials_are_protected_even_in_a_root() -> None:
+    book = open_book(media_allowed_roots=("/",))
+    paired = book.pair()
+    book.disk.put(f"{HOME}/.ssh/id", b"key")
+    book.disk.put("/home/svc/svc.db", b"store")
+    for path in ("/etc/passwd", f"{HOME}/.ssh/id", "/home/svc/svc.db", f"{HOME}/.ssh/nothing"):
+        assert by_path(book, paired.token, path).json["code"] == "outside_roots"
+    assert by_path(book, paired.token, f"{HOME}/notes.txt").status == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "content_type"),
+    [
+        ("/tmp/a.txt", b"text/plain"),
+        ("/tmp/shot.png", b"image/png"),
+        ("/srv/shared/b.bin", b"application/octet-stream"),
+        ("/tmp/a.txt&content_type=", b"text/plain"),
+        ("/tmp/a.txt&content_type=text/markdown", b"text/markdown"),
+        ("/tmp/shot.png&content_type=image/jpeg", b"image/png"),
+        ("/tmp/shot.png&content_type=image/PNG;a=b", b"image/PNG;a=b"),
+        ("/tmp/a.txt&content_type=image/gif", b"image/gif"),
+        ("/tmp/shot.png&content_type=text/plain", b"text/plain"),
+    ],
+)
+def test_the_type_by_path(book: RelayBook, paired: Paired, query: str, content_type: bytes) -> None:
+    for method in ("GET", "HEAD"):
+        answer = by_path(book, paired.token, query, method=method)
+        assert (answer.status, answer.headers.get(b"content-type")) == (200, content_type)
+    clean(book)
+
+
+def test_more_of_the_query(book: RelayBook, paired: Paired) -> None:
+    answer = by_path(book, paired.token, "%20/tmp/in%20&sensitive=yes")
+    assert answer.headers.get(b"x-media-sensitive") == b"1"
+    assert answer.headers.get(b"content-disposition") == b'inline; filename="b.bin"'  # where it really is
+    answer = by_path(book, paired.token, "/tmp/a.txt&content_type=no%0D%0A")
+    assert (answer.status, answer.json["field"]) == (400, "content_type")
+
+
+def test_an_image_that_cannot_be_read_keeps_its_declared_type(book: RelayBook, paired: Paired) -> None:
+    book.refuse = (ReadFile,)
+    assert (
+        by_path(book, paired.token, "/tmp/shot.png&content_type=image/gif").headers.get(b"content-type") == b"image/gif"
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "status", "body", "content_range"),
+    [
+        (b"bytes=0-3", 206, b"0123", b"bytes 0-3/10"),
+        (b"bytes=8-", 206, b"89", b"bytes 8-9/10"),
+        (b"bytes=-3", 206, b"789", b"bytes 7-9/10"),
+        (b"bytes=5-100", 206, b"56789", b"bytes 5-9/10"),
+        (b"bytes=10-", 416, None, b"bytes */10"),
+        (b"bytes=-0", 416, None, b"bytes */10"),
+        (b"bytes=3-1", 200, TEXT, None),
+        (b"bytes=0-1,3-4", 200, TEXT, None),
+        (b"lines=0-1", 200, TEXT, None),
+    ],
+)
+def test_ranges(
+    book: RelayBook, paired: Paired, field: bytes, status: int, body: bytes | None, content_range: bytes | None
+) -> None:
+    answer = by_path(book, paired.token, "/tmp/a.txt", (b"range", field))
+    assert (answer.status, answer.headers.get(b"content-range")) == (status, content_range)
+    if body is None:
+        assert answer.json["code"] == "range_not_satisfiable"
+    else:
+        assert answer.body == body
+    head = by_path(book, paired.token, "/tmp/a.txt", (b"range", field), method="HEAD")
+    assert (head.status, head.headers.get(b"content-length")) == (200, b"10")  # RFC 9110 section 14.2: GET alone
+    clean(book)
+
+
+@given(
+    st.text("0123456789-,", max_size=8).map(lambda text: f"bytes={text}".encode())
+    | st.text("bytes=0123456789-,", min_size=1, max_size=20).map(str.encode)
+)
+def test_any_range_is_the_file_or_a_part_of_it(field: bytes) -> None:
+    book = open_book()
+    token = book.pair().token
+    answer = by_path(book, token, "/tmp/a.txt", (b"range", field))
+    assert answer.status in (200, 206, 416)
+    if answer.status == 206:
+        first, last = (answer.headers.get(b"content-range") or b"").removeprefix(b"bytes ").split(b"/")[0].split(b"-")
+        assert answer.body == TEXT[int(first) : int(last) + 1]
+        assert answer.body
+    elif answer.status == 200:
+        assert answer.body == TEXT
+    clean(book)
+
+
+def test_conditional_requests(book: RelayBook, paired: Paired) -> None:
+    whole = by_path(book, paired.token, "/tmp/a.txt")
+    tag = whole.headers.get(b"etag") or b""
+    date = whole.headers.get(b"last-modified") or b""
+    for fields in ([(b"if-none-match", tag)], [(b"if-modified-since", date)], [(b"if-none-match", b'"x", W/' + tag)]):
+        for method in ("GET", "HEAD"):
+            answer = by_path(book, paired.token, "/tmp/a.txt", *fields, method=method)
+            assert (answer.status, answer.body, answer.headers.get(b"etag")) == (304, b"", tag)
+            assert answer.headers.get(b"content-length") is None
+    part = (b"range", b"bytes=0-0")
+    assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-range", tag)).body == b"0"
+    assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-range", b'"other"')).body == TEXT
+    assert by_path(book, paired.token, "/tmp/a.txt", (b"if-none-match", b'"other"')).status == 200
+    clean(book)
+
+
+def test_an_empty_file(book: RelayBook, paired: Paired) -> None:
+    book.disk.put("/private/tmp/empty", b"")
+    answer = by_path(book, paired.token, "/tmp/empty")
+    assert (answer.status, answer.body, answer.headers.get(b"content-length")) == (200, b"", b"0")
+    assert by_path(book, paired.token, "/tmp/empty", (b"range", b"bytes=0-")).status == 416
+    clean(book)
+
+
+def test_names_that_are_not_ascii(book: RelayBook, paired: Paired) -> None:
+    book.disk.put("/private/tmp/Grüße;\udcff\x07.png", PNG)
+    token = register(book, "/tmp/a.txt", file_name='Grü"ße.txt')
+    got = book.request("GET", f"/media/{token}", token=paired.token)
+    disposition = got.headers.get(b"content-disposition") or b""
+    assert disposition == b"inline; filename=\"Gr___e.txt\"; filename*=UTF-8''Gr%C3%BC_%C3%9Fe.txt"
+    book.disk.symlink("/private/tmp/link", "Grüße;\udcff\x07.png")
+    got = by_path(book, paired.token, "/tmp/link")
+    disposition = got.headers.get(b"content-disposition") or b""
+    assert disposition == b"inline; filename=\"Gr__e__.png\"; filename*=UTF-8''Gr%C3%BC%C3%9Fe_%3F.png"
+    assert (got.body, got.headers.get(b"content-type")) == (PNG, b"image/png")
+    token = register(book, "/tmp/a.txt", file_name="\x07\n")
+    assert book.request("GET", f"/media/{token}", token=paired.token).headers.get(b"content-disposition") == b"inline"
+
+
+def test_a_time_of_change_that_no_header_can_say(book: RelayBook, paired: Paired) -> None:
+    for modified, year in ((1e15, b"9999"), (-5.0, b"1970")):
+        book.disk.put("/private/tmp/odd", TEXT).modified = modified
+        answer = by_path(book, paired.token, "/tmp/odd")
+        assert year in (answer.headers.get(b"last-modified") or b"")
+
+
+def test_a_caller_that_goes_away_leaves_nothing_open(book: RelayBook, paired: Paired) -> None:
+    for step in (OpenFile, ReadFile, SendFile):
+        book.hold = (step,)
+        call = book.call("GET", "/media/by-path?path=/tmp/shot.png", token=paired.token)
+        assert len(book.held) == 1
+        call.vanish()
+        book.hold = ()
+        assert book.held == []
+        clean(book)

@@ -1,0 +1,104 @@
+"""Where files may be fetched from, and the parsers of what names them."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import OpenFile
+from svc_proto.config import RelayConfig
+from svc_proto.facts import Started
+from svc_proto.relay.media import CONTENT_TYPES, base64_bytes, content_type_field, display_name
+from tests.relay.world import RelayBook
+
+
+def started(config: RelayConfig, *links: tuple[str, str], folders: tuple[str, ...] = ()) -> RelayBook:
+    book = RelayBook(config, started=False)
+    for folder in folders:
+        book.disk.folder(folder)
+    for path, target in links:
+        book.disk.symlink(path, target)
+    book.feed(Started())
+    assert book.ready
+    assert book.host_files.handles == {}
+    return book
+
+
+# --- roots ----------------------------------------------------------------------------------------------------------
+
+
+def test_roots_are_where_they_really_are() -> None:
+    config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a", "/b/c"), temp_dir="/tmp")
+    book = started(
+        config, ("/tmp", "/private/tmp"), ("/work", "/data/work"), folders=("/private/tmp", "/data/work", "/a", "/b/c")
+    )
+    assert book.relay.media.sandbox.roots == ("/private/tmp", "/data/work", "/a", "/b/c")
+
+
+def test_a_root_that_does_not_exist_yet_counts_from_the_folder_above_it() -> None:
+    config = RelayConfig(home="/home/me/.svc", workspace="/home/me/.svc/workspace")
+    book = started(config, ("/home/me", "/data/me"), folders=("/data/me", "/tmp"))
+    assert book.relay.media.sandbox.roots == ("/tmp", "/data/me/.svc/workspace")
+
+
+def test_roots_stay_as_they_are_named_where_nothing_can_be_opened() -> None:
+    book = RelayBook(RelayConfig(workspace="/work"), started=False)
+    book.refuse = (OpenFile,)
+    book.feed(Started())
+    assert book.relay.media.sandbox.roots == ("/tmp", "/work")
+
+
+# --- parsers --------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_of_types() -> None:
+    for extension, kind in CONTENT_TYPES.items():
+        assert extension == extension.lower()
+        assert content_type_field(kind, "x") == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (None, None),
+        ("", None),
+        ("/", None),
+        ("\r\n", None),
+        ("a.txt", "a.txt"),
+        ("/etc/passwd", "passwd"),
+        ("C:\\x\\a.txt", "a.txt"),
+        ("a\r\nb", "ab"),
+        ("\udcff", "?"),
+        ("x" * 300, "x" * 255),
+    ],
+)
+def test_display_names(name: str | None, expected: str | None) -> None:
+    assert display_name(name) == expected
+
+
+@pytest.mark.parametrize("value", ["text/plain", " image/png ", "text/plain; charset=utf-8", "application/vnd.x+json"])
+def test_content_types(value: str) -> None:
+    assert content_type_field(value, "x") == value.strip()
+
+
+@pytest.mark.parametrize("value", ["", "text", "a/b/c", "text/pläin", "a/b; \x00", None, 5, "a/" + "b" * 200])
+def test_what_is_no_content_type(value: object) -> None:
+    with pytest.raises(Refused) as refused:
+        content_type_field(value, "x")
+    assert (refused.value.status, refused.value.extra["field"]) == (400, "x")
+
+
+@given(st.binary(min_size=1, max_size=50))
+def test_base64_comes_back(data: bytes) -> None:
+    assert base64_bytes(base64.b64encode(data).decode(), "x") == data
+
+
+@pytest.mark.parametrize("value", ["", "QQ", "QQ=", "Q Q=", "QQ==\n", "QQ==QQ==", "-_-_", "ä", None, b"QQ=="])
+def test_what_is_no_base64(value: object) -> None:
+    with pytest.raises(Refused) as refused:
+        base64_bytes(value, "x")
+    assert (refused.value.status, refused.value.extra["field"]) == (400, "x")

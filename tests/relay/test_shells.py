@@ -1,0 +1,213 @@
+"""Shells on the host: which one, and in which tmux session (wire terminal 1.4, 1.6, 1.7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.brand import HERMES
+from svc_proto.commands import Level, Spawn
+from svc_proto.config import RelayConfig
+from svc_proto.facts import Started
+from tests.relay.programs import ProgramBook, Tmux, attach, attached, say, shown
+
+NO_TMUX = {"tmux_available": False}
+
+
+@pytest.mark.parametrize(
+    ("requested", "usable", "chosen"),
+    [
+        ("/bin/fish", ("/bin/fish", "/bin/zsh"), "/bin/fish"),
+        ("/bin/fish", ("/bin/zsh", "/bin/sh"), "/bin/zsh"),
+        ("fish", ("fish", "/opt/sh"), "/opt/sh"),
+        (None, ("/bin/bash", "/bin/sh"), "/bin/bash"),
+        (5, ("/bin/sh",), "/bin/sh"),
+    ],
+)
+def test_the_first_usable_shell(requested: object, usable: tuple[str, ...], chosen: str) -> None:
+    config = RelayConfig(terminal_shell="/opt/sh", user_shell="/bin/zsh")
+    book = ProgramBook(config=config)
+    book.shells = usable
+    assert attach(book.client(), shell=requested)["payload"]["shell"] == chosen
+
+
+def test_no_usable_shell() -> None:
+    book = ProgramBook(config=RelayConfig(user_shell=None))
+    book.shells = ()
+    answer = attach(book.client())
+    assert (answer["type"], answer["payload"]["session_name"]) == ("terminal.error", "default")
+
+
+def test_a_fresh_tmux_session() -> None:
+    book = ProgramBook(tmux=Tmux())
+    answer = attach(book.client(), "my work.1")
+    assert answer["payload"] | NO_TMUX == {
+        "session_name": "my work.1",
+        "pid": book.children[0].pid,
+        "shell": "/bin/zsh",
+        "cols": 80,
+        "rows": 24,
+        "tmux_available": False,
+        "reattach": False,
+    }
+    assert answer["payload"]["tmux_available"] is True
+    assert book.tmux_commands == [("has-session", "-t", "=svc-my_work_1")]
+    argv = book.children[0].order.argv
+    assert argv[:5] == ("/usr/bin/tmux", "-L", "svc-relay", "-f", "/home/svc/tmux.conf")
+    assert argv[5:] == ("-u", "new-session", "-A", "-s", "svc-my_work_1", "/bin/zsh", "-l")
+
+
+def test_the_words_of_another_brand() -> None:
+    book = ProgramBook(tmux=Tmux(), config=RelayConfig(brand=HERMES))
+    attach(book.client(), "x")
+    order = book.children[0].order
+    assert "hermes-x" in order.argv
+    assert order.argv[1:3] == ("-L", "hermes-relay")
+    assert ("HERMES_RELAY_TERMINAL", "x") in order.env
+
+
+def test_tmux_without_a_configuration_file() -> None:
+    book = ProgramBook(tmux=Tmux(), started=False)
+    book.conf_written = False
+    book.feed(Started())
+    attach(book.client())
+    assert book.children[0].order.argv[:4] == ("/usr/bin/tmux", "-L", "svc-relay", "-u")
+
+
+def test_tmux_may_be_switched_off() -> None:
+    book = ProgramBook(tmux=Tmux(), config=RelayConfig(terminal_tmux=False))
+    assert attach(book.client())["payload"]["tmux_available"] is False
+
+
+@pytest.mark.parametrize(
+    ("screen", "replay"),
+    [
+        (b"$ make\nok\n", "$ make\nok\n"),
+        (b"\n\n\n", None),
+        (b"x" * 70_000, "x" * 65_536),
+        ("é".encode() * 40_000 + b"!", "é" * 32_767 + "!"),
+    ],
+)
+def test_a_tmux_session_that_was_there_before(screen: bytes, replay: str | None) -> None:
+    book = ProgramBook(tmux=Tmux("svc-default", screen=screen))
+    answer = attach(book.client())["payload"]
+    assert answer["reattach"] is True
+    assert answer.get("replay") == replay
+    assert book.tmux_commands[1] == ("capture-pane", "-p", "-S", "-200", "-t", "=svc-default:")
+
+
+def test_a_screen_that_cannot_be_had() -> None:
+    tmux = Tmux("svc-default")
+    book = ProgramBook(tmux=lambda argv: (1, b"no") if argv[0] == "capture-pane" else tmux(argv))
+    assert "replay" not in attach(book.client())["payload"]
+
+
+def test_detaching_from_tmux_never_signals() -> None:
+    _, phone, client = attached(tmux=Tmux())
+    phone.send("terminal", "terminal.detach")
+    assert shown(phone) == [("detached", "client detach")]
+    assert (client.gone, client.signals) == (True, [])
+
+
+def test_leaving_tmux_never_signals() -> None:
+    book, phone, client = attached(tmux=Tmux())
+    phone.vanish()
+    assert (client.gone, client.signals) == (True, [])
+    assert book.exits == []
+
+
+def test_the_relay_stops_and_tmux_goes_on() -> None:
+    book, phone, client = attached(tmux=Tmux())
+    book.stop()
+    assert shown(phone) == [("detached", "server shutdown")]
+    assert (client.gone, client.signals) == (True, [])
+    assert [exit_.code for exit_ in book.exits] == [0]
+
+
+def test_killing_a_held_tmux_session() -> None:
+    tmux = Tmux("svc-default")
+    book, phone, client = attached(tmux=tmux)
+    phone.send("terminal", "terminal.kill", {"session_name": "default"})
+    assert shown(phone) == [("detached", "client kill")]
+    assert (client.gone, tmux.sessions) == (True, {})
+    assert book.tmux_commands[-1] == ("kill-session", "-t", "=svc-default")
+
+
+def test_a_tmux_client_that_ends_before_the_kill_is_done() -> None:
+    book, phone, client = attached(tmux=Tmux("svc-default"))
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.kill")
+    client.say(b"[exited]")
+    client.exit()
+    assert shown(phone) == [("output", "[exited]"), ("detached", "client kill")]
+    book.hold = ()
+    book.release()
+    assert phone.envelopes() == []
+    assert "bug" not in book.events(Level.ERROR)
+
+
+def test_a_kill_is_done_even_if_the_client_leaves() -> None:
+    tmux = Tmux("svc-default")
+    book, phone, _ = attached(tmux=tmux)
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.kill")
+    phone.vanish()
+    book.hold = ()
+    book.release()
+    assert tmux.sessions == {}
+
+
+def test_killing_a_session_that_is_not_held() -> None:
+    tmux = Tmux("svc-work", "svc-work2")
+    book = ProgramBook(tmux=tmux)
+    phone = book.client()
+    (answer,) = say(phone, "kill", session_name="work")
+    assert answer["type"] == "terminal.detached"
+    assert answer["payload"] == {"session_name": "work", "reason": "client kill"}
+    assert answer["id"] != "m-1"
+    assert list(tmux.sessions) == ["svc-work2"]
+    (answer,) = say(phone, "kill", session_name="work")
+    assert (answer["type"], answer["id"] != "m-1") == ("terminal.error", True)
+    assert answer["payload"] == {
+        "session_name": "work",
+        "reason": "client kill",
+        "message": "there is no such session",
+    }
+    assert say(phone, "kill") == []
+
+
+def test_the_list_with_tmux_is_of_all() -> None:
+    tmux = Tmux("svc-work", "svc-a_b", "foreign", "svc-theirs")
+    book, phone, shell = attached("a.b", tmux=tmux)
+    other = book.client()
+    attach(other, "theirs")
+    attach(phone, "fresh")
+    (answer,) = say(phone, "list")
+    common = {"attached": 1, "windows": 1, "created_at": 1790000000}
+    live = {"shell": "/bin/zsh", "live": True}
+    assert answer["payload"]["sessions"] == [
+        {"name": "a.b", "tmux_name": "svc-a_b", "pid": shell.pid, **common, **live, "owned_by_client": True},
+        {
+            "name": "theirs",
+            "tmux_name": "svc-theirs",
+            "pid": book.children[1].pid,
+            **common,
+            **live,
+            "owned_by_client": False,
+        },
+        {
+            "name": "work",
+            "tmux_name": "svc-work",
+            **common,
+            "shell": "/bin/zsh",
+            "live": False,
+            "owned_by_client": False,
+        },
+        {"name": "fresh", "pid": book.children[2].pid, **live, "owned_by_client": True},
+    ]
+
+
+def test_the_list_without_a_tmux_server_or_a_shell() -> None:
+    book = ProgramBook(tmux=Tmux())
+    book.shells = ()
+    (answer,) = say(book.client(), "list")
+    assert answer["payload"] == {"sessions": [], "tmux_available": True}

@@ -1,0 +1,344 @@
+"""The TUI channel: lines of JSON-RPC to and from an agent gateway (wire terminal 2)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from svc_proto.basics.brand import HERMES
+from svc_proto.commands import Level, SignalName, Spawn
+from svc_proto.config import RelayConfig
+from svc_proto.facts import Closed, FailureKind
+from svc_proto.machines.lines import MAX_LINE
+from svc_proto.relay import tui
+from svc_proto.relay.tui import MAX_UNREAD, MAX_WAITING
+from svc_proto.version import VERSION
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.relay.peers import Phone
+from tests.relay.programs import FakeChild, ProgramBook, with_tui
+
+READY = b'{"jsonrpc":"2.0","method":"event","params":{"type":"gateway.ready","payload":{}}}\n'
+
+
+def attached(**options: Any) -> tuple[ProgramBook, Phone, FakeChild]:
+    """A client with a gateway."""
+    book = ProgramBook(config=options.pop("config", None) or with_tui(), **options)
+    phone = book.client()
+    phone.send("tui", "tui.attach", {"cols": 80, "rows": 24}, "a-1")
+    answer = phone.only()
+    assert (answer["channel"], answer["type"]) == ("tui", "tui.attached")
+    assert answer["id"] != "a-1"
+    assert answer["payload"] == {"pid": book.children[-1].pid, "server_version": VERSION}
+    return book, phone, book.children[-1]
+
+
+def request(phone: Phone, identity: object = "r1", method: str = "session.list") -> list[dict[str, Any]]:
+    """Ask the gateway; what came of it at once."""
+    phone.send("tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": identity, "method": method, "params": {}})
+    return phone.envelopes()
+
+
+def is_held(child: FakeChild) -> bool:
+    return child.held
+
+
+def test_attaching_starts_the_gateway() -> None:
+    _, _, gateway = attached()
+    assert gateway.order.argv == ("/bin/agent", "--lines")
+    assert gateway.order.terminal is None
+    assert gateway.order.errors is not None
+    assert dict(gateway.order.env) == {"RELAY_WEBAPI_URL": "http://localhost:8642"}
+
+
+def test_what_the_gateway_is_told_by_its_environment() -> None:
+    config = with_tui({"webapi_url": "https://api.example", "api_key": "s3cret", "brand": HERMES})
+    book = ProgramBook(config=config)
+    book.client().send("tui", "tui.attach", {"cols": 1, "profile": "work", "resume_session_id": "s-1"})
+    assert dict(book.children[0].order.env) == {
+        "RELAY_WEBAPI_URL": "https://api.example",
+        "API_SERVER_KEY": "s3cret",
+        "HERMES_PROFILE": "work",
+        "HERMES_TUI_RESUME": "s-1",
+    }
+    book.secrets.add("s3cret")
+    assert book.leaks() == []
+
+
+def test_requests_and_answers() -> None:
+    _, phone, gateway = attached()
+    assert request(phone) == []
+    assert gateway.heard == b'{"jsonrpc":"2.0","id":"r1","method":"session.list","params":{}}\n'
+    gateway.say(b'{"jsonrpc":"2.0","id":"r1","result":{"sess')
+    assert phone.envelopes() == []
+    gateway.say(b'ions":[]}}\n' + READY)
+    answer, event = phone.envelopes()
+    assert (answer["type"], answer["payload"]["result"]) == ("tui.rpc.response", {"sessions": []})
+    assert (event["type"], event["payload"]["params"]["type"]) == ("tui.rpc.event", "gateway.ready")
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (b'{"id":null,"error":{}}', "tui.rpc.response"),
+        (b'{"method":"event","id":"e"}', "tui.rpc.event"),
+        (b"{}", "tui.rpc.event"),
+        (b"", None),
+        (b"  ", None),
+        (b"\xff", None),
+        (b"[1]", None),
+        (b"starting...", None),
+        (b'{"a":NaN}', None),
+    ],
+)
+def test_what_a_line_becomes(line: bytes, kind: str | None) -> None:
+    _, phone, gateway = attached()
+    gateway.say(line + b"\r\n")
+    assert [envelope["type"] for envelope in phone.envelopes()] == ([] if kind is None else [kind])
+
+
+def test_a_long_line_passes_both_ways() -> None:
+    text = "x" * 5_000_000
+    _, phone, gateway = attached()
+    phone.send("tui", "tui.rpc.request", {"id": "r1", "params": {"text": text}})
+    assert json.loads(gateway.heard)["params"]["text"] == text
+    gateway.say(json.dumps({"id": "r1", "result": text}).encode() + b"\n")
+    assert phone.only()["payload"]["result"] == text
+
+
+def test_a_line_without_an_end_costs_the_gateway() -> None:
+    _, phone, gateway = attached()
+    gateway.say(b"x" * MAX_LINE)
+    assert phone.envelopes() == []
+    gateway.say(b"x")
+    assert phone.only()["type"] == "tui.error"
+    assert gateway.signals == [SignalName.TERMINATE]
+    gateway.say(READY)
+    gateway.exit()
+    assert phone.envelopes() == []
+
+
+def test_a_resize_is_translated() -> None:
+    _, phone, gateway = attached()
+    phone.send("tui", "tui.resize", {"cols": 97, "rows": 31, "session_id": "s-1", "more": 1})
+    line = json.loads(gateway.heard)
+    assert line.pop("id").startswith("resize-")
+    assert line == {
+        "jsonrpc": "2.0",
+        "method": "terminal.resize",
+        "params": {"session_id": "s-1", "cols": 97, "rows": 31},
+    }
+
+
+def test_a_detach_ends_the_gateway_without_a_word() -> None:
+    book, phone, gateway = attached()
+    phone.send("tui", "tui.detach")
+    assert gateway.signals == [SignalName.TERMINATE]
+    book.after(1.9)
+    assert not gateway.gone
+    book.after(0.1)
+    assert (gateway.signals, gateway.gone) == ([SignalName.TERMINATE, SignalName.KILL], True)
+    assert phone.envelopes() == []
+    phone.send("tui", "tui.resize", {"cols": 1})
+    phone.send("tui", "tui.detach")
+    assert phone.envelopes() == []
+    (answer,) = request(phone)
+    assert answer["type"] == "tui.rpc.response"
+    assert answer["payload"] == {
+        "jsonrpc": "2.0",
+        "id": "r1",
+        "error": {"code": -32000, "message": "the agent gateway is not running"},
+    }
+
+
+def test_a_notification_to_nobody_is_lost() -> None:
+    phone = ProgramBook(config=with_tui()).client()
+    phone.send("tui", "tui.rpc.request", {"jsonrpc": "2.0", "method": "x"})
+    assert phone.envelopes() == []
+
+
+def test_a_second_attach_replaces_the_gateway() -> None:
+    book, phone, first = attached()
+    phone.send("tui", "tui.attach", {"cols": 80})
+    assert first.signals == [SignalName.TERMINATE]
+    assert phone.only()["payload"]["pid"] == book.children[1].pid
+    first.say(READY)
+    first.exit(-15)
+    assert phone.envelopes() == []
+    request(phone)
+    assert book.children[1].heard
+
+
+@pytest.mark.parametrize(("status", "named"), [(0, "0"), (3, "3"), (-9, "-9")])
+def test_the_loss_of_a_gateway_is_told(status: int, named: str) -> None:
+    _, phone, gateway = attached()
+    gateway.say(READY)
+    gateway.exit(status)
+    _, error = phone.envelopes()
+    assert (error["type"], error["payload"]) == ("tui.error", {"message": f"the agent gateway exited with {named}"})
+    assert request(phone)[0]["payload"]["error"]["code"] == -32000
+    phone.send("tui", "tui.attach", {})
+    assert phone.only()["type"] == "tui.attached"
+
+
+def test_a_gateway_whose_end_is_not_known() -> None:
+    book, phone, gateway = attached()
+    book.feed(Closed(gateway.order.ch, "over 67108864 unsent bytes"))
+    assert "an unknown code" in phone.only()["payload"]["message"]
+
+
+@pytest.mark.parametrize("config", [None, with_tui()])
+def test_a_gateway_that_cannot_be_started_costs_nothing_else(config: RelayConfig | None) -> None:
+    book = ProgramBook(config=config)
+    phone = book.client()
+    book.problem = FailureKind.NOT_FOUND if config is not None else None
+    phone.send("tui", "tui.attach", {"cols": 80}, "a-1")
+    answer = phone.only()
+    assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "a-1")
+    assert answer["payload"]["error"] == "tui_unavailable"
+    assert request(phone)[0]["type"] == "tui.rpc.response"
+    phone.send("terminal", "terminal.attach", {})
+    assert phone.only()["type"] == "terminal.attached"
+
+
+def test_messages_behind_an_attach_wait_for_it() -> None:
+    book = ProgramBook(config=with_tui())
+    phone = book.client()
+    book.hold = (Spawn,)
+    phone.send("tui", "tui.attach", {})
+    assert request(phone, "r1") == request(phone, "r2") == []
+    book.hold = ()
+    book.release()
+    assert [json.loads(line)["id"] for line in book.children[0].heard.splitlines()] == ["r1", "r2"]
+    assert phone.only()["type"] == "tui.attached"
+
+
+def test_not_too_many_may_wait() -> None:
+    book = ProgramBook(config=with_tui())
+    phone = book.client()
+    book.hold = (Spawn,)
+    phone.send("tui", "tui.attach", {})
+    for _ in range(MAX_WAITING):
+        assert request(phone) == []
+    (refused,) = request(phone)
+    assert (refused["channel"], refused["type"]) == ("system", "error")
+    assert refused["payload"]["error"] == "tui_busy"
+    phone.send("tui", "tui.attach", {})  # gives up the first one, and what waits for it
+    assert request(phone) == []
+    book.hold = ()
+    book.release()
+    assert len(book.children) == 1
+    assert len(book.children[0].heard.splitlines()) == 1
+
+
+def test_not_too_much_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tui, "MAX_UNREAD", 100)
+    book = ProgramBook(config=with_tui())
+    phone = book.client()
+    book.hold = (Spawn,)
+    phone.send("tui", "tui.attach", {})
+    assert request(phone, method="x" * 200)[0]["payload"]["error"] == "tui_busy"
+
+
+def test_a_gateway_that_does_not_read_is_not_fed() -> None:
+    _, phone, gateway = attached()
+    gateway.reads = False
+    for _ in range(5):
+        phone.send("tui", "tui.rpc.request", {"id": "r1", "params": "x" * (MAX_UNREAD // 5)})
+        assert phone.envelopes() == []
+    (answer,) = request(phone)
+    assert answer["payload"]["error"]["message"] == "the agent gateway does not read"
+    phone.send("tui", "tui.resize", {"cols": 5})
+    assert phone.envelopes() == []
+    gateway.read()
+    assert request(phone) == []
+
+
+def test_a_client_that_does_not_read_holds_its_gateway() -> None:
+    book, phone, gateway = attached(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
+    book.block(phone)
+    for number in range(40):
+        if is_held(gateway):
+            break
+        gateway.say(json.dumps({"id": number, "result": list(range(number, 1000 + number))}).encode() + b"\n")
+    assert is_held(gateway)
+    book.unblock(phone)
+    assert not is_held(gateway)
+    phone.send("tui", "tui.detach")
+    book.block(phone)
+    request(phone, "x" * 10_000)
+    book.unblock(phone)
+
+
+@pytest.mark.parametrize("kind", ["tui.attach", "tui.rpc.request", "tui.resize", "tui.detach"])
+def test_every_message_needs_the_grant(kind: str) -> None:
+    book = ProgramBook(config=with_tui())
+    phone = book.client(tui=60)
+    phone.send("tui", "tui.attach", {})
+    phone.envelopes()
+    book.after(60)
+    phone.send("tui", kind, {"id": "r1"}, "m-1")
+    answer = phone.only()
+    assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-1")
+    assert answer["payload"] == {"message": "tui grant expired or missing", "error": "grant_required"}
+    (gateway,) = book.children
+    assert gateway.signals == [SignalName.TERMINATE]
+
+
+def test_nothing_is_told_without_the_grant() -> None:
+    book = ProgramBook(config=with_tui())
+    phone = book.client(tui=60)
+    phone.send("tui", "tui.attach", {})
+    phone.envelopes()
+    book.after(60)
+    book.children[0].say(READY)
+    assert phone.only()["payload"]["error"] == "grant_required"
+    assert book.children[0].signals == [SignalName.TERMINATE]
+
+
+def test_an_unknown_message() -> None:
+    _, phone, _ = attached()
+    phone.send("tui", "tui.dance", {}, "m-1")
+    answer = phone.only()
+    assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-1")
+
+
+def test_a_socket_that_drops_takes_its_gateway_along() -> None:
+    book, phone, gateway = attached()
+    phone.vanish()
+    assert gateway.signals == [SignalName.TERMINATE]
+    book.after(2.0)
+    assert gateway.gone
+
+
+def test_the_relay_gives_a_gateway_its_time() -> None:
+    book, phone, gateway = attached()
+    book.stop()
+    assert gateway.signals == [SignalName.TERMINATE]
+    assert book.exits == []
+    gateway.exit(0)
+    assert [exit_.code for exit_ in book.exits] == [0]
+    assert all(envelope["type"] != "tui.error" for envelope in phone.envelopes())
+
+
+def test_error_output_is_for_the_log() -> None:
+    book, phone, gateway = attached()
+    gateway.complain(b"Traceback\nmore" + b"x" * 1000)
+    gateway.complain(b"y" * 100_000)  # no line is that long
+    gateway.complain(b"again\n")
+    assert [log.fields["line"] for log in book.logs if log.event == "agent gateway"] == ["Traceback", "again"]
+    assert phone.envelopes() == []
+
+
+def test_a_bug_in_an_attach(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = ProgramBook(config=with_tui())
+    phone = book.client()
+    with monkeypatch.context() as patch:
+        patch.setattr(tui, "spawn_child", lambda *_, **__: 1 / 0)
+        phone.send("tui", "tui.attach", {})
+    assert phone.only()["payload"]["error"] == "internal_error"
+    assert "bug" in book.events(Level.ERROR)
+    phone.send("tui", "tui.attach", {})
+    assert phone.only()["type"] == "tui.attached"
