@@ -41,6 +41,7 @@ READERS = 4  # threads that read files
 RESOLVERS = 4  # threads that resolve names
 COMPUTERS = 4  # threads for `Compute`
 SPAWNERS = 2  # threads that start child processes
+LONGEST_SLEEP = 86_400.0  # s after which a core whose deadline is further off is asked again
 PATIENCE = 5.0  # s at the end for writes to the disk and the store that are under way
 
 
@@ -152,6 +153,7 @@ class Host:
     def arm(self, when: float) -> None:
         """See that `on_timer` is called by `when`; a later one than is ordered already needs nothing."""
         if when < self._armed:
+            when = min(when, time.monotonic() + LONGEST_SLEEP)  # epoll takes no more than 24 days
             self._armed = when
             self.loop.wake_at(when)
 

@@ -269,3 +269,12 @@ def test_exit_with_much_unsent(runtime: str) -> None:
         live.order(Send(ch, b"z" * 16_000_000))
         read_exactly(sock, 10)
     sock.close()
+
+
+def test_a_deadline_in_the_far_future(runtime: str) -> None:
+    with running(runtime) as live:
+        live.core.deadline = time.monotonic() + 1e12
+        sock, ch = live.accept()
+        sock.sendall(b"still there")
+        assert live.expect(Received) == Received(ch, b"still there")
+        sock.close()
