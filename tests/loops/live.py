@@ -119,7 +119,11 @@ class Running:
         self._thread.start()
 
     def _run(self, world: LiveWorld, program: Program) -> None:
-        code = run(program, world.name, handle=self.handle, signals=False)
+        try:
+            code = run(program, world.name, handle=self.handle, signals=False)
+        finally:
+            if program.services.store is not None:
+                program.services.store.close()  # who opens a store closes it
         with world.changed:
             self._code = code
             world.changed.notify_all()
