@@ -31,10 +31,10 @@ def test_the_user_edits_it() -> None:
     assert blocklist.add(" com.two ")
     assert blocklist.add("com.two")
     assert not blocklist.add("  ")
-    assert blocklist.packages == ("com.one", "com.two")
+    assert list(blocklist.packages) == ["com.one", "com.two"]
     assert blocklist.remove("com.one")
     assert not blocklist.remove("com.one")
-    assert blocklist.packages == ("com.two",)
+    assert list(blocklist.packages) == ["com.two"]
     blocklist.reset()
     assert blocklist.packages == DEFAULT_BLOCKLIST
 

@@ -41,14 +41,14 @@ def test_all_that_match() -> None:
 
 def test_the_user_edits_them() -> None:
     verbs = DestructiveVerbs(["send", " Buy ", ""])
-    assert verbs.verbs == ("send", "buy")
+    assert list(verbs.verbs) == ["send", "buy"]
     assert verbs.add(" Call ")
     assert not verbs.add("call")
     assert not verbs.add(" ")
-    assert verbs.verbs == ("buy", "call", "send")
+    assert list(verbs.verbs) == ["buy", "call", "send"]
     assert verbs.remove("SEND")
     assert not verbs.remove("send")
-    assert verbs.verbs == ("buy", "call")
+    assert list(verbs.verbs) == ["buy", "call"]
     assert verbs.first("send") is None
     verbs.reset()
     assert verbs.verbs == DEFAULT_VERBS

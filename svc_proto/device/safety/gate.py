@@ -1,0 +1,392 @@
+"""Every safety gate of the phone, around a handset (spec "Bridge safety gates", wire bridge 5.2).
+
+The order: routes that are always free; the store build; accessibility; the master toggle; the app in front; the
+target app; screen-capture consent; the lock screen; and last, when nothing else stands in the way, the user. An Allow
+passes all of them again, since everything may have changed while the user read.
+
+Each command is performed at most once and answered at most once: by `perform`, `decide` or `advance`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol, TypeAlias
+
+from attrs import evolve
+
+from svc_proto.basics.moment import Moment
+from svc_proto.device.handset import Handset, HandsetCommand, Later, NeedsUpload, Performed, Reply
+from svc_proto.device.safety import rules
+from svc_proto.device.safety.activity import ActivityLog
+from svc_proto.device.safety.blocklist import Blocklist
+from svc_proto.device.safety.confirmation import (
+    DEFAULT_TIMEOUT,
+    Awaiting,
+    Confirmation,
+    ConfirmationTrigger,
+    Question,
+    Trust,
+    clamp_timeout,
+)
+from svc_proto.device.safety.master import DEFAULT_IDLE_MINUTES, Master
+from svc_proto.device.safety.verbs import DestructiveVerbs
+
+__all__ = ["MAX_WAITING", "GuardedHandset", "SafetyGate"]
+
+MAX_WAITING = 16  # overlays open at once; a further one is refused with 503
+MAX_UPLOADS = 64  # screenshots whose upload the log waits for; the oldest stays pending there
+
+Answer: TypeAlias = tuple[str, Performed]
+
+
+class GuardedHandset(Handset, Protocol):
+    """A handset, and what the gates have to know about its screen."""
+
+    @property
+    def foreground(self) -> str:
+        """The package in front, `unknown` when nobody can tell."""
+
+    def text_of(self, node_id: str) -> str | None:
+        """The text of a node on the screen, else its description; None when there is neither."""
+
+
+class SafetyGate:
+    """The gates. `flavor` is the build, `sideload` or `googlePlay`; `blocklist`, `verbs` and `trust` are the user's.
+
+    `wake` turns the display on and dismisses a lock that has no credential, and says whether the phone is usable now;
+    it is called for unattended access alone. All state is volatile but for the three lists and `log`, which the owner
+    may keep.
+    """
+
+    def __init__(
+        self,
+        handset: GuardedHandset,
+        *,
+        flavor: str = "sideload",
+        blocklist: Blocklist | None = None,
+        verbs: DestructiveVerbs | None = None,
+        trust: Trust | None = None,
+        idle_minutes: int = DEFAULT_IDLE_MINUTES,
+        confirmation_timeout: float = DEFAULT_TIMEOUT,
+        wake: Callable[[Moment], bool] | None = None,
+    ) -> None:
+        self.blocklist = Blocklist() if blocklist is None else blocklist
+        self.verbs = DestructiveVerbs() if verbs is None else verbs
+        self.trust = Trust() if trust is None else trust
+        self.log = ActivityLog()
+        self._handset = handset
+        self._sideload = flavor == "sideload"
+        self._master = Master(idle_minutes=idle_minutes)
+        self._timeout = clamp_timeout(confirmation_timeout)
+        self._wake = wake
+        self._accessible = False
+        self._capture_consent = False
+        self._overlay_permission = False
+        self._unattended = False
+        self._show_chip = False
+        self._waiting: OrderedDict[str, tuple[str, Confirmation]] = OrderedDict()  # confirmation id -> (log id, it)
+        self._uploads: OrderedDict[str, None] = OrderedDict()  # log ids, oldest first
+        self._ready: list[Answer] = []
+        self._ready_at = 0.0  # when (monotonic seconds) the first of them was made
+        self._count = 0
+
+    # --- commands -------------------------------------------------------------------------------------------------
+
+    def perform(self, command: HandsetCommand, now: Moment) -> Performed | Awaiting:
+        """Judge a command, and carry it out unless a gate forbids it or the user is to be asked first.
+
+        A command that comes again while it waits for the user is not asked about twice.
+        """
+        self._tick(now)
+        self._master.command(now)
+        for confirmation_id, (_, waiting) in self._waiting.items():
+            if command.request_id and waiting.command.request_id == command.request_id:
+                if waiting.command == command:
+                    return Awaiting(confirmation_id)
+                return Reply(400, {"error": "request_id: another command with it waits for the user"})
+        log_id = self.log.begin(command, now)
+        refusal = self._refusal(command, now)
+        if refusal is not None:
+            return self._logged(log_id, refusal)
+        texts = rules.inspected_texts(command, self._handset.text_of)
+        question = self._question(command, texts)
+        if question is None:
+            return self._logged(log_id, self._handset.perform(command, now))
+        return self._ask(log_id, command, question, now)
+
+    def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False, now: Moment) -> Answer | None:
+        """The user's answer. The request id and its answer; None when nothing waits under that id any more.
+
+        `remember` is "do not ask again"; it counts on an Allow only.
+        """
+        self._tick(now)
+        if confirmation_id not in self._waiting:
+            return None
+        log_id, confirmation = self._waiting.pop(confirmation_id)
+        command, question = confirmation.command, confirmation.question
+        if not allow:
+            confirmation.step(ConfirmationTrigger.DENY)
+            return command.request_id, self._logged(log_id, rules.denied(question))
+        confirmation.step(ConfirmationTrigger.ALLOW)
+        if remember:
+            self.trust.remember(question)
+        return command.request_id, self._logged(log_id, self._after_allow(confirmation, now))
+
+    def advance(self, now: Moment) -> list[Answer]:
+        """Let time pass. Request ids and answers of the commands that will not be performed after all."""
+        self._tick(now)
+        answers, self._ready = self._ready, []
+        return answers
+
+    def next_deadline(self) -> float | None:
+        """When (monotonic seconds) `advance` has something to do."""
+        if self._ready:
+            return self._ready_at
+        deadlines = [confirmation.deadline for _, confirmation in self._waiting.values()]
+        idle = self._master.next_deadline()
+        if idle is not None:
+            deadlines.append(idle)
+        return min(deadlines, default=None)
+
+    def connection_lost(self) -> None:
+        """Nobody is left to answer: what waits for the user is never performed."""
+        lost = Reply(503, {"error": "the connection to the relay was lost"})
+        for log_id, _ in self._withdraw(ConfirmationTrigger.WITHDRAW):
+            self.log.finish(log_id, lost)
+        for log_id in self._uploads:
+            self.log.finish(log_id, lost)
+        self._uploads.clear()
+        self._ready.clear()
+
+    def uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> Reply:
+        """The reply to a command whose file is uploaded. Without `request_id` the log takes the oldest that waits."""
+        reply = self._handset.uploaded(token, scheme)
+        log_id = next(iter(self._uploads), None) if request_id is None else request_id
+        if log_id is not None and log_id in self._uploads:
+            del self._uploads[log_id]
+            self.log.finish(log_id, reply, thumbnail_token=token)
+        return reply
+
+    def confirmations(self) -> list[Confirmation]:
+        """The overlays that are open, oldest first."""
+        return [confirmation for _, confirmation in self._waiting.values()]
+
+    def status(self, now: Moment) -> dict[str, object]:
+        """The handset's status with the members that are the gates' own (wire bridge 1.3)."""
+        self._tick(now)
+        status = dict(self._handset.status(now))
+        accessible = self._sideload and self._accessible
+        status["bridge"] = {
+            **_members(status, "bridge"),
+            "device_control_supported": self._sideload,
+            "master_enabled": accessible and self._master.armed,
+            "accessibility_granted": accessible,
+            "screen_capture_granted": self._sideload and self._capture_consent,
+            "overlay_granted": self._sideload and self._overlay_permission,
+        }
+        deadline = self._master.next_deadline()
+        status["safety"] = {
+            "blocklist_count": len(self.blocklist) if self._sideload else 0,
+            "destructive_verbs_count": len(self.verbs) if self._sideload else 0,
+            "auto_disable_minutes": self._master.idle_minutes if self._sideload else 0,
+            "auto_disable_at_ms": None if deadline is None else int((now.wall + deadline - now.mono) * 1000),
+        }
+        status["unattended"] = {
+            "credential_lock_detected": False,
+            **_members(status, "unattended"),
+            "supported": self._sideload,
+            "enabled": self._sideload and self._unattended,
+        }
+        status["accessibility_enabled"] = accessible
+        return status
+
+    # --- the user's controls ----------------------------------------------------------------------------------------
+
+    def set_master(self, on: bool, now: Moment) -> bool:
+        """Turn Device Control on or off. Whether it is on now: without accessibility it stays off."""
+        self._tick(now)
+        if on:
+            return self._master.turn_on(now, accessible=self._sideload and self._accessible)
+        if self._master.turn_off():
+            self._went_off(now)
+        return False
+
+    def set_accessibility(self, granted: bool) -> None:
+        """The accessibility service was bound or unbound. It does not move the toggle (wire bridge 5.1)."""
+        self._accessible = granted
+
+    def set_capture_consent(self, granted: bool) -> None:
+        """The user allowed screen capture, or took that back. It ends with the master toggle."""
+        self._capture_consent = granted
+
+    def set_overlay_permission(self, granted: bool, now: Moment) -> None:
+        """The permission to draw over apps. Without it the open overlays are gone, which denies them."""
+        self._tick(now)
+        self._overlay_permission = granted
+        if granted:
+            return
+        for log_id, confirmation in self._withdraw(ConfirmationTrigger.DENY):
+            self._answer_later(log_id, confirmation, rules.denied(confirmation.question), now)
+
+    def set_unattended(self, enabled: bool) -> None:
+        """Unattended access: wake the phone for commands that need its screen."""
+        self._unattended = enabled
+
+    def set_auto_disable_minutes(self, minutes: int, now: Moment) -> None:
+        """The idle interval, clamped to 5..120."""
+        self._tick(now)
+        self._master.set_idle_minutes(minutes)
+        self._tick(now)
+
+    def set_confirmation_timeout(self, seconds: float) -> None:
+        """How long an overlay waits, clamped to 10..60; counts from the next one."""
+        self._timeout = clamp_timeout(seconds)
+
+    def set_status_overlay(self, shown: bool) -> None:
+        """Whether the user wants the status chip."""
+        self._show_chip = shown
+
+    # --- what the user sees -----------------------------------------------------------------------------------------
+
+    @property
+    def armed(self) -> bool:
+        """Whether the master toggle is on."""
+        return self._master.armed
+
+    @property
+    def foreground_notification(self) -> bool:
+        """The "non-dismissible foreground notification with a disable action while the master toggle is on"."""
+        return self._master.armed
+
+    @property
+    def banner(self) -> bool:
+        """The "in-app banner when master and unattended access are both on"."""
+        return self._master.armed and self._unattended
+
+    def chip(self, *, in_background: bool) -> bool:
+        """The status overlay: optional, "forced visible when unattended access is on", only over other apps."""
+        return self._master.armed and in_background and (self._show_chip or self._unattended)
+
+    # --- judging ----------------------------------------------------------------------------------------------------
+
+    def _refusal(self, command: HandsetCommand, now: Moment) -> Reply | None:
+        if command.path in (rules.FREE_ROUTES if self._sideload else rules.STORE_ROUTES):
+            return None
+        if not self._sideload:
+            return rules.sideload_only()
+        if not self._accessible:
+            return rules.accessibility_missing()
+        if not self._master.armed and command.path not in rules.MASTERLESS_ROUTES:
+            return rules.master_off()
+        for package in (self._handset.foreground, *rules.targets(command)):
+            if package in self.blocklist:
+                return rules.blocked_package(command, package)
+        if command.path == "/screenshot" and not self._capture_consent:
+            return rules.capture_not_allowed()
+        if (
+            self._unattended
+            and command.path not in rules.READ_ROUTES
+            and self._wake is not None
+            and not self._wake(now)
+        ):
+            return rules.keyguard_blocked()
+        return None
+
+    def _question(self, command: HandsetCommand, texts: tuple[str, ...]) -> Question | None:
+        if command.path in rules.ALWAYS_ASK:
+            question = rules.prompt(command)
+            return None if self.trust.covers(question) else question
+        for text in texts:
+            for verb in self.verbs.matches(text):  # a trusted verb does not vouch for another one beside it
+                question = rules.question_about(command, verb, text)
+                if not self.trust.covers(question):
+                    return question
+        return None
+
+    def _ask(self, log_id: str, command: HandsetCommand, question: Question, now: Moment) -> Performed | Awaiting:
+        if len(self._waiting) >= MAX_WAITING:
+            return self._logged(log_id, Reply(503, {"error": "too many commands wait for the user"}))
+        self._count += 1
+        confirmation = Confirmation(
+            confirmation_id=f"c{self._count}",
+            command=command,
+            question=question,
+            context=self._context(command),
+            deadline=now.mono + self._timeout,
+        )
+        if not self._overlay_permission:
+            confirmation.step(ConfirmationTrigger.CANNOT_SHOW)
+            return self._logged(log_id, rules.denied(question))
+        confirmation.step(ConfirmationTrigger.ASK)
+        self._waiting[confirmation.confirmation_id] = log_id, confirmation
+        return Awaiting(confirmation.confirmation_id)
+
+    def _after_allow(self, confirmation: Confirmation, now: Moment) -> Performed:
+        command = confirmation.command
+        refusal = self._refusal(command, now)
+        if refusal is not None:
+            return refusal
+        if self._context(command) != confirmation.context:
+            return rules.screen_changed()
+        return _confirmed(self._handset.perform(command, now))
+
+    def _context(self, command: HandsetCommand) -> tuple[str, ...]:
+        """What an Allow depends on: for a touch, the app in front and the texts; a message is the same anywhere."""
+        if command.path in rules.ALWAYS_ASK:
+            return ()
+        return self._handset.foreground, *rules.inspected_texts(command, self._handset.text_of)
+
+    # --- time and bookkeeping ---------------------------------------------------------------------------------------
+
+    def _tick(self, now: Moment) -> None:
+        due = [key for key, (_, confirmation) in self._waiting.items() if confirmation.due(now)]
+        for key in due:
+            log_id, confirmation = self._waiting.pop(key)
+            confirmation.step(ConfirmationTrigger.TIME_OUT)
+            self._answer_later(log_id, confirmation, rules.denied(confirmation.question), now)
+        if self._master.advance(now):
+            self._went_off(now)
+
+    def _went_off(self, now: Moment) -> None:
+        self._capture_consent = False
+        for log_id, confirmation in self._withdraw(ConfirmationTrigger.WITHDRAW):
+            self._answer_later(log_id, confirmation, rules.master_off(), now)
+
+    def _withdraw(self, trigger: ConfirmationTrigger) -> Iterator[tuple[str, Confirmation]]:
+        while self._waiting:
+            _, (log_id, confirmation) = self._waiting.popitem(last=False)
+            confirmation.step(trigger)
+            yield log_id, confirmation
+
+    def _answer_later(self, log_id: str, confirmation: Confirmation, reply: Reply, now: Moment) -> None:
+        if not self._ready:
+            self._ready_at = now.mono
+        self._ready.append((confirmation.command.request_id, self._logged(log_id, reply)))
+
+    def _logged(self, log_id: str, performed: Performed) -> Performed:
+        if isinstance(performed, NeedsUpload):
+            self._uploads[log_id] = None
+            if len(self._uploads) > MAX_UPLOADS:
+                self._uploads.popitem(last=False)
+        else:
+            self.log.finish(log_id, performed.reply if isinstance(performed, Later) else performed)
+        return performed
+
+
+def _confirmed(performed: Performed) -> Performed:
+    """Wire bridge 4.3: the phone adds `confirmed` to results that passed an overlay. A file's reply is not here yet."""
+    if isinstance(performed, NeedsUpload):
+        return performed
+    if isinstance(performed, Later):
+        return evolve(performed, reply=_confirmed_reply(performed.reply))
+    return _confirmed_reply(performed)
+
+
+def _confirmed_reply(reply: Reply) -> Reply:
+    return evolve(reply, result={**reply.result, "confirmed": True})
+
+
+def _members(status: Mapping[str, object], name: str) -> dict[str, object]:
+    value = status.get(name)
+    return dict(value) if isinstance(value, Mapping) else {}

@@ -1,0 +1,208 @@
+"""Which gate looks at which route, at what of a command, and the words of every refusal (wire bridge 5.2, 5.5).
+
+Routes are judged by path alone: a method that a path does not take is the handset's to refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from svc_proto.basics.brand import BRANDS
+from svc_proto.device.handset import HandsetCommand, Reply
+from svc_proto.device.safety.confirmation import Question
+
+__all__ = [
+    "ALWAYS_ASK",
+    "FREE_ROUTES",
+    "MASTERLESS_ROUTES",
+    "READ_ROUTES",
+    "STORE_ROUTES",
+    "accessibility_missing",
+    "blocked_package",
+    "capture_not_allowed",
+    "denied",
+    "inspected_texts",
+    "keyguard_blocked",
+    "master_off",
+    "prompt",
+    "question_about",
+    "screen_changed",
+    "sideload_only",
+    "targets",
+]
+
+FREE_ROUTES = ("/ping", "/setup")  # answered whatever the state is: liveness and a note, they touch nothing
+STORE_ROUTES = ("/ping", "/events", "/setup")  # spec: "store-build phones answer only harmless probes"
+MASTERLESS_ROUTES = ("/current_app", *(brand.self_foreground for brand in BRANDS.values()))  # spec "Bridge", note
+ALWAYS_ASK = ("/call", "/send_sms", "/send_mms", "/share_media")  # wire bridge 5.2, column "always confirm"
+READ_ROUTES = (  # they need no screen that is on; wire bridge 5.2, column "wakes screen"
+    *MASTERLESS_ROUTES,
+    "/screen",
+    "/screen_hash",
+    "/diff_screen",
+    "/find_nodes",
+    "/describe_node",
+    "/screenshot",
+    "/get_apps",
+    "/apps",
+    "/events",
+    "/events/stream",
+    "/location",
+    "/search_contacts",
+    "/wait",
+)
+_TEXT_ROUTES = ("/tap_text", "/type", "/tap", "/long_press")  # spec "Bridge safety gates" 5b
+_NODE_ROUTES = ("/tap", "/long_press")
+_TARGET_ROUTES = ("/open_app", "/send_intent", "/broadcast", "/share_media", "/send_mms")
+_SHARING_ROUTES = ("/share_media", "/send_mms")
+_MAX_QUOTE = 200  # characters of a text in a refusal
+_MAX_NUMBER_BITS = 1_024  # far past any use, far below the interpreter's limit on digits
+
+
+def inspected_texts(command: HandsetCommand, text_of: Callable[[str], str | None]) -> tuple[str, ...]:
+    """The texts in which a destructive verb counts: the attached one, and that of each node named. Blanks left out.
+
+    "For `/tap` or `/long_press` with a `nodeId` the node text is resolved"; both spellings of the argument count.
+    """
+    if command.path not in _TEXT_ROUTES:
+        return ()
+    texts = [_scalar(command.body, "text")]
+    if command.path in _NODE_ROUTES:
+        for name in ("nodeId", "node_id"):
+            node_id = _scalar(command.body, name)
+            texts.append(text_of(node_id) or "" if node_id else "")
+    return tuple(text for text in texts if text.strip())
+
+
+def targets(command: HandsetCommand) -> tuple[str, ...]:
+    """The packages a command would start: `package`, and the one in `component` (`pkg/class`)."""
+    if command.path not in _TARGET_ROUTES:
+        return ()
+    component = _scalar(command.body, "component").partition("/")[0]
+    names = (_scalar(command.body, "package").strip(), component.strip())
+    return tuple(name for name in names if name)
+
+
+def prompt(command: HandsetCommand) -> Question:
+    """What to ask on the four routes that always ask: all that would leave the phone."""
+    body = command.body
+    parts = [_scalar(body, "number") or _scalar(body, "to")]
+    parts.append(_scalar(body, "text") or _scalar(body, "body"))
+    count = _attachments(body)
+    if count:
+        parts.append("1 attachment" if count == 1 else f"{count} attachments")
+    return Question(action=_action(command), verb=None, text="\n".join(part for part in parts if part))
+
+
+def sideload_only() -> Reply:
+    """Device Control exists only in the sideload build."""
+    error = "Device Control exists only in the sideload build of this app"
+    return Reply(403, {"error": error, "error_code": "device_control_sideload_only", "flavor": "googlePlay"})
+
+
+def accessibility_missing() -> Reply:
+    """The accessibility service is not bound."""
+    return Reply(
+        503,
+        {
+            "error": "the accessibility service is off on the phone",
+            "error_code": "service_unavailable",
+            "required_action": "Turn on the accessibility service of this app in the system settings.",
+        },
+    )
+
+
+def master_off() -> Reply:
+    """The master toggle is off."""
+    return Reply(
+        403,
+        {
+            "error": "Device Control is turned off on the phone",
+            "error_code": "bridge_disabled",
+            "required_action": "Turn on Device Control in the app on the phone.",
+        },
+    )
+
+
+def blocked_package(command: HandsetCommand, package: str) -> Reply:
+    """The app in front, or the one to be started, is on the blocklist."""
+    result: dict[str, object] = {"error": f"blocked package {package}"}
+    if command.path in _SHARING_ROUTES:  # wire bridge 5.3: "share and MMS add `status`, `reason`"
+        result.update(status="blocked", reason="blocked_package")
+    return Reply(403, result)
+
+
+def capture_not_allowed() -> Reply:
+    """Wire bridge 3.4: 500 without screen-capture consent."""
+    return Reply(500, {"error": "screen capture has not been allowed on the phone"})
+
+
+def keyguard_blocked() -> Reply:
+    """Unattended access cannot get past a credential."""
+    return Reply(
+        423,
+        {
+            "error": "the phone is locked with a credential",
+            "error_code": "keyguard_blocked",
+            "required_action": "Unlock the phone.",
+            "final": True,
+        },
+    )
+
+
+def screen_changed() -> Reply:
+    """What the user allowed is no longer what would be touched."""
+    return Reply(
+        403,
+        {
+            "error": "the screen changed while the user was asked; nothing was done",
+            "error_code": "screen_changed",
+            "required_action": "Read the screen again.",
+        },
+    )
+
+
+def denied(question: Question) -> Reply:
+    """The body of wire bridge 5.5, for a denial, a time-out and an overlay that could not be shown."""
+    about = f": {question.text[:_MAX_QUOTE]}" if question.text else ""
+    return Reply(
+        403,
+        {
+            "error": f"the user did not allow {question.action}{about}",
+            "error_code": "user_denied",
+            "status": "blocked",
+            "android_result": "user_denied",
+            "reason": "confirmation_denied_or_timeout",
+            "final": True,
+            "instruction": "The denial covers the whole intent. Do not retry it through UI automation or another way.",
+        },
+    )
+
+
+def question_about(command: HandsetCommand, verb: str, text: str) -> Question:
+    """What to ask about a destructive verb."""
+    return Question(action=_action(command), verb=verb, text=text)
+
+
+def _action(command: HandsetCommand) -> str:
+    return command.path.removeprefix("/")
+
+
+def _attachments(body: Mapping[str, object]) -> int:
+    lists = [body.get(name) for name in ("attachments", "media_tokens", "paths")]
+    single = any(_scalar(body, name) for name in ("media", "media_token", "token", "path"))
+    return sum(len(value) for value in lists if isinstance(value, list)) + single
+
+
+def _scalar(body: Mapping[str, object], name: str) -> str:
+    """An argument as text, as phones read it. Empty for a null, an array or an object, which no route takes."""
+    value = body.get(name)
+    match value:
+        case str():
+            return value
+        case int() if value.bit_length() <= _MAX_NUMBER_BITS:
+            return str(value).lower()
+        case float():
+            return repr(value)
+        case _:
+            return ""

@@ -1,0 +1,71 @@
+"""A handset that records what reaches it, and a gate around it with everything granted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import Factory, define
+
+from svc_proto.basics.moment import Moment
+from svc_proto.device.handset import HandsetCommand, Performed, Reply
+from svc_proto.device.safety.gate import SafetyGate
+
+NOW = Moment(1_000.0, 1_800_000_000.0)
+BANK = "com.chase.sig.android"
+OK = Reply(200, {"ok": True})
+DENIED = {
+    "error_code": "user_denied",
+    "status": "blocked",
+    "android_result": "user_denied",
+    "reason": "confirmation_denied_or_timeout",
+    "final": True,
+}
+
+
+def later(seconds: float) -> Moment:
+    return NOW.at(NOW.mono + seconds)
+
+
+def command(path: str, request_id: str = "r1", /, **body: object) -> HandsetCommand:
+    return HandsetCommand("POST", path, body, request_id)
+
+
+@define
+class Recorder:
+    """Performs nothing, and remembers everything it was asked for."""
+
+    foreground: str = "com.example.mail"
+    texts: dict[str, str] = Factory(dict)
+    answers: dict[str, Performed] = Factory(dict)
+    performed: list[HandsetCommand] = Factory(list)
+    usable: bool = True  # what waking the phone comes to
+    woken: int = 0
+    base_status: dict[str, object] = Factory(dict)
+
+    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+        self.performed.append(command)
+        return self.answers.get(command.path, OK)
+
+    def uploaded(self, token: str, scheme: str) -> Reply:
+        return Reply(200, {"media": f"MEDIA:{scheme}://{token}"})
+
+    def status(self, now: Moment) -> Mapping[str, object]:
+        return self.base_status
+
+    def text_of(self, node_id: str) -> str | None:
+        return self.texts.get(node_id)
+
+    def wake(self, now: Moment) -> bool:
+        self.woken += 1
+        return self.usable
+
+
+def gate_of(handset: Recorder, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
+    """A gate with accessibility, overlay permission, capture consent and the master toggle."""
+    gate = SafetyGate(handset, flavor=flavor, wake=handset.wake)
+    gate.set_accessibility(True)
+    gate.set_overlay_permission(True, NOW)
+    gate.set_capture_consent(True)
+    if master:
+        gate.set_master(True, NOW)
+    return gate

@@ -1,0 +1,501 @@
+"""Each gate refuses what it should, in the right order, and lets through what it should."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.device.handset import Handset, HandsetCommand, Later, NeedsUpload, Reply
+from svc_proto.device.safety.blocklist import Blocklist
+from svc_proto.device.safety.confirmation import Awaiting, Trust
+from svc_proto.device.safety.gate import MAX_UPLOADS, MAX_WAITING, SafetyGate
+from svc_proto.device.safety.verbs import DestructiveVerbs
+from tests.device.safety.recorder import BANK, DENIED, NOW, OK, Recorder, command, gate_of, later
+
+PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
+PROBES = ["/ping", "/setup", "/current_app", "/return_to_svc", "/return_to_hermes"]
+READING = [
+    "/screen",
+    "/screen_hash",
+    "/diff_screen",
+    "/find_nodes",
+    "/describe_node",
+    "/screenshot",
+    "/get_apps",
+    "/apps",
+    "/wait",
+]
+READING += ["/events", "/events/stream", "/location", "/search_contacts"]
+TOUCHING = ["/tap", "/tap_text", "/long_press", "/drag", "/type", "/swipe", "/scroll", "/press_key"]
+TOUCHING += ["/open_app", "/clipboard", "/media", "/send_intent", "/broadcast"]
+ASKING = ["/call", "/send_sms", "/share_media", "/send_mms"]
+ACTING = TOUCHING + ASKING
+ALL_ROUTES = PROBES + READING + ACTING  # the 34 of the specification, self-foreground in both spellings
+FREE = {"/ping", "/setup"}
+MASTERLESS = {"/current_app", "/return_to_svc", "/return_to_hermes"}
+
+
+def refused(gate: SafetyGate, handset: Recorder, asked: HandsetCommand) -> Reply:
+    reply = gate.perform(asked, NOW)
+    assert isinstance(reply, Reply)
+    assert handset.performed == []
+    return reply
+
+
+def ask(gate: SafetyGate, asked: HandsetCommand) -> str:
+    awaiting = gate.perform(asked, NOW)
+    assert isinstance(awaiting, Awaiting)
+    return awaiting.confirmation_id
+
+
+# --- gates --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ALL_ROUTES)
+def test_with_everything_granted_only_four_routes_ask(path: str) -> None:
+    handset = Recorder()
+    outcome = gate_of(handset).perform(command(path), NOW)
+    assert (outcome, len(handset.performed)) == ((Awaiting("c1"), 0) if path in ASKING else (OK, 1))
+
+
+@pytest.mark.parametrize("path", ALL_ROUTES)
+def test_a_store_build_answers_harmless_probes(path: str) -> None:
+    handset = Recorder()
+    gate = gate_of(handset, flavor="googlePlay")
+    if path in FREE | {"/events"}:
+        assert gate.perform(command(path), NOW) == OK
+        return
+    reply = refused(gate, handset, command(path))
+    assert (reply.status, reply.result["error_code"]) == (403, "device_control_sideload_only")
+    assert reply.result["flavor"] == "googlePlay"
+
+
+@pytest.mark.parametrize("path", ALL_ROUTES)
+def test_without_accessibility(path: str) -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    gate.set_accessibility(False)
+    if path in FREE:
+        assert gate.perform(command(path), NOW) == OK
+        return
+    reply = refused(gate, handset, command(path))
+    assert (reply.status, reply.result["error_code"]) == (503, "service_unavailable")
+    assert reply.result["required_action"]
+
+
+@pytest.mark.parametrize("path", ALL_ROUTES)
+def test_with_the_master_off(path: str) -> None:
+    handset = Recorder()
+    gate = gate_of(handset, master=False)
+    if path in FREE | MASTERLESS:
+        assert gate.perform(command(path), NOW) == OK
+        return
+    reply = refused(gate, handset, command(path))
+    assert (reply.status, reply.result["error_code"]) == (403, "bridge_disabled")
+    assert reply.result["required_action"]
+
+
+@pytest.mark.parametrize("path", ALL_ROUTES)
+def test_with_a_blocked_app_in_front(path: str) -> None:
+    handset = Recorder(foreground=BANK)
+    gate = gate_of(handset)
+    if path in FREE:
+        assert gate.perform(command(path), NOW) == OK
+        return
+    reply = refused(gate, handset, command(path))
+    more = {"status": "blocked", "reason": "blocked_package"} if path in ("/share_media", "/send_mms") else {}
+    assert reply == Reply(403, {"error": f"blocked package {BANK}", **more})
+
+
+def test_an_unknown_app_in_front_passes() -> None:
+    assert gate_of(Recorder(foreground="unknown")).perform(command("/screen"), NOW) == OK
+
+
+@pytest.mark.parametrize("path", ["/open_app", "/send_intent", "/broadcast", "/share_media", "/send_mms"])
+def test_a_blocked_target(path: str) -> None:
+    handset = Recorder()
+    reply = refused(gate_of(handset), handset, command(path, package=BANK))
+    assert (reply.status, reply.result["error"]) == (403, f"blocked package {BANK}")
+
+
+def test_a_screenshot_needs_consent() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    gate.set_capture_consent(False)
+    assert refused(gate, handset, command("/screenshot")).status == 500
+    gate.set_capture_consent(True)
+    assert gate.perform(command("/screenshot"), NOW) == OK
+    gate.set_master(False, NOW)
+    gate.set_master(True, NOW)
+    assert gate.perform(command("/screenshot"), NOW) != OK
+
+
+@pytest.mark.parametrize("path", ALL_ROUTES)
+def test_unattended_access_and_a_locked_phone(path: str) -> None:
+    handset = Recorder(usable=False)
+    gate = gate_of(handset)
+    gate.set_unattended(True)
+    if path not in ACTING:
+        assert gate.perform(command(path), NOW) == OK
+        assert handset.woken == 0
+        return
+    reply = refused(gate, handset, command(path))
+    assert (reply.status, reply.result["error_code"], reply.result["final"]) == (423, "keyguard_blocked", True)
+    handset.usable = True
+    assert gate.perform(command(path), NOW) in (OK, Awaiting("c1"))
+    gate.set_unattended(False)
+    gate.perform(command(path, "r2"), NOW)
+    assert handset.woken == 2
+
+
+def test_unattended_access_without_a_way_to_wake_leaves_it_to_the_handset() -> None:
+    gate = SafetyGate(Recorder())
+    gate.set_accessibility(True)
+    gate.set_master(True, NOW)
+    gate.set_unattended(True)
+    assert gate.perform(command("/tap", x=1, y=2), NOW) == OK
+
+
+def test_the_first_gate_that_refuses_is_the_one_named() -> None:
+    handset = Recorder(foreground=BANK)
+    gate = gate_of(handset, master=False)
+    gate.set_accessibility(False)
+    assert refused(gate, handset, command("/call")).status == 503
+    gate.set_accessibility(True)
+    assert refused(gate, handset, command("/call")).result["error_code"] == "bridge_disabled"
+    gate.set_master(True, NOW)
+    assert "blocked package" in str(refused(gate, handset, command("/call")).result["error"])
+
+
+# --- asking -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        command("/tap_text", text="Send"),
+        command("/type", text="please pay-now"),
+        command("/tap", nodeId="w0:1"),
+        command("/long_press", node_id="w0:1"),
+        command("/tap", x=1, y=2, text="Buy"),
+        command("/call", number="+1"),
+    ],
+)
+def test_allowed_once(asked: HandsetCommand) -> None:
+    handset = Recorder(texts={"w0:1": "Delete"})
+    gate = gate_of(handset)
+    key = ask(gate, asked)
+    assert handset.performed == []
+    assert [each.command for each in gate.confirmations()] == [asked]
+    assert gate.next_deadline() == NOW.mono + 25
+    assert gate.decide(key, allow=True, now=later(1)) == ("r1", Reply(200, {"ok": True, "confirmed": True}))
+    assert gate.decide(key, allow=True, now=later(1)) is None
+    assert handset.performed == [asked]
+    assert gate.perform(HandsetCommand(asked.method, asked.path, asked.body, "r2"), later(2)) == Awaiting("c2")
+
+
+@pytest.mark.parametrize("text", ["Resend", "sender", "PayPal", "send_now", "posting", "OK"])
+def test_harmless_texts_do_not_ask(text: str) -> None:
+    assert gate_of(Recorder()).perform(command("/tap_text", text=text), NOW) == OK
+
+
+def test_denied() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    key = ask(gate, command("/tap_text", text="Send"))
+    answer = gate.decide(key, allow=False, remember=True, now=NOW)
+    assert answer is not None
+    assert isinstance(answer[1], Reply)
+    assert (answer[0], answer[1].status) == ("r1", 403)
+    assert DENIED.items() <= answer[1].result.items()
+    assert gate.trust.verbs == ()
+    assert gate.decide(key, allow=True, now=NOW) is None
+    assert handset.performed == []
+
+
+def test_timed_out() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    gate.set_confirmation_timeout(1)
+    key = ask(gate, command("/call", number="+1"))
+    ask(gate, command("/call", "r2", number="+2"))
+    assert gate.advance(later(9.9)) == []
+    assert gate.decide(key, allow=True, now=later(10)) is None
+    assert gate.next_deadline() == later(10).mono
+    (first, reply), (second, _) = gate.advance(later(11))
+    assert isinstance(reply, Reply)
+    assert (first, second, reply.status) == ("r1", "r2", 403)
+    assert DENIED.items() <= reply.result.items()
+    assert gate.advance(later(12)) == []
+    assert handset.performed == []
+
+
+def test_without_overlay_permission_it_is_denied_at_once() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    key = ask(gate, command("/call", "r0"))
+    gate.set_overlay_permission(False, NOW)
+    assert [request_id for request_id, _ in gate.advance(NOW)] == ["r0"]
+    assert gate.decide(key, allow=True, now=NOW) is None
+    assert DENIED.items() <= refused(gate, handset, command("/call")).result.items()
+    assert gate.confirmations() == []
+
+
+def test_do_not_ask_again_by_verb() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    gate.decide(ask(gate, command("/tap_text", text="Send")), allow=True, remember=True, now=NOW)
+    assert gate.perform(command("/type", text="send it"), NOW) == OK
+    ask(gate, command("/type", text="send and delete"))  # another verb beside a trusted one
+    ask(gate, command("/send_sms", "r2", to="+1", body="send it"))  # an action is no verb
+    gate.trust.reset()
+    ask(gate, command("/type", "r3", text="send it"))
+
+
+def test_do_not_ask_again_by_action_and_the_other_gates_still_apply() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    gate.decide(ask(gate, command("/call", number="+1")), allow=True, remember=True, now=NOW)
+    assert gate.perform(command("/call", number="+2"), NOW) == OK
+    ask(gate, command("/send_sms", "r2", to="+1"))
+    handset.performed.clear()
+    handset.foreground = BANK
+    assert refused(gate, handset, command("/call")).status == 403
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ("accessibility", 503, "service_unavailable"),
+        ("foreground", 403, None),
+        ("blocklist", 403, None),
+        ("keyguard", 423, "keyguard_blocked"),
+        ("text", 403, "screen_changed"),
+        ("app", 403, "screen_changed"),
+    ],
+)
+def test_an_allow_passes_every_gate_again(change: str, status: int, code: str | None) -> None:
+    handset = Recorder(texts={"w0:1": "Send"})
+    gate = gate_of(handset)
+    gate.set_unattended(True)
+    key = ask(gate, command("/tap", nodeId="w0:1"))
+    match change:
+        case "accessibility":
+            gate.set_accessibility(False)
+        case "foreground":
+            handset.foreground = BANK
+        case "blocklist":
+            gate.blocklist.add(handset.foreground)
+        case "keyguard":
+            handset.usable = False
+        case "text":
+            handset.texts["w0:1"] = "Send all my money"
+        case "app":
+            handset.foreground = "com.example.other"
+    answer = gate.decide(key, allow=True, now=NOW)
+    assert answer is not None
+    assert isinstance(answer[1], Reply)
+    assert (answer[1].status, answer[1].result.get("error_code")) == (status, code)
+    assert "confirmed" not in answer[1].result
+    assert handset.performed == []
+
+
+def test_turning_the_master_off_withdraws_what_waits_for_good() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    key = ask(gate, command("/call"))
+    gate.set_master(False, NOW)
+    gate.set_master(True, NOW)
+    assert gate.decide(key, allow=True, now=NOW) is None
+    ((request_id, reply),) = gate.advance(NOW)
+    assert isinstance(reply, Reply)
+    assert (request_id, reply.result["error_code"]) == ("r1", "bridge_disabled")
+    assert handset.performed == []
+
+
+def test_the_same_command_again_is_not_asked_about_twice() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    key = ask(gate, command("/call", number="+1"))
+    assert ask(gate, command("/call", number="+1")) == key
+    reply = refused(gate, handset, command("/call", number="+2"))
+    assert reply.status == 400
+    assert len(gate.confirmations()) == 1
+    assert ask(gate, command("/call", "", number="+1")) != ask(gate, command("/call", "", number="+1"))
+
+
+def test_overlays_are_bounded() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    for number in range(MAX_WAITING):
+        ask(gate, command("/call", f"r{number}"))
+    assert refused(gate, handset, command("/call", "more")).status == 503
+
+
+def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
+    handset = Recorder(answers={"/call": Later(2.0, Reply(200, {"a": 1})), "/send_sms": PICTURE})
+    gate = gate_of(handset)
+    answer = gate.decide(ask(gate, command("/call")), allow=True, now=NOW)
+    assert answer == ("r1", Later(2.0, Reply(200, {"a": 1, "confirmed": True})))
+    assert gate.decide(ask(gate, command("/send_sms")), allow=True, now=NOW) == ("r1", PICTURE)
+
+
+# --- idle time, the connection, the log -----------------------------------------------------------------------------
+
+
+def test_idle_time_ends_it_before_the_next_command_is_judged() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    gate.set_auto_disable_minutes(5, NOW)
+    assert gate.perform(command("/screen"), later(299)) == OK
+    assert gate.next_deadline() == later(599).mono
+    handset.performed.clear()
+    reply = gate.perform(command("/screen"), later(599))
+    assert isinstance(reply, Reply)
+    assert reply.result["error_code"] == "bridge_disabled"
+    assert (gate.armed, gate.next_deadline(), handset.performed) == (False, None, [])
+
+
+def test_a_shorter_interval_can_end_it_at_once() -> None:
+    gate = gate_of(Recorder())
+    gate.set_auto_disable_minutes(5, later(400))
+    assert not gate.armed
+
+
+def test_a_lost_connection_ends_everything_that_waits() -> None:
+    handset = Recorder(answers={"/screenshot": PICTURE})
+    gate = gate_of(handset)
+    key = ask(gate, command("/call"))
+    ask(gate, command("/call", "r2"))
+    gate.perform(command("/screenshot", "r3"), NOW)
+    gate.connection_lost()
+    assert gate.decide(key, allow=True, now=NOW) is None
+    assert gate.advance(later(100)) == []
+    assert [(entry.activity_id, entry.status.value) for entry in gate.log.entries()] == [
+        ("r3", "Failed"),
+        ("r2", "Failed"),
+        ("r1", "Failed"),
+    ]
+    assert [each.path for each in handset.performed] == ["/screenshot"]
+
+
+def test_every_command_is_logged() -> None:
+    gate = gate_of(Recorder(answers={"/wait": Later(1.0, OK)}))
+    for path in ALL_ROUTES:
+        gate.perform(command(path, path), NOW)
+    logged = [(f"/{entry.method}", entry.status.value) for entry in reversed(gate.log.entries())]
+    assert logged == [(path, "Pending" if path in ASKING else "Success") for path in ALL_ROUTES]
+    gate.advance(later(25))
+    assert {entry.method for entry in gate.log.entries() if entry.status.value == "Blocked"} == {
+        path[1:] for path in ASKING
+    }
+
+
+def test_a_screenshot_is_logged_with_its_token() -> None:
+    gate = gate_of(Recorder(answers={"/screenshot": PICTURE}))
+    for request_id in ("r1", "r2"):
+        assert gate.perform(command("/screenshot", request_id), NOW) == PICTURE
+    reply = Reply(200, {"media": "MEDIA:svc-relay://t2"})
+    assert gate.uploaded("t2", "svc-relay", request_id="r2") == reply
+    gate.uploaded("t1", "svc-relay")
+    gate.uploaded("t0", "svc-relay")
+    assert [(each.activity_id, each.thumbnail_token) for each in gate.log.entries()] == [("r2", "t2"), ("r1", "t1")]
+
+
+def test_uploads_that_never_end_are_forgotten() -> None:
+    gate = gate_of(Recorder(answers={"/screenshot": PICTURE}))
+    for number in range(MAX_UPLOADS + 1):
+        gate.perform(command("/screenshot", f"r{number}"), NOW)
+    gate.uploaded("t", "svc-relay")
+    assert [each.activity_id for each in gate.log.entries() if each.thumbnail_token] == ["r1"]
+
+
+# --- status and what the user sees ----------------------------------------------------------------------------------
+
+
+def test_status() -> None:
+    handset = Recorder(
+        base_status={
+            "device": {"name": "x"},
+            "bridge": {"notification_listener_granted": True, "master_enabled": True},
+            "unattended": {"credential_lock_detected": True, "enabled": True},
+            "ts": 5,
+        }
+    )
+    assert gate_of(handset).status(later(60)) == {
+        "device": {"name": "x"},
+        "bridge": {
+            "notification_listener_granted": True,
+            "device_control_supported": True,
+            "master_enabled": True,
+            "accessibility_granted": True,
+            "screen_capture_granted": True,
+            "overlay_granted": True,
+        },
+        "safety": {
+            "blocklist_count": 32,
+            "destructive_verbs_count": 12,
+            "auto_disable_minutes": 30,
+            "auto_disable_at_ms": 1_800_001_800_000,
+        },
+        "unattended": {"credential_lock_detected": True, "supported": True, "enabled": False},
+        "accessibility_enabled": True,
+        "ts": 5,
+    }
+
+
+def test_status_of_a_store_build() -> None:
+    gate = gate_of(Recorder(), flavor="googlePlay")
+    gate.set_unattended(True)
+    status = gate.status(NOW)
+    bridge, safety, unattended = status["bridge"], status["safety"], status["unattended"]
+    assert isinstance(bridge, dict)
+    assert isinstance(safety, dict)
+    assert isinstance(unattended, dict)
+    assert not any(bridge.values())
+    assert not any(safety.values())
+    assert not any(unattended.values())
+
+
+def test_without_accessibility_the_master_cannot_be_turned_on_and_reads_as_off() -> None:
+    handset = Recorder()
+    gate = SafetyGate(handset)
+    assert not gate.set_master(True, NOW)
+    assert not gate.set_master(False, NOW)
+    gate = gate_of(handset)
+    gate.set_accessibility(False)
+    bridge = gate.status(NOW)["bridge"]
+    assert isinstance(bridge, dict)
+    assert bridge["master_enabled"] is False
+    gate.set_accessibility(True)
+    assert gate.perform(command("/screen"), NOW) == OK
+
+
+@pytest.mark.parametrize("master", [False, True])
+@pytest.mark.parametrize("unattended", [False, True])
+@pytest.mark.parametrize("wanted", [False, True])
+@pytest.mark.parametrize("in_background", [False, True])
+def test_what_the_user_sees(master: bool, unattended: bool, wanted: bool, in_background: bool) -> None:
+    gate = gate_of(Recorder(), master=master)
+    gate.set_unattended(unattended)
+    gate.set_status_overlay(wanted)
+    assert gate.foreground_notification is master
+    assert gate.banner is (master and unattended)
+    assert gate.chip(in_background=in_background) is (master and in_background and (wanted or unattended))
+
+
+def test_the_users_own_lists_are_used_even_when_empty() -> None:
+    lists = Blocklist(()), DestructiveVerbs(()), Trust()
+    gate = SafetyGate(Recorder(foreground=BANK), blocklist=lists[0], verbs=lists[1], trust=lists[2])
+    assert (gate.blocklist, gate.verbs, gate.trust) == lists
+    gate.set_accessibility(True)
+    gate.set_master(True, NOW)
+    assert gate.perform(command("/tap_text", text="Send"), NOW) == OK
+
+
+def test_a_handset_without_gates_has_the_same_reply_for_a_file() -> None:
+    plain: Handset = Recorder()
+    assert gate_of(Recorder()).uploaded("t", "s") == plain.uploaded("t", "s")
+
+
+def test_all_routes_are_here() -> None:
+    assert len(set(ALL_ROUTES)) == len(ALL_ROUTES) == 34 + 1  # the second spelling

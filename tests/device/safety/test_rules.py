@@ -1,0 +1,79 @@
+"""What of a command the gates look at."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.device.safety import rules
+from tests.device.safety.recorder import command
+
+TEXTS = {"w0:1": "Send", "w0:2": "Cancel", "5": "Five"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("/tap_text", {"text": "Send"}, ("Send",)),
+        ("/type", {"text": "pay it"}, ("pay it",)),
+        ("/type", {"text": " "}, ()),
+        ("/type", {"text": None}, ()),
+        ("/type", {"text": ["send"]}, ()),
+        ("/type", {"text": {"a": "send"}}, ()),
+        ("/type", {"text": 12}, ("12",)),
+        ("/type", {"text": True}, ("true",)),
+        ("/type", {"text": 1.5}, ("1.5",)),
+        ("/type", {"text": 10**5000}, ()),
+        ("/type", {"nodeId": "w0:1"}, ()),
+        ("/tap", {"nodeId": "w0:1"}, ("Send",)),
+        ("/tap", {"node_id": "w0:1"}, ("Send",)),
+        ("/tap", {"nodeId": 5}, ("Five",)),
+        ("/tap", {"nodeId": "w9:9"}, ()),
+        ("/tap", {"x": 1, "y": 2}, ()),
+        ("/tap", {"x": 1, "y": 2, "text": "Buy"}, ("Buy",)),
+        ("/long_press", {"nodeId": "w0:2", "node_id": "w0:1", "text": "x"}, ("x", "Cancel", "Send")),
+        ("/send_sms", {"text": "send"}, ()),
+        ("/swipe", {"text": "send"}, ()),
+    ],
+)
+def test_the_texts_that_count(path: str, body: dict[str, object], expected: tuple[str, ...]) -> None:
+    assert rules.inspected_texts(command(path, **body), TEXTS.get) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("/open_app", {"package": "com.venmo"}, ("com.venmo",)),
+        ("/send_intent", {"package": " com.venmo "}, ("com.venmo",)),
+        ("/broadcast", {"component": "com.venmo/.Main"}, ("com.venmo",)),
+        ("/send_intent", {"package": "a", "component": "b"}, ("a", "b")),
+        ("/share_media", {"package": None}, ()),
+        ("/send_mms", {}, ()),
+        ("/tap", {"package": "com.venmo"}, ()),
+    ],
+)
+def test_the_packages_that_count(path: str, body: dict[str, object], expected: tuple[str, ...]) -> None:
+    assert rules.targets(command(path, **body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "text"),
+    [
+        ("/call", {"number": "+15550100"}, "+15550100"),
+        ("/send_sms", {"to": "+15550100", "body": "on my way"}, "+15550100\non my way"),
+        ("/send_mms", {"to": "+1", "text": "look", "media": "t1"}, "+1\nlook\n1 attachment"),
+        ("/share_media", {"media_tokens": ["a", "b"], "paths": ["/c"], "attachments": [{}]}, "4 attachments"),
+        ("/share_media", {}, ""),
+    ],
+)
+def test_the_prompt_shows_what_would_leave_the_phone(path: str, body: dict[str, object], text: str) -> None:
+    question = rules.prompt(command(path, **body))
+    assert (question.action, question.verb, question.text) == (path[1:], None, text)
+
+
+def test_the_denial_names_the_action_and_says_it_is_final() -> None:
+    reply = rules.denied(rules.prompt(command("/call", number="+1")))
+    assert reply.status == 403
+    assert reply.result["error"] == "the user did not allow call: +1"
+    assert reply.result["final"] is True
+    assert "Do not retry" in str(reply.result["instruction"])
+    assert rules.denied(rules.prompt(command("/call"))).result["error"] == "the user did not allow call"
