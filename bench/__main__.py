@@ -17,6 +17,8 @@ from bench.report import Table, show, write_json
 
 __all__ = ["main"]
 
+WIDTH = 110  # columns at least, so that no figure is cut where there is no terminal
+
 EXAMPLES = """
 \b
 Examples:
@@ -78,7 +80,7 @@ def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, qu
     if seconds is not None:
         scale = evolve(scale, seconds=seconds)
     machine = _machine()
-    console, progress = Console(), Progress()
+    console, progress = Console(width=max(Console().width, WIDTH)), Progress()
     console.print(f"{machine['cores']} cores, Python {machine['python']}, {machine['system']}", highlight=False)
     tables: list[Table] = []
     try:
