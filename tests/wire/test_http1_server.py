@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptSocket,
@@ -26,57 +25,25 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.chunks import Cuts, cuts
+from tests.wire.http1_server import (
+    CHUNKED,
+    EXPECTING,
+    GET,
+    GET_HEAD,
+    LENGTH_2,
+    ONE,
+    POST,
+    TEXT_HI,
+    THREE,
+    TWO,
+    UPGRADE,
+    answer,
+    feed,
+    server,
+    signs,
+)
 from tests.wire.pair import drain, merged, seeded
-
-ONE, TWO, THREE = StreamId(1), StreamId(2), StreamId(3)
-LENGTH_2 = Headers(((b"content-length", b"2"),))
-GET = b"GET /health?x=1 HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n\r\n"
-GET_HEAD = RequestHead(ONE, "GET", "/health?x=1", Headers(((b"host", b"a"), (b"x-a", b"1"))))
-POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
-CHUNKED = (
-    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: v\r\n\r\n"
-)
-UPGRADE = (
-    b"GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
-    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-)
-
-
-def server(limits: Limits = DEFAULT_LIMITS) -> Http1Connection:
-    return Http1Connection(Role.SERVER, limits=limits, entropy=seeded())
-
-
-def feed(connection: Http1Connection, data: bytes, sizes: Cuts | None = None) -> list[Event]:
-    events: list[Event] = []
-    for piece in cut(data, sizes or [1_000_000]):
-        connection.receive_data(piece)
-        events.extend(drain(connection))
-    return merged(events)
-
-
-def signs(connection: Http1Connection) -> list[str]:
-    """The properties that are True."""
-    names = ("must_close", "paused", "idle", "head_pending")
-    return [name for name in names if getattr(connection, name)]
-
-
-def answer(connection: Http1Connection, stream: StreamId, body: bytes = b"ok", headers: Headers = LENGTH_2) -> bytes:
-    connection.send(ResponseHead(stream, 200, headers))
-    connection.send(ResponseData(stream, body))
-    connection.send(ResponseEnd(stream))
-    return connection.data_to_send()
-
-
-def fails(connection: Http1Connection, data: bytes, sizes: Cuts | None = None) -> RemoteProtocolError:
-    """The error that these bytes cause; afterwards nothing more comes, whatever is sent."""
-    with pytest.raises(RemoteProtocolError) as caught:
-        feed(connection, data, sizes)
-    connection.receive_data(GET)
-    assert connection.next_event() is None
-    return caught.value
-
 
 # --- requests and responses -------------------------------------------------------------------------------------
 
@@ -203,8 +170,6 @@ def test_either_side_can_ask_to_close(asked: bool) -> None:
 
 # --- interim responses and early answers ------------------------------------------------------------------------
 
-EXPECTING = POST.replace(b"Content", b"Expect: 100-continue\r\nContent")
-
 
 def test_continue() -> None:
     connection = server()
@@ -299,166 +264,6 @@ def test_a_half_closed_peer_still_gets_its_answers() -> None:
     assert connection.must_close
 
 
-# --- what must be refused ---------------------------------------------------------------------------------------
-
-SMALL = Limits(max_head=200, max_fields=5)
-BAD_HEADS = [
-    (b"\x16\x03\x01\x02\x00\x01\x00", 400),
-    (b"\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-    (b"\rGET / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-    (b" GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-    (b"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-    (b"GET /\r\nHost: a\r\n\r\n", 400),
-    (b"GET / HTTP/1\r\nHost: a\r\n\r\n", 400),
-    (b"GET / http/1.1\r\nHost: a\r\n\r\n", 400),
-    (b"GET /\xe9 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-    (b"GE(T / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-    (b"GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505),
-    (b"GET / HTTP/0.9\r\n\r\n", 505),
-    (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
-    (b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n", 501),
-    (b"GET / HTTP/1.1\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost:\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: u@a\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nX : b\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n\tb\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\nHost: a\n\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 1\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0x1\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"9" * 50 + b"\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 501),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0bchunked\r\n\r\n", 400),
-    (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: 1\r\n" * 5 + b"\r\n", 431),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 300 + b"\r\n\r\n", 431),
-    (b"x" * 300, 431),
-]
-
-
-@pytest.mark.parametrize(("data", "status"), BAD_HEADS)
-@pytest.mark.parametrize("sizes", [[1], [1_000_000]])
-def test_a_bad_head_can_be_answered(data: bytes, status: int, sizes: Cuts) -> None:
-    connection = server(SMALL)
-    error = fails(connection, data, sizes)
-    assert error.status == status
-    assert not connection.must_close
-    assert not connection.paused
-    stream = StreamId(0)
-    sent = answer(connection, stream)
-    assert sent.startswith(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n")
-    assert b"onnection: close\r\n" in sent
-    assert connection.must_close
-
-
-def test_heads_at_the_limits_are_taken() -> None:
-    connection = server(SMALL)
-    head = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: 1\r\n" * 4
-    head += b"\r\n"
-    assert len(feed(connection, head)) == 2
-    answer(connection, ONE)
-    padding = 200 - len(b"GET / HTTP/1.1\r\nHost: a\r\nX: \r\n\r\n")
-    assert len(feed(connection, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * padding + b"\r\n\r\n", [1])) == 2
-
-
-@pytest.mark.parametrize(
-    "host", [b"a.example", b"A:8767", b"127.0.0.1:1", b"[::1]:8767", b"[2001:DB8::1]", b"a:", b"\ta \t"]
-)
-def test_good_hosts(host: bytes) -> None:
-    assert len(feed(server(), b"GET / HTTP/1.1\r\nHOST:" + host + b"\r\n\r\n")) == 2
-
-
-def test_a_second_bad_request_is_told_after_the_first_was_answered() -> None:
-    connection = server()
-    feed(connection, GET + b"BAD\r\n\r\n")
-    answer(connection, ONE)
-    with pytest.raises(RemoteProtocolError):
-        connection.next_event()
-    assert b"onnection: close" in answer(connection, StreamId(0))
-
-
-def test_the_secret_in_a_malformed_head_is_not_quoted() -> None:
-    error = fails(server(), b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer s3cret\x00\r\n\r\n")
-    assert "s3cret" not in str(error)
-    assert error.__cause__ is None
-    assert error.__suppress_context__
-
-
-CHUNKED_HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        (b"x\r\n", 400),
-        (b"-1\r\nx\r\n", 400),
-        (b"1 \rx\r\n", 400),
-        (b"123456789012345678901\r\n", 400),
-        (b"1\r\nxy\r\n", 400),
-        (b"1\r\nx\n0\r\n\r\n", 400),
-        (b"1;" + b"x" * 300, 431),
-        (b"0\r\nT: \x00\r\n\r\n", 400),
-        (b"0\r\n" + b"T: 1\r\n" * 6 + b"\r\n", 431),
-        (b"0\r\nT: " + b"x" * 300, 431),
-    ],
-)
-@pytest.mark.parametrize("sizes", [[1], [1_000_000]])
-def test_a_bad_body_can_be_answered(body: bytes, status: int, sizes: Cuts) -> None:
-    connection = server(SMALL)
-    error = fails(connection, CHUNKED_HEAD + body, sizes)
-    assert error.status == status
-    assert b"onnection: close" in answer(connection, ONE)
-    assert connection.must_close
-
-
-def test_a_bad_body_after_the_answer() -> None:
-    connection = server()
-    feed(connection, CHUNKED_HEAD)
-    answer(connection, ONE)
-    fails(connection, b"x\r\n")
-    assert connection.must_close
-
-
-def test_a_bad_body_during_the_answer() -> None:
-    connection = server()
-    feed(connection, CHUNKED_HEAD)
-    connection.send(ResponseHead(ONE, 200, LENGTH_2))
-    fails(connection, b"x\r\n")
-    assert not connection.must_close
-    connection.send(ResponseData(ONE, b"ok"))
-    connection.send(ResponseEnd(ONE))
-    assert connection.must_close
-
-
-def test_a_slow_head_can_be_answered() -> None:
-    """The 408 of a head deadline comes before there is a request."""
-    connection = server()
-    feed(connection, b"GET / HT")
-    connection.send(ResponseHead(StreamId(0), 408, Headers((*LENGTH_2, (b"connection", b"close")))))
-    connection.send(ResponseData(StreamId(0), b"ok"))
-    connection.send(ResponseEnd(StreamId(0)))
-    sent = connection.data_to_send()
-    assert sent == b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
-    assert connection.must_close
-    assert feed(connection, GET) == []
-
-
 # --- our own mistakes -------------------------------------------------------------------------------------------
 
 
@@ -510,8 +315,6 @@ def test_a_body_of_another_length_than_promised(body: bytes) -> None:
 
 
 # --- the upgrade ------------------------------------------------------------------------------------------------
-
-TEXT_HI = b"\x81\x82\x00\x00\x00\x00hi"
 
 
 def test_upgrade() -> None:
@@ -606,54 +409,6 @@ def test_a_subprotocol_must_have_been_offered() -> None:
         connection.send(AcceptSocket(ONE, subprotocol="one"))
     connection.send(AcceptSocket(ONE, subprotocol="One"))
     assert b"sec-websocket-protocol: One\r\n" in connection.data_to_send()
-
-
-# --- anything at all --------------------------------------------------------------------------------------------
-
-FRAGMENTS = st.sampled_from(
-    [
-        GET,
-        POST,
-        CHUNKED,
-        UPGRADE,
-        EXPECTING,
-        TEXT_HI,
-        b"\r\n",
-        b"GET / HTTP/1.1\r\n",
-        b"Host: a\r\n",
-        b"5\r\n",
-        b"0\r\n\r\n",
-    ]
-)
-
-
-def converse(data: bytes, sizes: Cuts) -> tuple[list[Event], bool]:
-    """Answer every request at its end; tell what was heard, and whether it ended in an error."""
-    connection = server(SMALL)
-    heard: list[Event] = []
-
-    def listen() -> None:
-        while (event := connection.next_event()) is not None:
-            heard.append(event)
-            if isinstance(event, RequestEnd) and not connection.must_close:
-                answer(connection, event.stream)
-
-    try:
-        for piece in cut(data, sizes):
-            connection.receive_data(piece)
-            listen()
-        connection.receive_eof()
-        listen()
-    except RemoteProtocolError:
-        assert connection.next_event() is None
-        return merged(heard), True
-    assert connection.must_close
-    return merged(heard), False
-
-
-@given(st.lists(FRAGMENTS | st.binary(max_size=8), max_size=6).map(b"".join), cuts())
-def test_nothing_but_remote_protocol_errors_escape(data: bytes, sizes: Cuts) -> None:
-    assert converse(data, sizes) == converse(data, [1_000_000])
 
 
 # --- a body that somebody else writes ---
