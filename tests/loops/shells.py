@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
 
@@ -85,9 +84,5 @@ def runs(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        pass
-    except NotADirectoryError:
-        os.kill(pid, 0)
-        return True
-    return False
+    except (FileNotFoundError, ProcessLookupError):  # the second when it goes between opening and reading
+        return False
