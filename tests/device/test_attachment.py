@@ -111,6 +111,13 @@ def test_the_cache_lets_the_oldest_go() -> None:
     assert cache.size == 45 * MIB
 
 
+def test_a_file_larger_than_the_cache_does_not_stay_either() -> None:
+    cache = MediaCache(Preferences(cache_cap_mb=50))
+    assert cache.put("a", 10 * MIB, 1.0) == []
+    assert cache.put("huge", 60 * MIB, 2.0) == ["a", "huge"]
+    assert cache.size == 0
+
+
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 80 * MIB), st.floats(0, 100)), max_size=20))
 def test_the_cache_never_exceeds_its_cap(puts: list[tuple[str, int, float]]) -> None:
     cache = MediaCache(Preferences(cache_cap_mb=50))
