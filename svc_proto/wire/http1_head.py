@@ -25,7 +25,7 @@ __all__ = ["END", "check_partial_head", "check_request_head", "check_response_he
 
 END = b"\r\n\r\n"
 SPACE = 0x20
-NO_LINE = "the head begins with white space or a control character"
+NO_LINE = "the request line is missing"
 BARE_END = "a bare CR or LF in the head"
 LENGTH = b"\r\ncontent-length:"
 CODING = b"\r\ntransfer-encoding:"
