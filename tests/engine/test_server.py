@@ -136,11 +136,11 @@ def test_what_is_not_http_is_answered_once() -> None:
         book
         >> Received(CH, b"\x16\x03\x01")
         << [
-            book.says(400, b"bad_request: the head begins with white space or a control character", CLOSE),
+            book.says(400, b"bad_request: the request line is missing", CLOSE),
             CloseWrite(CH),
         ]
     )
-    assert book.logs[0].fields["problem"] == "the head begins with white space or a control character"
+    assert book.logs[0].fields["problem"] == "the request line is missing"
 
 
 def test_a_malformed_body_is_answered_if_nothing_was() -> None:
