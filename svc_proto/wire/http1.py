@@ -246,6 +246,8 @@ class Http1Connection:
             raise RemoteProtocolError("the request line is missing")
         self._blank = True
         del self._inbox[:2]
+        if self._inbox.startswith(b"\r"):
+            return self._skip_blank_line()
         return bool(self._inbox)
 
     def _read_request(self, raw: bytes) -> Event:

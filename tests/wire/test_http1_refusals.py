@@ -240,3 +240,11 @@ def converse(data: bytes, sizes: Cuts) -> tuple[list[Event], bool]:
 @given(st.lists(FRAGMENTS | st.binary(max_size=8), max_size=6).map(b"".join), cuts())
 def test_nothing_but_remote_protocol_errors_escape(data: bytes, sizes: Cuts) -> None:
     assert converse(data, sizes) == converse(data, [1_000_000])
+
+
+def test_a_second_blank_line_is_refused_when_it_is_whole() -> None:
+    for pieces in ([b"\r\n\r"], [b"\r\n", b"\r"]):
+        connection = server()
+        for piece in pieces:
+            assert feed(connection, piece) == []
+        assert fails(connection, b"\n").status == 400
