@@ -1,13 +1,14 @@
 """Asking the user before something that cannot be taken back (spec "Bridge safety gates" 5b, wire bridge 5.5, 5.6).
 
-| state     | trigger     | next      |                                                                     |
-|-----------|-------------|-----------|---------------------------------------------------------------------|
-| NONE      | ASK         | REQUESTED | a full-screen overlay: the command, the flagged verb, the full text |
-| NONE      | CANNOT_SHOW | DENIED    | "missing overlay permission counts as denial"                       |
-| REQUESTED | ALLOW       | ALLOWED   |                                                                     |
-| REQUESTED | DENY        | DENIED    | "a denial is final"                                                 |
-| REQUESTED | TIME_OUT    | TIMED_OUT | counts as denial                                                    |
-| REQUESTED | WITHDRAW    | WITHDRAWN | master off, or the connection lost: there is nothing to allow       |
+| state     | trigger     | next       |                                                                     |
+|-----------|-------------|------------|---------------------------------------------------------------------|
+| NONE      | ASK         | REQUESTED  | a full-screen overlay: the command, the flagged verb, the full text |
+| NONE      | CANNOT_SHOW | IMPOSSIBLE | "missing overlay permission counts as denial"                       |
+| REQUESTED | ALLOW       | ALLOWED    |                                                                     |
+| REQUESTED | DENY        | DENIED     | "a denial is final"                                                 |
+| REQUESTED | TIME_OUT    | TIMED_OUT  | counts as denial                                                    |
+| REQUESTED | CANNOT_SHOW | IMPOSSIBLE | the permission was taken back while it was open                     |
+| REQUESTED | WITHDRAW    | WITHDRAWN  | master off, or the connection lost: there is nothing to allow       |
 
 What the user does not want to be asked about again is kept by verb for the touches and by action for the four routes
 that always ask, so trusting "send" on a button does not silence messages.
@@ -51,6 +52,7 @@ class ConfirmationState(Enum):
     ALLOWED = "Allowed"
     DENIED = "Denied"
     TIMED_OUT = "Timed out"
+    IMPOSSIBLE = "Impossible"
     WITHDRAWN = "Withdrawn"
 
 
@@ -67,10 +69,11 @@ class ConfirmationTrigger(Enum):
 
 CONFIRMATION_TABLE: Table[ConfirmationState, ConfirmationTrigger] = {
     (ConfirmationState.NONE, ConfirmationTrigger.ASK): ConfirmationState.REQUESTED,
-    (ConfirmationState.NONE, ConfirmationTrigger.CANNOT_SHOW): ConfirmationState.DENIED,
+    (ConfirmationState.NONE, ConfirmationTrigger.CANNOT_SHOW): ConfirmationState.IMPOSSIBLE,
     (ConfirmationState.REQUESTED, ConfirmationTrigger.ALLOW): ConfirmationState.ALLOWED,
     (ConfirmationState.REQUESTED, ConfirmationTrigger.DENY): ConfirmationState.DENIED,
     (ConfirmationState.REQUESTED, ConfirmationTrigger.TIME_OUT): ConfirmationState.TIMED_OUT,
+    (ConfirmationState.REQUESTED, ConfirmationTrigger.CANNOT_SHOW): ConfirmationState.IMPOSSIBLE,
     (ConfirmationState.REQUESTED, ConfirmationTrigger.WITHDRAW): ConfirmationState.WITHDRAWN,
 }
 

@@ -1,8 +1,9 @@
 """Every safety gate of the phone, around a handset (spec "Bridge safety gates", wire bridge 5.2).
 
-The order: routes that are always free; the store build; accessibility; the master toggle; the app in front; the
-target app; screen-capture consent; the lock screen; and last, when nothing else stands in the way, the user. An Allow
-passes all of them again, since everything may have changed while the user read.
+The order, the spec's where other phones differ: routes that are always free; the store build; the master toggle;
+accessibility; screen-capture consent; the app in front; the target app; the lock screen, behind which another app may
+be in front; and last, when nothing else stands in the way, the user. An Allow passes all of them again, since
+everything may have changed while the user read.
 
 Each command is performed at most once and answered at most once: by `perform`, `decide` or `advance`.
 """
@@ -10,13 +11,13 @@ Each command is performed at most once and answered at most once: by `perform`, 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from attrs import evolve
 
 from svc_proto.basics.moment import Moment
-from svc_proto.device.handset import Handset, HandsetCommand, Later, NeedsUpload, Performed, Reply
+from svc_proto.device.handset import HandsetCommand, Later, NeedsUpload, Performed, Reply
 from svc_proto.device.safety import rules
 from svc_proto.device.safety.activity import ActivityLog
 from svc_proto.device.safety.blocklist import Blocklist
@@ -29,26 +30,23 @@ from svc_proto.device.safety.confirmation import (
     Trust,
     clamp_timeout,
 )
+from svc_proto.device.safety.consent import Consents
+from svc_proto.device.safety.guarded import GuardedHandset, NamesTargets
 from svc_proto.device.safety.master import DEFAULT_IDLE_MINUTES, Master
+from svc_proto.device.safety.report import overlaid
+from svc_proto.device.safety.unattended import Unattended
 from svc_proto.device.safety.verbs import DestructiveVerbs
+from svc_proto.device.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, Chip, Overlay, SafetyView
 
-__all__ = ["MAX_WAITING", "GuardedHandset", "SafetyGate"]
+__all__ = ["MAX_WAITING", "Answer", "SafetyGate"]
 
 MAX_WAITING = 16  # overlays open at once; a further one is refused with 503
 MAX_UPLOADS = 64  # screenshots whose upload the log waits for; the oldest stays pending there
 
+_LOST = Reply(503, {"error": "the connection to the relay was lost"})  # only the log ever sees it
+
 Answer: TypeAlias = tuple[str, Performed]
-
-
-class GuardedHandset(Handset, Protocol):
-    """A handset, and what the gates have to know about its screen."""
-
-    @property
-    def foreground(self) -> str:
-        """The package in front, `unknown` when nobody can tell."""
-
-    def text_of(self, node_id: str) -> str | None:
-        """The text of a node on the screen, else its description; None when there is neither."""
+"""A request id and the answer to that command."""
 
 
 class SafetyGate:
@@ -76,14 +74,13 @@ class SafetyGate:
         self.trust = Trust() if trust is None else trust
         self.log = ActivityLog()
         self._handset = handset
+        self._pressed = handset.texts_pressed if isinstance(handset, NamesTargets) else None
+        self._flavor = flavor
         self._sideload = flavor == "sideload"
         self._master = Master(idle_minutes=idle_minutes)
         self._timeout = clamp_timeout(confirmation_timeout)
-        self._wake = wake
-        self._accessible = False
-        self._capture_consent = False
-        self._overlay_permission = False
-        self._unattended = False
+        self._unattended = Unattended(wake)
+        self._consents = Consents()
         self._show_chip = False
         self._waiting: OrderedDict[str, tuple[str, Confirmation]] = OrderedDict()  # confirmation id -> (log id, it)
         self._uploads: OrderedDict[str, None] = OrderedDict()  # log ids, oldest first
@@ -109,7 +106,7 @@ class SafetyGate:
         refusal = self._refusal(command, now)
         if refusal is not None:
             return self._logged(log_id, refusal)
-        texts = rules.inspected_texts(command, self._handset.text_of)
+        texts = self._texts(command)
         question = self._question(command, texts)
         if question is None:
             return self._logged(log_id, self._handset.perform(command, now))
@@ -151,13 +148,28 @@ class SafetyGate:
 
     def connection_lost(self) -> None:
         """Nobody is left to answer: what waits for the user is never performed."""
-        lost = Reply(503, {"error": "the connection to the relay was lost"})
         for log_id, _ in self._withdraw(ConfirmationTrigger.WITHDRAW):
-            self.log.finish(log_id, lost)
+            self.log.finish(log_id, _LOST)
         for log_id in self._uploads:
-            self.log.finish(log_id, lost)
+            self.log.finish(log_id, _LOST)
         self._uploads.clear()
         self._ready.clear()
+
+    def forget(self, request_id: str) -> bool:
+        """Nobody waits for this command any more: it is never performed. Whether it waited for the user."""
+        for key, (log_id, confirmation) in self._waiting.items():
+            if confirmation.command.request_id == request_id:
+                del self._waiting[key]
+                confirmation.step(ConfirmationTrigger.WITHDRAW)
+                self.log.finish(log_id, _LOST)
+                return True
+        return False
+
+    def process_died(self) -> None:
+        """The app ends: "state is not persisted". What the user set stays; toggle, consent and overlays do not."""
+        self._master.process_death()
+        self._consents.end_capture_session()
+        self.connection_lost()
 
     def uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> Reply:
         """The reply to a command whose file is uploaded. Without `request_id` the log takes the oldest that waits."""
@@ -168,6 +180,12 @@ class SafetyGate:
             self.log.finish(log_id, reply, thumbnail_token=token)
         return reply
 
+    def upload_failed(self, request_id: str, reply: Reply) -> None:
+        """The file of a command did not reach the relay; `reply` is what the caller was told, for the log."""
+        if request_id in self._uploads:
+            del self._uploads[request_id]
+            self.log.finish(request_id, reply)
+
     def confirmations(self) -> list[Confirmation]:
         """The overlays that are open, oldest first."""
         return [confirmation for _, confirmation in self._waiting.values()]
@@ -175,31 +193,16 @@ class SafetyGate:
     def status(self, now: Moment) -> dict[str, object]:
         """The handset's status with the members that are the gates' own (wire bridge 1.3)."""
         self._tick(now)
-        status = dict(self._handset.status(now))
-        accessible = self._sideload and self._accessible
-        status["bridge"] = {
-            **_members(status, "bridge"),
-            "device_control_supported": self._sideload,
-            "master_enabled": accessible and self._master.armed,
-            "accessibility_granted": accessible,
-            "screen_capture_granted": self._sideload and self._capture_consent,
-            "overlay_granted": self._sideload and self._overlay_permission,
-        }
-        deadline = self._master.next_deadline()
-        status["safety"] = {
-            "blocklist_count": len(self.blocklist) if self._sideload else 0,
-            "destructive_verbs_count": len(self.verbs) if self._sideload else 0,
-            "auto_disable_minutes": self._master.idle_minutes if self._sideload else 0,
-            "auto_disable_at_ms": None if deadline is None else int((now.wall + deadline - now.mono) * 1000),
-        }
-        status["unattended"] = {
-            "credential_lock_detected": False,
-            **_members(status, "unattended"),
-            "supported": self._sideload,
-            "enabled": self._sideload and self._unattended,
-        }
-        status["accessibility_enabled"] = accessible
-        return status
+        return overlaid(
+            self._handset.status(now),
+            now,
+            sideload=self._sideload,
+            master=self._master,
+            consents=self._consents,
+            unattended=self._unattended.enabled,
+            blocked=len(self.blocklist),
+            verbs=len(self.verbs),
+        )
 
     # --- the user's controls ----------------------------------------------------------------------------------------
 
@@ -207,31 +210,35 @@ class SafetyGate:
         """Turn Device Control on or off. Whether it is on now: without accessibility it stays off."""
         self._tick(now)
         if on:
-            return self._master.turn_on(now, accessible=self._sideload and self._accessible)
+            return self._master.turn_on(now, accessible=self._sideload and self._consents.accessibility)
         if self._master.turn_off():
             self._went_off(now)
         return False
 
     def set_accessibility(self, granted: bool) -> None:
         """The accessibility service was bound or unbound. It does not move the toggle (wire bridge 5.1)."""
-        self._accessible = granted
+        self._consents.accessibility = granted
 
     def set_capture_consent(self, granted: bool) -> None:
         """The user allowed screen capture, or took that back. It ends with the master toggle."""
-        self._capture_consent = granted
+        self._consents.screen_capture = granted
 
     def set_overlay_permission(self, granted: bool, now: Moment) -> None:
         """The permission to draw over apps. Without it the open overlays are gone, which denies them."""
         self._tick(now)
-        self._overlay_permission = granted
+        self._consents.overlay = granted
         if granted:
             return
-        for log_id, confirmation in self._withdraw(ConfirmationTrigger.DENY):
+        for log_id, confirmation in self._withdraw(ConfirmationTrigger.CANNOT_SHOW):
             self._answer_later(log_id, confirmation, rules.denied(confirmation.question), now)
+
+    def set_notification_listener(self, granted: bool) -> None:
+        """Notification access, of which the gates only report; until this is called the handset's word is reported."""
+        self._consents.notification_listener = granted
 
     def set_unattended(self, enabled: bool) -> None:
         """Unattended access: wake the phone for commands that need its screen."""
-        self._unattended = enabled
+        self._unattended.enabled = enabled
 
     def set_auto_disable_minutes(self, minutes: int, now: Moment) -> None:
         """The idle interval, clamped to 5..120."""
@@ -262,11 +269,41 @@ class SafetyGate:
     @property
     def banner(self) -> bool:
         """The "in-app banner when master and unattended access are both on"."""
-        return self._master.armed and self._unattended
+        return self._master.armed and self._unattended.enabled
 
     def chip(self, *, in_background: bool) -> bool:
         """The status overlay: optional, "forced visible when unattended access is on", only over other apps."""
-        return self._master.armed and in_background and (self._show_chip or self._unattended)
+        return self._master.armed and in_background and (self._show_chip or self._unattended.enabled)
+
+    def view(self, now: Moment, *, in_background: bool = True) -> SafetyView:
+        """Everything at once; `in_background` says whether another app than the client is in front."""
+        self._tick(now)
+        chip = Chip.HIDDEN
+        if self.chip(in_background=in_background):
+            chip = Chip.FORCED if self._unattended.enabled else Chip.SHOWN
+        return SafetyView(
+            flavor=self._flavor,
+            master=self._master.state,
+            turned_off_by=self._master.turned_off_by,
+            hint=ACCESSIBILITY_HINT if self._sideload and not self._consents.accessibility else None,
+            auto_disable_minutes=self._master.idle_minutes,
+            auto_disable_at_ms=self._master.auto_disable_at_ms(now),
+            accessibility_granted=self._consents.accessibility,
+            screen_capture_granted=self._consents.screen_capture,
+            overlay_granted=self._consents.overlay,
+            notification_listener_granted=self._consents.notification_listener,
+            unattended=self._unattended.enabled,
+            notification=NOTIFICATION if self._master.armed else None,
+            chip=chip,
+            banner=self.banner,
+            confirmation_timeout=self._timeout,
+            blocklist=self.blocklist.packages,
+            verbs=self.verbs.verbs,
+            trusted_verbs=self.trust.verbs,
+            trusted_actions=self.trust.actions,
+            overlays=tuple(Overlay.of(confirmation, now) for confirmation in self.confirmations()),
+            activity=tuple(self.log.entries()),
+        )
 
     # --- judging ----------------------------------------------------------------------------------------------------
 
@@ -275,23 +312,31 @@ class SafetyGate:
             return None
         if not self._sideload:
             return rules.sideload_only()
-        if not self._accessible:
-            return rules.accessibility_missing()
-        if not self._master.armed and command.path not in rules.MASTERLESS_ROUTES:
+        path = command.path
+        if not self._master.armed and path not in rules.MASTERLESS_ROUTES:
             return rules.master_off()
+        if not self._consents.accessibility:
+            return rules.accessibility_missing()
+        if path == "/screenshot" and not self._consents.screen_capture:
+            return rules.capture_not_allowed()
+        refusal = self._blocked(command)
+        if refusal is not None or path in rules.READ_ROUTES:
+            return refusal
+        if path not in rules.KNOWN_ROUTES:
+            return rules.unknown_route()
+        if not self._unattended.wakes:
+            return None
+        # The app that a dismissed lock uncovers is not the one that was checked above.
+        return self._blocked(command) if self._unattended.make_ready(now) else rules.keyguard_blocked()
+
+    def _blocked(self, command: HandsetCommand) -> Reply | None:
         for package in (self._handset.foreground, *rules.targets(command)):
             if package in self.blocklist:
                 return rules.blocked_package(command, package)
-        if command.path == "/screenshot" and not self._capture_consent:
-            return rules.capture_not_allowed()
-        if (
-            self._unattended
-            and command.path not in rules.READ_ROUTES
-            and self._wake is not None
-            and not self._wake(now)
-        ):
-            return rules.keyguard_blocked()
         return None
+
+    def _texts(self, command: HandsetCommand) -> tuple[str, ...]:
+        return rules.inspected_texts(command, self._handset.text_of, self._pressed)
 
     def _question(self, command: HandsetCommand, texts: tuple[str, ...]) -> Question | None:
         if command.path in rules.ALWAYS_ASK:
@@ -315,7 +360,7 @@ class SafetyGate:
             context=self._context(command),
             deadline=now.mono + self._timeout,
         )
-        if not self._overlay_permission:
+        if not self._consents.overlay:
             confirmation.step(ConfirmationTrigger.CANNOT_SHOW)
             return self._logged(log_id, rules.denied(question))
         confirmation.step(ConfirmationTrigger.ASK)
@@ -335,7 +380,7 @@ class SafetyGate:
         """What an Allow depends on: for a touch, the app in front and the texts; a message is the same anywhere."""
         if command.path in rules.ALWAYS_ASK:
             return ()
-        return self._handset.foreground, *rules.inspected_texts(command, self._handset.text_of)
+        return self._handset.foreground, *self._texts(command)
 
     # --- time and bookkeeping ---------------------------------------------------------------------------------------
 
@@ -349,7 +394,7 @@ class SafetyGate:
             self._went_off(now)
 
     def _went_off(self, now: Moment) -> None:
-        self._capture_consent = False
+        self._consents.end_capture_session()
         for log_id, confirmation in self._withdraw(ConfirmationTrigger.WITHDRAW):
             self._answer_later(log_id, confirmation, rules.master_off(), now)
 
@@ -385,8 +430,3 @@ def _confirmed(performed: Performed) -> Performed:
 
 def _confirmed_reply(reply: Reply) -> Reply:
     return evolve(reply, result={**reply.result, "confirmed": True})
-
-
-def _members(status: Mapping[str, object], name: str) -> dict[str, object]:
-    value = status.get(name)
-    return dict(value) if isinstance(value, Mapping) else {}

@@ -69,6 +69,7 @@ class Master:
         self._state = MasterState.OFF
         self._active_at = 0.0  # when it was armed, or the last command since
         self._idle_minutes = _clamp(idle_minutes)
+        self._turned_off_by: MasterTrigger | None = None
 
     @property
     def state(self) -> MasterState:
@@ -79,6 +80,11 @@ class Master:
     def armed(self) -> bool:
         """Whether it is on."""
         return self._state is MasterState.ARMED
+
+    @property
+    def turned_off_by(self) -> MasterTrigger | None:
+        """Why it is off; None while it is on, and when it never was."""
+        return None if self.armed else self._turned_off_by
 
     @property
     def idle_minutes(self) -> int:
@@ -121,10 +127,16 @@ class Master:
         """When (monotonic seconds) it turns itself off; None while it is off."""
         return self._active_at + self._idle_minutes * 60.0 if self.armed else None
 
+    def auto_disable_at_ms(self, now: Moment) -> int | None:
+        """The same as epoch milliseconds, as `bridge.status` has it."""
+        due = self.next_deadline()
+        return None if due is None else int(now.at(due).wall * 1000)
+
     def _leave(self, trigger: MasterTrigger) -> bool:
         if not self.armed:
             return False
         self._step(trigger)
+        self._turned_off_by = trigger
         return True
 
     def _step(self, trigger: MasterTrigger) -> None:

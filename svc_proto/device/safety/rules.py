@@ -5,15 +5,18 @@ Routes are judged by path alone: a method that a path does not take is the hands
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from svc_proto.basics.brand import BRANDS
 from svc_proto.device.handset import HandsetCommand, Reply
 from svc_proto.device.safety.confirmation import Question
+from svc_proto.device.safety.view import ACCESSIBILITY_HINT
 
 __all__ = [
     "ALWAYS_ASK",
+    "DENIED_ERROR",
     "FREE_ROUTES",
+    "KNOWN_ROUTES",
     "MASTERLESS_ROUTES",
     "READ_ROUTES",
     "STORE_ROUTES",
@@ -29,6 +32,7 @@ __all__ = [
     "screen_changed",
     "sideload_only",
     "targets",
+    "unknown_route",
 ]
 
 FREE_ROUTES = ("/ping", "/setup")  # answered whatever the state is: liveness and a note, they touch nothing
@@ -51,6 +55,25 @@ READ_ROUTES = (  # they need no screen that is on; wire bridge 5.2, column "wake
     "/search_contacts",
     "/wait",
 )
+KNOWN_ROUTES = (  # a path that has no row in the tables has no gates either, so it is not performed
+    *FREE_ROUTES,
+    *READ_ROUTES,
+    *ALWAYS_ASK,
+    "/tap",
+    "/tap_text",
+    "/long_press",
+    "/drag",
+    "/type",
+    "/swipe",
+    "/scroll",
+    "/press_key",
+    "/open_app",
+    "/clipboard",
+    "/media",
+    "/send_intent",
+    "/broadcast",
+)
+DENIED_ERROR = "user denied destructive action"  # spec "Errors", 403 bodies
 _TEXT_ROUTES = ("/tap_text", "/type", "/tap", "/long_press")  # spec "Bridge safety gates" 5b
 _NODE_ROUTES = ("/tap", "/long_press")
 _TARGET_ROUTES = ("/open_app", "/send_intent", "/broadcast", "/share_media", "/send_mms")
@@ -59,10 +82,15 @@ _MAX_QUOTE = 200  # characters of a text in a refusal
 _MAX_NUMBER_BITS = 1_024  # far past any use, far below the interpreter's limit on digits
 
 
-def inspected_texts(command: HandsetCommand, text_of: Callable[[str], str | None]) -> tuple[str, ...]:
+def inspected_texts(
+    command: HandsetCommand,
+    text_of: Callable[[str], str | None],
+    pressed: Callable[[HandsetCommand], Sequence[str]] | None = None,
+) -> tuple[str, ...]:
     """The texts in which a destructive verb counts: the attached one, and that of each node named. Blanks left out.
 
-    "For `/tap` or `/long_press` with a `nodeId` the node text is resolved"; both spellings of the argument count.
+    "For `/tap` or `/long_press` with a `nodeId` the node text is resolved"; both spellings of the argument count. What
+    `pressed` says of the command counts as well (see `NamesTargets`).
     """
     if command.path not in _TEXT_ROUTES:
         return ()
@@ -71,6 +99,8 @@ def inspected_texts(command: HandsetCommand, text_of: Callable[[str], str | None
         for name in ("nodeId", "node_id"):
             node_id = _scalar(command.body, name)
             texts.append(text_of(node_id) or "" if node_id else "")
+    if pressed is not None:
+        texts += pressed(command)
     return tuple(text for text in texts if text.strip())
 
 
@@ -107,7 +137,7 @@ def accessibility_missing() -> Reply:
         {
             "error": "the accessibility service is off on the phone",
             "error_code": "service_unavailable",
-            "required_action": "Turn on the accessibility service of this app in the system settings.",
+            "required_action": ACCESSIBILITY_HINT,
         },
     )
 
@@ -162,19 +192,28 @@ def screen_changed() -> Reply:
     )
 
 
+def unknown_route() -> Reply:
+    """Wire bridge 3.8: nobody knows this path."""
+    return Reply(404, {"error": "path: unknown command"})
+
+
 def denied(question: Question) -> Reply:
-    """The body of wire bridge 5.5, for a denial, a time-out and an overlay that could not be shown."""
+    """The body of wire bridge 5.5, for a denial, a time-out and an overlay that could not be shown.
+
+    `error` is the spec's own; what was denied is named in the instruction.
+    """
     about = f": {question.text[:_MAX_QUOTE]}" if question.text else ""
     return Reply(
         403,
         {
-            "error": f"the user did not allow {question.action}{about}",
+            "error": DENIED_ERROR,
             "error_code": "user_denied",
             "status": "blocked",
             "android_result": "user_denied",
             "reason": "confirmation_denied_or_timeout",
             "final": True,
-            "instruction": "The denial covers the whole intent. Do not retry it through UI automation or another way.",
+            "instruction": f"The user did not allow {question.action}{about}\n"
+            "The denial covers the whole intent. Do not retry it through UI automation or another way.",
         },
     )
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from attrs import Factory, define
 
 from svc_proto.basics.moment import Moment
-from svc_proto.device.handset import HandsetCommand, Performed, Reply
+from svc_proto.device.handset import HandsetCommand, NeedsUpload, Performed, Reply
+from svc_proto.device.safety.confirmation import Awaiting
 from svc_proto.device.safety.gate import SafetyGate
 
 NOW = Moment(1_000.0, 1_800_000_000.0)
@@ -20,6 +21,27 @@ DENIED = {
     "reason": "confirmation_denied_or_timeout",
     "final": True,
 }
+PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
+PROBES = ["/ping", "/setup", "/current_app", "/return_to_svc", "/return_to_hermes"]
+READING = [
+    "/screen",
+    "/screen_hash",
+    "/diff_screen",
+    "/find_nodes",
+    "/describe_node",
+    "/screenshot",
+    "/get_apps",
+    "/apps",
+    "/wait",
+]
+READING += ["/events", "/events/stream", "/location", "/search_contacts"]
+TOUCHING = ["/tap", "/tap_text", "/long_press", "/drag", "/type", "/swipe", "/scroll", "/press_key"]
+TOUCHING += ["/open_app", "/clipboard", "/media", "/send_intent", "/broadcast"]
+ASKING = ["/call", "/send_sms", "/share_media", "/send_mms"]
+ACTING = TOUCHING + ASKING
+ALL_ROUTES = PROBES + READING + ACTING  # the 34 of the specification, self-foreground in both spellings
+FREE = {"/ping", "/setup"}
+MASTERLESS = {"/current_app", "/return_to_svc", "/return_to_hermes"}
 
 
 def later(seconds: float) -> Moment:
@@ -39,6 +61,7 @@ class Recorder:
     answers: dict[str, Performed] = Factory(dict)
     performed: list[HandsetCommand] = Factory(list)
     usable: bool = True  # what waking the phone comes to
+    behind: str | None = None  # the app that a dismissed lock uncovers
     woken: int = 0
     base_status: dict[str, object] = Factory(dict)
 
@@ -57,6 +80,8 @@ class Recorder:
 
     def wake(self, now: Moment) -> bool:
         self.woken += 1
+        if self.usable and self.behind is not None:
+            self.foreground = self.behind
         return self.usable
 
 
@@ -69,3 +94,16 @@ def gate_of(handset: Recorder, *, flavor: str = "sideload", master: bool = True)
     if master:
         gate.set_master(True, NOW)
     return gate
+
+
+def refused(gate: SafetyGate, handset: Recorder, asked: HandsetCommand) -> Reply:
+    reply = gate.perform(asked, NOW)
+    assert isinstance(reply, Reply)
+    assert handset.performed == []
+    return reply
+
+
+def ask(gate: SafetyGate, asked: HandsetCommand) -> str:
+    awaiting = gate.perform(asked, NOW)
+    assert isinstance(awaiting, Awaiting)
+    return awaiting.confirmation_id

@@ -32,10 +32,11 @@ def test_the_table() -> None:
         ConfirmationTrigger,
         [
             ("(none)", (ConfirmationTrigger.ASK,), "Requested"),
-            ("(none)", (ConfirmationTrigger.CANNOT_SHOW,), "Denied"),
+            ("(none)", (ConfirmationTrigger.CANNOT_SHOW,), "Impossible"),
             ("Requested", (ConfirmationTrigger.ALLOW,), "Allowed"),
             ("Requested", (ConfirmationTrigger.DENY,), "Denied"),
             ("Requested", (ConfirmationTrigger.TIME_OUT,), "Timed out"),
+            ("Requested", (ConfirmationTrigger.CANNOT_SHOW,), "Impossible"),
             ("Requested", (ConfirmationTrigger.WITHDRAW,), "Withdrawn"),
         ],
     )

@@ -4,48 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.device.handset import Handset, HandsetCommand, Later, NeedsUpload, Reply
+from svc_proto.device.handset import Handset, HandsetCommand, Later, Reply
 from svc_proto.device.safety.blocklist import Blocklist
 from svc_proto.device.safety.confirmation import Awaiting, Trust
 from svc_proto.device.safety.gate import MAX_UPLOADS, MAX_WAITING, SafetyGate
+from svc_proto.device.safety.master import MasterState, MasterTrigger
 from svc_proto.device.safety.verbs import DestructiveVerbs
-from tests.device.safety.recorder import BANK, DENIED, NOW, OK, Recorder, command, gate_of, later
-
-PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
-PROBES = ["/ping", "/setup", "/current_app", "/return_to_svc", "/return_to_hermes"]
-READING = [
-    "/screen",
-    "/screen_hash",
-    "/diff_screen",
-    "/find_nodes",
-    "/describe_node",
-    "/screenshot",
-    "/get_apps",
-    "/apps",
-    "/wait",
-]
-READING += ["/events", "/events/stream", "/location", "/search_contacts"]
-TOUCHING = ["/tap", "/tap_text", "/long_press", "/drag", "/type", "/swipe", "/scroll", "/press_key"]
-TOUCHING += ["/open_app", "/clipboard", "/media", "/send_intent", "/broadcast"]
-ASKING = ["/call", "/send_sms", "/share_media", "/send_mms"]
-ACTING = TOUCHING + ASKING
-ALL_ROUTES = PROBES + READING + ACTING  # the 34 of the specification, self-foreground in both spellings
-FREE = {"/ping", "/setup"}
-MASTERLESS = {"/current_app", "/return_to_svc", "/return_to_hermes"}
-
-
-def refused(gate: SafetyGate, handset: Recorder, asked: HandsetCommand) -> Reply:
-    reply = gate.perform(asked, NOW)
-    assert isinstance(reply, Reply)
-    assert handset.performed == []
-    return reply
-
-
-def ask(gate: SafetyGate, asked: HandsetCommand) -> str:
-    awaiting = gate.perform(asked, NOW)
-    assert isinstance(awaiting, Awaiting)
-    return awaiting.confirmation_id
-
+from tests.device.safety.recorder import (
+    ALL_ROUTES,
+    ASKING,
+    BANK,
+    DENIED,
+    FREE,
+    MASTERLESS,
+    NOW,
+    OK,
+    PICTURE,
+    Recorder,
+    ask,
+    command,
+    gate_of,
+    later,
+    refused,
+)
 
 # --- gates --------------------------------------------------------------------------------------------------------
 
@@ -117,53 +98,29 @@ def test_a_blocked_target(path: str) -> None:
     assert (reply.status, reply.result["error"]) == (403, f"blocked package {BANK}")
 
 
-def test_a_screenshot_needs_consent() -> None:
-    handset = Recorder()
-    gate = gate_of(handset)
-    gate.set_capture_consent(False)
-    assert refused(gate, handset, command("/screenshot")).status == 500
-    gate.set_capture_consent(True)
-    assert gate.perform(command("/screenshot"), NOW) == OK
-    gate.set_master(False, NOW)
-    gate.set_master(True, NOW)
-    assert gate.perform(command("/screenshot"), NOW) != OK
-
-
-@pytest.mark.parametrize("path", ALL_ROUTES)
-def test_unattended_access_and_a_locked_phone(path: str) -> None:
-    handset = Recorder(usable=False)
-    gate = gate_of(handset)
-    gate.set_unattended(True)
-    if path not in ACTING:
-        assert gate.perform(command(path), NOW) == OK
-        assert handset.woken == 0
-        return
-    reply = refused(gate, handset, command(path))
-    assert (reply.status, reply.result["error_code"], reply.result["final"]) == (423, "keyguard_blocked", True)
-    handset.usable = True
-    assert gate.perform(command(path), NOW) in (OK, Awaiting("c1"))
-    gate.set_unattended(False)
-    gate.perform(command(path, "r2"), NOW)
-    assert handset.woken == 2
-
-
-def test_unattended_access_without_a_way_to_wake_leaves_it_to_the_handset() -> None:
-    gate = SafetyGate(Recorder())
-    gate.set_accessibility(True)
-    gate.set_master(True, NOW)
-    gate.set_unattended(True)
-    assert gate.perform(command("/tap", x=1, y=2), NOW) == OK
-
-
 def test_the_first_gate_that_refuses_is_the_one_named() -> None:
     handset = Recorder(foreground=BANK)
-    gate = gate_of(handset, master=False)
+    gate = gate_of(handset)
+    gate.set_capture_consent(False)
     gate.set_accessibility(False)
-    assert refused(gate, handset, command("/call")).status == 503
+    gate.set_master(False, NOW)
+    asked = command("/screenshot")
+    assert refused(gate, handset, asked).result["error_code"] == "bridge_disabled"  # spec gate 2
     gate.set_accessibility(True)
-    assert refused(gate, handset, command("/call")).result["error_code"] == "bridge_disabled"
     gate.set_master(True, NOW)
-    assert "blocked package" in str(refused(gate, handset, command("/call")).result["error"])
+    gate.set_accessibility(False)
+    assert refused(gate, handset, asked).result["error_code"] == "service_unavailable"  # 3
+    gate.set_accessibility(True)
+    assert refused(gate, handset, asked).status == 500  # 4
+    gate.set_capture_consent(True)
+    assert "blocked package" in str(refused(gate, handset, asked).result["error"])  # 5
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/tap/", "/TAP", "tap", "", "/events/", "/return_to_me"])
+def test_a_route_that_has_no_gates_is_not_performed(path: str) -> None:
+    handset = Recorder()
+    assert refused(gate_of(handset, master=False), handset, command(path)).status == 403
+    assert refused(gate_of(handset), handset, command(path)).status == 404
 
 
 # --- asking -------------------------------------------------------------------------------------------------------
@@ -378,6 +335,44 @@ def test_a_lost_connection_ends_everything_that_waits() -> None:
     assert [each.path for each in handset.performed] == ["/screenshot"]
 
 
+def test_a_command_that_nobody_waits_for_is_not_performed() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    first, second = ask(gate, command("/call")), ask(gate, command("/call", "r2"))
+    assert gate.forget("r2")
+    assert not gate.forget("r2")
+    assert gate.decide(second, allow=True, now=NOW) is None
+    assert gate.decide(first, allow=True, now=NOW) is not None
+    assert gate.advance(later(100)) == []
+    assert [each.request_id for each in handset.performed] == ["r1"]
+    assert [entry.status.value for entry in gate.log.entries()] == ["Failed", "Success"]
+
+
+def test_the_end_of_the_process_is_the_end_of_all_but_the_settings() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    gate.set_unattended(True)
+    key = ask(gate, command("/call"))
+    gate.process_died()
+    view = gate.view(NOW)
+    assert (view.master, view.turned_off_by) == (MasterState.OFF, MasterTrigger.PROCESS_DEATH)
+    assert (view.screen_capture_granted, view.overlays, view.unattended) == (False, (), True)
+    assert gate.decide(key, allow=True, now=NOW) is None
+    assert gate.advance(later(100)) == []
+    assert refused(gate, handset, command("/screen")).status == 403
+    gate.process_died()
+
+
+def test_an_upload_that_fails_is_logged() -> None:
+    gate = gate_of(Recorder(answers={"/screenshot": PICTURE}))
+    gate.perform(command("/screenshot"), NOW)
+    for _ in range(2):
+        gate.upload_failed("r1", Reply(500, {"error": "no token"}))
+    gate.uploaded("t", "svc-relay")
+    (entry,) = gate.log.entries()
+    assert (entry.status.value, entry.result_text, entry.thumbnail_token) == ("Failed", "no token", None)
+
+
 def test_every_command_is_logged() -> None:
     gate = gate_of(Recorder(answers={"/wait": Later(1.0, OK)}))
     for path in ALL_ROUTES:
@@ -410,77 +405,6 @@ def test_uploads_that_never_end_are_forgotten() -> None:
 
 
 # --- status and what the user sees ----------------------------------------------------------------------------------
-
-
-def test_status() -> None:
-    handset = Recorder(
-        base_status={
-            "device": {"name": "x"},
-            "bridge": {"notification_listener_granted": True, "master_enabled": True},
-            "unattended": {"credential_lock_detected": True, "enabled": True},
-            "ts": 5,
-        }
-    )
-    assert gate_of(handset).status(later(60)) == {
-        "device": {"name": "x"},
-        "bridge": {
-            "notification_listener_granted": True,
-            "device_control_supported": True,
-            "master_enabled": True,
-            "accessibility_granted": True,
-            "screen_capture_granted": True,
-            "overlay_granted": True,
-        },
-        "safety": {
-            "blocklist_count": 32,
-            "destructive_verbs_count": 12,
-            "auto_disable_minutes": 30,
-            "auto_disable_at_ms": 1_800_001_800_000,
-        },
-        "unattended": {"credential_lock_detected": True, "supported": True, "enabled": False},
-        "accessibility_enabled": True,
-        "ts": 5,
-    }
-
-
-def test_status_of_a_store_build() -> None:
-    gate = gate_of(Recorder(), flavor="googlePlay")
-    gate.set_unattended(True)
-    status = gate.status(NOW)
-    bridge, safety, unattended = status["bridge"], status["safety"], status["unattended"]
-    assert isinstance(bridge, dict)
-    assert isinstance(safety, dict)
-    assert isinstance(unattended, dict)
-    assert not any(bridge.values())
-    assert not any(safety.values())
-    assert not any(unattended.values())
-
-
-def test_without_accessibility_the_master_cannot_be_turned_on_and_reads_as_off() -> None:
-    handset = Recorder()
-    gate = SafetyGate(handset)
-    assert not gate.set_master(True, NOW)
-    assert not gate.set_master(False, NOW)
-    gate = gate_of(handset)
-    gate.set_accessibility(False)
-    bridge = gate.status(NOW)["bridge"]
-    assert isinstance(bridge, dict)
-    assert bridge["master_enabled"] is False
-    gate.set_accessibility(True)
-    assert gate.perform(command("/screen"), NOW) == OK
-
-
-@pytest.mark.parametrize("master", [False, True])
-@pytest.mark.parametrize("unattended", [False, True])
-@pytest.mark.parametrize("wanted", [False, True])
-@pytest.mark.parametrize("in_background", [False, True])
-def test_what_the_user_sees(master: bool, unattended: bool, wanted: bool, in_background: bool) -> None:
-    gate = gate_of(Recorder(), master=master)
-    gate.set_unattended(unattended)
-    gate.set_status_overlay(wanted)
-    assert gate.foreground_notification is master
-    assert gate.banner is (master and unattended)
-    assert gate.chip(in_background=in_background) is (master and in_background and (wanted or unattended))
 
 
 def test_the_users_own_lists_are_used_even_when_empty() -> None:

@@ -23,6 +23,7 @@ CASES: list[tuple[str, dict[str, object]]] = [
     ("/screenshot", {}),
     ("/swipe", {"direction": "up"}),
     ("/tap", {"x": 1, "y": 2}),
+    ("/nothing", {"x": 1}),
     ("/tap", {"nodeId": "w0:1"}),
     ("/long_press", {"node_id": "w0:2"}),
     ("/tap_text", {"text": "Send"}),
@@ -35,7 +36,18 @@ CASES: list[tuple[str, dict[str, object]]] = [
     ("/share_media", {"text": "x", "package": BANK}),
 ]
 ASKABLE = ("/tap", "/tap_text", "/type", "/call", "/send_sms")
-LOSSES = ["nothing", "accessibility", "master", "foreground", "text", "keyguard", "connection", "overlay"]
+LOSSES = [
+    "nothing",
+    "accessibility",
+    "master",
+    "foreground",
+    "text",
+    "keyguard",
+    "uncovered",
+    "connection",
+    "forget",
+    "overlay",
+]
 ALWAYS_ASK = ("/call", "/send_sms", "/share_media")
 READING = ("/current_app", "/screen", "/screenshot")
 
@@ -62,6 +74,7 @@ class Gates(RuleBasedStateMachine):
         self.seen: dict[str, tuple[str, str]] = {}  # by request id: the app and the text the user was shown
         self.trusted: list[str] = []  # verbs, and routes that always ask
         self.allowed: str | None = None  # the request the user is allowing right now
+        self.over: list[str] = []  # confirmation ids that nobody may decide any more
         self.dead: list[str] = []  # requests that were answered, or that nobody waits for
         self.performances: list[Performance] = []
         self.count = 0
@@ -83,7 +96,9 @@ class Gates(RuleBasedStateMachine):
             "master": not self.armed and command.path != "/current_app",
             "foreground": self.handset.foreground == BANK,
             "target": command.body.get("package") == BANK,
+            "route": command.path == "/nothing",
             "consent": command.path == "/screenshot" and not self.consent,
+            "uncovered": self.unattended and self.handset.behind == BANK and command.path not in READING,
             "keyguard": self.unattended and not self.handset.usable and command.path not in READING,
             "screen": self.has_changed(command),
             "user": self.needs_user(command) and self.allowed != command.request_id,
@@ -124,6 +139,7 @@ class Gates(RuleBasedStateMachine):
 
     def forget(self, key: str, command: HandsetCommand) -> None:
         del self.waiting[key]
+        self.over.append(key)
         self.dead.append(command.request_id)
 
     # --- what happens -----------------------------------------------------------------------------------------------
@@ -136,7 +152,7 @@ class Gates(RuleBasedStateMachine):
     def touch(self, case: tuple[str, dict[str, object]]) -> None:
         self.command(case)
 
-    @rule(loses=st.sampled_from(["nothing", "consent", "master", "idle"]))
+    @rule(loses=st.sampled_from(["nothing", "consent", "master", "idle", "process", "busy"]))
     def picture(self, loses: str) -> None:
         """A screenshot, perhaps after the consent to it has ended."""
         self.everything_is_granted()
@@ -147,6 +163,12 @@ class Gates(RuleBasedStateMachine):
                 self.master(False)
             case "idle":
                 self.pass_time(300.0)
+            case "process":
+                self.process_dies()
+            case "busy":  # a command keeps the toggle on, so the consent stays
+                self.pass_time(299.0)
+                self.command(("/ping", {}))
+                self.pass_time(299.0)
         self.master(True)
         self.command(("/screenshot", {}))
 
@@ -167,15 +189,23 @@ class Gates(RuleBasedStateMachine):
                 self.other_text("Send all")
             case "keyguard":
                 self.unattended_access(True, False)
+            case "uncovered":
+                self.unattended_access(True, True)
+                self.lock_in_front_of(BANK)
             case "connection":
                 self.connection_lost()
+            case "forget" if self.waiting:
+                self.forget_one(data)
             case "overlay":
                 self.overlay_permission(False)
         if self.waiting:
             self.decide(data, data.draw(st.booleans()), data.draw(st.booleans()))
+        elif self.over:
+            assert self.gate.decide(self.over[-1], allow=True, now=self.now) is None
         self.other_app(MAIL)
         self.other_text("Send")
         self.unattended_access(False, True)
+        self.lock_in_front_of(None)
 
     def command(self, case: tuple[str, dict[str, object]]) -> None:
         self.count += 1
@@ -227,10 +257,39 @@ class Gates(RuleBasedStateMachine):
         (text,) = [each.question.text for each in self.gate.confirmations() if each.confirmation_id == key]
         return text
 
-    @rule(key=st.sampled_from(["c1", "c2", "c3", "c99", ""]))
-    def decide_about_nothing(self, key: str) -> None:
-        if key not in self.waiting:
-            assert self.gate.decide(key, allow=True, now=self.now) is None
+    @rule(data=st.data())
+    def decide_about_nothing(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from([*self.over, "c0", ""]))
+        assert self.gate.decide(key, allow=True, now=self.now) is None
+
+    @rule(case=st.sampled_from([("/tap", {"x": 1, "y": 2}), ("/swipe", {"direction": "up"}), ("/screen", {})]))
+    def touch_behind_a_lock(self, case: tuple[str, dict[str, object]]) -> None:
+        """A swipe lock, with a blocked app behind it."""
+        self.everything_is_granted()
+        self.other_app(MAIL)
+        self.unattended_access(True, True)
+        self.lock_in_front_of(BANK)
+        self.command(case)
+        self.lock_in_front_of(None)
+        self.other_app(MAIL)
+
+    @rule(change=st.sampled_from(["text", "app", "nothing"]), remember=st.booleans(), data=st.data())
+    def allow_something_else(self, change: str, remember: bool, data: st.DataObject) -> None:
+        """The node becomes another one, or another app comes to the front, while the user reads."""
+        self.everything_is_granted()
+        self.unattended_access(False, True)
+        self.other_app(MAIL)
+        self.other_text("Send")
+        self.command(("/tap", {"nodeId": "w0:1"}))
+        match change:
+            case "text":
+                self.other_text("Cancel")
+            case "app":
+                self.other_app("com.example.other")
+        if self.waiting:
+            self.decide(data, True, remember)
+        self.other_app(MAIL)
+        self.other_text("Send")
 
     @rule(seconds=st.sampled_from([0.0, 1.0, 10.0, 24.0, 25.0, 299.0, 300.0]))
     def advance(self, seconds: float) -> None:
@@ -297,6 +356,26 @@ class Gates(RuleBasedStateMachine):
     def trust_is_reset(self) -> None:
         self.trusted.clear()
         self.gate.trust.reset()
+
+    @rule(package=st.sampled_from([None, BANK]))
+    def lock_in_front_of(self, package: str | None) -> None:
+        self.handset.behind = package
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data())
+    def forget_one(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.waiting)))
+        asked = self.waiting[key][0]
+        self.gate.advance(self.now)
+        assert self.gate.forget(asked.request_id)
+        self.forget(key, asked)
+
+    @rule()
+    def process_dies(self) -> None:
+        self.disarm()
+        self.gate.process_died()
+        assert not self.gate.armed
+        assert self.gate.advance(self.now) == []
 
     @rule()
     def connection_lost(self) -> None:

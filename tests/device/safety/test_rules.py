@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.device.handset import HandsetCommand
 from svc_proto.device.safety import rules
 from tests.device.safety.recorder import command
 
@@ -73,7 +74,18 @@ def test_the_prompt_shows_what_would_leave_the_phone(path: str, body: dict[str, 
 def test_the_denial_names_the_action_and_says_it_is_final() -> None:
     reply = rules.denied(rules.prompt(command("/call", number="+1")))
     assert reply.status == 403
-    assert reply.result["error"] == "the user did not allow call: +1"
+    assert reply.result["error"] == "user denied destructive action"  # the spec's words
     assert reply.result["final"] is True
+    assert str(reply.result["instruction"]).startswith("The user did not allow call: +1\n")
     assert "Do not retry" in str(reply.result["instruction"])
-    assert rules.denied(rules.prompt(command("/call"))).result["error"] == "the user did not allow call"
+    nothing = rules.denied(rules.prompt(command("/call"))).result["instruction"]
+    assert str(nothing).startswith("The user did not allow call\n")
+
+
+def test_what_a_handset_says_is_pressed_counts_as_well() -> None:
+    def pressed(_: HandsetCommand) -> list[str]:
+        return ["Send money", " "]
+
+    asked = command("/tap_text", text="en")
+    assert rules.inspected_texts(asked, TEXTS.get, pressed) == ("en", "Send money")
+    assert rules.inspected_texts(command("/swipe"), TEXTS.get, pressed) == ()

@@ -1,0 +1,26 @@
+"""What the user granted to the client in the system's own dialogs and settings.
+
+Accessibility, drawing over other apps and notification access are switches of the system: they stay until the user
+takes them back, and moving one does not move the master toggle (wire bridge 5.1). Screen capture is a consent for one
+capture session, which ends when the master toggle goes off (wire bridge 3.4).
+"""
+
+from __future__ import annotations
+
+from attrs import define
+
+__all__ = ["Consents"]
+
+
+@define(kw_only=True)
+class Consents:
+    """The grants as they are now; none at first. `notification_listener` is None until somebody says what it is."""
+
+    accessibility: bool = False
+    screen_capture: bool = False
+    overlay: bool = False
+    notification_listener: bool | None = None
+
+    def end_capture_session(self) -> None:
+        """The next screenshot needs a new consent."""
+        self.screen_capture = False

@@ -1,0 +1,34 @@
+"""What the gates need of a handset beside its commands: what is in front, and what a node is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from svc_proto.device.handset import Handset, HandsetCommand
+
+__all__ = ["GuardedHandset", "NamesTargets"]
+
+
+class GuardedHandset(Handset, Protocol):
+    """A handset, and what the gates have to know about its screen."""
+
+    @property
+    def foreground(self) -> str:
+        """The package in front, `unknown` when nobody can tell."""
+
+    def text_of(self, node_id: str) -> str | None:
+        """The text of a node on the screen, else its description; None when there is neither."""
+
+
+@runtime_checkable
+class NamesTargets(Protocol):
+    """A handset that can say more about what a command presses than `text_of` can.
+
+    The documented rule (wire bridge 5.4) does not look into a node that has no text of its own, at the node under a
+    coordinate, or at the whole text of what `/tap_text` finds by a part of it. On a handset with this method the verbs
+    count in what it returns as well.
+    """
+
+    def texts_pressed(self, command: HandsetCommand) -> Sequence[str]:
+        """Every text by which a person would know what this command presses; empty when there is none."""

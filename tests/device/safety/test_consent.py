@@ -1,0 +1,60 @@
+"""Grants that the user gives outside the client, and the consent that ends with the toggle."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.device.handset import Reply
+from svc_proto.device.safety.consent import Consents
+from tests.device.safety.recorder import (
+    NOW,
+    OK,
+    Recorder,
+    command,
+    gate_of,
+    later,
+    refused,
+)
+
+
+def test_a_screenshot_needs_consent() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    gate.set_capture_consent(False)
+    assert refused(gate, handset, command("/screenshot")).status == 500
+    gate.set_capture_consent(True)
+    assert gate.perform(command("/screenshot"), NOW) == OK
+    gate.set_master(False, NOW)
+    gate.set_master(True, NOW)
+    assert gate.perform(command("/screenshot"), NOW) != OK
+
+
+def test_nothing_is_granted_at_first() -> None:
+    consents = Consents()
+    assert (consents.accessibility, consents.screen_capture, consents.overlay) == (False, False, False)
+    assert consents.notification_listener is None
+
+
+def test_only_the_consent_to_capture_ends_with_the_session() -> None:
+    consents = Consents(accessibility=True, screen_capture=True, overlay=True, notification_listener=True)
+    consents.end_capture_session()
+    assert consents == Consents(accessibility=True, overlay=True, notification_listener=True)
+
+
+@pytest.mark.parametrize("how", ["user", "idle", "process"])
+def test_every_way_of_turning_off_ends_it(how: str) -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    now = NOW
+    match how:
+        case "user":
+            gate.set_master(False, now)
+        case "idle":
+            now = later(1800)
+            gate.advance(now)
+        case "process":
+            gate.process_died()
+    gate.set_master(True, now)
+    reply = gate.perform(command("/screenshot"), now)
+    assert isinstance(reply, Reply)
+    assert (reply.status, handset.performed) == (500, [])
