@@ -6,24 +6,17 @@ beats its variable. An empty variable counts as unset.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from enum import Enum
-from urllib.parse import urlsplit
 
 from attrs import frozen
 
-from svc_proto.basics.brand import BRANDS, SVC, Brand
+from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.commands import Level
+from svc_proto.settings import ConfigError, Settings, http_address
 
 __all__ = ["ApiAddress", "ConfigError", "RelayConfig", "SessionPolicy", "relay_config"]
-
-MAX_DIGITS = 12  # of a whole number in a setting
-
-
-class ConfigError(ValueError):
-    """A setting cannot be used. The message names the variable or option and says what it must be."""
 
 
 class SessionPolicy(Enum):
@@ -84,15 +77,10 @@ class RelayConfig:
     @property
     def webapi(self) -> ApiAddress:
         """The parts of `webapi_url`; without a port 443 for https, else 8642 (wire core 2.6). Raises `ConfigError`."""
-        try:
-            parts = urlsplit(self.webapi_url)
-            host, port, scheme = parts.hostname or "", parts.port, parts.scheme
-        except ValueError:
-            host, port, scheme = "", None, ""
-        if not host or port == 0 or scheme not in ("http", "https") or "@" in self.webapi_url:
+        found = http_address(self.webapi_url)
+        if found is None:
             raise ConfigError("the API server's address must be an http:// or https:// URL with a host")
-        tls = scheme == "https"
-        return ApiAddress(host, port or (443 if tls else 8642), tls)
+        return ApiAddress(found.host, found.port or (443 if found.tls else 8642), found.tls)
 
     @property
     def qr_secret_name(self) -> str:
@@ -114,7 +102,7 @@ def relay_config(
     Options: `host`, `port`, `no_ssl`, `shell`, `webapi_url`, `log_level`, `config`, `allow_insecure_api_key`, `brand`.
     Raises `ConfigError`.
     """
-    source = _Source(env, {key: value for key, value in (options or {}).items() if value is not None})
+    source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
     no_ssl = source.option("no_ssl") is True
     cert = None if no_ssl else source.text("RELAY_SSL_CERT", None)
     key = None if no_ssl else source.text("RELAY_SSL_KEY", None)
@@ -147,7 +135,7 @@ def relay_config(
         media_lru_cap=source.whole("RELAY_MEDIA_LRU_CAP", 500, low=1, high=1_000_000),
         media_allowed_roots=source.roots("RELAY_MEDIA_ALLOWED_ROOTS", path_separator),
         max_session_ttl=source.span("RELAY_MAX_SESSION_TTL_SECONDS"),
-        session_policy=source.policy("RELAY_SESSION_POLICY"),
+        session_policy=_policy(source, "RELAY_SESSION_POLICY"),
         brand=source.brand("SVC_BRAND", "brand"),
         api_key=source.text("API_SERVER_KEY", None) or "",
         api_host=source.text("API_SERVER_HOST", None),
@@ -155,108 +143,9 @@ def relay_config(
     )
 
 
-@frozen
-class _Source:
-    env: Mapping[str, str]
-    options: Mapping[str, object]
-
-    def option(self, name: str) -> object:
-        return self.options.get(name)
-
-    def named(self, variable: str, option: str | None) -> tuple[str, str | None]:
-        """What the setting is called in a message, and its text."""
-        if option is not None and option in self.options:
-            return f"--{option.replace('_', '-')}", str(self.options[option])
-        return variable, self.env.get(variable, "").strip() or None
-
-    def text(self, variable: str, option: str | None) -> str | None:
-        return self.named(variable, option)[1]
-
-    def whole(self, variable: str, default: int, *, low: int, high: int, option: str | None = None) -> int:
-        name, text = self.named(variable, option)
-        if text is None:
-            return default
-        digits = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
-        if not digits or not low <= int(text) <= high:
-            raise ConfigError(f"{name} must be a whole number from {low} to {high}, not {text!r}")
-        return int(text)
-
-    def port(self, variable: str, option: str | None, default: int) -> int:
-        return self.whole(variable, default, low=0, high=65_535, option=option)
-
-    def span(self, variable: str) -> float | None:
-        value = self.whole(variable, 0, low=0, high=int(MAX_SECONDS))
-        return float(value) or None
-
-    def flag(self, variable: str, *, default: bool = False) -> bool:
-        text = (self.env.get(variable) or "").strip().lower()
-        if not text:
-            return default
-        if text in ("0", "false", "no", "off"):
-            return False
-        if text in ("1", "true", "yes", "on"):
-            return True
-        raise ConfigError(f"{variable} must be 0 or 1, not {text!r}")
-
-    def level(self, variable: str, option: str) -> Level:
-        name, text = self.named(variable, option)
-        try:
-            return Level[(text or "INFO").upper()]
-        except KeyError:
-            raise ConfigError(f"{name} must be DEBUG, INFO, WARNING or ERROR, not {text!r}") from None
-
-    def url(self, variable: str, option: str, default: str) -> str:
-        name, text = self.named(variable, option)
-        url = (text or default).rstrip("/")
-        try:
-            _ = RelayConfig(webapi_url=url).webapi
-        except ConfigError:
-            raise ConfigError(f"{name} must be an http:// or https:// URL with a host, without a password") from None
-        return url
-
-    def shell(self, variable: str, option: str) -> str | None:
-        name, text = self.named(variable, option)
-        if text is not None and not text.startswith("/"):
-            raise ConfigError(f"{name} must be an absolute path, not {text!r}")
-        return text
-
-    def command(self, variable: str) -> tuple[str, ...]:
-        try:
-            return tuple(shlex.split(self.env.get(variable) or ""))
-        except ValueError:
-            raise ConfigError(f"{variable} must be a command line with matching quotes") from None
-
-    def code(self, variable: str) -> str | None:
-        text = self.text(variable, None)
-        if text is None:
-            return None
-        if len(text) != 6 or not (text.isascii() and text.isalnum()):
-            raise ConfigError(f"{variable} must be six characters of A-Z and 0-9")
-        return text.upper()
-
-    def roots(self, variable: str, separator: str) -> tuple[str, ...]:
-        roots = tuple(root.strip() for root in (self.env.get(variable) or "").split(separator) if root.strip())
-        for root in roots:
-            if not root.startswith("/"):
-                raise ConfigError(f"{variable} must hold absolute paths, not {root!r}")
-        return roots
-
-    def root(self, variable: str) -> str | None:
-        text = self.text(variable, None)
-        if text is not None and not text.startswith("/"):
-            raise ConfigError(f"{variable} must be an absolute path, not {text!r}")
-        return text
-
-    def policy(self, variable: str) -> SessionPolicy:
-        text = self.text(variable, None) or "open"
-        try:
-            return SessionPolicy(text)
-        except ValueError:
-            raise ConfigError(f"{variable} must be open or reduce-only, not {text!r}") from None
-
-    def brand(self, variable: str, option: str) -> Brand:
-        name, text = self.named(variable, option)
-        brand = BRANDS.get((text or "svc").lower())
-        if brand is None:
-            raise ConfigError(f"{name} must be one of {', '.join(BRANDS)}, not {text!r}")
-        return brand
+def _policy(source: Settings, variable: str) -> SessionPolicy:
+    text = source.text(variable, None) or "open"
+    try:
+        return SessionPolicy(text)
+    except ValueError:
+        raise ConfigError(f"{variable} must be open or reduce-only, not {text!r}") from None

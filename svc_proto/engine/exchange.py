@@ -273,7 +273,7 @@ class Exchange:
         channel = self._channel
         channel.put(AcceptSocket(self.stream))
         self._step(ExchangeTrigger.LOST)
-        del channel.exchanges[self.stream]
+        channel.exchanges = {}  # HTTP/1.1 has one at a time; an emptied dict would keep its table
         socket = channel.sockets[self.stream] = Socket(channel, self.stream, handler)
         socket.opened()
 
@@ -359,7 +359,7 @@ class Exchange:
 
     def _send_head(self, answer: Response | Streamed, *, length: int | None, closing: bool) -> None:
         channel, status = self._channel, answer.status
-        fields = [(b"date", http_date(channel.engine.now.wall)), *answer.headers]
+        fields = [(b"date", http_date(channel.engine.now.wall)), *channel.app.fields(self._head), *answer.headers]
         if length is not None and status not in BODILESS:
             fields.append((b"content-length", b"%d" % length))
         if closing and self.stream:  # the answer on stream 0 closes by itself

@@ -58,6 +58,10 @@ class HttpApp(Protocol):
         """The answer in which this service puts a refusal."""
         ...
 
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        """Header fields that every answer to this request carries, whatever it is; names in lower case."""
+        ...
+
 
 class Phase(Enum):
     """What a server connection waits for."""

@@ -34,6 +34,7 @@ from svc_proto.relay.profiles import RESCAN_EVERY, load_profiles
 from svc_proto.relay.routes import control, inbox, media, pairing, sessions, status
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
+from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Relay"]
@@ -124,6 +125,10 @@ class Relay:
         """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status."""
         body = {"ok": False, "error": refused.message, "code": refused.code, **refused.extra}
         return json_response(refused.status, body, refused.headers)
+
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        """None."""
+        return ()
 
     # --- sessions ---
 

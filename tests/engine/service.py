@@ -16,7 +16,7 @@ from svc_proto.engine.router import Kind, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, ChannelId, Failure, OperationId, Received, Sent, Started
-from svc_proto.wire.events import Headers
+from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.playbook import CH, Playbook, accepted, counting_entropy, wire_bytes
 
@@ -88,6 +88,7 @@ class ToyService:
         self.cleaned: list[str] = []
         self.on: dict[str, Callable[[], None]] = {}
         self.refusal_fails = False
+        self.extra_fields: tuple[tuple[bytes, bytes], ...] = ()
         self.answer: Callable[[Request], Response | Streamed | Flow[Response | Streamed]] = lambda request: plain(b"")
         self.router = Router(
             [
@@ -157,6 +158,9 @@ class ToyService:
             raise ZeroDivisionError
         headers = Headers([(b"content-type", b"text/plain"), *refused.headers])
         return Response(refused.status, headers, f"{refused.code}: {refused.message}".encode())
+
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        return self.extra_fields
 
     # --- handlers ---
 

@@ -47,6 +47,13 @@ def test_a_plain_handler() -> None:
     book.get(b"/empty") << [sends(CH, startswith=b"HTTP/1.1 204 No Content\r\n")]
 
 
+def test_fields_of_the_service_are_on_every_answer() -> None:
+    book = open_book()
+    book.toy.extra_fields = ((b"x-extra", b"1"),)
+    for path in (b"/hello", b"/nowhere", b"/teapot", b"/private"):
+        book.get(path) << [sends(CH, contains=b"\r\nx-extra: 1\r\n")]
+
+
 def test_the_body_arrives_whole_however_it_was_cut() -> None:
     book = open_book()
     book >> Received(CH, post(b"/echo", b"abc")) << [book.says(200, b"abc")]

@@ -15,7 +15,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, OperationId
-from svc_proto.wire.events import Headers
+from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.sse import encode_event
 
@@ -91,6 +91,9 @@ class ScriptedApi:
     def refusal(self, refused: Refused) -> Response:
         error = {"message": refused.message, "type": "invalid_request_error", "param": None, "code": refused.code}
         return json_response(refused.status, {"error": error})
+
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        return ()
 
     # --- routes ---
 

@@ -1,0 +1,216 @@
+"""What an agent is asked, what it tells while it works, and who listens: the seam between the API and its agents.
+
+    outcome = yield from agent.run(turn, host)
+
+An agent is a flow. It tells the host what happens, in order, and has the host keep what must outlive a crash before
+it tells of it. It is stopped by cancelling its task, at any wait; the host then knows what was said so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias
+
+from attrs import field, frozen
+
+from svc_proto.engine.flow import Flow
+
+__all__ = [
+    "Agent",
+    "ApprovalAsked",
+    "ApprovalGiven",
+    "Choice",
+    "ModelAnswered",
+    "ModelAsked",
+    "ModelRoute",
+    "Outcome",
+    "ReasoningDelta",
+    "TextDelta",
+    "ToolCall",
+    "ToolFinished",
+    "ToolPending",
+    "ToolStarted",
+    "Turn",
+    "TurnEvent",
+    "TurnHost",
+]
+
+Content: TypeAlias = "str | tuple[Mapping[str, object], ...]"  # text, or content parts of the chat-completions kind
+
+
+# --- what is asked ------------------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class ModelRoute:
+    """An OpenAI-compatible endpoint: `POST {base_url}/chat/completions`."""
+
+    base_url: str
+    model: str
+    api_key: str = field(default="", repr=False)
+
+
+@frozen(kw_only=True)
+class Turn:
+    """One user message and all that the model is to see with it."""
+
+    session_id: str
+    run_id: str
+    prompt: Content
+    history: tuple[Mapping[str, object], ...] = ()  # earlier messages in the chat-completions form, whole
+    system: str = ""  # the whole system prompt; the agent adds nothing but what its tools need
+    model: ModelRoute | None = None  # None: the built-in agent answers
+    max_calls: int = 90  # of the model, in this turn
+    max_tokens: int | None = None  # of one answer
+
+
+# --- what is told -------------------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class ToolCall:
+    """A call that the model wants. `args` is always an object; what could not be parsed as one is `{}`."""
+
+    id: str
+    name: str
+    args: Mapping[str, object]
+    arguments: str = "{}"  # as the model wrote them
+    preview: str | None = None  # one line for people, secrets redacted
+
+
+@frozen
+class TextDelta:
+    """A piece of the answer, never empty."""
+
+    text: str
+
+
+@frozen
+class ReasoningDelta:
+    """A piece of the model's reasoning, never empty."""
+
+    text: str
+
+
+@frozen
+class ModelAsked:
+    """The model is being called: counts towards `api_calls`."""
+
+
+@frozen
+class ModelAnswered:
+    """The model's answer is complete, and this is what it cost."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@frozen
+class ToolPending:
+    """A call waits, for an approval say. Told only if it really waits."""
+
+    call: ToolCall
+
+
+@frozen
+class ToolStarted:
+    """A call runs. Parallel calls may all start before the first finishes."""
+
+    call: ToolCall
+
+
+@frozen(kw_only=True)
+class ToolFinished:
+    """A call is over; its row is stored. `error` is None unless it failed."""
+
+    call: ToolCall
+    output: str  # what the model gets
+    preview: str | None = None  # its first line, shortened, secrets redacted
+    seconds: float = 0.0
+    error: str | None = None
+
+
+@frozen(kw_only=True)
+class ApprovalAsked:
+    """Someone has to allow a call (wire api 6.3 `approval.request`)."""
+
+    call: ToolCall
+    command: str  # redacted
+    description: str
+    pattern: str  # what "session" and "always" would allow from now on
+    choices: tuple[str, ...] = ("once", "session", "always", "deny")
+
+
+@frozen(kw_only=True)
+class ApprovalGiven:
+    """Someone did, or denied, or nobody in time (then `choice` is `deny`)."""
+
+    call: ToolCall
+    choice: str
+    resolved: int = 1
+
+
+TurnEvent: TypeAlias = (
+    TextDelta
+    | ReasoningDelta
+    | ModelAsked
+    | ModelAnswered
+    | ToolPending
+    | ToolStarted
+    | ToolFinished
+    | ApprovalAsked
+    | ApprovalGiven
+)
+Choice: TypeAlias = str  # once, session, always or deny
+
+
+# --- who listens --------------------------------------------------------------------------------------------------
+
+
+class TurnHost(Protocol):
+    """Whoever runs an agent. Nothing here raises; an agent that is no longer wanted is cancelled."""
+
+    @property
+    def full(self) -> bool:
+        """A reader is behind: read no more from where the answer comes until `drained`."""
+        ...
+
+    def tell(self, event: TurnEvent) -> None:
+        """This has happened."""
+        ...
+
+    def drained(self) -> Flow[None]:
+        """Wait until the readers have caught up, or have gone."""
+        ...
+
+    def keep_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
+        """Store the assistant row of one model answer that calls tools, before any of them runs."""
+        ...
+
+    def keep_result(self, call: ToolCall, output: str) -> Flow[None]:
+        """Store the tool row of one call, before `ToolFinished` is told."""
+        ...
+
+    def approve(self, asked: ApprovalAsked) -> Flow[Choice]:
+        """Tell of the question, wait for the answer, tell of it, and return it; `deny` when nobody answers in time."""
+        ...
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """How a turn ended, when it was not stopped. What was said was told.
+
+    `finish`: `stop`; `length`, cut by a limit of tokens, text or calls; `error`, with a text for people in `error`.
+    """
+
+    finish: str = "stop"
+    error: str | None = None
+    code: str | None = None  # of the error, a machine word: `upstream_error`, `upstream_timeout`, `agent_error`
+
+
+class Agent(Protocol):
+    """Answers turns."""
+
+    def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+        """Answer one turn."""
+        ...

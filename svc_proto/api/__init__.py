@@ -1,0 +1,1 @@
+"""The API server: chat sessions, turns that stream, runs, and what manages them."""

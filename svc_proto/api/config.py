@@ -1,0 +1,94 @@
+"""The API server's configuration as one parsed value. Names and defaults: SPEC.md "Limits", wire api 9."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from attrs import frozen
+
+from svc_proto.basics.brand import SVC, Brand
+from svc_proto.commands import Level
+from svc_proto.settings import ConfigError, Settings, http_address
+
+__all__ = ["ANY_ORIGIN", "ApiConfig", "api_config"]
+
+ANY_ORIGIN = "*"
+MAX_MODEL_CALLS = 1_000
+MAX_RUNS = 10_000
+MAX_TOKENS = 10_000_000
+
+
+@frozen(kw_only=True)
+class ApiConfig:
+    """Everything that the API server was told at its start. Times in seconds."""
+
+    enabled: bool = True
+    host: str = "127.0.0.1"
+    port: int = 8642
+    key: str = ""  # the bearer; empty: none is asked for
+    cors_origins: tuple[str, ...] = ()  # empty: a request with an `Origin` is refused; `*`: any
+    model_name: str | None = None  # what the server calls itself in /v1/models
+    home: str = "~/.svc"
+    config_path: str = "~/.svc/config.yaml"
+    log_level: Level = Level.INFO
+    brand: Brand = SVC
+    max_concurrent_runs: int = 10  # 0: no limit
+    approval_timeout: float = 60.0
+    max_model_calls: int = 90  # of one turn
+    max_tokens: int | None = None  # of one answer
+    model_base_url: str | None = None  # an OpenAI-compatible endpoint; None: what the config file says, or none
+    model: str | None = None
+    model_api_key: str = ""
+    relay_url: str = "http://127.0.0.1:8767"  # for the tools that use the phone
+    relay_token: str = ""  # a session token with a bridge grant; empty: pair by loopback when first needed
+
+
+def api_config(
+    env: Mapping[str, str], options: Mapping[str, object] | None = None, *, home: str = "~/.svc"
+) -> ApiConfig:
+    """Read the settings of the API server from an environment and from start options (None or absent: not given).
+
+    Options: `host`, `port`, `log_level`, `config`, `brand`, `relay_url`. Raises `ConfigError`.
+    """
+    source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
+    home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
+    return ApiConfig(
+        enabled=source.flag("API_SERVER_ENABLED", default=True),
+        host=source.text("API_SERVER_HOST", "host") or "127.0.0.1",
+        port=source.port("API_SERVER_PORT", "port", 8642),
+        key=_key(source, "API_SERVER_KEY"),
+        cors_origins=_origins(source, "API_SERVER_CORS_ORIGINS"),
+        model_name=source.text("API_SERVER_MODEL_NAME", None),
+        home=home,
+        config_path=source.text("SVC_CONFIG", "config") or f"{home}/config.yaml",
+        log_level=source.level("API_SERVER_LOG_LEVEL", "log_level"),
+        brand=source.brand("SVC_BRAND", "brand"),
+        max_concurrent_runs=source.whole("API_SERVER_MAX_CONCURRENT_RUNS", 10, low=0, high=MAX_RUNS),
+        approval_timeout=float(source.whole("SVC_APPROVAL_TIMEOUT_SECONDS", 60, low=1, high=3_600)),
+        max_model_calls=source.whole("SVC_MAX_ITERATIONS", 90, low=1, high=MAX_MODEL_CALLS),
+        max_tokens=source.whole("SVC_MAX_TOKENS", 0, low=0, high=MAX_TOKENS) or None,
+        model_base_url=source.url("SVC_MODEL_BASE_URL", "model_base_url", "") or None,
+        model=source.text("SVC_MODEL", None),
+        model_api_key=source.text("SVC_MODEL_API_KEY", None) or "",
+        relay_url=source.url("SVC_RELAY_URL", "relay_url", "http://127.0.0.1:8767"),
+        relay_token=source.text("SVC_RELAY_TOKEN", None) or "",
+    )
+
+
+def _key(source: Settings, variable: str) -> str:
+    key = source.text(variable, None) or ""
+    if not all("!" <= letter <= "~" for letter in key):
+        raise ConfigError(f"{variable} must be printable ASCII without spaces")  # it is never quoted: it is a secret
+    return key
+
+
+def _origins(source: Settings, variable: str) -> tuple[str, ...]:
+    origins = tuple(part.strip().rstrip("/") for part in (source.text(variable, None) or "").split(",") if part.strip())
+    for origin in origins:
+        if origin == ANY_ORIGIN:
+            continue
+        found = http_address(origin)
+        if found is None or urlsplit(origin).path or urlsplit(origin).query:
+            raise ConfigError(f"{variable} must hold origins such as https://chat.example, or *, not {origin!r}")
+    return origins

@@ -1,0 +1,143 @@
+"""The requests that the API makes of the store. Each is one transaction; `Done` means that it outlives a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from svc_proto.api.rows import ChatPage, ChatSession, Message, SearchHit
+from svc_proto.commands import StoreRequest
+
+__all__ = [
+    "AddMessages",
+    "CreateChat",
+    "DeleteChat",
+    "ForkChat",
+    "GetChat",
+    "ListChats",
+    "ListMessages",
+    "ListTitles",
+    "SearchMessages",
+    "UpdateChat",
+]
+
+NoneType = type(None)
+
+
+@frozen(kw_only=True)
+class CreateChat(StoreRequest[bool]):
+    """Insert a session; False, and nothing changed, if its id is taken."""
+
+    answer = bool
+
+    session: ChatSession
+
+
+@frozen(kw_only=True)
+class GetChat(StoreRequest[ChatSession | None]):
+    """One session, or None."""
+
+    answer = (ChatSession, NoneType)
+
+    id: str
+
+
+@frozen(kw_only=True)
+class ListChats(StoreRequest[ChatPage]):
+    """Sessions: last active first, ties by start then by id, both descending."""
+
+    answer = ChatPage
+
+    limit: int
+    offset: int = 0
+    source: str | None = None  # only those of this source
+    include_children: bool = False
+    include_archived: bool = False
+
+
+@frozen(kw_only=True)
+class UpdateChat(StoreRequest[ChatSession | None]):
+    """Set fields of a session, named as in `ChatSession`; the row afterwards, or None if there is none.
+
+    Only `title`, `model`, `pinned`, `archived`, `ended_at` and `end_reason` can be set, and the last two only while
+    `end_reason` is unset: the first reason stays. `updated_at` becomes `now`.
+    """
+
+    answer = (ChatSession, NoneType)
+
+    id: str
+    changes: Mapping[str, object]
+    now: float
+
+
+@frozen(kw_only=True)
+class DeleteChat(StoreRequest[bool]):
+    """Delete a session, its messages, and its children that are `is_child`; forks lose their parent. False: no such."""
+
+    answer = bool
+
+    id: str
+
+
+@frozen(kw_only=True)
+class ForkChat(StoreRequest[ChatSession | bool]):
+    """Copy all messages of `source` into a new `session`, and end the source with reason `branched`.
+
+    Copies get new ids, `<new session id>:<position>`, so that a fork needs no entropy. The new row; True if there is
+    no such source; False if the new id is taken.
+    """
+
+    answer = (ChatSession, bool)
+
+    source: str
+    session: ChatSession
+    now: float
+
+
+@frozen(kw_only=True)
+class AddMessages(StoreRequest[bool]):
+    """Append messages to one session in the order given and keep its counters in step; False if it is gone.
+
+    A message whose id is there already is replaced, in its old place, and not counted again.
+    """
+
+    answer = bool
+
+    session_id: str
+    messages: tuple[Message, ...]
+
+
+@frozen(kw_only=True)
+class ListMessages(StoreRequest[tuple[Message, ...] | None]):
+    """Messages of a session, oldest first by insertion; None if there is no such session.
+
+    `offset` counts from the oldest, or with `latest` from the newest: the window still comes oldest first.
+    """
+
+    answer = (tuple, NoneType)
+
+    session_id: str
+    limit: int | None = None
+    offset: int = 0
+    latest: bool = False
+
+
+@frozen(kw_only=True)
+class ListTitles(StoreRequest[tuple[str, ...]]):
+    """All titles that are `base` or begin with `base` and a space and `#`, to find the next free number."""
+
+    answer = tuple
+
+    base: str
+
+
+@frozen(kw_only=True)
+class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
+    """Messages that hold every word of `query`, best first where the engine ranks, else newest first."""
+
+    answer = tuple
+
+    query: str
+    limit: int
+    offset: int = 0

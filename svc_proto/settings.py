@@ -1,0 +1,159 @@
+"""Reading settings: text comes in (environment, start options), checked values go out. An option beats its variable.
+
+An empty variable counts as unset. Every error names the variable or option and says what it must be.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from attrs import frozen
+
+from svc_proto.basics.brand import BRANDS, Brand
+from svc_proto.basics.validate import MAX_SECONDS
+from svc_proto.commands import Level
+
+__all__ = ["ConfigError", "HttpAddress", "Settings", "http_address"]
+
+MAX_DIGITS = 12  # of a whole number in a setting
+
+
+class ConfigError(ValueError):
+    """A setting cannot be used. The message names the variable or option and says what it must be."""
+
+
+@frozen
+class HttpAddress:
+    """Where an HTTP server is."""
+
+    host: str
+    port: int | None  # None: not said
+    tls: bool
+
+
+def http_address(url: str) -> HttpAddress | None:
+    """The parts of an http:// or https:// URL with a host and without a password; None for anything else."""
+    try:
+        parts = urlsplit(url)
+        host, port, scheme = parts.hostname or "", parts.port, parts.scheme
+    except ValueError:
+        return None
+    if not host or port == 0 or scheme not in ("http", "https") or "@" in url:
+        return None
+    return HttpAddress(host, port, scheme == "https")
+
+
+@frozen
+class Settings:
+    """One environment, and the start options that were given (`None` ones left out)."""
+
+    env: Mapping[str, str]
+    options: Mapping[str, object]
+
+    def option(self, name: str) -> object:
+        """A start option as it was given, or None."""
+        return self.options.get(name)
+
+    def named(self, variable: str, option: str | None) -> tuple[str, str | None]:
+        """What the setting is called in a message, and its text."""
+        if option is not None and option in self.options:
+            return f"--{option.replace('_', '-')}", str(self.options[option])
+        return variable, self.env.get(variable, "").strip() or None
+
+    def text(self, variable: str, option: str | None) -> str | None:
+        """Text; None if it is not set."""
+        return self.named(variable, option)[1]
+
+    def whole(self, variable: str, default: int, *, low: int, high: int, option: str | None = None) -> int:
+        """A whole number from `low` to `high`."""
+        name, text = self.named(variable, option)
+        if text is None:
+            return default
+        digits = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+        if not digits or not low <= int(text) <= high:
+            raise ConfigError(f"{name} must be a whole number from {low} to {high}, not {text!r}")
+        return int(text)
+
+    def port(self, variable: str, option: str | None, default: int) -> int:
+        """A port; 0 picks a free one."""
+        return self.whole(variable, default, low=0, high=65_535, option=option)
+
+    def span(self, variable: str) -> float | None:
+        """Seconds; None for 0 or unset."""
+        value = self.whole(variable, 0, low=0, high=int(MAX_SECONDS))
+        return float(value) or None
+
+    def flag(self, variable: str, *, default: bool = False) -> bool:
+        """0 or 1, in the usual spellings."""
+        text = (self.env.get(variable) or "").strip().lower()
+        if not text:
+            return default
+        if text in ("0", "false", "no", "off"):
+            return False
+        if text in ("1", "true", "yes", "on"):
+            return True
+        raise ConfigError(f"{variable} must be 0 or 1, not {text!r}")
+
+    def level(self, variable: str, option: str) -> Level:
+        """A log level."""
+        name, text = self.named(variable, option)
+        try:
+            return Level[(text or "INFO").upper()]
+        except KeyError:
+            raise ConfigError(f"{name} must be DEBUG, INFO, WARNING or ERROR, not {text!r}") from None
+
+    def url(self, variable: str, option: str, default: str) -> str:
+        """An http:// or https:// URL without a slash at its end."""
+        name, text = self.named(variable, option)
+        url = (text or default).rstrip("/")
+        if url and http_address(url) is None:
+            raise ConfigError(f"{name} must be an http:// or https:// URL with a host, without a password")
+        return url
+
+    def shell(self, variable: str, option: str) -> str | None:
+        """An absolute path of a program."""
+        name, text = self.named(variable, option)
+        if text is not None and not text.startswith("/"):
+            raise ConfigError(f"{name} must be an absolute path, not {text!r}")
+        return text
+
+    def command(self, variable: str) -> tuple[str, ...]:
+        """A command line, split as a shell does; empty if unset."""
+        try:
+            return tuple(shlex.split(self.env.get(variable) or ""))
+        except ValueError:
+            raise ConfigError(f"{variable} must be a command line with matching quotes") from None
+
+    def code(self, variable: str) -> str | None:
+        """A pairing code."""
+        text = self.text(variable, None)
+        if text is None:
+            return None
+        if len(text) != 6 or not (text.isascii() and text.isalnum()):
+            raise ConfigError(f"{variable} must be six characters of A-Z and 0-9")
+        return text.upper()
+
+    def roots(self, variable: str, separator: str) -> tuple[str, ...]:
+        """Absolute paths with `separator` between them."""
+        roots = tuple(root.strip() for root in (self.env.get(variable) or "").split(separator) if root.strip())
+        for root in roots:
+            if not root.startswith("/"):
+                raise ConfigError(f"{variable} must hold absolute paths, not {root!r}")
+        return roots
+
+    def root(self, variable: str) -> str | None:
+        """One absolute path."""
+        text = self.text(variable, None)
+        if text is not None and not text.startswith("/"):
+            raise ConfigError(f"{variable} must be an absolute path, not {text!r}")
+        return text
+
+    def brand(self, variable: str, option: str) -> Brand:
+        """A brand by its name."""
+        name, text = self.named(variable, option)
+        brand = BRANDS.get((text or "svc").lower())
+        if brand is None:
+            raise ConfigError(f"{name} must be one of {', '.join(BRANDS)}, not {text!r}")
+        return brand

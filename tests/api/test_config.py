@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.api.config import ApiConfig, api_config
+from svc_proto.basics.brand import HERMES
+from svc_proto.commands import Level
+from svc_proto.settings import ConfigError
+
+
+def test_defaults() -> None:
+    assert api_config({}) == ApiConfig()
+
+
+def test_every_variable() -> None:
+    env = {
+        "API_SERVER_ENABLED": "false",
+        "API_SERVER_HOST": "0.0.0.0",
+        "API_SERVER_PORT": "1",
+        "API_SERVER_KEY": "k",
+        "API_SERVER_CORS_ORIGINS": "https://a.example/, http://b:1",
+        "API_SERVER_MODEL_NAME": "home",
+        "API_SERVER_LOG_LEVEL": "debug",
+        "API_SERVER_MAX_CONCURRENT_RUNS": "0",
+        "SVC_HOME": "/h",
+        "SVC_CONFIG": "/c.yaml",
+        "SVC_BRAND": "hermes",
+        "SVC_APPROVAL_TIMEOUT_SECONDS": "5",
+        "SVC_MAX_ITERATIONS": "3",
+        "SVC_MAX_TOKENS": "9",
+        "SVC_MODEL_BASE_URL": "http://127.0.0.1:9/v1/",
+        "SVC_MODEL": "m",
+        "SVC_MODEL_API_KEY": "secret",
+        "SVC_RELAY_URL": "https://relay.example",
+        "SVC_RELAY_TOKEN": "t",
+    }
+    assert api_config(env) == ApiConfig(
+        enabled=False,
+        host="0.0.0.0",
+        port=1,
+        key="k",
+        cors_origins=("https://a.example", "http://b:1"),
+        model_name="home",
+        log_level=Level.DEBUG,
+        max_concurrent_runs=0,
+        home="/h",
+        config_path="/c.yaml",
+        brand=HERMES,
+        approval_timeout=5.0,
+        max_model_calls=3,
+        max_tokens=9,
+        model_base_url="http://127.0.0.1:9/v1",
+        model="m",
+        model_api_key="secret",
+        relay_url="https://relay.example",
+        relay_token="t",
+    )
+
+
+def test_an_option_wins_and_the_home_decides_where_the_config_is() -> None:
+    config = api_config({"API_SERVER_PORT": "1", "HERMES_HOME": "/old"}, {"port": 2, "host": None})
+    assert (config.port, config.host, config.config_path) == (2, "127.0.0.1", "/old/config.yaml")
+    assert api_config({"API_SERVER_CORS_ORIGINS": "*"}).cors_origins == ("*",)
+
+
+@pytest.mark.parametrize("origin", ["a", "ftp://a", "https://a/path", "https://a?q"])
+def test_origins_that_are_none(origin: str) -> None:
+    with pytest.raises(ConfigError, match="API_SERVER_CORS_ORIGINS must hold origins"):
+        api_config({"API_SERVER_CORS_ORIGINS": f"https://ok.example,{origin}"})
+
+
+@pytest.mark.parametrize("key", ["a b", "\u00e9", "a\x01"])
+def test_a_key_that_no_header_carries_is_refused_and_not_quoted(key: str) -> None:
+    with pytest.raises(ConfigError, match="printable ASCII") as caught:
+        api_config({"API_SERVER_KEY": key})
+    assert key not in str(caught.value)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from svc_proto.basics.brand import HERMES, SVC
+from svc_proto.commands import Level
+from svc_proto.settings import ConfigError, HttpAddress, Settings, http_address
+
+
+def settings(options: dict[str, object] | None = None, **env: str) -> Settings:
+    return Settings(env, options or {})
+
+
+def test_an_option_beats_its_variable_and_empty_is_unset() -> None:
+    assert settings({"host": "b"}, HOST="a").text("HOST", "host") == "b"
+    assert settings(HOST=" a ").text("HOST", "host") == "a"
+    assert settings(HOST="  ").text("HOST", "host") is None
+    assert settings().whole("N", 7, low=0, high=9) == 7
+
+
+def test_values() -> None:
+    given = settings(N="8", SPAN="0", YES="On", NO="no", L="debug", URL="http://h:1/", CMD="a 'b c'", CODE="ab12cd")
+    assert given.whole("N", 7, low=0, high=9) == 8
+    assert given.span("SPAN") is None
+    assert given.flag("YES") is True
+    assert given.flag("NO", default=True) is False
+    assert given.flag("MISSING", default=True) is True
+    assert given.level("L", "log_level") is Level.DEBUG
+    assert given.url("URL", "url", "") == "http://h:1"
+    assert given.url("MISSING", "url", "") == ""
+    assert given.command("CMD") == ("a", "b c")
+    assert given.code("CODE") == "AB12CD"
+    assert given.code("MISSING") is None
+    assert settings(B="Hermes").brand("B", "brand") is HERMES
+    assert settings().brand("B", "brand") is SVC
+    assert settings(R="/a: :/b").roots("R", ":") == ("/a", "/b")
+    assert settings(R="/a").root("R") == "/a"
+    assert settings(P="0").port("P", None, 5) == 0
+
+
+@pytest.mark.parametrize(
+    ("read", "says"),
+    [
+        (lambda given: given.whole("X", 1, low=0, high=9), "X must be a whole number from 0 to 9"),
+        (lambda given: given.whole("X", 1, low=0, high=9, option="the_x"), "--the-x must be a whole number"),
+        (lambda given: given.flag("X"), "X must be 0 or 1"),
+        (lambda given: given.level("X", "level"), "X must be DEBUG"),
+        (lambda given: given.url("X", "url", ""), "X must be an http"),
+        (lambda given: given.shell("X", "shell"), "X must be an absolute path"),
+        (lambda given: given.command("X"), "X must be a command line"),
+        (lambda given: given.code("X"), "X must be six characters"),
+        (lambda given: given.roots("X", ":"), "X must hold absolute paths"),
+        (lambda given: given.root("X"), "X must be an absolute path"),
+        (lambda given: given.brand("X", "brand"), "X must be one of svc, hermes"),
+    ],
+)
+def test_what_cannot_be_read_is_named(read: Callable[[Settings], object], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        read(settings({"the_x": "'"}, X="'"))
+
+
+@pytest.mark.parametrize("url", ["", "ftp://h", "http://", "http://h:0", "http://h:x", "http://u:p@h", "http://[::1"])
+def test_no_address(url: str) -> None:
+    assert http_address(url) is None
+
+
+def test_addresses() -> None:
+    assert http_address("https://h/p") == HttpAddress("h", None, tls=True)
+    assert http_address("http://[::1]:80") == HttpAddress("::1", 80, tls=False)
