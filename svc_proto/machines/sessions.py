@@ -115,7 +115,12 @@ class Sessions:
         eight are compared, and one of 36, a whole token, is compared by hash. `Refused` 400 under 4 characters.
         """
         if len(prefix.strip()) < MIN_PREFIX:
-            raise Refused(400, "invalid_prefix", f"the token prefix must have at least {MIN_PREFIX} characters")
+            raise Refused(
+                400,
+                "invalid_prefix",
+                f"the token prefix must have at least {MIN_PREFIX} characters",
+                extra={"field": "token_prefix"},
+            )
         if len(prefix) >= TOKEN_LENGTH:
             whole = self._sessions.peek(sha256_hex(prefix))
             return [whole] if whole is not None and self._is_alive(whole, now) else []

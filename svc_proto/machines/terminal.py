@@ -83,10 +83,15 @@ REASONS = {  # as clients read them: the phone takes the first two for the user'
 
 
 class OutputBuffer:
-    """Bytes of a terminal on their way to a client as text: batched, and never cut within a character."""
+    """Bytes of a terminal on their way to a client as text: batched, and never cut within a character.
 
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    With `tmux` a piece of a character is passed over instead of becoming U+FFFD. What programs write tmux has mended
+    already; but when a client lags behind, it throws away what it had still to write, from the middle of a character
+    on, and paints the screen anew.
+    """
+
+    def __init__(self, *, tmux: bool = False) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("ignore" if tmux else "replace")
         self._pieces: list[bytes] = []
         self._size = 0
         self._due = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.commands import Compute, WriteFile
+from svc_proto.commands import Compute, TerminalSize, WriteFile
 from svc_proto.config import RelayConfig
 from svc_proto.engine.child import run_command
 from svc_proto.engine.flow import Flow, ask, wait
@@ -80,14 +80,23 @@ class Shells:
         """What to run in the pseudo-terminal."""
         if self.tmux is None:
             return (shell, "-l")
-        conf = () if self._conf is None else ("-f", self._conf)
         # Left to itself tmux would start the shell that was the user's when its server began.
-        return (*self._tmux(*conf), "-u", "new-session", "-A", "-s", self.session_name(name), shell, "-l")
+        return self._tmux(*self._options(), "new-session", "-A", "-s", self.session_name(name), shell, "-l")
 
     def env(self, name: str) -> tuple[tuple[str, str], ...]:
-        """Added to the environment of the child."""
+        """Added to the environment of the child. The first names the terminal, which within tmux is tmux's own."""
         marker = f"{self._config.brand.name.upper()}_RELAY_TERMINAL"
         return (("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), (marker, name))
+
+    def create_session(self, name: str, shell: str, size: TerminalSize) -> Flow[bool]:
+        """Make the tmux session, with nobody attached; False if it exists, or cannot be made like this.
+
+        A client that attaches and leaves at once would otherwise take a session along that tmux had not made yet. And
+        only so does each shell get an environment of its own: else all have that of the first client.
+        """
+        environment = [word for variable in self.env(name)[1:] for word in ("-e", "=".join(variable))]
+        place = ("-s", self.session_name(name), "-x", str(size.cols), "-y", str(size.rows))
+        return (yield from self._succeeds(*self._options(), "new-session", "-d", *place, *environment, shell, "-l"))
 
     def has_session(self, name: str) -> Flow[bool]:
         """Whether the tmux session exists."""
@@ -112,6 +121,9 @@ class Shells:
     def list_sessions(self) -> Flow[str]:
         """One line a session, in `LIST_FORMAT`."""
         return (yield from self._output("list-sessions", "-F", LIST_FORMAT)).decode("utf-8", "replace")
+
+    def _options(self) -> tuple[str, ...]:
+        return ("-u",) if self._conf is None else ("-f", self._conf, "-u")
 
     def _tmux(self, *arguments: str) -> tuple[str, ...]:
         return (self.tmux or "tmux", "-L", self._config.brand.scheme, *arguments)

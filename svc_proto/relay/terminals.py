@@ -66,8 +66,9 @@ class Terminals:
 
     def writable(self) -> None:
         """The client reads again."""
-        for terminal in self.held.values():
-            terminal.child.hold(False)
+        for terminal in list(self.held.values()):
+            if terminal.name in self.held:  # else the grant is found to have run out
+                terminal.resume()
 
     def close(self) -> None:
         """The socket is gone: like a detach of everything, with nobody to tell."""
@@ -163,7 +164,8 @@ class Terminals:
                 self.error("no usable shell on this host", envelope.id, name)
                 return
             if self.shells.tmux is not None:
-                reattach = yield from self.shells.has_session(name)
+                created = yield from self.shells.create_session(name, shell, size)
+                reattach = not created and (yield from self.shells.has_session(name))
                 if reattach:
                     replay = yield from self.shells.capture(name)
             terminal = Terminal(self, name, shell)
@@ -250,7 +252,7 @@ class Terminal:
         self.parting = TerminalTrigger.EXIT  # what it is put down to when it ends by itself
         self._owner = owner
         self._state = TerminalState.NONE
-        self._buffer = OutputBuffer()
+        self._buffer = OutputBuffer(tmux=owner.shells.tmux is not None)
         self._timer = owner.engine.timers.timer("terminal output", self._flush)
 
     def begin(self, child: Child) -> None:
@@ -270,6 +272,11 @@ class Terminal:
     def on_exit(self, status: int | None) -> None:
         """The shell ended by itself."""
         self._close(self.parting, tell=True)
+
+    def resume(self) -> None:
+        """The client reads again: show what has waited."""
+        self.child.hold(False)
+        self._flush()
 
     def finish(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
         """End it from this side."""
@@ -299,8 +306,9 @@ class Terminal:
         if not client.holds("terminal"):
             self._owner.lapse()
             return
-        self._send(self._buffer.take())
-        if not client.writable:  # until `Terminals.writable`
+        if client.writable:
+            self._send(self._buffer.take())
+        else:  # until `Terminals.writable`; what is under way from the shell waits in the buffer
             self.child.hold(True)
 
     def _send(self, text: str) -> None:

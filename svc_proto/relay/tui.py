@@ -67,7 +67,7 @@ class Tui:
     def writable(self) -> None:
         """The client reads again."""
         if self._gateway is not None:
-            self._gateway.child.hold(False)
+            self._gateway.drain()
 
     def close(self) -> None:
         """Detached, the socket is gone, or the relay stops."""
@@ -146,6 +146,8 @@ class Tui:
 
     def _request(self, request: Mapping[str, object]) -> None:
         gateway = self._gateway
+        if gateway is not None and not gateway.runs:
+            gateway = None
         if gateway is not None and gateway.child.credit.unsent <= MAX_UNREAD:
             gateway.say(request)
         elif "id" in request:
@@ -154,21 +156,33 @@ class Tui:
             self.send("tui.rpc.response", {"jsonrpc": "2.0", "id": request["id"], "error": error})
 
     def _resize(self, payload: Mapping[str, object]) -> None:
-        if self._gateway is None or self._gateway.child.credit.unsent > MAX_UNREAD:
+        gateway = self._gateway
+        if gateway is None or not gateway.runs or gateway.child.credit.unsent > MAX_UNREAD:
             return
         params = {key: payload[key] for key in ("session_id", "cols", "rows") if key in payload}
         identity = f"resize-{new_uuid(self.engine.entropy)}"
-        self._gateway.say({"jsonrpc": "2.0", "id": identity, "method": "terminal.resize", "params": params})
+        gateway.say({"jsonrpc": "2.0", "id": identity, "method": "terminal.resize", "params": params})
 
 
 class _Gateway:
-    """A gateway process; a `ChildHandler`."""
+    """A gateway process; a `ChildHandler`.
+
+    A line may be larger than what a client may leave unread: whatever comes behind it waits here, and the gateway with
+    it, until the client reads again.
+    """
 
     child: Child
 
     def __init__(self, tui: Tui) -> None:
         self._tui = tui
         self._lines = LineBuffer()
+        self._ready: deque[bytes] = deque()  # whole lines, those of one or two reads
+        self._end = ""  # how it ended, to be told behind the last line
+
+    @property
+    def runs(self) -> bool:
+        """Whether it can be written to."""
+        return not self._end
 
     def say(self, message: Mapping[str, object]) -> None:
         """Write one object as one line."""
@@ -186,14 +200,23 @@ class _Gateway:
             self.child.end(SignalName.TERMINATE, patience=TERM_PATIENCE)
             tui.lost(f"the agent gateway broke the protocol: {error}")
             return
-        for line in lines:
-            self._pass_on(line)
-        if not tui.client.writable:  # until `Tui.writable`
-            self.child.hold(True)
+        self._ready.extend(lines)
+        self.drain()
+
+    def drain(self) -> None:
+        """Pass lines on for as long as the client reads; `Tui.writable` is called when it does again."""
+        tui = self._tui
+        while self._ready and tui.client.writable:
+            self._pass_on(self._ready.popleft())
+        if self.runs:
+            self.child.hold(bool(self._ready) or not tui.client.writable)
+        elif tui.client.writable:
+            tui.lost(self._end)
 
     def on_exit(self, status: int | None) -> None:
         """It ended by itself."""
-        self._tui.lost(f"the agent gateway exited with {'an unknown code' if status is None else status}")
+        self._end = f"the agent gateway exited with {'an unknown code' if status is None else status}"
+        self.drain()
 
     def _pass_on(self, line: bytes) -> None:
         if not line.strip():

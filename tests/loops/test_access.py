@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
+
 import pytest
 
+from tests.loops.programs import AGENT, install
+from tests.loops.shells import runs
+from tests.loops.virtual import VirtualWorld
 from tests.loops.world import REMOTE, World, bearer
+
+READY = (sys.executable, "-c", "import sys; print('{}', flush=True); sys.stdin.read()")
 
 LOOPBACK_ONLY = [
     ("POST", "/pairing"),
@@ -91,3 +100,111 @@ def test_a_session_without_a_live_bridge_grant_drives_nothing(relayed: World) ->
     assert patched.status == 200
     relayed.eventually(lambda: relayed.http("GET", "/ping", headers=bearer(ws.token)).status == 403)
     assert relayed.http("GET", "/ping", headers=bearer(ws.token)).code == "grant_required"
+
+
+# --- the end of a session -------------------------------------------------------------------------------------------
+
+
+def is_running(world: World, pid: int) -> bool:
+    if isinstance(world, VirtualWorld):
+        return any(child.pid == pid for child in world.relay_host.children)
+    return runs(pid)
+
+
+def program_of(world: World) -> tuple[str, ...]:
+    """An agent gateway; a simulated host gets its shell too."""
+    if isinstance(world, VirtualWorld):
+        install(world.relay_host, tmux=False)
+        return (AGENT,)
+    return READY
+
+
+@pytest.mark.parametrize("how", ["revoke", "revoke itself", "expire"])
+def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: World, how: str) -> None:
+    world.start_relay(terminal_tmux=False, user_shell="/bin/sh", tui_command=program_of(world))
+    phone, witness = world.fake_phone("Phone"), world.pair("Witness")
+    ws = world.pair("Caller")
+    ws.say("terminal", "terminal.attach", {"session_name": "main", "shell": "/bin/sh"})
+    shell = ws.hear()["payload"]["pid"]
+    ws.say("tui", "tui.attach", {})
+    while (message := ws.hear())["type"] != "tui.attached":
+        assert message["type"] == "terminal.output"
+    gateway = message["payload"]["pid"]
+    calling = world.client().begin("GET", "/screen", headers=bearer(ws.token))
+    phone.command()
+    assert is_running(world, shell)
+    assert is_running(world, gateway)
+    path = f"/sessions/{ws.token[:8]}"
+    if how == "expire":
+        assert world.http("PATCH", path, headers=bearer(ws.token), body=b'{"ttl_seconds": 1}').status == 200
+    else:
+        caller = ws if how == "revoke itself" else witness
+        answer = world.http("DELETE", path, headers=bearer(caller.token))
+        assert (answer.status, answer.json["revoked_self"]) == (200, caller is ws)
+    answer = calling.finish()
+    assert (answer.status, answer.code) == (401, "unauthorized")
+    said = []
+    while (message := ws.hear())["type"] != "error":
+        said.append(message["type"])
+    assert {*said} <= {"terminal.output", "tui.rpc.event"}
+    assert (message["channel"], message["payload"]["error"]) == ("system", "session_ended")
+    assert ws.wait_closed().code == 1008
+    world.eventually(lambda: not is_running(world, shell))
+    world.eventually(lambda: not is_running(world, gateway))
+    for request in (("GET", "/ping"), ("GET", "/media/x"), ("POST", "/clipboard/inbox"), ("POST", "/media/upload")):
+        assert world.http(*request, headers=bearer(ws.token)).status == 401
+    assert world.sign_in(world.websocket(), session_token=ws.token)["type"] == "auth.fail"
+    witness.pong()  # and nobody else notices
+    calling = world.client().begin("GET", "/ping", headers=bearer(witness.token))
+    phone.respond(phone.command()["request_id"], {"fine": True})
+    assert calling.finish().json == {"fine": True}
+
+
+def test_the_end_of_a_phones_session_answers_those_who_wait_for_it(relayed: World) -> None:
+    phone, caller = relayed.fake_phone("Phone"), relayed.pair("Caller")
+    calling = relayed.client().begin("GET", "/screen", headers=bearer(caller.token))
+    phone.command()
+    assert relayed.http("DELETE", f"/sessions/{phone.token[:8]}").status == 200
+    answer = calling.finish()
+    assert (answer.status, answer.code) == (502, "phone_disconnected")
+    assert relayed.http("GET", "/ping", headers=bearer(caller.token)).code == "phone_not_connected"
+
+
+# --- profiles -------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_profile_is_told_to_everybody(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rescan every 30 s (wire core 1.8); on a real clock a tenth of a second will do."""
+
+    def write(path: str, text: str) -> None:
+        if isinstance(world, VirtualWorld):
+            world.relay_host.disk.folder(path.rpartition("/")[0])
+            world.relay_host.disk.put(path, text.encode())
+        else:
+            file = tmp_path / path[1:]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+    if not isinstance(world, VirtualWorld):
+        monkeypatch.setattr("svc_proto.relay.service.RESCAN_EVERY", 0.1)
+    world.start_relay()
+    clients = [world.pair(name) for name in ("One", "Two")]
+    began = world.clock()
+    write("/profiles/work/config.yaml", json.dumps({"model": {"default": "m-1"}, "description": "At work"}))
+    for ws in clients:
+        message = ws.hear(40.0)
+        assert (message["channel"], message["type"]) == ("pairing", "profiles.updated")
+        assert message["profiles"] == message["payload"]["profiles"]
+        work = next(profile for profile in message["profiles"] if profile["name"] == "work")
+        if work["model"] == "unknown":  # it was seen half written
+            continue
+        assert (work["model"], work["description"]) == ("m-1", "At work")
+    if isinstance(world, VirtualWorld):
+        assert 29.0 < world.clock() - began < 31.0
+    for ws in clients * 3:
+        if isinstance(world, VirtualWorld):
+            world.pass_time(6.0)
+        ws.pong()
+    late = world.websocket()
+    message = world.sign_in(late, session_token=clients[0].token)
+    assert [profile["name"] for profile in message["payload"]["profiles"]] == ["default", "work"]

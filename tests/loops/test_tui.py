@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,10 +20,14 @@ from runtimes.run import run
 from runtimes.waker import Handle
 from svc_proto.engine.core import Engine
 from tests.loops.conftest import WORLDS, open_world
+from tests.loops.live import LiveWire
+from tests.loops.raw import RawSocket
 from tests.loops.shells import runs
 from tests.loops.wires import PATIENCE, Ws
 from tests.loops.world import World
 from tests.peers.api import ScriptedApi, hello
+from tests.servers.support import call as call_program
+from tests.servers.support import running_relay
 
 LOOPS = [name for name in WORLDS if name != "sim"]
 GATEWAY = (sys.executable, "-m", "clients.gateway")
@@ -149,6 +155,24 @@ def test_lines_of_five_megabytes_both_ways(loop: World) -> None:
     assert call(ws, "echo", text=text)["result"] == {"text": text}
 
 
+def test_a_line_larger_than_what_may_be_unread_costs_no_socket(loop: World) -> None:
+    """16 MiB may be unread before another message; what follows a line of 30 MB waits until that has left."""
+    child(
+        loop,
+        "print(json.dumps({'id': 'big', 'result': 'z' * 30_000_000}), flush=True)\n"
+        "for n in range(200): print(json.dumps({'n': n}), flush=True)\n"
+        "sys.exit(3)",
+    )
+    ws, _ = attach(loop, loop.pair(deflate=False))
+    other = loop.pair("Other")
+    for _ in range(20):
+        other.pong()  # while the first does not read
+    assert len(ws.hear()["payload"]["result"]) == 30_000_000
+    assert [ws.hear()["payload"]["n"] for _ in range(200)] == list(range(200))
+    assert ws.hear()["payload"] == {"message": "the agent gateway exited with 3"}
+    ws.pong()
+
+
 def test_20000_lines_in_order(loop: World) -> None:
     child(loop, "for n in range(20000): print(json.dumps({'method': 'event', 'n': n}))\nsys.stdin.read()")
     ws, _ = attach(loop)
@@ -211,3 +235,64 @@ def test_a_flood_from_a_gateway_delays_nobody_else(loop: World) -> None:
     ws.say("tui", "tui.detach")
     ws.pong()
     loop.eventually(lambda: not runs(pid))
+
+
+# --- the program, as people start it ----------------------------------------------------------------------------------
+
+
+def stranger(port: int) -> RawSocket:
+    """A paired client of a relay that is a process of its own."""
+    wire = LiveWire(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+    raw = RawSocket(wire)
+    raw.sign_in(call_program(port, "POST", "/pairing").body["code"])
+    return raw
+
+
+@pytest.mark.parametrize("runtime", LOOPS)
+def test_svc_tui_command_is_honoured(runtime: str, tmp_path: Path) -> None:
+    script = tmp_path / "an agent.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "print(json.dumps({'argv': sys.argv[1:], 'api': os.environ['RELAY_WEBAPI_URL']}), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    env = {"SVC_TUI_COMMAND": f"{sys.executable} '{script}' --mode 'two words'"}
+    with running_relay(tmp_path, "--webapi-url", "http://agent.example:1", env=env, runtime=runtime) as (relay, port):
+        raw = stranger(port)
+        raw.say("tui", "tui.attach", {"cols": 80, "rows": 24})
+        attached = raw.hear()
+        assert attached["type"] == "tui.attached"
+        assert raw.hear()["payload"] == {"argv": ["--mode", "two words"], "api": "http://agent.example:1"}
+        raw.wire.close()
+        assert relay.stop() == 0
+    assert not runs(attached["payload"]["pid"])
+
+
+@pytest.mark.parametrize("runtime", LOOPS)
+def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Path) -> None:
+    server = LiveApi(runtime, "k3y")
+    server.api.turns.append(hello("Grüße 😀"))
+    env = {"RELAY_WEBAPI_URL": server.url, "API_SERVER_KEY": "k3y"}
+    with running_relay(tmp_path, env=env, runtime=runtime) as (relay, port):
+        raw = stranger(port)
+        raw.say("tui", "tui.attach", {"cols": 80, "rows": 24})
+        assert raw.hear()["type"] == "tui.attached"
+        assert raw.hear()["payload"]["params"]["type"] == "gateway.ready"
+
+        def ask(method: str, **params: object) -> dict[str, Any]:
+            raw.say("tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": method, "method": method, "params": params})
+            while (message := raw.hear())["type"] != "tui.rpc.response":
+                assert message["type"] == "tui.rpc.event"
+            result: dict[str, Any] = message["payload"]["result"]
+            return result
+
+        session = ask("session.create", cols=80)["session_id"]
+        assert ask("prompt.submit", session_id=session, text="Hi") == {"status": "streaming"}
+        while (message := raw.hear())["payload"]["params"]["type"] != "message.complete":
+            pass
+        assert message["payload"]["params"]["payload"]["text"] == "Grüße 😀"
+        raw.wire.close()
+        assert relay.stop() == 0
+    assert [seen[:2] for seen in server.api.seen][-1][0] == "POST"
+    assert "k3y" not in json.dumps(relay.seen)
+    server.stop()

@@ -128,3 +128,13 @@ def test_what_is_cut_off_for_good_is_replaced() -> None:
     buffer.feed("é".encode()[:1], 0.0)
     assert buffer.take() == ""
     assert buffer.take(final=True) == "\ufffd"
+
+
+@given(st.lists(st.tuples(st.sampled_from("aé€😀"), st.integers(1, 4)), max_size=20))
+def test_what_tmux_cuts_off_is_passed_over(cuts: list[tuple[str, int]]) -> None:
+    buffer, said = OutputBuffer(tmux=True), ""
+    for letter, size in cuts:
+        buffer.feed(letter.encode()[:size], 0.0)
+        said += buffer.take()
+    whole = [letter for letter, size in cuts if size >= len(letter.encode())]
+    assert said + buffer.take(final=True) == "".join(whole)

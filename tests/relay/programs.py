@@ -203,9 +203,16 @@ class Tmux:
     def __init__(self, *sessions: str, screen: bytes = b"$ make\nok\n\n\n") -> None:
         self.sessions = dict.fromkeys(sessions, 1)
         self.screen = screen
+        self.makes = True  # sessions that nobody is attached to
         self.on_kill = lambda: None
 
     def __call__(self, argv: tuple[str, ...]) -> tuple[int, bytes]:
+        if "new-session" in argv:
+            name = argv[argv.index("-s") + 1]
+            if not self.makes or name in self.sessions:
+                return 1, b""
+            self.sessions[name] = 0
+            return 0, b""
         target = argv[-1].rstrip(":").removeprefix("=") if "-t" in argv else ""
         match argv[0]:
             case "list-sessions":

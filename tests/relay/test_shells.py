@@ -50,10 +50,24 @@ def test_a_fresh_tmux_session() -> None:
         "reattach": False,
     }
     assert answer["payload"]["tmux_available"] is True
-    assert book.tmux_commands == [("has-session", "-t", "=svc-my_work_1")]
+    (made,) = book.tmux_commands
+    assert made[:7] == ("-f", "/home/svc/tmux.conf", "-u", "new-session", "-d", "-s", "svc-my_work_1")
+    assert made[7:11] == ("-x", "80", "-y", "24")
+    assert made[11:15] == ("-e", "COLORTERM=truecolor", "-e", "SVC_RELAY_TERMINAL=my work.1")
+    assert made[15:] == ("/bin/zsh", "-l")
     argv = book.children[0].order.argv
     assert argv[:5] == ("/usr/bin/tmux", "-L", "svc-relay", "-f", "/home/svc/tmux.conf")
     assert argv[5:] == ("-u", "new-session", "-A", "-s", "svc-my_work_1", "/bin/zsh", "-l")
+
+
+def test_a_tmux_that_makes_no_session_by_itself() -> None:
+    tmux = Tmux()
+    tmux.makes = False  # before 3.2 it does not know `-e`
+    book = ProgramBook(tmux=tmux)
+    answer = attach(book.client())
+    assert (answer["type"], answer["payload"]["reattach"]) == ("terminal.attached", False)
+    assert book.tmux_commands[1:] == [("has-session", "-t", "=svc-default")]
+    assert "-A" in book.children[0].order.argv
 
 
 def test_the_words_of_another_brand() -> None:
@@ -92,7 +106,8 @@ def test_a_tmux_session_that_was_there_before(screen: bytes, replay: str | None)
     answer = attach(book.client())["payload"]
     assert answer["reattach"] is True
     assert answer.get("replay") == replay
-    assert book.tmux_commands[1] == ("capture-pane", "-p", "-S", "-200", "-t", "=svc-default:")
+    assert book.tmux_commands[1] == ("has-session", "-t", "=svc-default")
+    assert book.tmux_commands[2] == ("capture-pane", "-p", "-S", "-200", "-t", "=svc-default:")
 
 
 def test_a_screen_that_cannot_be_had() -> None:
@@ -106,6 +121,16 @@ def test_detaching_from_tmux_never_signals() -> None:
     phone.send("terminal", "terminal.detach")
     assert shown(phone) == [("detached", "client detach")]
     assert (client.gone, client.signals) == (True, [])
+
+
+def test_a_character_that_tmux_cuts_off_is_passed_over() -> None:
+    """For a client that lags behind, tmux throws away what it had to write, and paints the screen anew."""
+    book, phone, client = attached(tmux=Tmux())
+    client.say("a€".encode()[:-1] + b"\x1b[H" + "€".encode())
+    book.after(0.016)
+    client.say("€".encode()[:2])
+    phone.send("terminal", "terminal.detach")
+    assert shown(phone) == [("output", "a\x1b[H€"), ("detached", "client detach")]
 
 
 def test_leaving_tmux_never_signals() -> None:
@@ -177,6 +202,7 @@ def test_killing_a_session_that_is_not_held() -> None:
 
 def test_the_list_with_tmux_is_of_all() -> None:
     tmux = Tmux("svc-work", "svc-a_b", "foreign", "svc-theirs")
+    tmux.makes = False  # so that one is listed that tmux does not know
     book, phone, shell = attached("a.b", tmux=tmux)
     other = book.client()
     attach(other, "theirs")

@@ -239,9 +239,46 @@ def test_a_client_that_does_not_read_holds_its_shells() -> None:
     phone.envelopes()
     book.unblock(phone)
     assert are_held(shell, second, theirs) == [False, False, False]
+    phone.envelopes()
     shell.say(b"more")
     book.after(0.016)
     assert shown(phone) == [("output", "more")]
+
+
+def test_a_client_whose_grant_runs_out_while_it_does_not_read() -> None:
+    book = ProgramBook(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
+    phone = book.client(terminal=60)
+    for name in ("one", "two"):
+        attach(phone, name)
+    book.after(45)
+    phone.send("system", "ping")
+    book.block(phone)
+    phone.send("system", "ping", {"ts": "x" * 50_000})
+    for shell in book.children:
+        shell.say(b"hidden")
+    phone.envelopes()
+    book.after(16)
+    book.unblock(phone)
+    error, *rest = phone.envelopes()
+    assert error["payload"]["error"] == "grant_required"
+    assert [envelope["payload"].get("reason") for envelope in rest] == ["grant expired"] * 2
+
+
+def test_a_shell_beside_something_large_that_is_unread_costs_no_socket() -> None:
+    """As a line of the agent gateway may be: what the shell says waits, and it with it."""
+    limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=20_000)
+    book, phone, shell = attached(limits=limits)
+    book.block(phone)
+    phone.send("system", "ping", {"ts": "x" * 50_000})
+    phone.envelopes()
+    for number in range(3):
+        shell.say(b"<%d>" % number)
+        book.after(0.016)
+    assert are_held(shell) == [True]
+    assert shown(phone) == []
+    book.unblock(phone)
+    assert shown(phone) == [("output", "<0><1><2>")]
+    assert are_held(shell) == [False]
 
 
 # --- ends ---

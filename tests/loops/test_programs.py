@@ -1,0 +1,428 @@
+"""Terminals and the TUI on a simulated host with scripted programs: what takes minutes, must be exact, goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from runtimes.sim.child import WINDOW, Child
+from runtimes.sim.faults import Faults
+from runtimes.sim.network import Network
+from runtimes.sim.world import World as Simulation
+from svc_proto.commands import SignalName, TerminalSize
+from tests.loops.programs import AGENT, SHELL, TmuxServer, install
+from tests.loops.shells import Desk
+from tests.loops.virtual import NotStarted, VirtualWorld
+from tests.loops.wires import Ws
+from tests.loops.world import bearer
+
+SEEDS = range(16)
+ROUNDS = 250
+CALM = 150.0  # s: a hung socket is found after 50 s
+GRANTS = {"terminal": 0, "tui": 0, "chat": 0, "bridge": 0}
+
+
+@frozen
+class Scene:
+    """A relay on a host with programs."""
+
+    world: VirtualWorld
+    tmux: TmuxServer | None
+
+    def desk(self, name: str = "Desk", **meta: Any) -> Desk:
+        return Desk(self.world.pair(name, **{"grants": GRANTS, **meta}))
+
+    def back(self, token: str) -> Desk:
+        """A client that comes back with its token."""
+        ws = self.world.websocket()
+        assert self.world.sign_in(ws, session_token=token)["type"] == "auth.ok"
+        return Desk(ws)
+
+    @property
+    def children(self) -> list[Child]:
+        return self.world.relay_host.children
+
+    def settle(self, seconds: float = 0.1) -> None:
+        self.world.pass_time(seconds)
+
+
+def opened(kind: str, simulation: Simulation | None = None, seed: int = 0) -> Scene:
+    world = VirtualWorld(seed, simulation=simulation)
+    tmux = install(world.relay_host, tmux=kind == "tmux")
+    world.start_relay(user_shell=SHELL, tui_command=(AGENT,), durable=True)
+    return Scene(world, tmux if kind == "tmux" else None)
+
+
+@pytest.fixture(params=["plain", "tmux"])
+def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
+    made = opened(request.param)
+    yield made
+    made.world.close()
+    made.settle(5.0)
+    assert made.children == []
+
+
+@pytest.fixture
+def plain() -> Iterator[Scene]:
+    made = opened("plain")
+    yield made
+    made.world.close()
+    made.settle(5.0)
+    assert made.children == []
+
+
+# --- terminals ------------------------------------------------------------------------------------------------------
+
+
+def test_a_shell(scene: Scene) -> None:
+    desk = scene.desk()
+    attached = desk.attach(cols=97, rows=31)
+    assert (attached["tmux_available"], attached["reattach"]) == (scene.tmux is not None, False)
+    (child,) = scene.children
+    assert (child.pid, child.size) == (attached["pid"], TerminalSize(97, 31))
+    assert "31 97" in desk.run("stty size")
+    desk.say("resize", session_name="main", cols=121, rows=43)
+    desk.ws.pong()
+    scene.settle()
+    assert "43 121" in desk.run("stty size")
+    assert "this is main" in desk.run("echo this is $SVC_RELAY_TERMINAL")
+    desk.type("exit 0\r")
+    assert desk.hear("detached")["payload"] == {"session_name": "main", "reason": "eof"}
+
+
+def test_20000_lines(scene: Scene) -> None:
+    desk = scene.desk()
+    desk.attach()
+    shown = desk.run("seq 20000").split("\r\n")
+    first = shown.index("1")
+    assert shown[first : first + 20_000] == [str(number) for number in range(1, 20_001)]
+
+
+def test_control_c(scene: Scene) -> None:
+    desk = scene.desk()
+    desk.attach()
+    desk.type("sleep\r")
+    desk.type("\x03")
+    assert "after" in desk.run("echo after")
+
+
+def test_detaching_and_coming_back(scene: Scene) -> None:
+    desk = scene.desk()
+    desk.attach()
+    desk.run("KEPT=value")
+    desk.say("detach", session_name="main")
+    assert desk.hear("detached")["payload"]["reason"] == "client detach"
+    scene.settle()
+    assert scene.children == []
+    again = desk.attach()
+    assert again["reattach"] is (scene.tmux is not None)
+    desk.type('echo "it is $KEPT"\r')
+    desk.until("it is value" if scene.tmux is not None else "it is\r")
+
+
+@pytest.mark.parametrize("leave", ["abort", "close", "kill"])
+def test_the_client_or_the_relay_goes(scene: Scene, leave: str) -> None:
+    """A bare shell is hung up; one in tmux lives on, and is found again by a relay that was started anew."""
+    desk = scene.desk()
+    token = desk.ws.token
+    desk.attach()
+    desk.run("KEPT=value")
+    (child,) = scene.children
+    if leave == "kill":
+        scene.world.relay.kill()
+        scene.world.relay.restart()
+    else:
+        getattr(desk.ws.wire, leave)()
+    scene.settle()
+    assert scene.children == []
+    assert child.signals == [SignalName.HANGUP]
+    desk = scene.back(token)
+    again = desk.attach()
+    if scene.tmux is None:
+        assert (again["reattach"], again.get("replay")) == (False, None)
+    else:
+        assert again["reattach"] is True
+        assert "KEPT=value" in again["replay"]
+        desk.type('echo "it is $KEPT"\r')
+        desk.until("it is value")
+
+
+def test_a_relay_that_stops_takes_its_leave(scene: Scene) -> None:
+    desk = scene.desk()
+    desk.attach()
+    scene.world.relay.begin_stop()
+    assert desk.hear("detached")["payload"]["reason"] == "server shutdown"
+    assert desk.ws.wait_closed().code == 1001
+    desk.ws.wire.close()
+    assert scene.world.relay.exit_code() == 0
+    scene.settle()
+    assert scene.children == []
+    assert scene.tmux is None or list(scene.tmux.sessions) == ["svc-main"]
+
+
+def test_a_session_that_is_revoked_while_attached(scene: Scene) -> None:
+    desk = scene.desk()
+    desk.attach()
+    desk.run("true")
+    (child,) = scene.children
+    assert scene.world.http("DELETE", f"/sessions/{desk.ws.token[:8]}").json["ok"] is True
+    assert desk.ws.wait_closed().code == 1008
+    scene.settle(1.5)
+    assert (child.alive, child.signals) == (False, [SignalName.HANGUP])
+
+
+def test_a_session_that_expires_while_attached(scene: Scene) -> None:
+    desk = scene.desk(ttl_seconds=20, grants={"terminal": 20})
+    desk.attach()
+    (child,) = scene.children
+    began = scene.world.clock()
+    assert desk.ws.wait_closed(30.0).code == 1008
+    assert scene.world.clock() - began == pytest.approx(20.0, abs=0.2)
+    scene.settle(1.5)
+    assert not child.alive
+
+
+def test_a_grant_that_runs_out_while_something_is_shown(scene: Scene) -> None:
+    desk = scene.desk(grants={"terminal": 20, "chat": 0})
+    desk.attach()
+    desk.run("echo shown")
+    scene.settle(25.0)
+    desk.type("echo hid''den\r")
+    assert desk.hear("error")["payload"]["error"] == "grant_required"
+    assert desk.hear("detached")["payload"]["reason"] == "grant expired"
+    assert "hidden" not in desk.screens["main"]
+    desk.ws.pong()
+
+
+def test_a_flood_that_nobody_reads_stops_at_its_window(plain: Scene) -> None:
+    phone, noisy = plain.world.fake_phone(), plain.desk("Noisy")
+    noisy.attach()
+    noisy.type("yes\r")
+    noisy.until("y\r\ny\r\n")
+    (child,) = plain.children
+    noisy.ws.wire.pause()
+    plain.settle(2.0)
+    held = child.output.held
+    assert 0 < held < 2 * WINDOW  # it waits
+    for _ in range(20):
+        calling = plain.world.client().begin("GET", "/ping", headers=bearer(phone.token))
+        began = plain.world.clock()
+        phone.respond(phone.command()["request_id"], {})
+        assert calling.finish().status == 200
+        assert plain.world.clock() - began < 0.1
+        plain.settle(1.0)
+    assert child.output.held == held
+    noisy.type("\x03")
+    assert "after" in noisy.run("echo after")
+
+
+def test_two_clients_of_one_session(scene: Scene) -> None:
+    first, second = scene.desk("First"), scene.desk("Second")
+    first.attach()
+    assert second.attach()["reattach"] is (scene.tmux is not None)
+    first.type("echo mir''ror\r")
+    first.until("mirror")
+    if scene.tmux is not None:
+        second.until("mirror")
+    first.say("kill", session_name="main")
+    assert first.hear("detached")["payload"]["reason"] == "client kill"
+    if scene.tmux is not None:
+        assert second.hear("detached")["payload"]["reason"] == "eof"
+        assert scene.tmux.sessions == {}
+    assert second.ws.wire.eof is False
+
+
+# --- the TUI --------------------------------------------------------------------------------------------------------
+
+
+def attach(ws: Ws) -> int:
+    """Attach an agent gateway; its process id."""
+    ws.say("tui", "tui.attach", {"cols": 80, "rows": 24})
+    message = ws.hear()
+    assert message["type"] == "tui.attached", message
+    pid: int = message["payload"]["pid"]
+    assert ws.hear()["payload"]["params"]["type"] == "gateway.ready"
+    return pid
+
+
+def call(ws: Ws, method: str, **params: object) -> dict[str, Any]:
+    """Call a method; the payload of the next message."""
+    ws.say("tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": "r1", "method": method, "params": params})
+    payload: dict[str, Any] = ws.hear()["payload"]
+    return payload
+
+
+@pytest.fixture
+def tui(plain: Scene) -> tuple[Scene, Ws, Child]:
+    """A client with a gateway."""
+    ws = plain.desk().ws
+    pid = attach(ws)
+    (child,) = plain.children
+    assert child.pid == pid
+    return plain, ws, child
+
+
+def test_attach_resize_and_detach(tui: tuple[Scene, Ws, Child]) -> None:
+    scene, ws, child = tui
+    assert child.size is None
+    assert call(ws, "echo", text="Grüße")["result"] == {"text": "Grüße"}
+    ws.say("tui", "tui.resize", {"cols": 97, "rows": 31})
+    assert ws.hear()["payload"]["result"] == {"cols": 97, "rows": 31}
+    ws.say("tui", "tui.detach")
+    ws.pong()
+    scene.settle()
+    assert child.signals == [SignalName.TERMINATE]
+    assert scene.children == []
+    assert call(ws, "echo")["error"]["code"] == -32000
+    assert attach(ws) != child.pid
+
+
+def test_a_gateway_that_crashes_is_told_of_and_can_be_attached_anew(tui: tuple[Scene, Ws, Child]) -> None:
+    _, ws, child = tui
+    assert call(ws, "crash") == {"message": "the agent gateway exited with 7"}
+    assert child.status == 7
+    attach(ws)
+    assert call(ws, "echo", again=True)["result"] == {"again": True}
+
+
+@pytest.mark.parametrize("how", ["revoke", "expire", "abort", "detach", "kill"])
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_a_gateway_is_reaped(plain: Scene, how: str, stubborn: bool) -> None:
+    ws = plain.desk(ttl_seconds=20).ws
+    attach(ws)
+    (child,) = plain.children
+    if stubborn:
+        call(ws, "stubborn")
+    match how:
+        case "revoke":
+            assert plain.world.http("DELETE", f"/sessions/{ws.token[:8]}").json["ok"] is True
+            assert ws.wait_closed().code == 1008
+        case "expire":
+            assert ws.wait_closed(25.0).code == 1008
+        case "abort":
+            ws.wire.abort()
+        case "detach":
+            ws.say("tui", "tui.detach")
+        case _:
+            plain.world.relay.kill()
+            plain.world.relay.restart()
+    plain.settle(1.0)
+    assert child.alive is (stubborn and how != "kill")  # its input has ended with the relay
+    plain.settle(1.5)  # 2 s from SIGTERM to SIGKILL
+    assert not child.alive
+    assert plain.children == []
+
+
+def test_a_client_that_does_not_read_gets_every_line_later(tui: tuple[Scene, Ws, Child]) -> None:
+    scene, ws, _ = tui
+    ws.say("tui", "tui.rpc.request", {"id": "r1", "method": "flood", "params": {"count": 2000, "size": 1000}})
+    ws.wire.pause()
+    scene.settle(10.0)
+    assert [ws.hear()["payload"]["params"]["n"] for _ in range(2000)] == list(range(2000))
+    assert ws.hear()["payload"]["id"] == "r1"
+
+
+def test_a_gateway_that_reads_no_more_is_not_fed_for_ever(tui: tuple[Scene, Ws, Child]) -> None:
+    _, ws, _ = tui
+    call(ws, "deaf")
+    text = "x" * 7_000_000
+    for _ in range(5):
+        ws.say("tui", "tui.rpc.request", {"id": "r1", "method": "echo", "params": {"text": text}})
+    assert call(ws, "echo")["error"]["message"] == "the agent gateway does not read"
+
+
+# --- bad days -------------------------------------------------------------------------------------------------------
+
+
+class Visitor:
+    """A client that attaches, types, is cut off and comes back, as chance has it."""
+
+    def __init__(self, scene: Scene, token: str) -> None:
+        self._scene = scene
+        self._token = token
+        self._ws: Ws | None = None
+
+    def act(self) -> None:
+        """Do something; what the network makes of it does not count."""
+        rng = self._scene.world.simulation.rng
+        if self._ws is None or self._ws.wire.reset or self._ws.wire.eof:
+            self._connect()
+            return
+        ws, name = self._ws, f"t{rng.randrange(3)}"
+        match rng.randrange(10):
+            case 0 | 1:
+                ws.say("terminal", "terminal.attach", {"session_name": name, "cols": rng.randrange(1, 200)})
+            case 2:
+                ws.say(
+                    "terminal", "terminal.input", {"data": rng.choice(["seq 5000\r", "sleep\r", "\x03", "exit 0\r"])}
+                )
+            case 3:
+                ws.say("terminal", "terminal.resize", {"cols": rng.randrange(1, 200), "rows": 5})
+            case 4:
+                ws.say("terminal", rng.choice(["terminal.detach", "terminal.kill", "terminal.list"]), {})
+            case 5:
+                ws.say("tui", "tui.attach", {})
+            case 6:
+                method = rng.choice(["echo", "crash", "stubborn", "flood"])
+                request = {"id": "r", "method": method, "params": {"count": 50, "size": 5000}}
+                ws.say("tui", "tui.rpc.request", request)
+            case 7:
+                ws.say("tui", "tui.detach", {})
+            case 8:
+                ws.wire.pause()  # and reads no more
+            case _:
+                ws.wire.abort()
+                self._ws = None
+
+    def _connect(self) -> None:
+        self._ws = None
+        try:
+            ws = self._scene.world.websocket()
+            self._scene.world.sign_in(ws, session_token=self._token)
+        except (ConnectionError, TimeoutError, AssertionError):
+            return
+        self._ws = ws
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_after_a_storm(seed: int) -> None:
+    """Faults of every kind, kills of the relay included: afterwards terminals and gateways work, and none is left."""
+    simulation = Simulation(seed, network=Network(chunking=0.5, jitter=5.0))
+    scene = opened("tmux" if seed % 2 else "plain", simulation, seed)
+    world = scene.world
+    visitors = [Visitor(scene, scene.desk(name).ws.token) for name in ("One", "Two")]
+    last = scene.desk("Last").ws.token
+    simulation.faults = Faults.some(3.0)
+    for number in range(ROUNDS):
+        simulation.rng.choice(visitors).act()
+        world.pass_time(simulation.rng.choice([0.0, 0.01, 0.5, 3.0]))
+        if number in (80, 160) and seed % 3 == 0:
+            world.relay.kill()
+            start_again(world)
+    simulation.calm()
+    world.pass_time(CALM)
+    for token in (visitor._token for visitor in visitors):
+        assert world.http("DELETE", f"/sessions/{token}").status in (200, 404)
+    world.pass_time(5.0)
+    assert scene.children == []
+    desk = scene.back(last)
+    desk.attach("late")
+    assert "fine" in desk.run("echo fine", "late")
+    attach(desk.ws)
+    assert call(desk.ws, "echo", fine=True)["result"] == {"fine": True}
+    assert not [line for process in world.relay_host.processes for line in process.logs if line.event == "bug"]
+    assert world.relay.stop(5.0) == 0
+    world.pass_time(5.0)
+    assert scene.children == []
+
+
+def start_again(world: VirtualWorld) -> None:
+    """As often as it takes."""
+    while True:
+        try:
+            return world.relay.restart()
+        except NotStarted:
+            world.pass_time(1.0)
