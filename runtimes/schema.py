@@ -1,4 +1,6 @@
-"""Tables, migrations and requests of the SQL store, in SQL that every database understands.
+"""The SQL store: its migrations and the requests of the relay, in SQL that every database understands.
+
+Tables and requests of chats are in `runtimes.chat_tables` and `runtimes.chat_requests`.
 
 A schema change is one more function at the end of `MIGRATIONS`; functions already there never change.
 """
@@ -7,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import (
@@ -20,7 +24,6 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    create_engine,
     delete,
     insert,
     select,
@@ -31,7 +34,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from runtimes.failures import HostError
 from runtimes.store import StoreError
-from runtimes.store_dialects import prepare
+from runtimes.store_dialects import chat_search, create_chat_search, open_engine, reader_of
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind
@@ -54,25 +57,40 @@ PAIRED_SESSIONS = Table(
     Column("updated_at", String(32), nullable=False),  # ISO 8601 UTC, for people who look
 )
 COMPONENT = "svc"
+Handler = Callable[[Connection, Any], object]
 
 
 def _create_paired_sessions(connection: Connection) -> None:
     PAIRED_SESSIONS.create(connection)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_create_paired_sessions,)
+def _create_chats(connection: Connection) -> None:
+    from runtimes.chat_tables import create_chat_tables  # noqa: PLC0415, RUF100 - only a new file needs it
+
+    create_chat_tables(connection)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    _create_paired_sessions,
+    _create_chats,
+    create_chat_search,
+)
 
 
 class SqlStore:
-    """A store in an SQL database; opening it brings its schema up to date."""
+    """A store in an SQL database; opening it brings its schema up to date. Threads may share it: they take turns."""
 
     def __init__(self, where: str | Path, migrations: tuple[Callable[[Connection], None], ...] = MIGRATIONS) -> None:
+        self._turn = Lock()
+        self._handlers: dict[type, Handler] = dict(_HANDLERS)
+        self._reads: frozenset[type] = frozenset({LoadSessions})
+        self._chats = False  # whether the requests of chats are among them
         try:
             url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where)
-            self._engine = create_engine(url)
+            self._engine = open_engine(url)
+            self._reader = reader_of(self._engine)
         except (SQLAlchemyError, ImportError) as error:
             raise StoreError(f"cannot open the store: {type(error).__name__}: {_first_line(error)}") from error
-        prepare(self._engine)
         try:
             _migrate(self._engine, migrations)
         except SQLAlchemyError as error:
@@ -84,18 +102,31 @@ class SqlStore:
 
     def execute(self, request: StoreRequest[Any]) -> object:
         """The request's answer, in one transaction."""
-        handler = _HANDLERS.get(type(request))
-        if handler is None:
-            raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
         try:
-            with self._engine.begin() as connection:
-                return handler(connection, request)
+            with self._turn, self._begin(request) as connection:
+                return self._handler(connection, request)(connection, request)
         except SQLAlchemyError as error:
             raise HostError(FailureKind.INTERNAL, f"the store failed: {type(error).__name__}") from error
 
     def close(self) -> None:
         """Close the connections."""
         self._engine.dispose()
+
+    def _begin(self, request: StoreRequest[Any]) -> AbstractContextManager[Connection]:
+        return (self._reader if type(request) in self._reads else self._engine).begin()
+
+    def _handler(self, connection: Connection, request: StoreRequest[Any]) -> Handler:
+        handler = self._handlers.get(type(request))
+        if handler is None and not self._chats:
+            from runtimes.chat_requests import READS, chat_handlers  # noqa: PLC0415, RUF100 - a relay never needs it
+
+            self._handlers |= chat_handlers(chat_search(connection))
+            self._reads |= READS
+            self._chats = True
+            handler = self._handlers.get(type(request))
+        if handler is None:
+            raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
+        return handler
 
 
 def _migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...]) -> None:
@@ -108,6 +139,8 @@ def _migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...
             connection.execute(insert(SCHEMA_VERSION).values(component=COMPONENT, version=version))
         if version > len(migrations):
             raise StoreError(f"the store has schema version {version}, newer than {len(migrations)} known here")
+        if version == len(migrations):
+            return
         for migration in migrations[version:]:
             migration(connection)
         connection.execute(update(SCHEMA_VERSION).where(mine).values(version=len(migrations)))
@@ -132,7 +165,7 @@ def _delete_session(connection: Connection, request: DeleteSession) -> None:
     connection.execute(delete(PAIRED_SESSIONS).where(PAIRED_SESSIONS.c.token_hash == request.token_hash))
 
 
-_HANDLERS: dict[type, Callable[[Connection, Any], object]] = {
+_HANDLERS: dict[type, Handler] = {
     LoadSessions: _load_sessions,
     SaveSession: _save_session,
     DeleteSession: _delete_session,

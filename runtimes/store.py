@@ -1,26 +1,23 @@
 """The store: named requests of a core, carried out in order on one thread, in memory or in any SQL database.
 
-SQLAlchemy is loaded when a database is opened, not before. SQL lives in `runtimes.schema`, and what only one kind of
-database understands in `runtimes.store_dialects`.
+In memory means an SQLite database that nobody else sees, so there is one implementation. SQLAlchemy is loaded when a
+store is opened, not before. SQL lives in `runtimes.schema` and `runtimes.chat_requests`, and what only one kind of
+database understands in `runtimes.store_dialects` and `runtimes.chat_search_sqlite`.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from runtimes.failures import HostError
 from runtimes.files import private_folder
 from runtimes.pump import Pump
 from runtimes.workers import Workers
 from svc_proto.commands import Query, StoreRequest
-from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind
 
-__all__ = ["MemoryStore", "Store", "StoreError", "StoreService", "open_store"]
+__all__ = ["Store", "StoreError", "StoreService", "open_store"]
 
 
 class StoreError(Exception):
@@ -31,7 +28,7 @@ class Store(Protocol):
     """Carries out requests. All calls block and come from one thread at a time."""
 
     def execute(self, request: StoreRequest[Any]) -> object:
-        """The request's answer; raises `HostError` or what the database raises."""
+        """The request's answer; raises `HostError`."""
 
     def close(self) -> None:
         """Let go of the database."""
@@ -54,46 +51,13 @@ class StoreService:
         self._pump.work(command.op, self._worker, lambda: store.execute(command.request))
 
 
-class MemoryStore:
-    """Keeps everything in memory, as JSON text so that what comes back is what a database would give."""
-
-    def __init__(self) -> None:
-        self._sessions: dict[str, str] = {}
-        self._handlers: dict[type, Callable[[Any], object]] = {
-            LoadSessions: self._load_sessions,
-            SaveSession: self._save_session,
-            DeleteSession: self._delete_session,
-        }
-
-    def execute(self, request: StoreRequest[Any]) -> object:
-        """The request's answer."""
-        handler = self._handlers.get(type(request))
-        if handler is None:
-            raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
-        return handler(request)
-
-    def close(self) -> None:
-        """Nothing to let go of."""
-
-    def _load_sessions(self, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
-        return tuple(
-            {**json.loads(record), "token_hash": token_hash} for token_hash, record in sorted(self._sessions.items())
-        )
-
-    def _save_session(self, request: SaveSession) -> None:
-        self._sessions[request.token_hash] = json.dumps(dict(request.record))
-
-    def _delete_session(self, request: DeleteSession) -> None:
-        self._sessions.pop(request.token_hash, None)
-
-
 def open_store(where: str | Path) -> Store:
     """Open a store: an SQLAlchemy URL, a path of an SQLite file, or `memory:`. Migrates it. Raises `StoreError`.
 
     An SQLite file is created with mode 0600; a folder made for it gets mode 0700.
     """
     if where == "memory:":
-        return MemoryStore()
+        return _open_sql("sqlite://")
     if isinstance(where, str) and "://" in where:
         return _open_sql(where)
     path = Path(where).expanduser().absolute()

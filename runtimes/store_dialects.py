@@ -1,14 +1,21 @@
-"""What only one kind of database understands."""
+"""What only one kind of database understands: how it is opened, and how it finds words."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.pool import StaticPool
 
-__all__ = ["prepare"]
+if TYPE_CHECKING:
+    from runtimes.chat_search import ChatSearch
+
+__all__ = ["chat_search", "create_chat_search", "open_engine", "reader_of"]
 
 BUSY_TIMEOUT = 5000  # ms that SQLite waits for another process's lock
+
+_READS = "svc_reads"
 
 # WAL: readers do not stop the writer. FULL: a session that was answered for survives a power cut.
 _SQLITE = (
@@ -19,17 +26,47 @@ _SQLITE = (
 )
 
 
-def prepare(engine: Engine) -> None:
-    """Have each new connection set up as this kind of database needs it."""
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+def open_engine(url: URL) -> Engine:
+    """An engine whose connections are set up as this kind of database needs it."""
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url)
+    if url.database in (None, "", ":memory:"):  # of this connection alone, so all threads share the one
+        engine = create_engine(url, poolclass=StaticPool, connect_args={"check_same_thread": False})
+    else:
+        engine = create_engine(url)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def reader_of(engine: Engine) -> Engine:
+    """The same engine for transactions that only read: they wait for nobody's lock."""
+    return engine.execution_options(**{_READS: True})
+
+
+def create_chat_search(connection: Connection) -> None:
+    """A migration: index the words of messages, where the database has something for it."""
+    if connection.dialect.name == "sqlite":
+        from runtimes.chat_search_sqlite import create_fts5  # noqa: PLC0415, RUF100 - only a new file needs it
+
+        create_fts5(connection)
+
+
+def chat_search(connection: Connection) -> ChatSearch:
+    """What finds messages in this database."""
+    from runtimes.chat_search import PortableSearch  # noqa: PLC0415, RUF100 - a relay never needs it
+    from runtimes.chat_search_sqlite import Fts5Search, has_fts5  # noqa: PLC0415, RUF100 - nor this
+
+    if connection.dialect.name == "sqlite" and has_fts5(connection):
+        return Fts5Search()
+    return PortableSearch()
 
 
 def _begin_sqlite(connection: Connection) -> None:
     # The driver by itself would not put changes of the schema into the transaction. IMMEDIATE: take the write lock
-    # first, so that two processes that migrate do it one after the other.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    # first, so that two processes that write (or migrate) do it one after the other.
+    reads = connection.get_execution_options().get(_READS)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
-from runtimes.failures import HostError
+from runtimes.store import Store as SqlStore
+from runtimes.store import open_store
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
-from svc_proto.facts import FailureKind
 
 __all__ = ["Store"]
 
 
 class Store:
-    """`sessions` is what is on the disk now, by token hash, oldest first; tests may look and change."""
+    """`sessions` is what is on the disk now, by token hash, oldest first; tests may look and change.
+
+    What a function of a test (`serve`) or `sessions` does not answer, an SQLite database in memory does.
+    """
 
     def __init__(self) -> None:
         self.sessions: dict[str, dict[str, object]] = {}
+        self._sql: SqlStore | None = None  # made when it is first needed: most worlds have no chats
         self._answers: dict[type, Callable[[Any], object]] = {
             LoadSessions: self._load,
             SaveSession: self._save,
@@ -32,9 +37,12 @@ class Store:
     def apply(self, request: StoreRequest[Any]) -> object:
         """Carry one request out, durably."""
         answer = self._answers.get(type(request))
-        if answer is None:
-            raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
-        return answer(request)
+        if answer is not None:
+            return answer(request)
+        if self._sql is None:
+            self._sql = open_store("memory:")
+            weakref.finalize(self, self._sql.close)
+        return self._sql.execute(request)
 
     def _load(self, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
         return tuple(deepcopy(record) for record in self.sessions.values())

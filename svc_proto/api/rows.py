@@ -47,7 +47,7 @@ class ChatSession:
     end_reason: str | None = None
     pinned: bool = False
     archived: bool = False
-    preview: str | None = None  # the first user message: one line, 60 characters and `...`
+    preview: str | None = None  # the first user message that has words: one line, 60 characters and `...` if cut
     message_count: int = 0  # of every row
     tool_call_count: int = 0
     input_tokens: int = 0

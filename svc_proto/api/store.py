@@ -60,8 +60,8 @@ class ListChats(StoreRequest[ChatPage]):
 class UpdateChat(StoreRequest[ChatSession | None]):
     """Set fields of a session, named as in `ChatSession`; the row afterwards, or None if there is none.
 
-    Only `title`, `model`, `pinned`, `archived`, `ended_at` and `end_reason` can be set, and the last two only while
-    `end_reason` is unset: the first reason stays. `updated_at` becomes `now`.
+    Only `title`, `model`, `pinned`, `archived`, `ended_at` and `end_reason` can be set, else it fails as `INVALID`; the
+    last two only while `end_reason` is unset: the first reason stays. `updated_at` becomes `now`.
     """
 
     answer = (ChatSession, NoneType)
@@ -82,10 +82,11 @@ class DeleteChat(StoreRequest[bool]):
 
 @frozen(kw_only=True)
 class ForkChat(StoreRequest[ChatSession | bool]):
-    """Copy all messages of `source` into a new `session`, and end the source with reason `branched`.
+    """Copy all messages of `source` into a new `session`, and end the source with reason `branched` unless it ended.
 
-    Copies get new ids, `<new session id>:<position>`, so that a fork needs no entropy. The new row; True if there is
-    no such source; False if the new id is taken.
+    Copies get new ids, `<new session id>:<position>` from 1 on, so that a fork needs no entropy. Whatever `session`
+    says of them, its parent is the source, and its counters and preview are the source's. The new row; True if there
+    is no such source; False if the new id is taken.
     """
 
     answer = (ChatSession, bool)
@@ -99,7 +100,8 @@ class ForkChat(StoreRequest[ChatSession | bool]):
 class AddMessages(StoreRequest[bool]):
     """Append messages to one session in the order given and keep its counters in step; False if it is gone.
 
-    A message whose id is there already is replaced, in its old place, and not counted again.
+    A message whose id is there already is replaced, in its old place, and counted once. `last_active` and `updated_at`
+    become the latest `timestamp`, if that is later. Ids need to be unique within their session only.
     """
 
     answer = bool
@@ -134,7 +136,11 @@ class ListTitles(StoreRequest[tuple[str, ...]]):
 
 @frozen(kw_only=True)
 class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
-    """Messages that hold every word of `query`, best first where the engine ranks, else newest first."""
+    """Messages of any session that hold every word of `query`, best first where the engine ranks, else newest first.
+
+    Case and accents do not matter. A word also finds the longer words that begin with it. Nothing in a query has a
+    special meaning; of a long one the first 1,000 characters and 32 words count. Blank: no hits.
+    """
 
     answer = tuple
 

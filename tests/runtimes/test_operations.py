@@ -14,7 +14,7 @@ from attrs import frozen
 from runtimes import files as files_module
 from runtimes.host import Services
 from runtimes.state import FILE_LIMIT
-from runtimes.store import MemoryStore
+from runtimes.store import open_store
 from svc_proto.commands import (
     Cancel,
     Compute,
@@ -241,7 +241,7 @@ def test_queries(runtime: str, op: Iterator[OperationId]) -> None:
     class Unheard(StoreRequest[None]):
         pass
 
-    with running(runtime, services=Services(store=MemoryStore())) as live:
+    with running(runtime, services=Services(store=open_store("memory:"))) as live:
         saved = next(op)
         live.order(
             Query(saved, SaveSession("ab", {"name": "phone"})), Query(next(op), SaveSession("aa", {"name": "old"}))

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, text
 
 from runtimes.failures import HostError
 from runtimes.schema import MIGRATIONS, SqlStore
-from runtimes.store import MemoryStore, Store, StoreError, open_store
+from runtimes.store import Store, StoreError, open_store
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind
@@ -104,9 +104,20 @@ def test_a_query_that_fails(tmp_path: Path) -> None:
 
 def test_what_is_no_json_is_refused() -> None:
     with pytest.raises(TypeError):
-        MemoryStore().execute(SaveSession("a", {"x": object()}))
+        open_store("memory:").execute(SaveSession("a", {"x": object()}))
 
 
 def test_sqlalchemy_is_loaded_only_for_a_database() -> None:
     code = "import sys, runtimes.run, runtimes.host, runtimes.store; sys.exit('sqlalchemy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_a_file_that_is_there_is_opened_without_what_only_chats_need(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    open_store(path).close()
+    code = (
+        "import sys; from runtimes.store import open_store; from svc_proto.engine.store import LoadSessions\n"
+        f"store = open_store({str(path)!r}); store.execute(LoadSessions()); store.close()\n"
+        "sys.exit(any(name.startswith(('runtimes.chat_', 'svc_proto.api')) for name in sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

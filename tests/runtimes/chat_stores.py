@@ -1,0 +1,52 @@
+"""Stores to try the requests of chats on, and short ways to say what is in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+from runtimes.schema import MIGRATIONS, SqlStore
+from runtimes.store import Store, open_store
+from svc_proto.api.rows import ChatSession, Message
+from svc_proto.api.store import AddMessages, CreateChat
+from svc_proto.commands import StoreRequest
+
+__all__ = ["KINDS", "add", "ask", "chat", "create", "message", "new_store"]
+
+KINDS = ("memory", "file", "portable")
+T = TypeVar("T")
+
+
+def new_store(kind: str, folder: Path) -> Store:
+    """An empty store; the portable one has no index of words."""
+    if kind == "portable":
+        return SqlStore("sqlite://", MIGRATIONS[:2])
+    return open_store("memory:" if kind == "memory" else folder / "chats.db")
+
+
+def ask(store: Store, request: StoreRequest[T]) -> T:
+    """The answer, of the type that the request names."""
+    answer: Any = store.execute(request)
+    assert isinstance(answer, request.answer), answer
+    return answer  # type: ignore[no-any-return]  # checked in the line above
+
+
+def chat(session_id: str = "c", at: float = 1.0, **more: Any) -> ChatSession:
+    """A session that began at that time."""
+    return ChatSession(**{"id": session_id, "started_at": at, "updated_at": at, "last_active": at, **more})
+
+
+def message(message_id: str, content: Any = "hello", at: float = 2.0, **more: Any) -> Message:
+    """A user's message in session `c`."""
+    return Message(**{"id": message_id, "session_id": "c", "role": "user", "content": content, "timestamp": at, **more})
+
+
+def create(store: Store, *sessions: ChatSession) -> None:
+    """Insert sessions."""
+    for session in sessions:
+        assert ask(store, CreateChat(session=session))
+
+
+def add(store: Store, *messages: Message, to: str = "c") -> None:
+    """Append messages."""
+    assert ask(store, AddMessages(session_id=to, messages=messages))

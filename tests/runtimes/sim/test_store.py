@@ -1,0 +1,97 @@
+"""The simulated store answers the requests of chats as the real one does, and outlives the process."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+from attrs import frozen
+
+from runtimes.failures import HostError
+from runtimes.sim.faults import Faults
+from runtimes.sim.store import Store
+from runtimes.sim.world import World
+from svc_proto.api.rows import ChatPage
+from svc_proto.api.store import AddMessages, CreateChat, GetChat, ListChats, ListMessages, SearchMessages
+from svc_proto.commands import Query, StoreRequest
+from svc_proto.engine.store import SaveSession
+from svc_proto.facts import Done, Failed, FailureKind, OperationId
+from tests.runtimes.chat_stores import chat, message
+from tests.runtimes.sim.toys import Bench
+
+
+def op(number: int) -> OperationId:
+    return OperationId(number)
+
+
+def test_chats_are_answered_and_survive_a_kill() -> None:
+    bench = Bench(World())
+    assert bench.ask(lambda op: Query(op, CreateChat(session=chat()))) is True
+    assert bench.ask(lambda op: Query(op, AddMessages(session_id="c", messages=(message("m"),)))) is True
+    process = bench.process.restart()
+    bench.world.run_idle()
+    bench.order(Query(op(901), ListMessages(session_id="c")), process=process)
+    bench.order(Query(op(902), SearchMessages(query="hello", limit=1)), process=process)
+    bench.world.run_idle()
+    assert bench.toy.answer(901) == ("done", (message("m"),))
+    (hits,) = [fact.result for fact in bench.toy.of(Done) if fact.op == 902]
+    assert isinstance(hits, tuple)
+    assert [hit.snippet for hit in hits] == [">>>hello<<<"]
+
+
+def test_what_was_not_carried_out_when_killed_is_lost() -> None:
+    kept = set()
+    for seed in range(40):
+        bench = Bench(World(seed))
+        assert bench.ask(lambda op: Query(op, CreateChat(session=chat()))) is True
+        for number in range(2):
+            bench.order(Query(op(900 + number), AddMessages(session_id="c", messages=(message(f"m{number}"),))))
+        bench.process.kill()
+        bench.world.run_idle()
+        rows = bench.relay.store.apply(ListMessages(session_id="c"))
+        assert isinstance(rows, tuple)
+        kept.add(tuple(row.id for row in rows))
+    assert kept == {(), ("m0",), ("m0", "m1")}
+
+
+def test_a_failing_disk_changes_nothing() -> None:
+    bench = Bench(World(faults=Faults(store=1.0)))
+    bench.order(Query(op(901), CreateChat(session=chat())))
+    bench.world.run_idle()
+    assert [type(fact) for fact in bench.toy.of(Failed)] == [Failed]
+    assert bench.relay.store.apply(ListChats(limit=1)) == ChatPage(sessions=(), total=0)
+
+
+def test_each_host_has_its_own() -> None:
+    one, two = Store(), Store()
+    assert one.apply(CreateChat(session=chat())) is True
+    assert two.apply(GetChat(id="c")) is None
+    assert one.apply(GetChat(id="c")) == chat()
+
+
+def test_a_test_may_answer_itself() -> None:
+    @frozen
+    class Own(StoreRequest[int]):
+        answer = int
+
+    store = Store()
+    with pytest.raises(HostError) as caught:
+        store.apply(Own())
+    assert caught.value.failure.kind is FailureKind.UNSUPPORTED
+    store.serve(Own, lambda request: 7)
+    store.serve(GetChat, lambda request: chat("mine"))
+    assert store.apply(Own()) == 7
+    assert store.apply(GetChat(id="c")) == chat("mine")
+    store.apply(SaveSession("a", {"n": [1]}))
+    assert store.sessions == {"a": {"n": [1]}}
+
+
+def test_a_store_that_nobody_needs_is_closed() -> None:
+    store = Store()
+    store.apply(CreateChat(session=chat()))
+    gone = weakref.ref(store._sql)
+    assert gone() is not None
+    del store
+    gc.collect()
+    assert gone() is None
