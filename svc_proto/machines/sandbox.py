@@ -18,6 +18,7 @@ SERVICE_SECRETS = (
     ".env",
     "config.yaml",
     "auth.json",
+    "agent-relay.json",
     "svc.db",
     "svc.db-wal",
     "svc.db-shm",

@@ -1,0 +1,160 @@
+"""The commands of the built-in agent: a line that a person typed in, a plan out. Nothing happens here.
+
+A plan is words to say, reasoning to show, and calls of tools; what the calls answered is shown after them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, cast
+
+from attrs import frozen
+
+from svc_proto.agent.tools.tool import Tool
+from svc_proto.basics import strict_json
+
+__all__ = ["HELP", "Plan", "plan_for"]
+
+MAX_COUNT = 10_000  # words of `/count`
+_PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+
+HELP = """\
+I am the built-in agent. I understand commands:
+- `/tools` lists the tools, `/skills` and `/skill NAME` show skills
+- `/phone ACTION NAME=VALUE …` drives the phone: `/phone ping`, `/phone screen`, `/phone tap text=Settings`,
+  `/phone open_app com.android.settings`, `/phone type Hello`
+- `/screenshot` takes a picture of its screen
+- `/memory`, `/memory add TEXT`, `/memory remove TEXT`, `/memory replace OLD => NEW`, each with `user` before the text
+  for what concerns you
+- `/think` shows reasoning, `/parallel` several tools at once, `/fail` a tool that fails, `/approve` one that asks
+  you first, `/count N` a long answer, `/echo TEXT` your own words"""
+
+
+@frozen(kw_only=True)
+class Plan:
+    """What to do for a command."""
+
+    say: str = ""
+    think: str = ""
+    calls: tuple[tuple[str, Mapping[str, object]], ...] = ()
+    show_memory: bool = False
+
+
+Command: TypeAlias = Callable[[str, Mapping[str, Tool]], Plan]
+
+
+def plan_for(line: str, tools: Mapping[str, Tool]) -> Plan:
+    """What a command wants. One that makes no sense gets an explanation."""
+    name, _, rest = line.strip().removeprefix("/").partition(" ")
+    make = _COMMANDS.get(name.lower() or "help")
+    if make is None:
+        return Plan(say=f"I know no command /{name[:40]}. `/help` lists those there are.")
+    return make(rest.strip(), tools)
+
+
+def _tools(rest: str, tools: Mapping[str, Tool]) -> Plan:
+    lines = [f"- `{tool.name}`: {tool.description.partition('. ')[0].rstrip('.')}" for tool in tools.values()]
+    return Plan(say="\n".join(["These tools are there:", *lines]))
+
+
+def _phone(rest: str, tools: Mapping[str, Tool]) -> Plan:
+    action, _, rest = rest.partition(" ")
+    if action == "tap" and rest.strip().startswith("text="):
+        action = "tap_text"
+    tool = tools.get(f"phone_{action or '?'}")
+    if tool is None:
+        actions = ", ".join(name.removeprefix("phone_") for name in tools if name.startswith("phone_"))
+        return Plan(
+            say=f"Say what to do with the phone: `/phone ACTION NAME=VALUE …`, where ACTION is one of {actions}."
+        )
+    try:
+        words = shlex.split(rest)
+    except ValueError:
+        words = rest.split()  # an apostrophe, say
+    arguments: dict[str, object] = {}
+    free: list[str] = []
+    properties = cast("Mapping[str, object]", tool.parameters["properties"])
+    for word in words:
+        pair = _PAIR.fullmatch(word)
+        if pair is not None and pair[1] in properties:
+            arguments[pair[1]] = _value(pair[2])
+        elif free or not arguments or len(words) == 1:
+            free.append(word)
+        else:  # text with blanks that nobody quoted: it goes on
+            last = next(reversed(arguments))
+            arguments[last] = f"{arguments[last]} {word}"
+    wanted = [*cast("list[str]", tool.parameters.get("required", [])), *properties]
+    place = next((name for name in wanted if name not in arguments), None)
+    if free and place is not None:
+        arguments[place] = " ".join(free)
+    return Plan(calls=((tool.name, arguments),))
+
+
+def _value(text: str) -> object:
+    """A value as it was typed; arrays and objects are JSON."""
+    if text.startswith(("[", "{")):
+        try:
+            return strict_json.loads(text)
+        except strict_json.JsonError:
+            return text
+    return text
+
+
+def _memory(rest: str, tools: Mapping[str, Tool]) -> Plan:
+    if not rest:
+        return Plan(show_memory=True)
+    action, _, text = rest.partition(" ")
+    text = text.strip()
+    target = "memory"
+    if text == "user" or text.startswith("user "):
+        target, text = "user", text.removeprefix("user").strip()
+    arguments: dict[str, object] = {"action": action, "target": target}
+    match action:
+        case "add":
+            arguments["content"] = text
+        case "remove":
+            arguments["old_text"] = text
+        case "replace":
+            old, _, new = text.partition("=>")
+            arguments |= {"old_text": old.strip(), "content": new.strip()}
+        case _:
+            return Plan(say="Say `/memory add TEXT`, `/memory remove TEXT` or `/memory replace OLD => NEW`.")
+    return Plan(calls=(("memory", arguments),))
+
+
+def _skill(rest: str, tools: Mapping[str, Tool]) -> Plan:
+    name, _, path = rest.partition(" ")
+    return Plan(calls=(("skill_view", {"name": name, **({"file_path": path} if path else {})}),))
+
+
+def _count(rest: str, tools: Mapping[str, Tool]) -> Plan:
+    digits = rest if rest.isascii() and rest.isdigit() and len(rest) < 6 else "10"
+    return Plan(
+        say=" ".join(str(number) for number in range(1, min(int(digits), MAX_COUNT) + 1)) or "Nothing to count."
+    )
+
+
+def _always(plan: Plan) -> Command:
+    return lambda rest, tools: plan
+
+
+_COMMANDS: dict[str, Command] = {
+    "help": _always(Plan(say=HELP)),
+    "tools": _tools,
+    "phone": _phone,
+    "screenshot": _always(Plan(calls=(("phone_screenshot", {}),))),
+    "memory": _memory,
+    "skills": _always(Plan(calls=(("skills_list", {}),))),
+    "skill": _skill,
+    "think": _always(Plan(think="First I read the question. Then I think about it. Then I answer.", say="Thought of.")),
+    "parallel": _always(
+        Plan(calls=(("demo_wait", {"seconds": 2}), ("demo_wait", {"seconds": 1}), ("skills_list", {})))
+    ),
+    "fail": _always(Plan(calls=(("demo_fail", {}),))),
+    "approve": _always(Plan(calls=(("demo_ask", {}),))),
+    "wait": lambda rest, tools: Plan(calls=(("demo_wait", {"seconds": rest or 1}),)),
+    "count": _count,
+    "echo": lambda rest, tools: Plan(say=rest or "…"),
+}

@@ -1,0 +1,196 @@
+"""One model answer out of the chunks of a chat-completions stream: what to tell at once, and what it comes to.
+
+Servers differ. Reasoning has three names; a tool call comes whole or in pieces, with or without index and id, with its
+name repeated or not, its arguments as text or as an object; usage comes in a chunk of its own or not at all; an answer
+that was not streamed is one chunk with a `message`. What is of a wrong type counts as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias, cast
+
+from attrs import define, field
+
+from svc_proto.agent.contract import ReasoningDelta, TextDelta
+from svc_proto.basics import strict_json
+
+__all__ = ["MAX_CALLS", "MAX_TEXT", "Assembly", "Fragment", "UpstreamProblem", "error_text"]
+
+MAX_TEXT = 1024 * 1024  # characters of one answer, its reasoning, or its arguments: the answer is cut
+MAX_CALLS = 32  # calls of one answer: an error
+MAX_NAME = 200  # characters of an id or the name of a tool
+REASONING = ("reasoning_content", "reasoning", "thinking")
+Delta: TypeAlias = TextDelta | ReasoningDelta
+Members: TypeAlias = Mapping[str, object]
+NOTHING: Members = {}
+
+
+class UpstreamProblem(Exception):  # noqa: N818 - it becomes the outcome of a turn
+    """What the model's server says cannot be used, or it says that it failed; the text may quote it."""
+
+
+@define
+class Fragment:
+    """A call as far as it is known."""
+
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(factory=list)
+
+    @property
+    def arguments(self) -> str:
+        """As the model wrote them."""
+        return "".join(self.pieces)
+
+
+class Assembly:
+    """Feed `take` with the data of each event."""
+
+    def __init__(self) -> None:
+        self.calls: list[Fragment] = []
+        self.finish: str | None = None  # the server's word
+        self.done = False  # `[DONE]` came, or the answer was one piece
+        self.full = False  # cut at `MAX_TEXT`
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._text_size = 0
+        self._reasoning_size = 0
+        self._argument_size = 0
+        self._places: dict[int, int] = {}  # of the latest call with an index
+
+    @property
+    def text(self) -> str:
+        """The answer so far."""
+        return "".join(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning so far."""
+        return "".join(self._reasoning)
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of an answer has come."""
+        return bool(self._text or self._reasoning or self.calls)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is to be taken."""
+        return self.done or self.full
+
+    def take(self, data: str) -> Iterator[Delta]:
+        """One event's data. Raises `UpstreamProblem`."""
+        if data.strip() == "[DONE]":
+            self.done = True
+            return
+        try:
+            chunk = _object(strict_json.loads(data))
+        except strict_json.JsonError:
+            raise UpstreamProblem("it sent an event that is not JSON") from None
+        error = chunk.get("error")
+        if error:
+            raise UpstreamProblem(error_text(error) or "it reported an error")
+        self._count(_object(chunk.get("usage")))
+        choices = chunk.get("choices")
+        choice = _object(choices[0]) if isinstance(choices, list) and choices else NOTHING
+        whole = choice.get("message")
+        if isinstance(whole, dict):
+            self.done = True
+        delta = _object(whole or choice.get("delta"))
+        yield from self._reason(delta)
+        yield from self._say(delta)
+        fragments = delta.get("tool_calls")
+        for fragment in fragments if isinstance(fragments, list) else []:
+            self._call(_object(fragment))
+        finish = choice.get("finish_reason")
+        if isinstance(finish, str) and finish:
+            self.finish = finish
+
+    def _reason(self, delta: Members) -> Iterator[Delta]:
+        text = next((text for name in REASONING if (text := _text(delta.get(name)))), "")
+        text = text[: MAX_TEXT - self._reasoning_size]
+        if text:
+            self._reasoning_size += len(text)
+            self.full = self.full or self._reasoning_size >= MAX_TEXT
+            self._reasoning.append(text)
+            yield ReasoningDelta(text)
+
+    def _say(self, delta: Members) -> Iterator[Delta]:
+        text = _text(delta.get("content")) or _text(delta.get("refusal"))
+        text = text[: MAX_TEXT - self._text_size]
+        if text:
+            self._text_size += len(text)
+            self.full = self.full or self._text_size >= MAX_TEXT
+            self._text.append(text)
+            yield TextDelta(text)
+
+    def _call(self, fragment: Members) -> None:
+        function = _object(fragment.get("function"))
+        identity, name = _short(fragment.get("id")), _short(function.get("name"))
+        call = self._slot(fragment.get("index"), identity, name)
+        call.id = call.id or identity
+        if name and name != call.name and not call.pieces:
+            call.name = (call.name + name)[:MAX_NAME]
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):
+            arguments = strict_json.dumps(arguments)
+        if isinstance(arguments, str) and arguments:
+            self._argument_size += len(arguments)
+            if self._argument_size > MAX_TEXT:
+                raise UpstreamProblem(f"it wrote more than {MAX_TEXT} characters of arguments")
+            call.pieces.append(arguments)
+
+    def _slot(self, index: object, identity: str, name: str) -> Fragment:
+        """The call that a fragment belongs to: that of its index, unless its id is another's; else the latest."""
+        place = len(self.calls) - 1
+        if isinstance(index, int):
+            place = self._places.get(index, -1)
+        known = self.calls[place] if place >= 0 else None
+        if known is not None:
+            same = bool(identity) and identity == known.id
+            other = bool(identity and known.id) and not same
+            begins = index is None and bool(name and known.pieces) and not same  # a name after arguments
+            if not (other or begins):
+                return known
+        if len(self.calls) >= MAX_CALLS:
+            raise UpstreamProblem(f"it asked for more than {MAX_CALLS} tools at once")
+        fresh = Fragment()
+        self.calls.append(fresh)
+        if isinstance(index, int):
+            self._places[index] = len(self.calls) - 1
+        return fresh
+
+    def _count(self, usage: Members) -> None:
+        self.input_tokens = _whole(usage.get("prompt_tokens"), self.input_tokens)
+        self.output_tokens = _whole(usage.get("completion_tokens"), self.output_tokens)
+
+
+def error_text(error: object) -> str:
+    """What an `error` member says, whatever its form."""
+    if isinstance(error, str):
+        return error
+    members = _object(error)
+    inner = members.get("message") or members.get("error") or members.get("detail")
+    return inner if isinstance(inner, str) else ""
+
+
+def _object(value: object) -> Members:
+    return cast("Members", value) if isinstance(value, dict) else NOTHING
+
+
+def _text(value: object) -> str:
+    """Text, or the text of content parts."""
+    if isinstance(value, list):
+        return "".join(_text(_object(part).get("text")) for part in value)
+    return value if isinstance(value, str) else ""
+
+
+def _short(value: object) -> str:
+    return value[:MAX_NAME] if isinstance(value, str) else ""
+
+
+def _whole(value: object, otherwise: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else otherwise

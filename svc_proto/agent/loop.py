@@ -1,0 +1,178 @@
+"""The agent that asks a model: call it, run the tools that it wants, call it again with the results.
+
+It ends when an answer wants no tools, after `max_calls` answers or `MAX_CARRIED` characters, or with an error of the
+model's server. Cancelled at any wait, it drops the connection to the server and every tool that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.agent.contract import ModelAnswered, ModelAsked, ModelRoute, Outcome, ToolCall, Turn, TurnHost
+from svc_proto.agent.deltas import Assembly, Fragment
+from svc_proto.agent.memory import TARGETS, Memory
+from svc_proto.agent.prompt import NO_PHONE, PHONE, TOOLS, notes_part, skills_part, system_prompt
+from svc_proto.agent.skills import Skills
+from svc_proto.agent.toolbox import Toolbox, Wanted, call_preview
+from svc_proto.agent.tools.tool import Tool
+from svc_proto.agent.upstream import Problem, UpstreamLimits, ask_model
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["BETWEEN", "MAX_CARRIED", "ModelAgent"]
+
+MAX_CARRIED = 4 * 1024 * 1024  # characters of answers and results that go back to the model: the turn is cut
+BETWEEN = "\n\n"  # told between the texts of two answers of one turn
+NO_OBJECT = "the arguments are not a JSON object: {why}. Call the tool again with valid JSON."
+Row = Mapping[str, object]
+
+
+class ModelAgent:
+    """See the module."""
+
+    def __init__(
+        self, engine: Engine, toolbox: Toolbox, memory: Memory, skills: Skills, limits: UpstreamLimits
+    ) -> None:
+        self._engine = engine
+        self._toolbox = toolbox
+        self._memory = memory
+        self._skills = skills
+        self._limits = limits
+
+    def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+        """Answer one turn, whose `model` is set."""
+        route = cast("ModelRoute", turn.model)
+        tools = yield from self._toolbox.offered()
+        system = yield from self._system(turn, PHONE if "phone" in tools else NO_PHONE)
+        rows: list[Row] = [{"role": "system", "content": system}, *map(_mended, turn.history)]
+        ids = {str(call.get("id")): None for row in turn.history for call in _calls_of(row)}
+        rows.append({"role": "user", "content": turn.prompt if isinstance(turn.prompt, str) else list(turn.prompt)})
+        request: dict[str, object] = {"messages": rows}
+        request["tools"] = [_told(tool) for toolset in tools.values() for tool in toolset]
+        if turn.max_tokens is not None:
+            request["max_tokens"] = turn.max_tokens
+        spoken, carried = False, 0
+        for _ in range(turn.max_calls):
+            host.tell(ModelAsked())
+            answer = yield from ask_model(
+                self._engine, route, request, host, self._limits, before_text=BETWEEN if spoken else ""
+            )
+            if isinstance(answer, Problem):
+                return Outcome(finish="error", error=answer.text, code=answer.code)
+            host.tell(ModelAnswered(answer.input_tokens, answer.output_tokens))
+            if not answer.calls or answer.full or answer.finish in ("error", "content_filter"):
+                return _outcome(answer)
+            spoken = spoken or bool(answer.text)
+            calls = self._calls(answer.calls, ids)
+            yield from host.keep_calls(answer.text, answer.reasoning, tuple(wanted.call for wanted in calls))
+            results = yield from self._toolbox.run_calls(turn, host, calls)
+            carried += len(answer.text) + sum(len(wanted.call.arguments) for wanted in calls) + sum(map(len, results))
+            if carried > MAX_CARRIED:
+                break
+            rows.append(_assistant_row(answer.text, calls))
+            rows += [
+                {"role": "tool", "tool_call_id": wanted.call.id, "content": result}
+                for wanted, result in zip(calls, results, strict=True)
+            ]
+        return Outcome(finish="length")
+
+    def _system(self, turn: Turn, phone: str) -> Flow[str]:
+        notes: dict[str, tuple[str, ...]] = {}
+        for target in TARGETS:
+            entries = yield from self._memory.entries(target)
+            if not isinstance(entries, Failure):
+                notes[target] = entries
+        skills = yield from self._skills.list()
+        rows = [(skill.name, skill.description) for skill in skills]
+        return system_prompt(turn.system, phone, TOOLS, notes_part(notes), skills_part(rows))
+
+    def _calls(self, fragments: list[Fragment], ids: dict[str, None]) -> tuple[Wanted, ...]:
+        """The calls of an answer, each with an id that no other of the conversation has: clients match by it."""
+        calls: list[Wanted] = []
+        for fragment in fragments:
+            identity = fragment.id
+            if not identity or identity in ids:
+                identity = f"call_{new_uuid(self._engine.entropy).replace('-', '')[:24]}"
+            ids[identity] = None
+            calls.append(_wanted(identity, fragment))
+        return tuple(calls)
+
+
+def _told(tool: Tool) -> Row:
+    """A tool in the chat-completions form."""
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _wanted(identity: str, fragment: Fragment) -> Wanted:
+    arguments = fragment.arguments.strip() or "{}"
+    args: object = None
+    why = "it is of another type"
+    try:
+        args = strict_json.loads(arguments)
+    except strict_json.JsonError as error:
+        why = str(error)
+    if not isinstance(args, dict):
+        call = ToolCall(id=identity, name=fragment.name, args={}, arguments=arguments)
+        return Wanted(call, NO_OBJECT.format(why=why))
+    call = ToolCall(id=identity, name=fragment.name, args=args, arguments=arguments, preview=call_preview(args))
+    return Wanted(call)
+
+
+def _assistant_row(text: str, calls: tuple[Wanted, ...]) -> Row:
+    """What the model is shown of its own answer. Arguments that were no JSON would be refused by some servers."""
+    wanted = [
+        {
+            "id": each.call.id,
+            "type": "function",
+            "function": {
+                "name": each.call.name,
+                "arguments": each.call.arguments if each.problem is None else strict_json.dumps(each.call.args),
+            },
+        }
+        for each in calls
+    ]
+    return {"role": "assistant", "content": text, "tool_calls": wanted}
+
+
+def _calls_of(row: Row) -> list[Row]:
+    calls = row.get("tool_calls")
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def _mended(row: Row) -> Row:
+    """A row of the history whose arguments are JSON objects, for the same reason."""
+    calls = _calls_of(row)
+    return {**row, "tool_calls": [_mended_call(call) for call in calls]} if calls else row
+
+
+def _mended_call(call: Row) -> Row:
+    function = call.get("function")
+    if not isinstance(function, dict) or _is_object(str(function.get("arguments"))):
+        return call
+    return {**call, "function": {**function, "arguments": "{}"}}
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(strict_json.loads(text), dict)
+    except strict_json.JsonError:
+        return False
+
+
+def _outcome(answer: Assembly) -> Outcome:
+    if answer.full or answer.finish == "length":
+        return Outcome(finish="length")
+    if answer.finish == "content_filter":
+        if answer.text:
+            return Outcome(finish="length")
+        return Outcome(finish="error", error="the model's server withheld the answer", code="content_filter")
+    if answer.finish == "error":
+        return Outcome(finish="error", error="the model's server failed while it answered", code="upstream_error")
+    return Outcome()

@@ -1,0 +1,170 @@
+"""What the agent remembers between chats: two short lists of notes, read anew each time (wire api 8.3).
+
+`memory` holds the agent's own notes, `user` what it knows about the person. Each is a file of the state folder, with a
+line that holds a section sign between entries, so that a person can edit it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from attrs import frozen
+
+from svc_proto.agent.waiting import OneAtATime
+from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure, FailureKind
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["CAPS", "FILES", "Memory", "MemoryChange", "TARGETS", "usage_of"]
+
+TARGETS = ("memory", "user")
+FILES = {"memory": "memories/MEMORY.md", "user": "memories/USER.md"}
+CAPS = {"memory": 2_200, "user": 1_375}  # characters of all entries together, wire api 8.3
+SEPARATOR = "\n§\n"
+MAX_SHOWN = 20  # entries that a refusal quotes
+_Edit: TypeAlias = "Callable[[tuple[str, ...]], MemoryChange | tuple[tuple[str, ...], str]]"
+
+
+@frozen(kw_only=True)
+class MemoryChange:
+    """How a change went: `status` is that of the HTTP answer, `body` its JSON (wire api 8.3)."""
+
+    status: int
+    body: dict[str, object]
+
+    @property
+    def text(self) -> str:
+        """For the model."""
+        return str(self.body.get("message") or self.body.get("error"))
+
+
+class Memory:
+    """Both lists. Changes happen one after the other."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._changing = OneAtATime(engine)
+
+    def entries(self, target: str) -> Flow[tuple[str, ...] | Failure]:
+        """The entries of one list, oldest first; a `Failure` when the store cannot be read."""
+        engine = self._engine
+        text = yield from ask(engine, ReadConfig(engine.new_op(), FILES[target]))
+        if isinstance(text, Failure):
+            return () if text.kind is FailureKind.NOT_FOUND else text
+        return tuple(entry.strip() for entry in text.replace("\r\n", "\n").split(SEPARATOR) if entry.strip())
+
+    def add(self, target: str, content: str) -> Flow[MemoryChange]:
+        """Add an entry at the end. One that is there already is a success without a change."""
+        entry = _plain(content)
+
+        def edit(entries: tuple[str, ...]) -> MemoryChange | tuple[tuple[str, ...], str]:
+            if not entry:
+                return _refused("content must not be empty")
+            if entry in entries:
+                return _done(target, entries, "This entry is there already: nothing was changed.")
+            return (*entries, entry), "Entry added."
+
+        return self._change(target, edit)
+
+    def replace(self, target: str, old_text: str, content: str) -> Flow[MemoryChange]:
+        """Replace the one entry that contains `old_text`."""
+        entry = _plain(content)
+
+        def edit(entries: tuple[str, ...]) -> MemoryChange | tuple[tuple[str, ...], str]:
+            if not entry:
+                return _refused("content must not be empty; use remove to delete an entry")
+            found = _find(entries, old_text)
+            if isinstance(found, MemoryChange):
+                return found
+            kept = [entry if each == found else each for each in entries]
+            return tuple(dict.fromkeys(kept)), "Entry replaced."
+
+        return self._change(target, edit)
+
+    def remove(self, target: str, old_text: str) -> Flow[MemoryChange]:
+        """Remove the one entry that contains `old_text`."""
+
+        def edit(entries: tuple[str, ...]) -> MemoryChange | tuple[tuple[str, ...], str]:
+            found = _find(entries, old_text)
+            if isinstance(found, MemoryChange):
+                return found
+            return tuple(each for each in entries if each != found), "Entry removed."
+
+        return self._change(target, edit)
+
+    def _change(self, target: str, edit: _Edit) -> Flow[MemoryChange]:
+        if target not in TARGETS:
+            return _refused("target must be memory or user")
+        engine = self._engine
+        yield from self._changing.enter()
+        try:
+            entries = yield from self.entries(target)
+            if isinstance(entries, Failure):
+                return self._unavailable(entries)
+            edited = edit(entries)
+            if isinstance(edited, MemoryChange):
+                return edited
+            kept, message = edited
+            if _size(kept) > CAPS[target] and _size(kept) > _size(entries):
+                return _refused(
+                    f"{target} would hold {_size(kept):,} of {CAPS[target]:,} characters: "
+                    "shorten or remove other entries first",
+                    current_entries=list(entries),
+                    usage=usage_of(target, entries),
+                )
+            order = WriteConfig(engine.new_op(), FILES[target], SEPARATOR.join(kept) + "\n")
+            done = yield from ask(engine, order)
+            return self._unavailable(done) if isinstance(done, Failure) else _done(target, kept, message)
+        finally:
+            self._changing.leave()
+
+    def _unavailable(self, failure: Failure) -> MemoryChange:
+        self._engine.log(Level.WARNING, "memory not available", problem=failure.kind.value)
+        return MemoryChange(status=503, body={"success": False, "error": "the memory store is not available"})
+
+
+def usage_of(target: str, entries: tuple[str, ...]) -> str:
+    """How full a list is, as `12% - 264/2,200 chars`."""
+    size, cap = _size(entries), CAPS[target]
+    return f"{size * 100 // cap}% - {size:,}/{cap:,} chars"
+
+
+def _plain(content: str) -> str:
+    """One entry as it is stored: no separator in it."""
+    return content.replace("\r\n", "\n").replace("§", "").strip()
+
+
+def _size(entries: tuple[str, ...]) -> int:
+    return sum(map(len, entries))
+
+
+def _find(entries: tuple[str, ...], old_text: str) -> str | MemoryChange:
+    """The one distinct entry that contains a text."""
+    wanted = old_text.strip()
+    if not wanted:
+        return _refused("old_text must not be empty")
+    found = list(dict.fromkeys(entry for entry in entries if wanted in entry))
+    if not found:
+        return _refused("no entry contains old_text", current_entries=list(entries)[:MAX_SHOWN])
+    if len(found) > 1:
+        return _refused("several entries contain old_text: be more specific", matches=found[:MAX_SHOWN])
+    return found[0]
+
+
+def _done(target: str, entries: tuple[str, ...], message: str) -> MemoryChange:
+    body: dict[str, object] = {
+        "success": True,
+        "target": target,
+        "entry_count": len(entries),
+        "usage": usage_of(target, entries),
+        "message": message,
+    }
+    return MemoryChange(status=200, body=body)
+
+
+def _refused(error: str, **more: object) -> MemoryChange:
+    return MemoryChange(status=400, body={"success": False, "error": error, **more})

@@ -1,0 +1,80 @@
+"""Putting an agent together: what a server makes once, at its start.
+
+    parts = build_agent(engine, AgentConfig(home=..., relay_url=..., relay_token=..., brand=...))
+    outcome = yield from parts.agent.run(turn, host)
+
+A turn without a `model` is answered by the built-in agent. It pauses `pace` seconds between its words, so that people
+see them come; tests set 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from svc_proto.agent.approvals import Approvals
+from svc_proto.agent.builtin import BuiltinAgent
+from svc_proto.agent.contract import Agent, Outcome, Turn, TurnHost
+from svc_proto.agent.loop import ModelAgent
+from svc_proto.agent.memory import Memory
+from svc_proto.agent.skills import Skills
+from svc_proto.agent.toolbox import Toolbox
+from svc_proto.agent.tools.demo import demo_tools
+from svc_proto.agent.tools.notes import memory_tools, skill_tools
+from svc_proto.agent.tools.phone import phone_tools
+from svc_proto.agent.tools.relay import RelayLink
+from svc_proto.agent.upstream import PATIENT, UpstreamLimits
+from svc_proto.basics.brand import SVC, Brand
+from svc_proto.engine.flow import Flow
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["AgentConfig", "AgentParts", "build_agent"]
+
+
+@frozen(kw_only=True)
+class AgentConfig:
+    """What an agent has to know."""
+
+    home: str  # of the service: `<home>/skills`; memory and approvals are in the runtime's state folder
+    relay_url: str = "http://127.0.0.1:8767"
+    relay_token: str = field(default="", repr=False)  # empty: the stored one, or pair by loopback when first needed
+    brand: Brand = SVC
+    pace: float = 0.02  # s between two words of the built-in agent
+    limits: UpstreamLimits = PATIENT
+
+
+@frozen
+class AgentParts:
+    """The agent, and what the management routes show of it."""
+
+    agent: Agent
+    toolbox: Toolbox
+    memory: Memory
+    skills: Skills
+
+
+def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
+    """Make everything. Nothing is read or connected to yet."""
+    memory = Memory(engine)
+    skills = Skills(engine, config.home)
+    link = RelayLink(engine, config.relay_url, config.relay_token)
+    toolsets = (phone_tools(link, config.brand), memory_tools(memory), skill_tools(skills), demo_tools(engine))
+    toolbox = Toolbox(engine, toolsets, Approvals(engine))
+    builtin = BuiltinAgent(engine, toolbox, memory, pace=config.pace)
+    model = ModelAgent(engine, toolbox, memory, skills, config.limits)
+    return AgentParts(_Either(model, builtin), toolbox, memory, skills)
+
+
+class _Either:
+    """The model's agent where there is a model, else the built-in one."""
+
+    def __init__(self, model: ModelAgent, builtin: BuiltinAgent) -> None:
+        self._model = model
+        self._builtin = builtin
+
+    def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+        """Answer one turn."""
+        return self._builtin.run(turn, host) if turn.model is None else self._model.run(turn, host)

@@ -1,0 +1,197 @@
+"""Skills: instructions for the agent as Markdown files under `<home>/skills`, written by the operator (wire api 8.2).
+
+    skills/notes/SKILL.md                      a skill without a category
+    skills/phone/battery/SKILL.md              one of the category `phone`
+    skills/phone/battery/references/levels.md  a file that belongs to it
+
+A `SKILL.md` may begin with YAML between two lines of `---`: `name`, `description`, `tags`, `related_skills`. Every file
+is opened first and judged by the real path of what was opened: nothing outside of the skill's own folder is read, by
+whatever name or link. Folders are walked anew for each call, so that a new skill is there at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from attrs import frozen
+
+from svc_proto.commands import Compute, OpenFile, ReadFile, ReleaseFile
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.sandbox import is_within, normal_path
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["MAX_FILE", "MAX_SKILLS", "Skill", "Skills"]
+
+MAX_SKILLS = 200  # further ones are not looked at
+MAX_FOLDERS = 500  # folders that are looked into in one walk
+MAX_FILE = 256 * 1024  # bytes of one file
+MAX_DEPTH = 3  # folders of categories above a skill
+MAX_DESCRIPTION = 1_024  # characters
+MAX_NAMES = 50  # tags, related skills, linked files
+OUTSIDE = Failure(FailureKind.DENIED, "outside of the skill's folder")
+_Found: TypeAlias = "list[tuple[str, str | None, bytes]]"  # folder, category and SKILL.md of skills
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_LINK = re.compile(r"\b((?:references|templates|scripts|assets|examples)/[A-Za-z0-9._/-]+[A-Za-z0-9_])")
+
+
+@frozen(kw_only=True)
+class Skill:
+    """One skill: a row of `GET /api/skills`."""
+
+    name: str
+    description: str
+    category: str | None
+    folder: str  # of its files
+    content: str  # of its SKILL.md, whole
+    tags: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
+
+    @property
+    def row(self) -> dict[str, object]:
+        """As the lists have it."""
+        return {"name": self.name, "description": self.description, "category": self.category}
+
+
+class Skills:
+    """The skills of one home folder."""
+
+    def __init__(self, engine: Engine, home: str) -> None:
+        self._engine = engine
+        self._root = f"{home}/skills"
+
+    def list(self) -> Flow[tuple[Skill, ...]]:
+        """All skills, by category and name. Of two with the same name the first counts."""
+        found: dict[str, Skill] = {}
+        for folder, category, data in (yield from self._walk()):
+            skill = yield from self._parse(folder, category, data)
+            found.setdefault(skill.name, skill)
+        return tuple(sorted(found.values(), key=lambda skill: (skill.category or "", skill.name)))
+
+    def read(self, name: str, file_path: str | None = None) -> Flow[dict[str, object]]:
+        """The JSON of `GET /api/skills/{name}`, of the skill or of one of its files; never raises."""
+        skills = yield from self.list()
+        skill = next((skill for skill in skills if skill.name == name), None)
+        if skill is None:
+            known: list[object] = [each.name for each in skills]
+            return {"success": False, "error": f"there is no skill {name[:100]!r}", "available_skills": known}
+        if file_path:
+            return (yield from self._file(skill, file_path))
+        return {
+            "success": True,
+            **skill.row,
+            "tags": [*skill.tags],
+            "related_skills": [*skill.related],
+            "content": skill.content,
+            "path": f"{skill.folder}/SKILL.md".removeprefix(f"{self._root}/"),
+            "linked_files": _linked(skill.content),
+        }
+
+    def _file(self, skill: Skill, file_path: str) -> Flow[dict[str, object]]:
+        data = yield from self._open(skill.folder, file_path)
+        if isinstance(data, Failure):
+            why = "is too large" if data.kind is FailureKind.TOO_LARGE else "is not a file of this skill"
+            return {"success": False, "error": f"{file_path[:200]!r} {why}"}
+        found: dict[str, object] = {"success": True, "name": skill.name, "file": file_path}
+        try:
+            content = data.decode("utf-8")
+        except UnicodeDecodeError:
+            return {**found, "is_binary": True}
+        ending = file_path.rpartition("/")[2].rpartition(".")
+        return {**found, "content": content, "file_type": f".{ending[2]}" if ending[1] else ""}
+
+    # --- reading ---
+
+    def _walk(self) -> Flow[_Found]:
+        """Folder, category and SKILL.md of each skill."""
+        found: _Found = []
+        waiting: list[tuple[str, ...]] = [(name,) for name in (yield from self._folders(()))]
+        looked = 0
+        while waiting and looked < MAX_FOLDERS and len(found) < MAX_SKILLS:
+            path = waiting.pop(0)
+            looked += 1
+            folder = "/".join((self._root, *path))
+            data = yield from self._open(folder, "SKILL.md")
+            if isinstance(data, bytes):
+                found.append((folder, "/".join(path[:-1]) or None, data))
+            elif len(path) <= MAX_DEPTH:
+                waiting += [(*path, name) for name in (yield from self._folders(path))]
+        return found
+
+    def _folders(self, path: tuple[str, ...]) -> Flow[tuple[str, ...]]:
+        engine = self._engine
+        listed = yield from ask(engine, Compute(engine.new_op(), "list_folders", ("/".join((self._root, *path)),)))
+        names = listed if isinstance(listed, tuple) else ()
+        return tuple(str(name) for name in names if not str(name).startswith("."))
+
+    def _open(self, folder: str, name: str) -> Flow[bytes | Failure]:
+        """A file in a folder, by the real paths of both."""
+        engine = self._engine
+        if "\x00" in name or name.startswith("/"):
+            return OUTSIDE
+        opened = yield from ask(engine, OpenFile(engine.new_op(), f"{folder}/{name}"))
+        if isinstance(opened, Failure):
+            return opened
+        try:
+            root = yield from self._real_path(folder)
+            if not opened.regular or root is None or not is_within(normal_path(opened.real_path), (root,)):
+                return OUTSIDE
+            if opened.size > MAX_FILE:
+                return Failure(FailureKind.TOO_LARGE, f"more than {MAX_FILE} bytes")
+            return (yield from ask(engine, ReadFile(engine.new_op(), opened.handle, 0, MAX_FILE)))
+        finally:
+            engine.emit(ReleaseFile(opened.handle))
+
+    def _real_path(self, folder: str) -> Flow[str | None]:
+        engine = self._engine
+        opened = yield from ask(engine, OpenFile(engine.new_op(), folder))
+        if isinstance(opened, Failure):
+            return None
+        engine.emit(ReleaseFile(opened.handle))
+        return normal_path(opened.real_path)
+
+    def _parse(self, folder: str, category: str | None, data: bytes) -> Flow[Skill]:
+        engine = self._engine
+        content = data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
+        front = _FRONT.match(content)
+        members: object = {}
+        if front is not None:
+            members = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (front[1],)))
+        known: Mapping[str, object] = members if isinstance(members, dict) else {}
+        name = known.get("name")
+        return Skill(
+            name=name if isinstance(name, str) and name.strip() else folder.rpartition("/")[2],
+            description=_line(known.get("description")) or _first_line(content[front.end() :] if front else content),
+            category=category,
+            folder=folder,
+            content=content,
+            tags=_names(known.get("tags")),
+            related=_names(known.get("related_skills")),
+        )
+
+
+def _line(value: object) -> str:
+    return " ".join(value.split())[:MAX_DESCRIPTION] if isinstance(value, str) else ""
+
+
+def _first_line(content: str) -> str:
+    lines = (line.strip("# \t") for line in content.splitlines())
+    return _line(next((line for line in lines if line), ""))
+
+
+def _names(value: object) -> tuple[str, ...]:
+    names = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(str(name).strip() for name in names[:MAX_NAMES] if str(name).strip())
+
+
+def _linked(content: str) -> dict[str, object] | None:
+    """The files that the text of a skill names, by folder; None when it names none."""
+    found: dict[str, list[str]] = {}
+    for path in list(dict.fromkeys(_LINK.findall(content)))[:MAX_NAMES]:
+        if ".." not in path.split("/"):
+            found.setdefault(path.partition("/")[0], []).append(path)
+    return {**found} or None

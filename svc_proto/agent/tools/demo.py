@@ -1,0 +1,42 @@
+"""Tools that only the built-in agent uses, to show what a client makes of tool events. No model is offered them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed, Toolset, schema
+from svc_proto.engine.flow import Flow, sleep
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["demo_tools"]
+
+MAX_SECONDS = 10
+
+
+def demo_tools(engine: Engine) -> Toolset:
+    """`demo_wait`, `demo_fail` and `demo_ask`."""
+
+    def pause(arguments: Arguments) -> Flow[str]:
+        seconds = int(str(arguments.get("seconds", 1)))
+        yield from sleep(engine, float(seconds))
+        return f"waited {seconds} s"
+
+    def fail(arguments: Arguments) -> Flow[str]:
+        yield from sleep(engine, 0.0)
+        raise ToolFailed("this tool always fails, to show how that looks")
+
+    def asked(arguments: Arguments) -> Flow[str]:
+        yield from sleep(engine, 0.0)
+        return "you allowed it"
+
+    seconds = {"type": "integer", "minimum": 0, "maximum": MAX_SECONDS}
+    nothing = schema()
+    asks = "A demonstration: it does nothing."
+    tools = (
+        Tool(name="demo_wait", description="Wait.", parameters=schema(seconds=seconds), run=pause),
+        Tool(name="demo_fail", description="Fail.", parameters=nothing, run=fail),
+        Tool(name="demo_ask", description="Ask first.", parameters=nothing, run=asked, asks=asks),
+    )
+    return Toolset(name="demo", label="Demonstration", description="Shows tool events", tools=tools, offered=False)

@@ -1,0 +1,81 @@
+"""Tools for what the agent keeps and knows: its memory, and the skills of the operator."""
+
+from __future__ import annotations
+
+from svc_proto.agent.memory import TARGETS, Memory
+from svc_proto.agent.skills import Skills
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed, Toolset, schema
+from svc_proto.basics import strict_json
+from svc_proto.engine.flow import Flow
+
+__all__ = ["memory_tools", "skill_tools"]
+
+
+def memory_tools(memory: Memory) -> Toolset:
+    """The tool `memory`."""
+
+    def run(arguments: Arguments) -> Flow[str]:
+        action, target = str(arguments["action"]), str(arguments.get("target", "memory"))
+        content, old_text = str(arguments.get("content", "")), str(arguments.get("old_text", ""))
+        match action:
+            case "add":
+                change = yield from memory.add(target, content)
+            case "replace":
+                change = yield from memory.replace(target, old_text, content)
+            case _:
+                change = yield from memory.remove(target, old_text)
+        if change.status != 200:
+            raise ToolFailed(strict_json.dumps(change.body))
+        return strict_json.dumps(change.body)
+
+    tool = Tool(
+        name="memory",
+        description=(
+            "Keep short notes between chats: add one, replace or remove the one that contains old_text. "
+            "target memory is for your own notes, user for what you know about the person. "
+            "Store lasting facts and wishes, not what only matters now."
+        ),
+        parameters=schema(
+            ("action",),
+            action={"type": "string", "enum": ["add", "replace", "remove"]},
+            target={"type": "string", "enum": list(TARGETS), "description": "memory unless given"},
+            content={"type": "string", "description": "the note, for add and replace"},
+            old_text={"type": "string", "description": "a part of the note to replace or remove"},
+        ),
+        run=run,
+    )
+    return Toolset(name="memory", label="Memory", description="Notes kept between chats", tools=(tool,))
+
+
+def skill_tools(skills: Skills) -> Toolset:
+    """The tools `skills_list` and `skill_view`."""
+
+    def list_them(arguments: Arguments) -> Flow[str]:
+        found = yield from skills.list()
+        rows = [skill.row for skill in found if arguments.get("category") in (None, skill.category)]
+        return strict_json.dumps({"skills": rows, "count": len(rows)})
+
+    def view(arguments: Arguments) -> Flow[str]:
+        path = arguments.get("file_path")
+        found = yield from skills.read(str(arguments["name"]), None if path is None else str(path))
+        if found["success"] is not True:
+            raise ToolFailed(strict_json.dumps(found))
+        return strict_json.dumps(found)
+
+    listing = Tool(
+        name="skills_list",
+        description="List the skills there are: instructions for special tasks, with name and description.",
+        parameters=schema(category={"type": "string"}),
+        run=list_them,
+    )
+    viewing = Tool(
+        name="skill_view",
+        description="Read a skill before doing what it is about, or one of the files that belong to it.",
+        parameters=schema(
+            ("name",),
+            name={"type": "string"},
+            file_path={"type": "string", "description": "such as references/api.md; the skill itself unless given"},
+        ),
+        run=view,
+    )
+    return Toolset(name="skills", label="Skills", description="Instructions for tasks", tools=(listing, viewing))

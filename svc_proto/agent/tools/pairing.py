@@ -1,0 +1,105 @@
+"""How the agent gets a session token of the relay on its own host: a code by loopback, then `system/auth` with it.
+
+The session is an ordinary one (wire core 1, 2): the operator sees it as "Agent on this host" and can revoke it. It asks
+for the grant that it needs and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.engine.client import Fetched, fetch, open_socket
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.wire.envelope import parse_envelope, write_envelope
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["DEVICE_NAME", "pair"]
+
+DEVICE_NAME = "Agent on this host"
+WITHIN = 10.0  # s for each of the two steps
+
+
+def pair(engine: Engine, url: str) -> Flow[str | Failure]:
+    """A fresh session token of the relay at an http or https URL."""
+    made = yield from fetch(engine, "POST", f"{url}/pairing", within=WITHIN)
+    if isinstance(made, Failure):
+        return made
+    code = _member(made, "code")
+    if code is None:
+        return Failure(FailureKind.DENIED, f"the relay gave no pairing code: {made.status}")
+    handshake = _Handshake(engine, code)
+    socket = yield from open_socket(engine, f"ws{url.removeprefix('http')}/ws", handshake, within=WITHIN)
+    if isinstance(socket, Failure):
+        return socket
+    if isinstance(socket, Fetched):
+        return Failure(FailureKind.DENIED, f"the relay refused the socket: {socket.status}")
+    try:
+        yield from wait(handshake.ticket, engine.now.mono + WITHIN)
+        return handshake.outcome or Failure(FailureKind.TIMED_OUT, "the relay did not answer system/auth")
+    finally:
+        socket.close()
+
+
+class _Handshake:
+    """The socket's handler: says who it is, and waits for the word."""
+
+    def __init__(self, engine: Engine, code: str) -> None:
+        self._engine = engine
+        self._code = code
+        self.ticket = engine.new_op()
+        self.outcome: str | Failure | None = None
+
+    def on_open(self, socket: Socket) -> None:
+        """Sign in."""
+        payload: dict[str, object] = {
+            "pairing_code": self._code,
+            "device_name": DEVICE_NAME,
+            "device_id": new_uuid(self._engine.entropy),
+            "client_surface": "agent",
+            "device_form_factor": "host",
+            "grants": {"bridge": 0},
+        }
+        socket.send_text(write_envelope("system", "auth", new_uuid(self._engine.entropy), payload))
+
+    def on_text(self, text: str) -> None:
+        """The answer; nothing else matters here."""
+        envelope = parse_envelope(text)
+        if envelope is None or envelope.channel != "system":
+            return
+        if envelope.type == "auth.ok":
+            token = envelope.payload.get("session_token")
+            usable = isinstance(token, str) and bool(token) and all("!" <= letter <= "~" for letter in token)
+            self._settle(cast("str", token) if usable else Failure(FailureKind.INVALID, "no session token"))
+        elif envelope.type == "auth.fail":
+            self._settle(Failure(FailureKind.DENIED, "the relay refused the pairing code"))
+
+    def on_binary(self, data: bytes) -> None:
+        """There is none."""
+
+    def on_writable(self) -> None:
+        """One message is all that is sent."""
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """Before the word came, this is the word."""
+        self._settle(Failure(FailureKind.UNREACHABLE, "the relay closed the socket"))
+
+    def _settle(self, outcome: str | Failure) -> None:
+        if self.outcome is None:
+            self.outcome = outcome
+            self._engine.resume(self.ticket, None)
+
+
+def _member(answer: Fetched, name: str) -> str | None:
+    try:
+        value = strict_json.loads(answer.body)
+    except strict_json.JsonError:
+        return None
+    found = cast("Mapping[str, object]", value).get(name) if isinstance(value, dict) else None
+    return found if answer.status == 200 and isinstance(found, str) and found else None

@@ -1,0 +1,93 @@
+"""The phone's answer as a text for a model: what it needs to go on, and what a failure means for what it does next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svc_proto.agent.tools.relay import PhoneAnswer
+from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.basics import strict_json
+from svc_proto.basics.brand import BRANDS, Brand
+
+__all__ = ["MEANINGS", "result_of"]
+MAX_ERROR = 500  # characters of what the phone or the relay says
+
+STOP = "Stop here and tell the user; do not try the same by other means."
+MEANINGS = {
+    "user_denied": f"The user denied this, or did not answer. {STOP}",
+    "bridge_disabled": "Device Control is off on the phone: ask the user to turn it on in the app.",
+    "service_unavailable": "The accessibility service is off: ask the user to turn it on in the phone's settings.",
+    "keyguard_blocked": "The phone is locked: ask the user to unlock it.",
+    "permission_denied": "The app lacks an Android permission: ask the user to grant it.",
+    "device_control_sideload_only": "This build of the app cannot be controlled. Tell the user; do not retry.",
+    "sideload_only": "This build of the app cannot do that. Tell the user; do not retry.",
+    "unknown_bridge_command": "This phone does not know the command.",
+    "bridge_capability_denied": f"The user has not granted this capability to the agent. {STOP}",
+    "bridge_capability_expired": "The time for which the user granted this is over: ask for it again.",
+    "bridge_policy_unavailable": f"The phone has no policy that would allow this. {STOP}",
+    "bridge_policy_unbound": f"The phone has no policy that would allow this. {STOP}",
+    "bridge_policy_invalid": f"The phone has no policy that would allow this. {STOP}",
+    "phone_not_connected": "No phone is connected to the relay: ask the user to open the app.",
+    "phone_disconnected": "The phone was lost while it worked: the action may or may not have happened. Look first.",
+    "send_failed": "The phone could not be reached: try once more.",
+    "phone_timeout": "The phone did not answer in time and may still act: look at the screen before you try again.",
+    "unknown_device": "No phone of that name is connected.",
+    "ambiguous_device": "Several phones match: name one of them with the argument device.",
+    "grant_required": "The agent's session at the relay holds no bridge grant: tell the user.",
+}
+"""By the `code` of the relay or the `error_code` of the phone (wire bridge 2.2, 5.9)."""
+
+
+def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = False) -> str:
+    """The text of a result, of a screen without its `bounds` unless wanted. Raises `ToolFailed` from status 400 on."""
+    body = answer.body
+    if answer.status >= 400:
+        raise ToolFailed(_failure(answer))
+    if name == "screen":
+        body = _lean(body, bounds)
+    marker = body.get("media")
+    if name == "screenshot" and isinstance(marker, str):
+        return f"The picture was taken. To show it, repeat this line on a line of its own:\n{_marker(marker, brand)}"
+    return strict_json.dumps(body)
+
+
+def _failure(answer: PhoneAnswer) -> str:
+    body = answer.body
+    code = next((body[key] for key in ("error_code", "code") if isinstance(body.get(key), str)), None)
+    error = body.get("error")
+    said = " ".join(error.split())[:MAX_ERROR] if isinstance(error, str) else "no reason given"
+    pieces = [f"{answer.status}{f' {code}' if code else ''}: {said}."]
+    meaning = MEANINGS.get(str(code))
+    if meaning is None and said.startswith("blocked package"):
+        meaning = f"The user keeps the agent out of this app. {STOP}"
+    if meaning is not None:
+        pieces.append(meaning)
+    more = (body.get(key) for key in ("required_action", "instruction"))
+    pieces += [text[:MAX_ERROR] for text in more if isinstance(text, str)]
+    if body.get("final") is True and STOP not in " ".join(pieces):
+        pieces.append(STOP)
+    return " ".join(pieces)
+
+
+def _lean(screen: Mapping[str, object], bounds: bool) -> dict[str, object]:
+    """A screen without what is null or false: a third of the size, and nothing is lost."""
+    nodes = screen.get("nodes")
+    if not isinstance(nodes, list):
+        return dict(screen)
+    lean = [
+        {
+            key: value
+            for key, value in node.items()
+            if value is not None and value is not False and (bounds or key != "bounds")
+        }
+        for node in nodes
+        if isinstance(node, dict)
+    ]
+    return {**screen, "nodes": lean}
+
+
+def _marker(text: str, brand: Brand) -> str:
+    """A media marker in our spelling, whichever the phone used."""
+    for each in BRANDS.values():
+        text = text.replace(f"MEDIA:{each.scheme}://", f"MEDIA:{brand.scheme}://")
+    return text if text.startswith("MEDIA:") else f"MEDIA:{text}"

@@ -1,0 +1,169 @@
+"""Calls of the relay's Device Control routes, with a session token: the one that was set, one that was stored, or one
+that the agent gets by pairing itself with a relay on its own host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlencode
+
+from attrs import frozen
+
+from svc_proto.agent.tools.pairing import pair
+from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.agent.waiting import OneAtATime
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.wire.urls import parse_url
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["FILE", "PhoneAnswer", "RelayLink"]
+
+FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, mode 0600
+WITHIN = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
+QUICK = 2.0  # s for the question whether there is a phone
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+NO_RELAY = "the relay cannot be reached (SVC_RELAY_URL)"
+NO_TOKEN = (
+    "the phone cannot be used: there is no session token for the relay. Ask the operator to pair one that holds a "
+    "bridge grant and to set it as SVC_RELAY_TOKEN"
+)
+
+
+@frozen
+class PhoneAnswer:
+    """What came back: the HTTP status, and the members of the body (text that is no JSON is its `error`)."""
+
+    status: int
+    body: Mapping[str, object]
+
+
+class RelayLink:
+    """The way to the relay at one URL. Pairing happens once, whoever waits for it."""
+
+    def __init__(self, engine: Engine, url: str, token: str) -> None:
+        self._engine = engine
+        self._url = url.rstrip("/")
+        self._set = token
+        self._token = ""  # empty: not known yet
+        self._pairing = OneAtATime(engine)
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a token, or a way to one."""
+        return bool(self._set) or self._is_here()
+
+    def phone_is_there(self) -> Flow[bool]:
+        """Whether a phone is connected that can be controlled (wire bridge 4.1, 6); of a relay elsewhere, perhaps."""
+        if not self._is_here():
+            return self.configured
+        answer = yield from fetch(self._engine, "GET", f"{self._url}/bridge/status", within=QUICK)
+        if isinstance(answer, Failure):
+            return False
+        status = _members(answer)
+        bridge = status.get("bridge")
+        able = not isinstance(bridge, dict) or bridge.get("device_control_supported") is not False
+        return status.get("phone_connected") is True and able
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
+        """Call a route. Raises `ToolFailed` when there is no way to the relay."""
+        token = self._set or (yield from self._get_token(""))
+        if not _is_token(token):
+            raise ToolFailed("SVC_RELAY_TOKEN has characters that no token has")
+        answer = yield from self._fetch(method, path, arguments, token)
+        if answer.status == 401 and not self._set:
+            token = yield from self._get_token(token)  # it was revoked, or has expired
+            answer = yield from self._fetch(method, path, arguments, token)
+        if answer.status == 401:
+            raise ToolFailed("the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)")
+        return answer
+
+    def _fetch(self, method: str, path: str, arguments: Mapping[str, object], token: str) -> Flow[PhoneAnswer]:
+        body = b""
+        if method == "POST":
+            body = strict_json.dumps_bytes(arguments)
+        elif arguments:
+            path = f"{path}?{urlencode({name: _query_text(value) for name, value in arguments.items()})}"
+        headers = ((b"authorization", b"Bearer " + token.encode("ascii")), (b"content-type", b"application/json"))
+        fetched = yield from fetch(self._engine, method, self._url + path, headers=headers, body=body, within=WITHIN)
+        if isinstance(fetched, Failure):
+            raise ToolFailed(f"{NO_RELAY}: {fetched.kind.value}")
+        return PhoneAnswer(fetched.status, _members(fetched))
+
+    def _get_token(self, bad: str) -> Flow[str]:
+        """A token that is not `bad`. Raises `ToolFailed` when there is none to be had."""
+        yield from self._pairing.enter()
+        try:
+            if not self._token:
+                self._token = yield from self._stored()
+            if self._token in ("", bad):
+                self._token = ""
+                self._token = yield from self._fresh()
+            return self._token
+        finally:
+            self._pairing.leave()
+
+    def _fresh(self) -> Flow[str]:
+        if not self._is_here():
+            raise ToolFailed(NO_TOKEN)
+        engine = self._engine
+        token = yield from pair(engine, self._url)
+        if isinstance(token, Failure):
+            engine.log(Level.WARNING, "agent not paired", problem=token.kind.value)
+            if token.kind is FailureKind.UNREACHABLE:
+                raise ToolFailed(f"{NO_RELAY}: {token.kind.value}")
+            raise ToolFailed(f"the relay did not let the agent in ({token.detail}). {NO_TOKEN}")
+        engine.log(Level.INFO, "agent paired with the relay")
+        text = strict_json.dumps({"url": self._url, "token": token}) + "\n"
+        stored = yield from ask(engine, WriteConfig(engine.new_op(), FILE, text))
+        if isinstance(stored, Failure):
+            engine.log(Level.WARNING, "relay token not stored", problem=stored.kind.value)
+        return token
+
+    def _is_here(self) -> bool:
+        try:
+            return parse_url(self._url).host in LOOPBACK
+        except RemoteProtocolError:
+            return False
+
+    def _stored(self) -> Flow[str]:
+        """The stored token of this relay, or nothing: a token is never sent to another one."""
+        engine = self._engine
+        text = yield from ask(engine, ReadConfig(engine.new_op(), FILE))
+        if isinstance(text, Failure):
+            return ""
+        members = _object(text)
+        token = members.get("token")
+        known = members.get("url") == self._url
+        return token if known and isinstance(token, str) and _is_token(token) else ""
+
+
+def _is_token(text: str) -> bool:
+    return all("!" <= letter <= "~" for letter in text)
+
+
+def _members(answer: Fetched) -> Mapping[str, object]:
+    text = answer.body.decode("utf-8", "replace")
+    members = _object(text)
+    if not members and text.strip() not in ("", "{}"):
+        return {"error" if answer.status >= 400 else "value": text.strip()}
+    return members
+
+
+def _object(text: str) -> Mapping[str, object]:
+    try:
+        value = strict_json.loads(text)
+    except strict_json.JsonError:
+        return {}
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _query_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,56 @@
+"""What a tool is: a name and a schema for the model, a flow for us, and what makes it ask first.
+
+A tool's flow returns the text that the model gets. It raises `ToolFailed` with a text that the model can react to;
+anything else that it raises is a bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from attrs import frozen
+
+from svc_proto.engine.flow import Flow
+
+__all__ = ["Arguments", "Tool", "ToolFailed", "Toolset", "schema"]
+
+Arguments: TypeAlias = Mapping[str, object]
+
+
+class ToolFailed(Exception):  # noqa: N818 - a failed call is an answer, not an error of the program
+    """A call did not do what it was to do; the text is for the model, and holds no secret."""
+
+
+@frozen(kw_only=True)
+class Tool:
+    """One tool. `parameters` is a JSON schema of type object."""
+
+    name: str
+    description: str
+    run: Callable[[Arguments], Flow[str]]
+    parameters: Mapping[str, object]
+    asks: str | None = None  # why somebody has to allow it first; None: nobody has to
+    asks_by: str | None = None  # the argument that a remembered answer is for (the number called, say)
+    in_order: bool = False  # waits for the calls of its kind that came before it in the same answer
+
+
+@frozen(kw_only=True)
+class Toolset:
+    """Tools that belong together (wire api 8.2). `offered` ones are told to models."""
+
+    name: str
+    label: str
+    description: str
+    tools: tuple[Tool, ...]
+    offered: bool = True
+    configured: bool = True
+    there: Callable[[], Flow[bool]] | None = None  # whether it can be used at the moment; None: always
+
+
+def schema(required: tuple[str, ...] = (), /, **properties: Mapping[str, object]) -> Mapping[str, object]:
+    """A JSON schema of an object with these properties and no others."""
+    found: dict[str, object] = {"type": "object", "properties": properties}
+    if required:
+        found["required"] = list(required)
+    return {**found, "additionalProperties": False}

@@ -1,0 +1,260 @@
+"""One call of a model: `POST {base_url}/chat/completions`, streamed, with retries while nothing of an answer has come.
+
+The reader pulls: after each batch of events it waits for the host's readers, and the connection is not read meanwhile.
+The key goes into the request and nowhere else: redirects are not followed, and what a server says of an error is
+shortened and freed of the key before anybody sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from attrs import frozen
+
+from svc_proto.agent.contract import ModelRoute, TextDelta, TurnHost
+from svc_proto.agent.deltas import Assembly, UpstreamProblem, error_text
+from svc_proto.basics import strict_json
+from svc_proto.commands import Level
+from svc_proto.engine.client import Fetched
+from svc_proto.engine.event_reader import EventReader, open_events
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.facts import Failure, FailureKind
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["PATIENT", "Problem", "UpstreamLimits", "ask_model", "quoted"]
+
+JSON = (b"content-type", b"application/json")
+RETRIED = (408, 409, 425, 429)  # and every 5xx
+MAX_QUOTED = 200  # characters of a server's own words
+MAX_DIGITS = 6  # of a Retry-After
+_SECRET = re.compile(r"\b(?:(?:sk|pk|key)[-_]|bearer )[A-Za-z0-9._~+/=*-]{6,}", re.IGNORECASE)
+_NO_TOOLS = re.compile(r"(?:not|n't) support(?:ing)? (?:tool|function)", re.IGNORECASE)
+_RETELLINGS = {  # what some servers do not take, and what stands for it
+    "tools": None,
+    "stream_options": None,
+    "max_tokens": "max_completion_tokens",
+}
+
+
+@frozen(kw_only=True)
+class UpstreamLimits:
+    """Times in seconds."""
+
+    connect: float = 15.0
+    answer: float = 300.0  # to the head: a local model may have to be loaded first
+    silence: float = 300.0  # between two events
+    whole: float = 3_600.0  # for one answer, whatever keeps its connection alive
+    trailer: float = 5.0  # for the usage and the end, once the answer itself is complete
+    attempts: int = 4
+    first_pause: float = 1.0  # doubles
+    longest_pause: float = 60.0  # a Retry-After beyond that is not waited for
+
+
+PATIENT = UpstreamLimits()
+
+
+@frozen(kw_only=True)
+class Problem:
+    """Why there is no answer, or no whole one. `text` is for people."""
+
+    text: str
+    code: str = "upstream_error"
+    pause: float | None = None  # s to wait before another try, as the server asks for
+    again: bool = False  # another try may help
+    unwanted: str | None = None  # it would take the request without this member
+
+
+def ask_model(
+    engine: Engine,
+    route: ModelRoute,
+    request: Mapping[str, object],
+    host: TurnHost,
+    limits: UpstreamLimits,
+    *,
+    before_text: str = "",
+) -> Flow[Assembly | Problem]:
+    """Call the model and tell of its words. `before_text` is told before the first of them."""
+    if not all("!" <= letter <= "~" for letter in route.api_key):
+        return Problem(text="the model's API key has characters that no header can carry")
+    asked = {"model": route.model, "stream": True, "stream_options": {"include_usage": True}, **request}
+    pause = limits.first_pause
+    attempt = 0
+    while True:
+        attempt += 1
+        answer = yield from _attempt(engine, route, asked, host, limits, before_text)
+        if isinstance(answer, Assembly):
+            return answer
+        if answer.unwanted in asked:
+            engine.log(Level.WARNING, "model asked without", member=answer.unwanted, model=route.model)
+            asked = _retold(asked, answer.unwanted)
+            continue
+        wanted = answer.pause if answer.pause is not None else pause * (1.0 - engine.entropy(1)[0] / 512)
+        if not answer.again or attempt >= limits.attempts or wanted > limits.longest_pause:
+            return answer
+        engine.log(Level.WARNING, "model asked again", attempt=attempt, seconds=wanted)
+        yield from sleep(engine, wanted)
+        pause *= 2
+
+
+def quoted(text: str, secret: str = "") -> str:
+    """A server's words in one short line, without what looks like a key."""
+    if secret:
+        text = text.replace(secret, "[redacted]")
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 10 * MAX_QUOTED]).split())
+    line = _SECRET.sub("[redacted]", line)
+    return line if len(line) <= MAX_QUOTED else f"{line[:MAX_QUOTED]}…"
+
+
+def _attempt(
+    engine: Engine,
+    route: ModelRoute,
+    asked: Mapping[str, object],
+    host: TurnHost,
+    limits: UpstreamLimits,
+    before_text: str,
+) -> Flow[Assembly | Problem]:
+    headers = [JSON]
+    if route.api_key:
+        headers.append((b"authorization", b"Bearer " + route.api_key.encode("ascii")))
+    begun = engine.now.mono
+    opened = yield from open_events(
+        engine,
+        "POST",
+        f"{route.base_url.rstrip('/')}/chat/completions",
+        headers=tuple(headers),
+        body=strict_json.dumps_bytes(asked),
+        connect_within=limits.connect,
+        answer_within=limits.answer,
+    )
+    if isinstance(opened, Failure):
+        return _no_connection(opened, again=engine.now.mono - begun < limits.answer)
+    tale = _Tale(host, before_text)
+    try:
+        if isinstance(opened, Fetched):
+            return (yield from _whole(opened, tale, route))
+        return (yield from _stream(engine, opened, tale, limits))
+    except UpstreamProblem as problem:
+        text = f"the model's server failed: {quoted(str(problem), route.api_key)}"
+        return Problem(text=text, again=not tale.assembly.begun)
+    finally:
+        if isinstance(opened, EventReader):
+            opened.drop()
+
+
+class _Tale:
+    """What has come of one attempt, and the telling of it."""
+
+    def __init__(self, host: TurnHost, before_text: str) -> None:
+        self._host = host
+        self._before_text = before_text
+        self.assembly = Assembly()
+
+    def take(self, data: str) -> None:
+        for delta in self.assembly.take(data):
+            if isinstance(delta, TextDelta) and self._before_text:
+                self._host.tell(TextDelta(self._before_text))
+                self._before_text = ""
+            self._host.tell(delta)
+
+    def breathe(self) -> Flow[None]:
+        if self._host.full:
+            yield from self._host.drained()
+
+
+def _stream(engine: Engine, reader: EventReader, tale: _Tale, limits: UpstreamLimits) -> Flow[Assembly | Problem]:
+    assembly, latest = tale.assembly, engine.now.mono + limits.whole
+    while not assembly.over:
+        if engine.now.mono >= latest:
+            return Problem(text=f"the model's answer was not over after {limits.whole:g} s", code="upstream_timeout")
+        batch = yield from reader.read(within=limits.trailer if assembly.finish else limits.silence)
+        if isinstance(batch, tuple):
+            for event in batch:
+                if not assembly.over:
+                    tale.take(event.data)
+            yield from tale.breathe()
+            continue
+        if assembly.finish:
+            break  # the answer is whole: only the usage may be missing
+        if batch is not None and batch.kind is FailureKind.TIMED_OUT:
+            return Problem(text=f"the model's server was silent for {limits.silence:g} s", code="upstream_timeout")
+        return Problem(text="the model's answer broke off: the connection ended", again=not assembly.begun)
+    return assembly
+
+
+def _whole(answer: Fetched, tale: _Tale, route: ModelRoute) -> Flow[Assembly | Problem]:
+    """An answer that is no event stream: a refusal, or a completion in one piece."""
+    body = answer.body.decode("utf-8", "replace")
+    if answer.status != 200:
+        return _refusal(answer, body, route)
+    if not body.lstrip().startswith("{"):
+        return Problem(text="the model's server sent neither an event stream nor JSON; is the base URL right?")
+    tale.take(body)
+    if not tale.assembly.done:
+        return Problem(text="the model's server sent JSON without an answer; is the base URL right?")
+    yield from tale.breathe()
+    return tale.assembly
+
+
+def _refusal(answer: Fetched, body: str, route: ModelRoute) -> Problem:
+    status = answer.status
+    try:
+        value = strict_json.loads(body)
+    except strict_json.JsonError:
+        value = None
+    members = cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+    said = quoted(error_text(members.get("error")) or error_text(members), route.api_key)
+    match status:
+        case 401 | 403:
+            what = "the model's server does not accept the key (SVC_MODEL_API_KEY)"
+        case 404:
+            what = "the model's server knows no such model or path (SVC_MODEL, SVC_MODEL_BASE_URL)"
+        case 429:
+            what = "the model's server is asked too often, or its quota is used up"
+        case _ if 300 <= status < 400:
+            what = "the model's server redirects, which is not followed since a key would go along"
+        case _:
+            what = "the model's server refused the request" if status < 500 else "the model's server failed"
+    return Problem(
+        text=f"{what}: {status}{f', {said}' if said else ''}",
+        again=status in RETRIED or status >= 500,
+        pause=_retry_after(answer),
+        unwanted=_unwanted(said) if status in (400, 422) else None,
+    )
+
+
+def _unwanted(said: str) -> str | None:
+    """The member of a request that a server complains about, if it can do without."""
+    if _NO_TOOLS.search(said):
+        return "tools"
+    if "max_completion_tokens" in said:
+        return "max_tokens"
+    return "stream_options" if "stream_options" in said else None
+
+
+def _retold(asked: Mapping[str, object], unwanted: str) -> dict[str, object]:
+    instead = _RETELLINGS[unwanted]
+    rest = {name: value for name, value in asked.items() if name != unwanted}
+    return rest if instead is None else {**rest, instead: asked[unwanted]}
+
+
+def _retry_after(answer: Fetched) -> float | None:
+    wanted = answer.headers.get(b"retry-after") or b""
+    return float(wanted) if wanted.isdigit() and len(wanted) <= MAX_DIGITS else None
+
+
+def _no_connection(failure: Failure, *, again: bool) -> Problem:
+    match failure.kind:
+        case FailureKind.TIMED_OUT:
+            return Problem(text="the model's server did not answer in time", code="upstream_timeout", again=again)
+        case FailureKind.TLS:
+            return Problem(text="the model's server has no certificate that can be trusted")
+        case FailureKind.INVALID:
+            return Problem(text=f"the model's server cannot be used: {quoted(failure.detail)}")
+        case FailureKind.TOO_LARGE:
+            return Problem(text="the model's server sent too much")
+        case _:
+            return Problem(text="the model's server cannot be reached (SVC_MODEL_BASE_URL)", again=True)

@@ -1,0 +1,95 @@
+"""Two ways to wait: for several flows at once, and for one's turn.
+
+answers = yield from gather(engine, [first(), second()], name="calls")
+
+yield from queue.enter()
+try:
+    ...
+finally:
+    queue.leave()
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from svc_proto.engine.flow import Flow, Task, wait
+from svc_proto.facts import OperationId
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["OneAtATime", "gather"]
+
+T = TypeVar("T")
+LONG = 86_400.0  # s after which a wait is begun anew: what is waited for has deadlines of its own
+
+
+def gather(engine: Engine, flows: Sequence[Flow[T]], *, name: str) -> Flow[list[T]]:
+    """Run flows side by side; their results in the order given. Who cancels this cancels them all.
+
+    Raises what the first of them in that order raised, after all have ended.
+    """
+    ticket = engine.new_op()
+    results: dict[int, T] = {}
+    errors: dict[int, Exception] = {}
+    tasks: list[Task] = []
+
+    def settle(place: int, result: T) -> None:
+        results[place] = result
+        engine.resume(ticket, None)
+
+    def fail(place: int, error: Exception) -> None:
+        errors[place] = error
+        engine.resume(ticket, None)
+
+    try:
+        for place, flow in enumerate(flows):
+            tasks.append(
+                engine.spawn(
+                    flow,
+                    name=name,
+                    on_done=lambda result, place=place: settle(place, cast("T", result)),  # type: ignore[misc]  # mypy cannot infer lambdas with defaults
+                    on_error=lambda error, place=place: fail(place, error),  # type: ignore[misc]  # the same
+                )
+            )
+        while len(results) + len(errors) < len(flows):
+            yield from wait(ticket, engine.now.mono + LONG)
+    finally:
+        for task in tasks:
+            task.cancel()
+    for place in sorted(errors):
+        raise errors[place]
+    return [results[place] for place in range(len(flows))]
+
+
+class OneAtATime:
+    """A place where one flow may be at a time; the others wait in the order in which they came."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._taken = False
+        self._queue: deque[OperationId] = deque()
+
+    def enter(self) -> Flow[None]:
+        """Wait for the place. Whoever gets it has to `leave`."""
+        if not self._taken:
+            self._taken = True
+            return
+        ticket = self._engine.new_op()
+        self._queue.append(ticket)
+        try:
+            while (yield from wait(ticket, self._engine.now.mono + LONG)) is not self:
+                pass
+        finally:
+            if ticket in self._queue:  # cancelled before its turn came
+                self._queue.remove(ticket)
+
+    def leave(self) -> None:
+        """Give the place to the next."""
+        while self._queue:
+            if self._engine.resume(self._queue.popleft(), self):
+                return
+        self._taken = False

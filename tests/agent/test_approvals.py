@@ -1,0 +1,158 @@
+"""Who has allowed what, and for how long that is remembered."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.agent import approvals
+from svc_proto.agent.approvals import FILE, Approvals, pattern_of
+from svc_proto.agent.contract import ApprovalAsked, ToolCall
+from svc_proto.agent.setup import AgentParts
+from svc_proto.agent.toolbox import DENIED
+from svc_proto.agent.tools.tool import Arguments, Tool, schema
+from svc_proto.agent.waiting import gather
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from tests.agent.world import HOME, AgentWorld
+
+PATH = f"{HOME}/{FILE}"
+
+
+def nothing(arguments: Arguments) -> Flow[str]:
+    yield from ()
+    return ""
+
+
+CALL = Tool(name="phone_call", description="", parameters=schema(), run=nothing, asks="Costs money.", asks_by="number")
+
+
+def call(**args: Any) -> ToolCall:
+    return ToolCall(id="c", name="phone_call", args=args)
+
+
+@pytest.mark.parametrize(
+    ("choices", "asked", "ends"),
+    [
+        (["once", "once"], 2, ["finished", "finished"]),
+        (["deny", "once"], 2, ["failed", "finished"]),
+        (["session"], 1, ["finished", "finished"]),
+        (["always"], 1, ["finished", "finished"]),
+        (["whatever"], 2, ["failed", "failed"]),
+    ],
+)
+def test_what_a_choice_means_in_one_chat(choices: list[str], asked: int, ends: list[str]) -> None:
+    world = AgentWorld()
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        from svc_proto.agent.contract import Turn
+
+        world.host.engine = engine
+        for _ in range(2):
+            turn = Turn(session_id="s", run_id="r", prompt="/approve")
+            yield from parts.agent.run(turn, world.host)
+
+    world.host.choices = choices
+    world.run(plan)
+    assert len(world.host.asked) == asked
+    assert [word.split()[0] for word in world.host.story if word.endswith(" demo_ask") and word[0] == "f"] == ends
+    if "failed" in ends:
+        assert DENIED in [finished.error for finished in world.host.finished]
+
+
+def test_always_outlives_the_process_session_does_not() -> None:
+    world = AgentWorld()
+    world.host.choices = ["session", "always"]
+    for _ in range(3):
+        world.command("/approve")
+    assert len(world.host.asked) == 2
+    assert json.loads(world.disk.get(PATH)) == {"always": ["demo_ask"]}
+
+
+def test_another_chat_is_asked_anew() -> None:
+    def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[bool, bool, bool]]:
+        known = Approvals(engine)
+        world.host.engine = engine
+        yield from known.ask("s1", CALL, call(number="5"), world.host)
+        return (
+            (yield from known.remembers("s1", "phone_call 5")),
+            (yield from known.remembers("s1", "phone_call 6")),
+            (yield from known.remembers("s2", "phone_call 5")),
+        )
+
+    world = AgentWorld()
+    world.host.choices = ["session"]
+    assert world.run(plan) == (True, False, False)
+    (asked,) = world.host.asked
+    assert asked == ApprovalAsked(
+        call=call(number="5"), command='phone_call {"number":"5"}', description="Costs money.", pattern="phone_call 5"
+    )
+
+
+def test_patterns() -> None:
+    assert pattern_of(CALL, call(number="+1 555")) == "phone_call +1 555"
+    assert pattern_of(CALL, call()) == "phone_call"
+    assert len(pattern_of(CALL, call(number="5" * 1_000))) == approvals.MAX_PATTERN
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MAX_ALWAYS", "MAX_SESSIONS", "MAX_PER_SESSION"):
+        monkeypatch.setattr(approvals, name, 2)
+    world = AgentWorld()
+    world.host.choices = ["session"] * 5 + ["always"] * 3
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[list[bool]]:
+        known = Approvals(engine)
+        world.host.engine = engine
+        for session, number in (("a", 1), ("a", 2), ("a", 3), ("b", 1), ("c", 1)):
+            yield from known.ask(session, CALL, call(number=number), world.host)
+        found = []
+        for session, number in (("a", 3), ("b", 1), ("c", 1)):
+            found.append((yield from known.remembers(session, f"phone_call {number}")))
+        yield from gather(
+            engine, [known.ask("d", CALL, call(number=number), world.host) for number in (7, 8, 9)], name="ask"
+        )
+        yield from known._write("phone_call 9")  # it is there already
+        return found
+
+    assert world.run(plan) == [False, True, True]
+    assert json.loads(world.disk.get(PATH)) == {"always": ["phone_call 8", "phone_call 9"]}
+    sessions: list[dict[str, None]] = []
+
+    def again(parts: AgentParts, engine: Engine) -> Flow[None]:
+        known = Approvals(engine)
+        world.host.engine = engine
+        world.host.choices = ["session"] * 3
+        for number in (1, 2, 3):
+            yield from known.ask("a", CALL, call(number=number), world.host)
+        sessions.extend(known._sessions.values())
+
+    world.run(again)
+    assert [list(patterns) for patterns in sessions] == [["phone_call 2", "phone_call 3"]]
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"{", b"[]", b'{"always": 5}'])
+def test_a_file_that_cannot_be_read_allows_nothing(text: bytes) -> None:
+    world = AgentWorld()
+    world.disk.put(PATH, text)
+    world.command("/approve")
+    assert len(world.host.asked) == 1
+    assert "approvals not read" in [name for name, _ in world.logs]
+
+
+def test_entries_that_are_none_are_passed_over() -> None:
+    world = AgentWorld()
+    world.disk.put(PATH, b'{"always": [5, "demo_ask"]}')
+    world.command("/approve")
+    assert world.host.asked == []
+
+
+def test_a_choice_that_cannot_be_stored_counts_for_the_chat() -> None:
+    world = AgentWorld()
+    world.disk.capacity = 0
+    world.host.choices = ["always"]
+    world.command("/approve")
+    assert world.host.story[-4] == "finished demo_ask"
+    assert ("approval not stored", {"problem": "no_space"}) in world.logs

@@ -1,0 +1,148 @@
+"""Notes: what is added, replaced and removed, what is refused, and what is on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.memory import CAPS, FILES, Memory, MemoryChange, usage_of
+from svc_proto.agent.setup import AgentParts
+from svc_proto.agent.waiting import gather
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+from tests.agent.world import HOME, AgentWorld
+
+PATH = f"{HOME}/{FILES['memory']}"
+
+
+def with_memory(world: AgentWorld, plan: Callable[[Memory], Flow[Any]]) -> Any:
+    return world.run(lambda parts, engine: plan(parts.memory))
+
+
+def world_with(text: str | None) -> AgentWorld:
+    world = AgentWorld()
+    if text is not None:
+        world.disk.put(PATH, text.encode())
+    return world
+
+
+def test_adding() -> None:
+    world = AgentWorld()
+    change = with_memory(world, lambda memory: memory.add("memory", "  Tea\r\nGreen § \n"))
+    assert change == MemoryChange(
+        status=200,
+        body={
+            "success": True,
+            "target": "memory",
+            "entry_count": 1,
+            "usage": "0% - 9/2,200 chars",
+            "message": "Entry added.",
+        },
+    )
+    assert change.text == "Entry added."
+    with_memory(world, lambda memory: memory.add("memory", "Coffee"))
+    assert world.disk.get(PATH).decode() == "Tea\nGreen\n§\nCoffee\n"
+    assert with_memory(world, lambda memory: memory.entries("memory")) == ("Tea\nGreen", "Coffee")
+    assert with_memory(world, lambda memory: memory.entries("user")) == ()
+
+
+def test_an_entry_that_is_there_already() -> None:
+    world = world_with("Tea\n§\n§\nCoffee")
+    change = with_memory(world, lambda memory: memory.add("memory", "Tea"))
+    assert change.status == 200
+    assert change.body["entry_count"] == 2
+    assert "already" in change.text
+    assert world.disk.get(PATH) == "Tea\n§\n§\nCoffee".encode()
+
+
+def test_replacing_and_removing() -> None:
+    world = world_with("Likes tea\r\n§\r\nLives in Bern")
+    assert with_memory(world, lambda memory: memory.replace("memory", "tea", "Likes coffee")).text == "Entry replaced."
+    assert with_memory(world, lambda memory: memory.entries("memory")) == ("Likes coffee", "Lives in Bern")
+    assert with_memory(world, lambda memory: memory.remove("memory", "Bern")).body["entry_count"] == 1
+    assert with_memory(world, lambda memory: memory.entries("memory")) == ("Likes coffee",)
+    with_memory(world, lambda memory: memory.remove("memory", "coffee"))
+    assert with_memory(world, lambda memory: memory.entries("memory")) == ()
+
+
+def test_replacing_by_what_is_there_leaves_one() -> None:
+    world = world_with("a\n§\nb")
+    assert with_memory(world, lambda memory: memory.replace("memory", "a", "b")).body["entry_count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("plan", "body"),
+    [
+        (lambda memory: memory.add("memory", " § "), {"error": "content must not be empty"}),
+        (
+            lambda memory: memory.replace("memory", "tea", ""),
+            {"error": "content must not be empty; use remove to delete an entry"},
+        ),
+        (lambda memory: memory.remove("memory", " "), {"error": "old_text must not be empty"}),
+        (
+            lambda memory: memory.replace("memory", "milk", "x"),
+            {"error": "no entry contains old_text", "current_entries": ["green tea", "black tea"]},
+        ),
+        (
+            lambda memory: memory.remove("memory", "tea"),
+            {
+                "error": "several entries contain old_text: be more specific",
+                "matches": ["green tea", "black tea"],
+            },
+        ),
+        (lambda memory: memory.add("moods", "x"), {"error": "target must be memory or user"}),
+    ],
+)
+def test_refusals(plan: Callable[[Memory], Flow[MemoryChange]], body: dict[str, object]) -> None:
+    world = world_with("green tea\n§\nblack tea\n")
+    change = with_memory(world, plan)
+    assert change == MemoryChange(status=400, body={"success": False, **body})
+    assert change.text == body["error"]
+    assert world.disk.get(PATH) == "green tea\n§\nblack tea\n".encode()
+
+
+def test_the_cap() -> None:
+    world = world_with("x" * 2_000)
+    fits = with_memory(world, lambda memory: memory.add("memory", "y" * 200))
+    assert fits.body["usage"] == "100% - 2,200/2,200 chars"
+    over = with_memory(world, lambda memory: memory.add("memory", "z"))
+    assert over.status == 400
+    assert over.body["error"].startswith("memory would hold 2,201 of 2,200 characters")
+    assert over.body["usage"] == "100% - 2,200/2,200 chars"
+    assert len(over.body["current_entries"]) == 2
+
+
+def test_a_list_that_a_person_made_too_long_may_shrink() -> None:
+    world = world_with("x" * 3_000 + "\n§\n" + "y" * 500)
+    assert with_memory(world, lambda memory: memory.replace("memory", "yyy", "y")).status == 200
+    assert with_memory(world, lambda memory: memory.add("memory", "z")).status == 400
+
+
+def test_two_at_once_lose_nothing() -> None:
+    world = AgentWorld()
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[list[MemoryChange]]:
+        flows = [parts.memory.add("user", f"entry {number}") for number in range(8)]
+        return (yield from gather(engine, flows, name="add"))
+
+    assert [change.body["entry_count"] for change in world.run(plan)] == list(range(1, 9))
+
+
+def test_a_store_that_cannot_be_read_or_written() -> None:
+    world = AgentWorld()
+    world.disk.put(PATH, b"\xff")
+    assert isinstance(with_memory(world, lambda memory: memory.entries("memory")), Failure)
+    change = with_memory(world, lambda memory: memory.add("memory", "Tea"))
+    assert change == MemoryChange(status=503, body={"success": False, "error": "the memory store is not available"})
+    world = AgentWorld()
+    world.disk.capacity = 1
+    assert with_memory(world, lambda memory: memory.add("memory", "Tea")).status == 503
+    assert ("memory not available", {"problem": "no_space"}) in world.logs
+
+
+def test_usage() -> None:
+    assert usage_of("memory", ("x" * 264,)) == "12% - 264/2,200 chars"
+    assert usage_of("user", ()) == f"0% - 0/{CAPS['user']:,} chars"

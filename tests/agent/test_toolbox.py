@@ -1,0 +1,116 @@
+"""Running calls: order, events, limits, bugs."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.agent.approvals import Approvals
+from svc_proto.agent.contract import ToolCall, Turn
+from svc_proto.agent.setup import AgentParts
+from svc_proto.agent.toolbox import MAX_OUTPUT, MAX_PREVIEW, Toolbox, Wanted, call_preview, preview_of
+from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from tests.agent.world import AgentWorld
+
+TURN = Turn(session_id="s", run_id="r", prompt="x")
+
+
+def run(world: AgentWorld, tools: dict[str, bool], *calls: str, text: str = "fine") -> list[str]:
+    """Run calls of tools that take a second each; those that are True act in order."""
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:
+        world.host.engine = engine
+
+        def work(arguments: Arguments) -> Flow[str]:
+            yield from sleep(engine, 1.0)
+            return text
+
+        made = tuple(
+            Tool(name=name, description="", parameters=schema(), run=work, in_order=in_order)
+            for name, in_order in tools.items()
+        )
+        toolset = Toolset(name="t", label="T", description="", tools=made)
+        box = Toolbox(engine, (toolset,), Approvals(engine))
+        wanted = tuple(Wanted(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(calls))
+        return (yield from box.run_calls(TURN, world.host, wanted))
+
+    return world.run(plan)
+
+
+def test_side_by_side() -> None:
+    world = AgentWorld()
+    assert run(world, {"a": False, "b": False}, "a", "b", "a") == ["fine"] * 3
+    assert [finished.seconds for finished in world.host.finished] == pytest.approx([1.0] * 3, abs=0.1)
+    assert world.host.at[-1] - world.host.at[0] < 1.1
+
+
+def test_in_order() -> None:
+    world = AgentWorld()
+    run(world, {"tap": True, "look": False}, "tap", "tap", "look", "tap")
+    assert [word for word in world.host.story if "tap" in word] == ["started tap", "finished tap"] * 3
+    assert world.host.story.index("finished look") < 5
+    assert world.host.at[-1] - world.host.at[0] > 3.0
+
+
+def test_a_result_that_is_too_long_is_cut() -> None:
+    world = AgentWorld()
+    (result,) = run(world, {"a": False}, "a", text="x" * (MAX_OUTPUT + 1))
+    assert len(result) == MAX_OUTPUT
+    assert result.endswith("[cut: the rest is too long]")
+    (result,) = run(world, {"a": False}, "a", text="x" * MAX_OUTPUT)
+    assert result == "x" * MAX_OUTPUT
+
+
+def test_a_tool_with_a_bug_fails_its_call_alone() -> None:
+    world = AgentWorld()
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:
+        world.host.engine = engine
+
+        def broken(arguments: Arguments) -> Flow[str]:
+            yield from sleep(engine, 0.1)
+            raise KeyError("token=abc")
+
+        tool = Tool(name="a", description="", parameters=schema(), run=broken)
+        box = Toolbox(engine, (Toolset(name="t", label="", description="", tools=(tool,)),), Approvals(engine))
+        return (yield from box.run_calls(TURN, world.host, (Wanted(ToolCall(id="c", name="a", args={})),)))
+
+    assert world.run(plan) == ["error: the tool has a bug, logged as bug-1"]
+    (bug,) = [fields for name, fields in world.logs if name == "bug"]
+    assert (bug["reference"], bug["error"]) == ("bug-1", "KeyError")
+    assert "abc" not in repr(world.logs)
+
+
+def test_the_toolsets() -> None:
+    rows = AgentWorld().run(lambda parts, engine: _rows(parts))
+    assert [row["name"] for row in rows] == ["phone", "memory", "skills"]
+    for row in rows:
+        assert set(row) == {"name", "label", "description", "enabled", "configured", "tools"}
+        assert None not in row.values()
+    assert rows[1]["tools"] == ["memory"]
+
+
+def _rows(parts: AgentParts) -> Flow[list[dict[str, object]]]:
+    yield from ()
+    return parts.toolbox.toolsets()
+
+
+@pytest.mark.parametrize(
+    ("output", "preview"),
+    [
+        ("one\ntwo", "one"),
+        ("", ""),
+        ("x" * MAX_PREVIEW, "x" * MAX_PREVIEW),
+        ("x" * (MAX_PREVIEW + 1), "x" * (MAX_PREVIEW - 1) + "…"),
+        ('{"a": 1, "token": "t"}', '{"a":1,"token":"[redacted]"}'),
+        ("{cut", "{cut"),
+    ],
+)
+def test_previews_of_results(output: str, preview: str) -> None:
+    assert preview_of(output) == preview
+
+
+def test_previews_of_calls() -> None:
+    assert call_preview({}) is None
+    assert call_preview({"password": "x", "a": 1}) == '{"password":"[redacted]","a":1}'

@@ -1,0 +1,169 @@
+"""Waiting for several flows, and for one's turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from svc_proto.agent.waiting import LONG, OneAtATime, gather
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.facts import Started
+from tests.engine.test_client import Caller, calling
+from tests.playbook import Playbook
+
+
+def running(flow: Callable[[Engine], Flow[object]]) -> tuple[Playbook, Caller]:
+    book, caller = calling(flow)
+    book >> Started() << []
+    return book, caller
+
+
+def after(engine: Engine, seconds: float, result: object) -> Flow[object]:
+    yield from sleep(engine, seconds)
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def at_once(result: object) -> Flow[object]:
+    yield from ()
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def test_results_come_in_the_order_given() -> None:
+    book, caller = running(
+        lambda engine: gather(engine, [after(engine, 3, "a"), at_once("b"), after(engine, 1, "c")], name="x")
+    )
+    book.after(2.0) << []
+    assert caller.results == []
+    book.after(1.0) << []
+    assert caller.results == [["a", "b", "c"]]
+
+
+def test_nothing_to_wait_for() -> None:
+    assert running(lambda engine: gather(engine, [], name="x"))[1].results == [[]]
+    assert running(lambda engine: gather(engine, [at_once(1)], name="x"))[1].results == [[1]]
+
+
+def test_it_waits_as_long_as_it_takes() -> None:
+    book, caller = running(lambda engine: gather(engine, [after(engine, 3 * LONG, "a")], name="x"))
+    book.after(3 * LONG) << []
+    assert caller.results == [["a"]]
+
+
+def test_the_first_error_is_raised_after_all_have_ended() -> None:
+    first, second = ValueError("first"), ValueError("second")
+    book, caller = running(
+        lambda engine: gather(engine, [after(engine, 3, first), at_once(second), after(engine, 4, "c")], name="x")
+    )
+    book.after(3.0) << []
+    assert caller.errors == []
+    book.after(1.0) << []
+    assert caller.errors == [first]
+
+
+def test_who_cancels_it_cancels_them() -> None:
+    ended: list[str] = []
+
+    def flow(engine: Engine) -> Flow[object]:
+        try:
+            return (yield from after(engine, 5, "a"))
+        finally:
+            ended.append("a")
+
+    book, caller = running(lambda engine: gather(engine, [flow(engine)], name="x"))
+    caller.task.cancel()
+    assert ended == ["a"]
+    book.after(10.0) << []
+    assert caller.results == []
+
+
+# --- one at a time ---
+
+
+class Visitors:
+    """Flows that each stay two seconds in the same place."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def visit(self, engine: Engine, place: OneAtATime, name: str) -> Flow[object]:
+        yield from place.enter()
+        try:
+            self.seen.append(f"{name} in")
+            yield from sleep(engine, 2.0)
+            self.seen.append(f"{name} out")
+        finally:
+            place.leave()
+        return name
+
+
+def test_they_go_in_one_after_the_other() -> None:
+    visitors = Visitors()
+
+    def flow(engine: Engine) -> Flow[object]:
+        place = OneAtATime(engine)
+        return (yield from gather(engine, [visitors.visit(engine, place, name) for name in "abc"], name="x"))
+
+    book, caller = running(flow)
+    book.after(6.0) << []
+    assert caller.results == [["a", "b", "c"]]
+    assert visitors.seen == ["a in", "a out", "b in", "b out", "c in", "c out"]
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_one_that_gives_up_is_passed_over(gone: int) -> None:
+    visitors = Visitors()
+
+    def flow(engine: Engine) -> Flow[object]:
+        place = OneAtATime(engine)
+        tasks = [engine.spawn(visitors.visit(engine, place, name), name=name) for name in "abc"]
+        yield from sleep(engine, 1.0)
+        tasks[gone].cancel()
+        yield from sleep(engine, 9.0)
+        yield from place.enter()  # it is free again
+        place.leave()
+        return None
+
+    book, caller = running(flow)
+    book.after(10.0) << []
+    assert caller.results == [None]
+    assert [word for word in visitors.seen if word.endswith("out")] == [
+        f"{name} out" for place, name in enumerate("abc") if place != gone
+    ]
+
+
+def test_a_long_wait() -> None:
+    def flow(engine: Engine) -> Flow[object]:
+        place = OneAtATime(engine)
+        yield from place.enter()
+
+        def second() -> Flow[str]:
+            yield from place.enter()
+            return "in"
+
+        done: list[str] = []
+        engine.spawn(second(), name="second", on_done=done.append)
+        yield from sleep(engine, 2 * LONG)
+        place.leave()
+        return done
+
+    book, caller = running(flow)
+    book.after(2 * LONG) << []
+    assert caller.results == [["in"]]
+
+
+def test_one_that_leaves_the_queue_as_it_is_called() -> None:
+    def flow(engine: Engine) -> Flow[object]:
+        place = OneAtATime(engine)
+        yield from place.enter()
+        place._queue.append(engine.new_op())  # nobody waits for it
+        place.leave()
+        yield from place.enter()
+        return "in"
+
+    assert running(flow)[1].results == ["in"]

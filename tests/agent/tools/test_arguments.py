@@ -1,0 +1,72 @@
+"""Arguments against schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.tools.arguments import check
+from svc_proto.agent.tools.tool import ToolFailed, schema
+
+SCHEMA = schema(
+    ("text",),
+    text={"type": "string"},
+    n={"type": "integer", "minimum": 0, "maximum": 9},
+    free={"type": "integer"},
+    on={"type": "boolean"},
+    kind={"type": "string", "enum": ["a", "b"]},
+    rows={"type": "array", "items": {"type": "integer"}},
+    raw={"type": "array"},
+    extras={"type": "object"},
+    any={},
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ({}, {}),
+        ({"unknown": 1, "n": None}, {}),
+        ({"text": 5}, {"text": "5"}),
+        ({"n": 3}, {"n": 3}),
+        ({"n": " 3 "}, {"n": 3}),
+        ({"n": 3.0}, {"n": 3}),
+        ({"free": "-12"}, {"free": -12}),
+        ({"on": True}, {"on": True}),
+        ({"on": "false"}, {"on": False}),
+        ({"kind": "b"}, {"kind": "b"}),
+        ({"rows": [1, "2"]}, {"rows": [1, 2]}),
+        ({"raw": [1, "2", None]}, {"raw": [1, "2", None]}),
+        ({"extras": {"a": 1}}, {"extras": {"a": 1}}),
+        ({"any": [None]}, {"any": [None]}),
+    ],
+)
+def test_taken(given: dict[str, Any], taken: dict[str, Any]) -> None:
+    assert check(SCHEMA, {"text": "x", **given}) == {"text": "x", **taken}
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"text": None}, "the argument text is missing"),
+        ({"text": True}, "the argument text must be a string"),
+        ({"text": []}, "the argument text must be a string"),
+        ({"n": "x"}, "the argument n must be a whole number"),
+        ({"n": "1" * 19}, "the argument n must be a whole number"),
+        ({"n": 1.5}, "the argument n must be a whole number"),
+        ({"n": True}, "the argument n must be a whole number"),
+        ({"n": -1}, "the argument n must be at least 0"),
+        ({"n": 10}, "the argument n must be at most 9"),
+        ({"on": 1}, "the argument on must be true or false"),
+        ({"on": "yes"}, "the argument on must be true or false"),
+        ({"kind": "c"}, "the argument kind must be one of a, b"),
+        ({"rows": 1}, "the argument rows must be an array"),
+        ({"rows": [1, "x"]}, "the argument rows[1] must be a whole number"),
+        ({"extras": []}, "the argument extras must be an object"),
+    ],
+)
+def test_refused(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ToolFailed) as refused:
+        check(SCHEMA, {"text": "x", **given})
+    assert str(refused.value) == problem

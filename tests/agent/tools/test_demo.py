@@ -1,0 +1,17 @@
+"""The demonstration is for the built-in agent alone."""
+
+from __future__ import annotations
+
+from svc_proto.agent.setup import AgentParts
+from svc_proto.engine.flow import Flow
+from tests.agent.world import AgentWorld
+
+
+def test_no_model_is_offered_it() -> None:
+    def plan(parts: AgentParts, engine: object) -> Flow[tuple[set[str], bool]]:
+        offered = yield from parts.toolbox.offered()
+        return set(parts.toolbox.tools), "demo" in offered
+
+    tools, offered = AgentWorld().run(plan)
+    assert {"demo_wait", "demo_fail", "demo_ask"} <= tools
+    assert not offered

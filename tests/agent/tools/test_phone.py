@@ -1,0 +1,154 @@
+"""The phone's tools: one for each route, through a real relay to the reference phone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from clients.phone.handset import SimulatedHandset
+from svc_proto.agent.tools.phone import ROWS
+from svc_proto.basics.brand import HERMES
+from svc_proto.machines.arguments import ARGUMENTS
+from svc_proto.relay.routes.control import DEVICE_CONTROL
+from tests.agent.world import AgentWorld
+
+SMS = {"to": "+15550100", "body": "Hello"}
+
+
+@pytest.fixture
+def world() -> AgentWorld:
+    return AgentWorld(phone=True)
+
+
+def call(world: AgentWorld, tool: str, /, **arguments: Any) -> str:
+    from tests.peers.model import calls, plain
+
+    world.model.answers = [calls((tool, arguments)), plain("Ok")]
+    world.host.events.clear()
+    world.answer("Go")
+    (finished,) = world.host.finished
+    return finished.output
+
+
+def test_there_is_one_for_each_route() -> None:
+    old = {("GET", "/apps"), ("POST", HERMES.self_foreground)}
+    assert {(row.method, row.path) for row in ROWS} == set(DEVICE_CONTROL) - old
+    assert len({row.name for row in ROWS}) == len(ROWS)
+
+
+def test_what_the_relay_requires_can_be_given() -> None:
+    for row in ROWS:
+        if (row.method, row.path) in ARGUMENTS:
+            assert row.properties, row.name
+        assert set(row.required) <= set(row.properties)
+        assert row.asks_by is None or row.asks_by in row.required
+
+
+def test_what_asks_first() -> None:
+    assert [row.name for row in ROWS if row.asks is not None] == ["send_intent", "broadcast", "call", "send_sms"]
+
+
+def test_it_is_there(world: AgentWorld) -> None:
+    assert json.loads(call(world, "phone_ping"))["pong"] is True
+    assert json.loads(call(world, "phone_return_to_app"))["ok"] is True
+
+
+def test_looking(world: AgentWorld) -> None:
+    screen = json.loads(call(world, "phone_screen"))
+    assert screen["nodes"]
+    assert not [node for node in screen["nodes"] if "bounds" in node or None in node.values()]
+    assert all("bounds" in node for node in json.loads(call(world, "phone_screen", include_bounds=True))["nodes"])
+    assert json.loads(call(world, "phone_find_nodes", clickable=True, limit=2))["count"] == 2
+    assert json.loads(call(world, "phone_events", limit=5))["entries"] == []
+
+
+def test_a_screenshot(world: AgentWorld) -> None:
+    text = call(world, "phone_screenshot")
+    assert text.splitlines()[-1].startswith("MEDIA:svc-relay://")
+    world.host.events.clear()
+    world.command("/screenshot")
+    assert world.host.text.splitlines()[-1].startswith("MEDIA:svc-relay://")
+
+
+def test_acting_in_the_order_of_the_calls(world: AgentWorld) -> None:
+    from tests.peers.model import calls, plain
+
+    world.model.answers = [
+        calls(
+            ("phone_open_app", {"package": "com.example.mail"}), ("phone_current_app", {}), ("phone_wait", {"ms": 50})
+        ),
+        plain("Ok"),
+    ]  # fmt: skip
+    world.answer("Go")
+    assert [finished.error for finished in world.host.finished] == [None, None, None]
+    story = world.host.story
+    assert story.index("finished phone_open_app") < story.index("started phone_wait")
+
+
+@pytest.mark.parametrize("direction", ["up", "down", "left", "right"])
+@pytest.mark.parametrize("distance", ["short", "long"])
+def test_a_swipe_in_a_direction(world: AgentWorld, direction: str, distance: str) -> None:
+    line = json.loads(call(world, "phone_swipe", direction=direction, distance=distance))
+    across, along = line["end_x"] - line["start_x"], line["end_y"] - line["start_y"]
+    if direction in ("up", "down"):
+        assert across == 0
+        assert (along < 0) is (direction == "up")
+    else:
+        assert along == 0
+        assert (across < 0) is (direction == "left")
+
+
+def test_a_swipe_from_point_to_point(world: AgentWorld) -> None:
+    given = {"start_x": 10, "start_y": 900, "end_x": 10, "end_y": 300}
+    assert given.items() <= json.loads(call(world, "phone_swipe", **given)).items()
+    assert call(world, "phone_swipe", start_x=1).startswith("error: give direction, or all of start_x")
+
+
+def test_a_swipe_where_there_is_no_screen(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(world, "phone_swipe", direction="up", device="nobody").startswith("error: 404 unknown_device")
+    from svc_proto.agent.tools.relay import PhoneAnswer, RelayLink
+    from svc_proto.engine.flow import Flow
+
+    def blank(self: RelayLink, method: str, path: str, arguments: object) -> Flow[PhoneAnswer]:
+        yield from ()
+        return PhoneAnswer(200, {})
+
+    monkeypatch.setattr(RelayLink, "call", blank)
+    assert call(world, "phone_swipe", direction="up") == "error: the screen has no bounds"
+
+
+def test_a_text_message_asks_first(world: AgentWorld) -> None:
+    assert "the user did not allow this call" in call(world, "phone_send_sms", **SMS)
+    (asked,) = world.host.asked
+    assert (asked.pattern, asked.description[:14]) == ("phone_send_sms +15550100", "A text message")
+    world.host.choices = ["session"]
+    assert json.loads(call(world, "phone_send_sms", **SMS))["status"] == "sent"
+
+
+def test_arguments_that_the_relay_refuses(world: AgentWorld) -> None:
+    assert call(world, "phone_tap", x=1).startswith("error: 400 invalid_field: nodeId must be present")
+
+
+def test_by_the_built_in_agent(world: AgentWorld) -> None:
+    world.command("/phone ping")
+    assert world.host.text.startswith('`phone_ping` answered:\n\n```\n{"pong":true')
+    world.host.events.clear()
+    world.command("/phone tap text=Mail")
+    assert "Clicked 'Mail'" in world.host.text
+
+
+def test_a_phone_that_is_controlled_no_more() -> None:
+    world = AgentWorld(relay=True)
+    assert call(world, "phone_ping").startswith("error: 503 phone_not_connected")
+    world.start_phone(SimulatedHandset(build="googlePlay"))
+    text = call(world, "phone_tap_text", text="Mail")
+    assert text.startswith("error: 403 device_control_sideload_only")
+    assert text.count("do not retry") == 1
+
+
+def test_the_other_spelling() -> None:
+    world = AgentWorld(phone=True, brand=HERMES)
+    assert call(world, "phone_screenshot").splitlines()[-1].startswith("MEDIA:hermes-relay://")
+    assert json.loads(call(world, "phone_return_to_app"))["ok"] is True

@@ -1,0 +1,71 @@
+"""What the phone's answers become for a model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.tools.phone_answer import MEANINGS, STOP, result_of
+from svc_proto.agent.tools.relay import PhoneAnswer
+from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.basics.brand import HERMES, SVC
+
+
+def failed(status: int, **body: Any) -> str:
+    with pytest.raises(ToolFailed) as failure:
+        result_of("tap", PhoneAnswer(status, body), SVC)
+    return str(failure.value)
+
+
+def test_a_result_is_json() -> None:
+    assert result_of("ping", PhoneAnswer(200, {"pong": True}), SVC) == '{"pong":true}'
+
+
+@pytest.mark.parametrize("scheme", ["svc-relay", "hermes-relay"])
+@pytest.mark.parametrize("brand", [SVC, HERMES])
+def test_a_screenshot_is_a_marker_on_its_own_line(scheme: str, brand: Any) -> None:
+    text = result_of("screenshot", PhoneAnswer(200, {"media": f"MEDIA:{scheme}://abc"}), brand)
+    assert text.splitlines()[-1] == f"MEDIA:{brand.scheme}://abc"
+
+
+def test_a_screenshot_of_another_kind() -> None:
+    assert result_of("screenshot", PhoneAnswer(200, {"media": "/tmp/a.png"}), SVC).endswith("\nMEDIA:/tmp/a.png")
+    assert result_of("screenshot", PhoneAnswer(200, {"image": "x"}), SVC) == '{"image":"x"}'
+
+
+def test_a_screen_is_made_lean() -> None:
+    node = {"nodeId": "w0:0", "text": "Hi", "viewId": None, "clickable": False, "enabled": True, "bounds": {"left": 0}}
+    answer = PhoneAnswer(200, {"nodes": [node, 5], "truncated": False})
+    lean = {"nodeId": "w0:0", "text": "Hi", "enabled": True}
+    assert json.loads(result_of("screen", answer, SVC)) == {"nodes": [lean], "truncated": False}
+    assert json.loads(result_of("screen", answer, SVC, bounds=True))["nodes"] == [{**lean, "bounds": {"left": 0}}]
+    assert result_of("screen", PhoneAnswer(200, {"nodes": 5}), SVC) == '{"nodes":5}'
+
+
+@pytest.mark.parametrize("code", sorted(MEANINGS))
+@pytest.mark.parametrize("key", ["code", "error_code"])
+def test_a_failure_says_what_its_code_means(code: str, key: str) -> None:
+    assert failed(403, error="a\n b", **{key: code}) == f"403 {code}: a b. {MEANINGS[code]}"
+
+
+def test_a_denial_is_the_end_of_it() -> None:
+    text = failed(
+        403, error="no", error_code="user_denied", reason="confirmation_denied_or_timeout", final=True,
+        instruction="Do not retry.", required_action="",
+    )  # fmt: skip
+    assert text.count(STOP) == 1
+    assert "do not try the same by other means" in text
+    assert "Do not retry." in text
+
+
+def test_failures_without_a_code() -> None:
+    assert failed(400, error="x must be a whole number") == "400: x must be a whole number."
+    assert failed(500) == "500: no reason given."
+    assert failed(403, error="blocked package com.bank").endswith(STOP)
+    assert failed(423, error="locked", final=True) == f"423: locked. {STOP}"
+    assert failed(400, error="x" * 1_000, code=5) == f"400: {'x' * 500}."
+    assert failed(403, error="off", error_code="bridge_disabled", required_action="Open the app").endswith(
+        "Open the app"
+    )

@@ -1,0 +1,205 @@
+"""The way to the relay: whose token, where it is kept, and what happens when it is not accepted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from clients.phone.handset import SimulatedHandset
+from svc_proto.agent.tools import relay
+from svc_proto.agent.tools.relay import FILE, NO_TOKEN, PhoneAnswer, RelayLink
+from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.agent.waiting import gather
+from svc_proto.engine.client import Fetched
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.wire.events import Headers
+from tests.agent.world import HOME, AgentWorld
+from tests.peers.model import ScriptedModel
+
+PATH = f"{HOME}/{FILE}"
+URL = "http://127.0.0.1:8767"
+
+
+def call(world: AgentWorld, *, url: str = URL, token: str = "", times: int = 1, path: str = "/ping") -> list[Any]:
+    """Answers or refusals of calls at once; the world's relay has no phone unless it was given one."""
+
+    def one(link: RelayLink) -> Flow[object]:
+        try:
+            return (yield from link.call("GET", path, {"a": True, "b": "x y"}))
+        except ToolFailed as failure:
+            return str(failure)
+
+    def plan(parts: object, engine: Engine) -> Flow[list[object]]:
+        link = RelayLink(engine, url, token)
+        return (yield from gather(engine, [one(link) for _ in range(times)], name="call"))
+
+    return world.run(plan)
+
+
+def devices(world: AgentWorld) -> list[str]:
+    return [session.device_name for session in world.relay.sessions.active(world.relay.engine.now)]
+
+
+def codes(answers: list[Any]) -> list[object]:
+    return [answer.body.get("code") if isinstance(answer, PhoneAnswer) else answer for answer in answers]
+
+
+def test_it_pairs_by_itself_once_and_keeps_the_token() -> None:
+    world = AgentWorld(relay=True)
+    assert codes(call(world, times=3)) == ["phone_not_connected"] * 3
+    stored = json.loads(world.disk.get(PATH))
+    assert stored["url"] == URL
+    assert codes(call(world)) == ["phone_not_connected"]
+    assert json.loads(world.disk.get(PATH)) == stored
+    assert devices(world) == ["Agent on this host"]
+    assert stored["token"] not in repr(world.logs)
+
+
+def test_the_session_is_no_phone_and_holds_no_more_than_it_needs() -> None:
+    world = AgentWorld(relay=True)
+    call(world)
+    token = json.loads(world.disk.get(PATH))["token"]
+    session = world.relay.sessions.lookup(token, world.relay.engine.now)
+    assert session is not None
+    assert session.holds("bridge", world.relay.engine.now.wall)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_token_that_is_not_accepted_any_more_is_replaced(times: int) -> None:
+    world = AgentWorld(relay=True)
+    world.disk.put(PATH, json.dumps({"url": URL, "token": "00000000-old"}).encode())
+    assert codes(call(world, times=times)) == ["phone_not_connected"] * times
+    assert json.loads(world.disk.get(PATH))["token"] != "00000000-old"
+    assert devices(world) == ["Agent on this host"]
+
+
+def test_a_token_that_was_set_is_used_alone() -> None:
+    world = AgentWorld(relay=True)
+    assert call(world, token="00000000-wrong") == [
+        "the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)"
+    ]
+    assert devices(world) == []
+    assert not world.disk.exists(PATH)
+    call(world)
+    token = json.loads(world.disk.get(PATH))["token"]
+    world.disk.remove(PATH)
+    assert codes(call(world, token=token)) == ["phone_not_connected"]
+
+
+def test_a_token_that_no_header_can_carry() -> None:
+    assert call(AgentWorld(relay=True), token="a\nb") == ["SVC_RELAY_TOKEN has characters that no token has"]
+
+
+@pytest.mark.parametrize(
+    "text", [b"{", b"[]", b"{}", b'{"url": "http://127.0.0.1:8767", "token": "a b"}', b'{"url": "u", "token": "t"}']
+)
+def test_a_stored_token_that_is_none_or_anothers(text: bytes) -> None:
+    world = AgentWorld(relay=True)
+    world.disk.put(PATH, text)
+    assert codes(call(world)) == ["phone_not_connected"]
+
+
+def test_a_token_that_cannot_be_stored_is_used_all_the_same() -> None:
+    world = AgentWorld(relay=True)
+    world.disk.capacity = 0
+    assert codes(call(world)) == ["phone_not_connected"]
+    assert ("relay token not stored", {"problem": "no_space"}) in world.logs
+
+
+def test_a_relay_elsewhere_needs_a_token() -> None:
+    assert call(AgentWorld(relay=True), url="http://10.0.0.1:8767") == [NO_TOKEN]
+    assert call(AgentWorld(), url="nonsense") == [NO_TOKEN]
+
+
+def test_no_relay() -> None:
+    world = AgentWorld()
+    assert call(world) == ["the relay cannot be reached (SVC_RELAY_URL): unreachable"]
+    assert call(world, token="t") == ["the relay cannot be reached (SVC_RELAY_URL): unreachable"]
+
+
+def there(world: AgentWorld, *, url: str = URL, token: str = "") -> bool:
+    return world.run(lambda parts, engine: RelayLink(engine, url, token).phone_is_there())
+
+
+def test_whether_a_phone_is_there() -> None:
+    assert there(AgentWorld(phone=True))
+    assert not there(AgentWorld(relay=True))
+    assert not there(AgentWorld())
+    assert not there(AgentWorld(phone=True, handset=SimulatedHandset(build="googlePlay")))
+    assert not there(AgentWorld(), url="http://10.0.0.9:8767")
+    assert there(AgentWorld(), url="http://10.0.0.9:8767", token="t")
+
+
+@pytest.mark.parametrize(
+    ("body", "able"),
+    [
+        (b'{"phone_connected": true}', True),
+        (b'{"phone_connected": true, "bridge": {}}', True),
+        (b'{"phone_connected": true, "bridge": {"device_control_supported": false}}', False),
+        (b'{"phone_connected": false}', False),
+        (b"no", False),
+    ],
+)
+def test_what_the_relay_says_of_it(body: bytes, able: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[Fetched]:
+        assert url == f"{URL}/bridge/status"
+        yield from ()
+        return Fetched(200, Headers([]), body)
+
+    monkeypatch.setattr(relay, "fetch", fetch)
+    assert there(AgentWorld()) is able
+
+
+def test_whether_it_is_configured() -> None:
+    def plan(parts: object, engine: Engine) -> Flow[list[bool]]:
+        yield from ()
+        return [
+            RelayLink(engine, url, token).configured for url, token in ((URL, ""), ("http://x", ""), ("http://x", "t"))
+        ]
+
+    assert AgentWorld().run(plan) == [True, False, True]
+
+
+def test_something_else_in_its_place() -> None:
+    world = AgentWorld()
+    world._start(world.agent_host, lambda entropy: Engine(ScriptedModel(), entropy=entropy), 8767)
+    (refusal,) = call(world)
+    assert refusal == f"the relay did not let the agent in (the relay gave no pairing code: 404). {NO_TOKEN}"
+
+
+def test_a_relay_that_refuses_a_fresh_token_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = AgentWorld(relay=True)
+
+    def pair(engine: Engine, url: str) -> Flow[str]:
+        yield from ()
+        return "00000000-made-up"
+
+    monkeypatch.setattr(relay, "pair", pair)
+    assert call(world, times=2) == ["the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)"] * 2
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "members"),
+    [
+        (200, b"", {}),
+        (200, b"{}", {}),
+        (200, b'{"a": 1}', {"a": 1}),
+        (200, b"[1]", {"value": "[1]"}),
+        (403, b"403: no", {"error": "403: no"}),
+        (502, b"\xff", {"error": "\ufffd"}),
+    ],
+)
+def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[Fetched]:
+        asked.append(url)
+        yield from ()
+        return Fetched(status, Headers([]), body)
+
+    monkeypatch.setattr(relay, "fetch", fetch)
+    assert call(AgentWorld(), token="t") == [PhoneAnswer(status, members)]
+    assert asked == [f"{URL}/ping?a=true&b=x+y"]

@@ -1,0 +1,223 @@
+"""Event streams that are read at the reader's pace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from svc_proto.commands import Abort, Cancel, Command, PauseReading, ResumeReading, Send
+from svc_proto.engine.client import Fetched
+from svc_proto.engine.core import Engine
+from svc_proto.engine.event_reader import MAX_UNREAD, OVERHEAD, SILENCE, EventReader, open_events
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
+from tests.engine.test_client import CONNECT, ONE, OP, PEER, Caller, calling
+from tests.playbook import Playbook
+
+URL = "http://127.0.0.1:8642/stream"
+REQUEST = Send(
+    ONE,
+    b"POST /stream HTTP/1.1\r\nhost: 127.0.0.1:8642\r\nconnection: close\r\naccept: text/event-stream\r\n"
+    b"x-a: b\r\ncontent-length: 2\r\n\r\nhi",
+)
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+END = Received(ONE, b"0\r\n\r\n")
+
+
+class Slow:
+    """Reads a batch when told to, and keeps what came."""
+
+    def __init__(self, within: float) -> None:
+        self.within = within
+        self.batches: list[object] = []
+        self.engine: Engine
+
+    def flow(self, engine: Engine) -> Flow[object]:
+        self.engine = engine
+        reader = yield from open_events(
+            engine, "POST", URL, headers=((b"x-a", b"b"),), body=b"hi", connect_within=5.0, answer_within=20.0
+        )
+        if not isinstance(reader, EventReader):
+            return reader
+        try:
+            while True:
+                self.ticket = engine.new_op()
+                yield from wait(self.ticket, engine.now.mono + 10_000.0)
+                batch = yield from reader.read(within=self.within)
+                if not isinstance(batch, tuple):
+                    return batch
+                self.batches.append([event.data for event in batch])
+        finally:
+            reader.drop()
+
+
+def reading(*, within: float = SILENCE) -> tuple[Playbook, Caller, Slow]:
+    """A stream whose request is out."""
+    slow = Slow(within)
+    book, caller = calling(slow.flow)
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER) << [REQUEST]
+    book >> Sent(ONE, len(REQUEST.data)) << []
+    return book, caller, slow
+
+
+def opened(*, within: float = SILENCE) -> tuple[Playbook, Caller, Slow]:
+    book, caller, slow = reading(within=within)
+    book >> Received(ONE, HEAD) << []
+    return book, caller, slow
+
+
+def chunk(data: bytes) -> Received:
+    return Received(ONE, b"%x\r\n%s\r\n" % (len(data), data))
+
+
+def act(slow: Slow, book: Playbook) -> list[Command]:
+    """The reader reads; what that orders."""
+    slow.engine._out = []
+    slow.engine.resume(slow.ticket, None)
+    return list(slow.engine._out)
+
+
+def test_events_in_batches() -> None:
+    book, caller, slow = opened()
+    book >> chunk(b"data: one\n\ndata: two\n\ndata: th") << []
+    assert act(slow, book) == []
+    assert slow.batches == [["one", "two"]]
+    act(slow, book)
+    assert len(slow.batches) == 1  # it waits for more
+    book >> chunk(b"ree\n\n") << []
+    assert slow.batches == [["one", "two"], ["three"]]
+    act(slow, book)
+    book >> END << [Abort(ONE)]
+    assert caller.results == [None]
+
+
+def test_what_came_before_the_end_is_there_to_read() -> None:
+    book, caller, slow = opened()
+    book >> chunk(b"data: last\n\n") << []
+    book >> END << []
+    act(slow, book)
+    assert slow.batches == [["last"]]
+    assert act(slow, book) == [Abort(ONE)]
+    assert caller.results == [None]
+
+
+def test_it_is_not_read_while_much_is_unread() -> None:
+    book, _, slow = opened()
+    big = b"data: " + b"x" * (MAX_UNREAD // 2) + b"\n\n"
+    book >> chunk(big) << []
+    book >> chunk(b"data: y\n\n") << []
+    book >> chunk(big) << [PauseReading(ONE)]
+    book.after(10.0) << []
+    assert act(slow, book) == [ResumeReading(ONE)]
+    assert [len(batch) for batch in slow.batches if isinstance(batch, list)] == [3]
+
+
+def test_empty_events_count_too() -> None:
+    book, _, slow = opened()
+    few = b"data:\n\n" * (MAX_UNREAD // OVERHEAD)
+    book >> chunk(few) << []
+    book >> chunk(b"data:\n\n") << [PauseReading(ONE)]
+    assert act(slow, book) == [ResumeReading(ONE)]
+
+
+def test_silence_is_counted_from_the_last_byte_or_the_question() -> None:
+    book, caller, slow = opened(within=60.0)
+    book.after(500.0) << []  # the reader has not asked: the server may think that it is slow
+    act(slow, book)
+    book.after(50.0) << []
+    book >> chunk(b": keepalive\n\n") << []
+    book.after(59.0) << []
+    assert caller.results == []
+    book.after(1.0) << [Abort(ONE)]
+    assert caller.results == [Failure(FailureKind.TIMED_OUT, "the stream fell silent")]
+
+
+@pytest.mark.parametrize("end", [Closed(ONE, "reset"), Closed(ONE), ReadClosed(ONE)])
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_stream_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None:
+    book, caller, slow = opened()
+    book >> chunk(b"data: a\n\n") << []
+    act(slow, book)
+    if asked:
+        act(slow, book)
+    book >> end
+    book.take()
+    if not asked:
+        act(slow, book)
+    assert slow.batches == [["a"]]
+    (failure,) = caller.results
+    assert failure.kind is FailureKind.UNREACHABLE
+
+
+def test_a_stream_that_is_no_stream() -> None:
+    book, caller, slow = opened()
+    act(slow, book)
+    for _ in range(3):
+        book >> chunk(b"x" * 400_000)
+        book.take()
+    assert caller.results[0].kind is FailureKind.INVALID
+
+
+def test_chunks_that_are_none() -> None:
+    book, caller, slow = opened()
+    act(slow, book)
+    book >> Received(ONE, b"zz\r\n")
+    assert Abort(ONE) in book.take()
+    assert caller.results[0].kind is FailureKind.INVALID
+
+
+def test_any_other_answer_is_collected() -> None:
+    for head in (b"HTTP/1.1 404 Not Found\r\nContent-Type: text/event-stream", b"HTTP/1.1 200 OK"):
+        book, caller, _ = reading()
+        book >> Received(ONE, head + b"\r\nContent-Length: 2\r\n\r\nno") << [Abort(ONE)]
+        (answer,) = caller.results
+        assert isinstance(answer, Fetched)
+        assert answer.body == b"no"
+
+
+def test_any_other_answer_that_breaks() -> None:
+    book, caller, _ = reading()
+    book >> Received(ONE, b"nonsense\r\n\r\n")
+    assert Abort(ONE) in book.take()
+    assert caller.results[0].kind is FailureKind.INVALID
+    book, caller, _ = reading()
+    book >> Closed(ONE, "reset")
+    book.take()
+    assert caller.results == [Failure(FailureKind.UNREACHABLE, "reset")]
+    book, caller, _ = reading()
+    book >> ReadClosed(ONE)
+    book.take()
+    assert caller.results[0].kind is FailureKind.UNREACHABLE
+
+
+def test_no_head_in_time() -> None:
+    book, caller, _ = reading()
+    book.after(20.0) << [Abort(ONE)]
+    assert caller.results[0].kind is FailureKind.TIMED_OUT
+
+
+def test_nowhere_to_connect() -> None:
+    plans: list[Callable[[Engine], Flow[Any]]] = [lambda engine: open_events(engine, "POST", URL)]
+    book, caller = calling(plans[0])
+    book >> Started() << [CONNECT]
+    book >> Failed(OP, Failure(FailureKind.UNREACHABLE)) << []
+    assert caller.results == [Failure(FailureKind.UNREACHABLE)]
+
+
+def test_giving_it_up() -> None:
+    book, caller, slow = opened()
+    act(slow, book)
+    slow.engine._out = []
+    caller.task.cancel()
+    assert slow.engine._out == [Abort(ONE)]
+    book >> Closed(ONE) << []
+    book, caller, slow = reading()
+    caller.task.cancel()
+    assert slow.engine._out[-1] == Abort(ONE)
+    book, caller = calling(Slow(1.0).flow)
+    book >> Started() << [CONNECT]
+    caller.task.cancel()
+    assert caller.engine._out[-1] == Cancel(OP)

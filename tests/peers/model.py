@@ -1,0 +1,208 @@
+"""A model's server that says what a test wants: one scripted answer for each request, in order.
+
+    model = ScriptedModel([calls(("phone_ping", {})), plain("Done.")])
+
+Where a script has no answer left, it says so as plain text. Nothing waits by itself: a pause is part of an answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from attrs import evolve, frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Ready
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request, Response, Streamed, json_response
+from svc_proto.engine.router import Route, Router
+from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.stream import ResponseWriter
+from svc_proto.facts import Accepted
+from svc_proto.wire.events import Headers, RequestHead
+from svc_proto.wire.limits import DEFAULT_LIMITS
+
+__all__ = [
+    "DONE",
+    "MODEL_PORT",
+    "Answer",
+    "ScriptedModel",
+    "calls",
+    "chunk",
+    "event",
+    "huge",
+    "plain",
+    "refusal",
+    "usage",
+    "whole",
+]
+
+MODEL_PORT = 9000
+DONE = b"data: [DONE]\n\n"
+FOR_EVER = 86_400.0  # s
+
+
+class Access(Enum):
+    ANYBODY = "anybody"
+
+
+@frozen(kw_only=True)
+class Answer:
+    """One answer. With `events` an event stream, else `body`."""
+
+    events: tuple[bytes, ...] | None = None
+    pause: float = 0.0  # s before each event but the first
+    before: float = 0.0  # s before the head
+    breaks: bool = False  # the connection drops after the last event
+    hangs: bool = False  # nothing comes after the last event, and no end
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    body: bytes = b""
+
+    def slow(self, pause: float) -> Answer:
+        return evolve(self, pause=pause)
+
+    def dropped(self, after: int) -> Answer:
+        """The connection drops after so many events."""
+        return evolve(self, events=(self.events or ())[:after], breaks=True)
+
+    def stuck(self, after: int) -> Answer:
+        """Nothing comes after so many events."""
+        return evolve(self, events=(self.events or ())[:after], hangs=True)
+
+
+# --- events -------------------------------------------------------------------------------------------------------
+
+
+def event(value: object) -> bytes:
+    """One event with JSON."""
+    return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+
+def chunk(delta: Mapping[str, object] | None = None, finish: str | None = None) -> bytes:
+    """One chunk of an answer."""
+    choice = {"index": 0, "delta": delta or {}, "finish_reason": finish}
+    return event({"id": "c-1", "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def usage(asked: int, answered: int) -> bytes:
+    """The last chunk, as `include_usage` asks for."""
+    counts = {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
+    return event({"id": "c-1", "object": "chat.completion.chunk", "choices": [], "usage": counts})
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+
+def plain(text: str, *, reasoning: str = "", name: str = "reasoning_content", finish: str | None = "stop") -> Answer:
+    """Words, one event each."""
+    events = [chunk({"role": "assistant", "content": ""})]
+    events += [chunk({name: f"{word} "}) for word in reasoning.split()]
+    words = text.split(" ")
+    events += [chunk({"content": word + (" " if place < len(words) - 1 else "")}) for place, word in enumerate(words)]
+    return Answer(events=(*events, chunk(finish=finish), usage(7, len(words)), DONE))
+
+
+def calls(*wanted: tuple[str, object], text: str = "") -> Answer:
+    """Calls of tools, side by side, with their arguments in two pieces; arguments of type str are sent as they are."""
+    events = [chunk({"content": text})] if text else []
+    for place, (name, arguments) in enumerate(wanted):
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        half = len(written) // 2
+        first = {"index": place, "id": f"call_{place}", "type": "function", "function": {"name": name, "arguments": ""}}
+        events.append(chunk({"tool_calls": [first]}))
+        pieces = [{"index": place, "function": {"arguments": piece}} for piece in (written[:half], written[half:])]
+        events += [chunk({"tool_calls": [piece]}) for piece in pieces]
+    return Answer(events=(*events, chunk(finish="tool_calls"), usage(11, 5), DONE))
+
+
+def whole(message: Mapping[str, object], finish: str = "stop") -> Answer:
+    """An answer that is not streamed."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+    counts = {"prompt_tokens": 3, "completion_tokens": 4}
+    return Answer(body=json.dumps({"id": "c-1", "choices": [choice], "usage": counts}).encode())
+
+
+def refusal(status: int, message: str = "no", *, retry_after: str | None = None) -> Answer:
+    """An error before any word."""
+    headers = ((b"retry-after", retry_after.encode()),) if retry_after is not None else ()
+    return Answer(status=status, headers=headers, body=json.dumps({"error": {"message": message}}).encode())
+
+
+def huge(events: int, size: int) -> Answer:
+    """Much text."""
+    return Answer(events=(*(chunk({"content": "x" * size}) for _ in range(events)), chunk(finish="stop"), DONE))
+
+
+# --- the server ---------------------------------------------------------------------------------------------------
+
+
+class ScriptedModel:
+    """The service. `seen` are the requests' bodies, `keys` their `Authorization`."""
+
+    engine: Engine
+
+    def __init__(self, answers: Iterable[Answer] = ()) -> None:
+        self.answers = list(answers)
+        self.seen: list[dict[str, Any]] = []
+        self.keys: list[bytes | None] = []
+        self.written = 0  # events
+        self.channels: list[ServerChannel] = []
+        route = Route(method="POST", pattern="/v1/chat/completions", access=Access.ANYBODY, handler=self._complete)
+        self.router = Router([route])
+
+    # --- Service and HttpApp ---
+
+    def bind(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def on_started(self) -> None:
+        self.engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> ServerChannel:
+        channel = ServerChannel(self.engine, fact, self, DEFAULT_LIMITS)
+        self.channels.append(channel)
+        return channel
+
+    def on_stopping(self) -> None:
+        pass
+
+    def authorize(self, access: Enum, request: Request) -> object:
+        return None
+
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+        return json_response(refused.status, {"error": {"message": refused.message}})
+
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        return ()
+
+    # --- the route ---
+
+    def _complete(self, request: Request) -> Flow[Response | Streamed]:
+        self.seen.append(json.loads(request.body))
+        self.keys.append(request.headers.get(b"authorization"))
+        channel = self.channels[-1]
+        answer = self.answers.pop(0) if self.answers else plain("The script is over.")
+        yield from sleep(self.engine, answer.before)
+        if answer.events is None:
+            headers = Headers([(b"content-type", b"application/json"), *answer.headers])
+            return Response(answer.status, headers, answer.body)
+        headers = Headers([(b"content-type", b"text/event-stream"), *answer.headers])
+        return Streamed(answer.status, headers, lambda writer: self._write(writer, channel, answer))
+
+    def _write(self, writer: ResponseWriter, channel: ServerChannel, answer: Answer) -> Flow[None]:
+        for place, data in enumerate(answer.events or ()):
+            if place and answer.pause:
+                yield from sleep(self.engine, answer.pause)
+            writer.write(data)
+            self.written += 1
+            yield from writer.drained()
+        if answer.breaks:
+            yield from sleep(self.engine, 0.5)
+            channel.drop()
+        if answer.breaks or answer.hangs:
+            yield from sleep(self.engine, FOR_EVER)
