@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.commands import Level
@@ -26,7 +26,7 @@ class ApiConfig:
     enabled: bool = True
     host: str = "127.0.0.1"
     port: int = 8642
-    key: str = ""  # the bearer; empty: none is asked for
+    key: str = field(default="", repr=False)  # the bearer; empty: none is asked for
     cors_origins: tuple[str, ...] = ()  # empty: a request with an `Origin` is refused; `*`: any
     model_name: str | None = None  # what the server calls itself in /v1/models
     home: str = "~/.svc"
@@ -39,9 +39,11 @@ class ApiConfig:
     max_tokens: int | None = None  # of one answer
     model_base_url: str | None = None  # an OpenAI-compatible endpoint; None: what the config file says, or none
     model: str | None = None
-    model_api_key: str = ""
+    model_api_key: str = field(default="", repr=False)
     relay_url: str = "http://127.0.0.1:8767"  # for the tools that use the phone
-    relay_token: str = ""  # a session token with a bridge grant; empty: pair by loopback when first needed
+    relay_token: str = field(
+        default="", repr=False
+    )  # a session token with a bridge grant; empty: pair by loopback when first needed
 
 
 def api_config(

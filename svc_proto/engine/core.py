@@ -32,10 +32,18 @@ from svc_proto.facts import (
     Stopping,
 )
 
-__all__ = ["Engine", "Service"]
+__all__ = ["Engine", "Flushed", "Service"]
 
 STOP_MARGIN = 0.25  # s before the end of the grace at which what is left is cut, so that the exit is within it
 WRONG_TYPE = Failure(FailureKind.INTERNAL, "the runtime gave an answer of the wrong type")
+
+
+class Flushed(Protocol):
+    """What gathers output during a `handle`: a channel, or whatever writes to one."""
+
+    def flush(self) -> None:
+        """Called once, at the end of a `handle` in which `Engine.soil` was called for it."""
+        ...
 
 
 class Service(Protocol):
@@ -69,7 +77,7 @@ class Engine:
         self.stopping = False
         self._out: list[Command] = []
         self._channels: dict[ChannelId, Channel] = {}
-        self._dirty: list[Channel] = []
+        self._dirty: list[Flushed] = []
         self._parked: dict[OperationId, Task] = {}
         self._abandoned: dict[OperationId, Operation[Any]] = {}
         self._tasks: dict[Task, None] = {}
@@ -146,7 +154,7 @@ class Engine:
         """Send the facts of `channel.ch` to `channel` from now on, until its `Closed`."""
         self._channels[channel.ch] = channel
 
-    def soil(self, channel: Channel) -> None:
+    def soil(self, channel: Flushed) -> None:
         """Have `channel.flush()` called at the end of this `handle`. Channels keep themselves from asking twice."""
         self._dirty.append(channel)
 

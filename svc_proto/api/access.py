@@ -1,0 +1,131 @@
+"""Who may call the API: the bearer, web pages by their origin, and the headers that every answer carries.
+
+The origin comes first (wire api 2.4: a page that is not allowed gets 403 whatever it asks for), then the path and the
+method, then the key, then what only callers with a key may say. Nothing of the body has been read by then.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Sequence
+from enum import Enum
+from typing import assert_never
+
+from attrs import field, frozen
+
+from svc_proto.api.config import ANY_ORIGIN
+from svc_proto.basics.brand import BRANDS
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.message import Request
+from svc_proto.wire.events import Headers
+
+__all__ = ["SESSION_ID", "SESSION_KEY", "Access", "Cors", "authorize", "branded_header"]
+
+SESSION_ID = "Session-Id"  # continues a stored session, wire api 5.3
+SESSION_KEY = "Session-Key"  # scopes the long-term memory
+LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+PRIVATE_NAMES = (".localhost", ".local")  # that no foreign name server answers for: RFC 6761, RFC 6762
+SECURITY = (
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-xss-protection", b"0"),
+    (b"strict-transport-security", b"max-age=31536000"),  # s, one year
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+)
+VARY = (b"vary", b"Origin")
+PREFLIGHT = (
+    (b"access-control-allow-methods", b"GET, POST, PATCH, DELETE, OPTIONS"),
+    (b"access-control-allow-headers", b"Authorization, Content-Type, Idempotency-Key"),
+    (b"access-control-max-age", b"600"),  # s
+)
+_IPV4 = re.compile(r"[0-9.]+")
+
+
+class Access(Enum):
+    """A policy of the route table."""
+
+    PUBLIC = "public"  # anybody
+    KEY = "key"  # the bearer, if the server has a key; else anybody
+
+
+def authorize(access: Access, request: Request, key: str) -> None:
+    """Apply a policy. Raises `Refused` 401 or 403."""
+    match access:
+        case Access.PUBLIC:
+            return
+        case Access.KEY if key:
+            _check_bearer(request.headers, key)
+        case Access.KEY:
+            _check_keyless(request)
+        case _:
+            assert_never(access)
+
+
+def branded_header(headers: Headers, name: str) -> str | None:
+    """A header that bears the product's name, in either spelling: `branded_header(headers, SESSION_ID)`."""
+    for field_name in _SPELLINGS[name]:
+        value = headers.get(field_name)
+        if value is not None:
+            return value.decode("latin-1").strip()
+    return None
+
+
+@frozen
+class Cors:
+    """Which web pages may call: none, those of some origins, or all (`*`)."""
+
+    origins: Sequence[str]
+    _allowed: frozenset[bytes] = field(init=False)
+
+    @_allowed.default
+    def _encode(self) -> frozenset[bytes]:
+        return frozenset(origin.encode("utf-8") for origin in self.origins)
+
+    def allows(self, headers: Headers) -> bool:
+        """Whether the request comes from no page, or from one that may call."""
+        origin = headers.get(b"origin")
+        return origin is None or ANY_ORIGIN in self.origins or origin in self._allowed
+
+    def fields(self, headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
+        """The header fields of every answer, a stream's included."""
+        if not self.origins:
+            return SECURITY
+        if ANY_ORIGIN in self.origins:
+            return (*SECURITY, (b"access-control-allow-origin", b"*"))
+        origin = headers.get(b"origin")
+        if origin is None or origin not in self._allowed:
+            return (*SECURITY, VARY)
+        return (*SECURITY, VARY, (b"access-control-allow-origin", origin))
+
+
+_SPELLINGS = {
+    name: tuple(f"{brand.header_prefix}{name}".lower().encode("ascii") for brand in BRANDS.values())
+    for name in (SESSION_ID, SESSION_KEY)
+}
+
+
+def _check_bearer(headers: Headers, key: str) -> None:
+    # Wire api 2.2: scheme word case-sensitive, one space, token trimmed, constant-time compare on bytes.
+    scheme, _, token = (headers.get(b"authorization") or b"").partition(b" ")
+    if scheme != b"Bearer" or token[:1] == b" " or not hmac.compare_digest(token.strip(), key.encode("utf-8")):
+        raise Refused(401, "invalid_api_key", "Invalid API key")
+
+
+def _check_keyless(request: Request) -> None:
+    for name in (SESSION_ID, SESSION_KEY):
+        if branded_header(request.headers, name) is not None:
+            text = f"the {name} header needs a server with an API key: set API_SERVER_KEY"
+            raise Refused(403, "", text)
+    if request.peer.host in LOOPBACK and not _names_this_network(request.headers.get(b"host")):
+        # A page whose name was made to point here (DNS rebinding) needs no `Origin` to read what it likes.
+        text = "without an API key this server answers to addresses and local names only: set API_SERVER_KEY"
+        raise Refused(403, "host_not_allowed", text)
+
+
+def _names_this_network(authority: bytes | None) -> bool:
+    host = (authority or b"").decode("latin-1").lower()
+    name = host.partition(":")[0]
+    return host.startswith("[") or "." not in name or _IPV4.fullmatch(name) is not None or name.endswith(PRIVATE_NAMES)

@@ -1,0 +1,105 @@
+"""Changing the model in the configuration file: one change at a time, comments and order kept, written atomically."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from svc_proto.agent.waiting import OneAtATime
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.errors import invalid
+from svc_proto.api.settings import file_base_url, origin_of, sends_key_to_main_host, usable_base_url
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Compute, Level, WriteConfig
+from svc_proto.engine.files import read_file
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure, FailureKind
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ConfigFile", "parse_change"]
+
+FIELDS = ("model", "provider", "base_url")  # wire api 8.1
+MAX_TEXT = 256  # characters of each
+
+
+def parse_change(body: Mapping[str, object]) -> dict[str, str]:
+    """Read `{model?, provider?, base_url?}`. Raises `Refused` 400."""
+    change: dict[str, str] = {}
+    for name, value in body.items():
+        if name not in FIELDS:
+            raise invalid(f"these fields can be changed: {', '.join(FIELDS)}")
+        if not isinstance(value, str) or len(value) > MAX_TEXT or not value.isprintable():
+            raise invalid(f"{name} must be a string of at most {MAX_TEXT} printable characters")
+        change[name] = value.strip()
+    url = change.get("base_url", "").rstrip("/")
+    if url and not usable_base_url(url):
+        raise invalid("base_url must be an http:// or https:// URL with a host, without a password or a query")
+    if "base_url" in change:
+        change["base_url"] = url
+    return change
+
+
+class ConfigFile:
+    """The configuration file of one server."""
+
+    def __init__(self, engine: Engine, config: ApiConfig) -> None:
+        self._engine = engine
+        self._config = config
+        self._changing = OneAtATime(engine)
+
+    def change_model(self, change: Mapping[str, str]) -> Flow[None]:
+        """Set members of `model`. Raises `Refused`: 400 for a change that would give a key away, else 500."""
+        yield from self._changing.enter()
+        try:
+            yield from self._change(change)
+        finally:
+            self._changing.leave()
+
+    def _change(self, change: Mapping[str, str]) -> Flow[None]:
+        engine, config = self._engine, self._config
+        name = config.config_path.removeprefix(f"{config.home}/")
+        if name == config.config_path:
+            raise _failed("the configuration file is not in the service's home folder: edit it by hand")
+        text = yield from self._read()
+        found = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
+        if not isinstance(found, dict):
+            raise _failed("the configuration file is not valid YAML: mend it by hand")
+        before, after = file_base_url(found), change.get("base_url", "")
+        if after and origin_of(after) != origin_of(before) and sends_key_to_main_host(config, found):
+            # Whoever may call the API may not learn the model's key by naming a host of their own.
+            raise invalid("base_url cannot move to another host while a model key is set: edit the file by hand")
+        edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (text, _edits(found, change))))
+        if not isinstance(edited, str):
+            raise _failed("the configuration file cannot be edited: do it by hand")
+        written = yield from ask(engine, WriteConfig(engine.new_op(), name, edited))
+        if isinstance(written, Failure):
+            engine.log(Level.ERROR, "configuration not written", problem=written.kind.value)
+            raise _failed("the configuration file could not be written")
+        engine.log(Level.INFO, "configuration changed", fields=sorted(change))
+
+    def _read(self) -> Flow[str]:
+        data = yield from read_file(self._engine, self._config.config_path)
+        if not isinstance(data, Failure):
+            try:
+                return data.decode("utf-8")
+            except UnicodeDecodeError:
+                raise _failed("the configuration file is not UTF-8: mend it by hand") from None
+        if data.kind is FailureKind.NOT_FOUND:
+            return ""
+        raise _failed("the configuration file could not be read")
+
+
+def _edits(found: Mapping[str, object], change: Mapping[str, str]) -> dict[str, object]:
+    """`model` stays a plain name as long as a name is all there is to say (wire api 9)."""
+    plain = found.get("model")
+    if list(change) == ["model"] and isinstance(plain, str):
+        return {"model": change["model"]}
+    members: dict[str, object] = {"default": plain} if isinstance(plain, str) else {}
+    members.update({"default" if name == "model" else name: value for name, value in change.items()})
+    return {"model": members}
+
+
+def _failed(message: str) -> Refused:
+    return Refused(500, "config_write_failed", message)

@@ -1,0 +1,219 @@
+"""What clients send to be answered, checked: text or content parts, attachments of older phones, lists of messages.
+
+Out comes the chat-completions form: text, or parts of the types `text` and `image_url`. What is too long is cut without
+a word (wire api 2.5); everything else that is wrong is a 400 whose `param` names the place (wire api 2.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from attrs import frozen
+
+from svc_proto.api.errors import invalid
+from svc_proto.api.rows import Content
+from svc_proto.basics.errors import Refused
+
+__all__ = ["MAX_PARTS", "MAX_TEXT", "Conversation", "read_conversation", "read_history", "read_prompt", "read_text"]
+
+MAX_TEXT = 65_536  # characters of one message's text, wire api 2.5
+MAX_PARTS = 1_000  # content parts of one message, the same
+MAX_MESSAGES = 10_000  # of a conversation in a body: the newest are taken
+MAX_URL = 8_192  # characters of an address of an image; one that holds its data may be as long as a body
+TEXT_TYPES = ("text", "input_text", "output_text")
+IMAGE_TYPES = ("image_url", "input_image")
+_DATA_URL = re.compile(r"data:image/[A-Za-z0-9.+-]{1,64}(?:;[A-Za-z0-9=.+-]{1,64}){0,4},", re.IGNORECASE)
+_WEB_URL = re.compile(r"https?://[!-~]+", re.IGNORECASE)
+_IMAGE_TYPE = re.compile(r"image/[A-Za-z0-9.+-]{1,64}", re.IGNORECASE)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
+@frozen(kw_only=True)
+class Conversation:
+    """A list of messages, taken apart."""
+
+    system: str
+    history: tuple[Mapping[str, object], ...]
+    prompt: Content
+
+
+def read_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message", "input")) -> Content:
+    """The message of a chat body (wire api 4.1), with the images of `attachments`. Refuses 400 `missing_message`."""
+    name = next((name for name in names if body.get(name) is not None), names[0])
+    value = body.get(name)
+    parts = _parts(value, name) if value is not None else []
+    parts += _attached(body.get("attachments"))
+    content = _content(parts[:MAX_PARTS])
+    if not _is_visible(content):
+        raise invalid("the message has no visible text and no image", code="missing_message", param=name)
+    return content
+
+
+def read_text(body: Mapping[str, object], names: Sequence[str], *, code: str | None = None) -> str:
+    """A text that may be given under any of these names; empty if it is not. Refuses 400 with `code`."""
+    for name in names:
+        value = body.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise invalid(f"{name} must be a string", code=code, param=name)
+        return value[:MAX_TEXT].strip()
+    return ""
+
+
+def read_conversation(value: object, name: str) -> Conversation:
+    """`messages` of chat completions (wire api 5.3): the last entry of user or assistant is the prompt."""
+    if not isinstance(value, list) or not value:
+        raise invalid(f"{name} must be a list of messages", param=name)
+    system: list[str] = []
+    kept: list[tuple[str, str, Content]] = []
+    for place, entry in _entries(value, name):
+        role, content = _entry(entry, place)
+        if role in ("system", "developer"):
+            system.append(_text_only(content))
+        elif role in ("user", "assistant"):
+            kept.append((place, role, content))
+        elif role not in ("tool", "function"):
+            raise invalid("the role is none that is known", param=f"{place}.role")
+    if not kept:
+        raise invalid("there is no message of the user", param=name)
+    place, _, prompt = kept.pop()
+    if not _is_visible(prompt):
+        raise invalid("the last message has no visible text and no image", param=f"{place}.content")
+    history = tuple(_message(role, content) for _, role, content in kept if _is_visible(content))
+    return Conversation(system="\n".join(filter(None, system)), history=history, prompt=prompt)
+
+
+def read_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
+    """`conversation_history` (wire api 6.1): a malformed entry is a 400."""
+    if not isinstance(value, list):
+        raise invalid(f"{name} must be a list of messages", param=name)
+    messages: list[Mapping[str, object]] = []
+    for place, entry in _entries(value, name):
+        role, content = _entry(entry, place)
+        if role not in ("user", "assistant", "system"):
+            raise invalid("the role must be user, assistant or system", param=f"{place}.role")
+        if _is_visible(content):
+            messages.append(_message(role, content))
+    return tuple(messages)
+
+
+# --- helpers ------------------------------------------------------------------------------------------------------
+
+
+def _entries(value: Sequence[object], name: str) -> list[tuple[str, object]]:
+    first = max(len(value) - MAX_MESSAGES, 0)
+    return [(f"{name}[{first + index}]", entry) for index, entry in enumerate(value[first:])]
+
+
+def _entry(entry: object, place: str) -> tuple[str, Content]:
+    if not isinstance(entry, dict):
+        raise invalid("a message must be an object", param=place)
+    members = cast("Mapping[str, object]", entry)
+    role, content = members.get("role"), members.get("content")
+    if not isinstance(role, str):
+        raise invalid("a message must have a role", param=f"{place}.role")
+    if role in ("tool", "function") or content is None:  # dropped, or a message that only calls tools
+        return role, ""
+    return role, _content(_parts(content, f"{place}.content"))
+
+
+def _message(role: str, content: Content) -> Mapping[str, object]:
+    return {"role": role, "content": content if isinstance(content, str) else list(content)}
+
+
+def _parts(value: object, place: str) -> list[Mapping[str, object]]:
+    if isinstance(value, str):
+        return [_text_part(value)]
+    if not isinstance(value, list):
+        raise invalid("the content must be text or a list of parts", code="invalid_content_part", param=place)
+    return [_part(part, f"{place}[{index}]") for index, part in enumerate(value[:MAX_PARTS])]
+
+
+def _part(part: object, place: str) -> Mapping[str, object]:
+    if isinstance(part, str):
+        return _text_part(part)
+    if not isinstance(part, dict):
+        raise invalid("a content part must be text or an object", code="invalid_content_part", param=place)
+    members = cast("Mapping[str, object]", part)
+    kind = members.get("type")
+    if kind in TEXT_TYPES:
+        text = members.get("text")
+        if not isinstance(text, str):
+            raise invalid("a text part must have a text", code="invalid_content_part", param=f"{place}.text")
+        return _text_part(text)
+    if kind in IMAGE_TYPES:
+        return _image_part(members.get("image_url"), f"{place}.image_url")
+    if not isinstance(kind, str):
+        raise invalid("a content part must have a type", code="invalid_content_part", param=f"{place}.type")
+    message = "only text and images can be sent"
+    raise invalid(message, code="unsupported_content_type", param=f"{place}.type")
+
+
+def _text_part(text: str) -> Mapping[str, object]:
+    return {"type": "text", "text": text.replace("\x00", "")}  # no database text holds a NUL
+
+
+def _image_part(value: object, place: str) -> Mapping[str, object]:
+    found: dict[str, object] = {}
+    if isinstance(value, dict):
+        members = cast("Mapping[str, object]", value)
+        value = members.get("url")
+        detail = members.get("detail")
+        if isinstance(detail, str):
+            found["detail"] = detail[:16]
+    if not isinstance(value, str):
+        raise _bad_image(place)
+    url = value.strip()
+    if not (_DATA_URL.match(url) or (len(url) <= MAX_URL and _WEB_URL.fullmatch(url))):
+        raise _bad_image(place)
+    return {"type": "image_url", "image_url": {"url": url, **found}}
+
+
+def _bad_image(place: str) -> Refused:
+    message = "an image must be an http or https address, or a data:image/ URL"
+    return invalid(message, code="invalid_image_url", param=place)
+
+
+def _attached(value: object) -> list[Mapping[str, object]]:
+    """`{contentType, content: base64}` of older phones (wire api 4.1); what is no image is ignored."""
+    found: list[Mapping[str, object]] = []
+    for index, entry in enumerate(value[:MAX_PARTS] if isinstance(value, list) else ()):
+        members = cast("Mapping[str, object]", entry) if isinstance(entry, dict) else {}
+        kind, data = members.get("contentType"), members.get("content")
+        if not isinstance(kind, str) or not _IMAGE_TYPE.fullmatch(kind):
+            continue
+        if not isinstance(data, str) or not _BASE64.fullmatch(packed := "".join(data.split())):
+            message = "the content of an attachment must be base64"
+            raise invalid(message, code="invalid_image_url", param=f"attachments[{index}].content")
+        found.append({"type": "image_url", "image_url": {"url": f"data:{kind};base64,{packed}"}})
+    return found
+
+
+def _content(parts: Sequence[Mapping[str, object]]) -> Content:
+    """Text where there is nothing but text; cut where there is too much of it."""
+    left = MAX_TEXT
+    kept: list[Mapping[str, object]] = []
+    for part in parts:
+        text = part.get("text")
+        if isinstance(text, str):
+            kept.append(_text_part(text[:left]))
+            left -= min(len(text), left)
+        else:
+            kept.append(part)
+    texts = [str(part["text"]) for part in kept if part["type"] == "text"]
+    return "\n".join(texts)[:MAX_TEXT] if len(texts) == len(kept) else tuple(kept)
+
+
+def _text_only(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part["text"]) for part in content if part["type"] == "text")
+
+
+def _is_visible(content: Content) -> bool:
+    if not isinstance(content, str):
+        return True  # there is an image
+    return any(letter.isprintable() and not letter.isspace() for letter in content)

@@ -1,0 +1,61 @@
+"""How the API refuses: the OpenAI form on `/v1/*` and `/api/sessions*`, a short one on the management routes.
+
+    {"error": {"message": "No such session: 7c1e", "type": "invalid_request_error", "param": null, "code": "..."}}
+    {"error": "No such session: 7c1e"}
+
+Wire api 2.1. Texts name the field at fault, never a secret.
+"""
+
+from __future__ import annotations
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.message import Response, json_response
+
+__all__ = ["draining", "error_response", "invalid", "no_such_session", "not_found", "store_unavailable"]
+
+MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")  # wire api 8: the short form
+NAMELESS = ("", "invalid_json", "invalid_body", "invalid_field")  # refusals whose code is null in wire api 2.1
+MOST_SHOWN = 80  # characters of an id in a message
+
+
+def invalid(message: str, *, code: str | None = None, param: str | None = None, status: int = 400) -> Refused:
+    """The refusal to raise for a bad request; `code` None is null in the answer."""
+    return Refused(status, code or "", message, extra={} if param is None else {"field": param})
+
+
+def not_found(message: str, *, code: str | None = None) -> Refused:
+    """The refusal to raise for what does not exist."""
+    return Refused(404, code or "", message)
+
+
+def no_such_session(identity: str) -> Refused:
+    """404 `session_not_found`: the relay makes a new session when it sees that code (wire api 2.1)."""
+    return not_found(f"No such session: {identity[:MOST_SHOWN]}", code="session_not_found")
+
+
+def store_unavailable() -> Refused:
+    """503: the store did not answer, or said no."""
+    return Refused(503, "session_db_unavailable", "the session store is unavailable")
+
+
+def draining() -> Refused:
+    """503: the server is shutting down. Phones look for the code at the start of the message (wire api 2.3)."""
+    text = "gateway_draining: the server is shutting down, try again in a moment"
+    return Refused(503, "gateway_draining", text, headers=((b"retry-after", b"1"),))
+
+
+def error_response(refused: Refused, path: str) -> Response:
+    """The answer to a refused request for `path`."""
+    if path.startswith(MANAGEMENT):
+        return json_response(refused.status, {"error": refused.message}, refused.headers)
+    error: dict[str, object] = {"message": refused.message, "type": _type(refused.status)}
+    if refused.status != 401:  # wire api 2.1: this body has no `param`
+        error["param"] = refused.extra.get("field")
+    error["code"] = None if refused.code in NAMELESS else refused.code
+    return json_response(refused.status, {"error": error}, refused.headers)
+
+
+def _type(status: int) -> str:
+    if status == 429:
+        return "rate_limit_error"
+    return "server_error" if status >= 500 else "invalid_request_error"

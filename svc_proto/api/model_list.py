@@ -1,0 +1,83 @@
+"""The models that the upstream endpoint offers, asked for when somebody wants to see them, and kept for a minute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from attrs import frozen
+
+from svc_proto.agent.contract import ModelRoute
+from svc_proto.agent.waiting import OneAtATime
+from svc_proto.basics import strict_json
+from svc_proto.commands import Level
+from svc_proto.engine.client import fetch
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ModelList"]
+
+PATIENCE = 5.0  # s for the upstream's answer
+KEPT = 60.0  # s that an answer is good for
+KEPT_FAILURE = 5.0  # s until the upstream is asked again after it failed
+MAX_MODELS = 1_000
+MAX_NAME = 256  # characters
+
+
+@frozen
+class _Found:
+    route: ModelRoute
+    models: tuple[str, ...] | None
+    until: float  # monotonic
+
+
+class ModelList:
+    """Asks `GET {base_url}/models`; of several who want to know at once, one asks."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._asking = OneAtATime(engine)
+        self._found: _Found | None = None
+
+    def of(self, route: ModelRoute) -> Flow[tuple[str, ...] | None]:
+        """The ids, in the order of the upstream; None when it does not say."""
+        yield from self._asking.enter()
+        try:
+            now = self._engine.now.mono
+            found = self._found
+            if found is None or found.route != route or found.until <= now:
+                models = yield from self._ask(route)
+                until = self._engine.now.mono + (KEPT_FAILURE if models is None else KEPT)
+                found = self._found = _Found(route, models, until)
+            return found.models
+        finally:
+            self._asking.leave()
+
+    def _ask(self, route: ModelRoute) -> Flow[tuple[str, ...] | None]:
+        headers = [(b"accept", b"application/json")]
+        if route.api_key:
+            headers.append((b"authorization", b"Bearer " + route.api_key.encode("utf-8")))
+        url = f"{route.base_url}/models"
+        answer = yield from fetch(self._engine, "GET", url, headers=tuple(headers), within=PATIENCE)
+        problem = answer.kind.value if isinstance(answer, Failure) else f"status {answer.status}"
+        if not isinstance(answer, Failure) and answer.status == 200:
+            models = _names(answer.body)
+            if models is not None:
+                return models
+            problem = "not a list of models"
+        self._engine.log(Level.WARNING, "models not listed", problem=problem)
+        return None
+
+
+def _names(body: bytes) -> tuple[str, ...] | None:
+    try:
+        value = strict_json.loads(body)
+    except strict_json.JsonError:
+        return None
+    rows = cast("dict[str, object]", value).get("data") if isinstance(value, dict) else None
+    if not isinstance(rows, list):
+        return None
+    names = (row.get("id") for row in rows[:MAX_MODELS] if isinstance(row, dict))
+    return tuple(name for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME)

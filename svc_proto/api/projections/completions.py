@@ -1,0 +1,75 @@
+"""Chat-completions chunks (wire api 5.3): a role, the text, tool progress between, a finish with usage, `[DONE]`."""
+
+from __future__ import annotations
+
+from svc_proto.agent.contract import ReasoningDelta, TextDelta, ToolFinished, ToolStarted
+from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded, frame
+from svc_proto.api.rows import Usage
+from svc_proto.basics import strict_json
+from svc_proto.basics.brand import Brand
+from svc_proto.basics.moment import Moment
+
+__all__ = ["CompletionProjection", "completion_usage", "finish_reason"]
+
+DONE = "data: [DONE]\n\n"
+EMOJI = "🔧"
+
+
+class CompletionProjection:
+    """Told to whoever posted to `/v1/chat/completions` with `stream`."""
+
+    __slots__ = ("_brand", "_end", "_running", "_start")
+
+    def __init__(self, *, id: str, created: int, model: str, brand: Brand) -> None:  # noqa: A002 - the field's name
+        self._brand = brand
+        self._running: set[str] = set()  # tool calls; asked about, never iterated
+        head = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
+        self._start = f'data: {strict_json.dumps(head)[:-1]},"choices":[{{"index":0,"delta":'
+        self._end = ',"finish_reason":null}]}\n\n'
+
+    def encode(self, event: StoryEvent, now: Moment) -> str:
+        """See `Projection`."""
+        match event:
+            case TextDelta(text):
+                return f'{self._start}{{"content":{strict_json.dumps(text)}}}{self._end}'
+            case ReasoningDelta(text):
+                return f'{self._start}{{"reasoning_content":{strict_json.dumps(text)}}}{self._end}'
+            case TurnBegun():
+                return f'{self._start}{{"role":"assistant"}}{self._end}'
+            case ToolStarted(call) if not call.name.startswith("_"):
+                self._running.add(call.id)
+                label = call.preview or call.name
+                return self._progress(call.name, call.id, "running", {"emoji": EMOJI, "label": label})
+            case ToolFinished(call=call) if call.id in self._running:
+                self._running.discard(call.id)
+                return self._progress(call.name, call.id, "completed", {})
+            case TurnEnded():
+                return self._finish(event)
+            case _:
+                return ""
+
+    def _progress(self, tool: str, call_id: str, status: str, more: dict[str, object]) -> str:
+        members = {"tool": tool, **more, "toolCallId": call_id, "status": status}
+        return frame(members, event=f"{self._brand.event_prefix}tool.progress")
+
+    def _finish(self, ended: TurnEnded) -> str:
+        reason = finish_reason(ended)
+        last: dict[str, object] = {"usage": completion_usage(ended.usage)}
+        if reason == "error":
+            last["error"] = {"message": ended.error or "the turn was interrupted", "type": "agent_error"}
+        chunk = f'{self._start}{{}},"finish_reason":{strict_json.dumps(reason)}}}],{strict_json.dumps(last)[1:]}\n\n'
+        return chunk + DONE
+
+
+def finish_reason(ended: TurnEnded) -> str:
+    """`stop`, `length` or `error`."""
+    return "error" if ended.error is not None or ended.interrupted else ended.finish
+
+
+def completion_usage(usage: Usage) -> dict[str, int]:
+    """Tokens in the words of chat completions."""
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+    }

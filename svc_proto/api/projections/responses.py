@@ -1,0 +1,162 @@
+"""A turn as an OpenAI response: its output items one after the other, and the events that tell of them (wire api 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from svc_proto.agent.contract import TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded, frame
+from svc_proto.api.views import usage_view
+from svc_proto.basics.moment import Moment
+
+__all__ = ["ResponseBuilder", "ResponseProjection"]
+
+Item: TypeAlias = "dict[str, object]"
+Told: TypeAlias = "tuple[str, dict[str, object]]"
+
+
+class ResponseBuilder:
+    """Gathers the output of a turn. What was said between two calls of tools is one message."""
+
+    def __init__(self, *, id: str, created: int, model: str) -> None:  # noqa: A002 - the field's name
+        self.id = id
+        self.ended: TurnEnded | None = None
+        self._head: Item = {"id": id, "object": "response", "created_at": created, "model": model}
+        self._output: list[Item] = []
+        self._calls: set[str] = set()  # asked about, never iterated
+        self._text: list[str] = []  # of the message that is open
+        self._messages = 0
+
+    @property
+    def response(self) -> Item:
+        """The response as it stands."""
+        ended = self.ended
+        view: Item = {**self._head, "status": self._status, "output": list(self._output)}
+        if ended is not None:
+            view["usage"] = usage_view(ended.usage)
+        if ended is not None and ended.error is not None:
+            view["error"] = {"code": ended.code, "message": ended.error}
+        return view
+
+    def take(self, event: StoryEvent) -> list[Told]:
+        """The next event of the story; what there is to tell of it."""
+        match event:
+            case TurnBegun():
+                return [("response.created", {"response": self.response})]
+            case TextDelta(text):
+                return self._said(text)
+            case ToolStarted(call):
+                return [*self._close(), *self._called(call)]
+            case ToolFinished():
+                return [*self._close(), *self._called(event.call), *self._returned(event)]
+            case TurnEnded():
+                told = list(self._close())
+                self.ended = event
+                return [*told, (f"response.{self._status}", {"response": self.response})]
+            case _:
+                return []
+
+    @property
+    def _status(self) -> str:
+        if self.ended is None:
+            return "in_progress"
+        if self.ended.interrupted:
+            return "incomplete"
+        if self.ended.error is not None:
+            return "failed"
+        return "completed" if self.ended.completed else "incomplete"
+
+    @property
+    def _message_id(self) -> str:
+        return f"msg_{self._messages}_{self.id.removeprefix('resp_')}"
+
+    def _message(self, status: str, text: str | None) -> Item:
+        content: list[Item] = [] if text is None else [{"type": "output_text", "text": text, "annotations": []}]
+        return {
+            "type": "message",
+            "id": self._message_id,
+            "role": "assistant",
+            "status": status,
+            "content": content,
+        }
+
+    def _said(self, text: str) -> list[Told]:
+        told: list[Told] = []
+        if not self._text:
+            if self._output and not text.strip():
+                return []  # the gap between two messages
+            self._messages += 1
+            told.append(self._item("added", len(self._output), self._message("in_progress", None)))
+        self._text.append(text)
+        told.append(("response.output_text.delta", {**self._place, "delta": text}))
+        return told
+
+    @property
+    def _place(self) -> Item:
+        return {"item_id": self._message_id, "output_index": len(self._output), "content_index": 0}
+
+    def _close(self) -> Iterable[Told]:
+        if not self._text:
+            return []
+        text = "".join(self._text)
+        self._text = []
+        message = self._message("completed", text)
+        told = [
+            ("response.output_text.done", {**self._place, "text": text}),
+            self._item("done", len(self._output), message),
+        ]
+        self._output.append(message)
+        return told
+
+    def _called(self, call: ToolCall) -> list[Told]:
+        if call.id in self._calls:
+            return []
+        self._calls.add(call.id)
+        return self._whole(
+            {
+                "type": "function_call",
+                "id": f"fc_{call.id}",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": call.arguments,
+                "status": "completed",
+            }
+        )
+
+    def _returned(self, event: ToolFinished) -> list[Told]:
+        return self._whole(
+            {
+                "type": "function_call_output",
+                "id": f"fco_{event.call.id}",
+                "call_id": event.call.id,
+                "output": [{"type": "input_text", "text": event.output}],
+                "status": "completed" if event.error is None else "incomplete",
+            }
+        )
+
+    def _whole(self, item: Item) -> list[Told]:
+        place = len(self._output)
+        self._output.append(item)
+        return [self._item("added", place, item), self._item("done", place, item)]
+
+    def _item(self, what: str, place: int, item: Item) -> Told:
+        return f"response.output_item.{what}", {"output_index": place, "item": item}
+
+
+class ResponseProjection:
+    """Told to whoever posted to `/v1/responses` with `stream`."""
+
+    __slots__ = ("_builder", "_number")
+
+    def __init__(self, builder: ResponseBuilder) -> None:
+        self._builder = builder
+        self._number = 0  # of the next event, from 0
+
+    def encode(self, event: StoryEvent, now: Moment) -> str:
+        """See `Projection`."""
+        frames: list[str] = []
+        for name, members in self._builder.take(event):
+            frames.append(frame({"type": name, "sequence_number": self._number, **members}, event=name))
+            self._number += 1
+        return "".join(frames)

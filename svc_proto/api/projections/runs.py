@@ -1,0 +1,109 @@
+"""The events of a run (wire api 6.3): the name is a member `event`, and an `event:` line as well.
+
+Additions that clients of today accept: `run.started`, call ids, `args`, `result_preview`, `session_id`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from svc_proto.agent.contract import (
+    ApprovalAsked,
+    ApprovalGiven,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolFinished,
+    ToolStarted,
+)
+from svc_proto.api.projections.story import Stamp, StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.views import usage_view
+from svc_proto.basics import strict_json
+from svc_proto.basics.moment import Moment
+
+__all__ = ["RunProjection"]
+
+CLOSED = ": stream closed\n\n"  # wire api 6.3: at the end, a comment
+
+
+class RunProjection:
+    """Told to the one consumer of a run's events."""
+
+    __slots__ = ("_by_type", "_delta", "_run_id", "_session_id", "_stamp")
+
+    def __init__(self, *, session_id: str, run_id: str) -> None:
+        self._run_id = run_id
+        self._session_id = session_id
+        self._stamp = Stamp()
+        self._delta = (
+            'event: message.delta\ndata: {"event":"message.delta",'
+            f'"run_id":{strict_json.dumps(run_id)},"session_id":{strict_json.dumps(session_id)},"timestamp":'
+        )
+        self._by_type: Mapping[type, Callable[[Any, str], str]] = {
+            TurnBegun: self._begun,
+            ReasoningDelta: self._reasoned,
+            ToolStarted: self._started,
+            ToolFinished: self._finished,
+            ApprovalAsked: self._asked,
+            ApprovalGiven: self._given,
+            TurnEnded: self._ended,
+        }
+
+    def encode(self, event: StoryEvent, now: Moment) -> str:
+        """See `Projection`."""
+        if isinstance(event, TextDelta):
+            return f'{self._delta}{self._stamp.at(now)},"delta":{strict_json.dumps(event.text)}}}\n\n'
+        tell = self._by_type.get(type(event))
+        return "" if tell is None else tell(event, self._stamp.at(now))
+
+    def _frame(self, event: str, ts: str, members: dict[str, object]) -> str:
+        head = {"event": event, "run_id": self._run_id, "session_id": self._session_id}
+        start = f'event: {event}\ndata: {strict_json.dumps(head)[:-1]},"timestamp":{ts}'
+        rest = strict_json.dumps(members)[1:]
+        return f"{start},{rest}\n\n" if members else f"{start}{rest}\n\n"
+
+    def _begun(self, event: TurnBegun, ts: str) -> str:
+        return self._frame("run.started", ts, {})
+
+    def _reasoned(self, event: ReasoningDelta, ts: str) -> str:
+        return self._frame("reasoning.available", ts, {"text": event.text})
+
+    def _started(self, event: ToolStarted, ts: str) -> str:
+        return self._frame("tool.started", ts, {**_call(event.call), "preview": event.call.preview})
+
+    def _finished(self, event: ToolFinished, ts: str) -> str:
+        members = {
+            **_call(event.call),
+            "duration": round(event.seconds, 3),
+            "error": event.error is not None,
+            "result_preview": event.preview if event.error is None else event.error,
+        }
+        return self._frame("tool.completed", ts, members)
+
+    def _asked(self, event: ApprovalAsked, ts: str) -> str:
+        members: dict[str, object] = {
+            **_call(event.call),
+            "command": event.command,
+            "description": event.description,
+            "pattern_key": event.pattern,
+            "pattern_keys": [event.pattern],
+            "allow_permanent": "always" in event.choices,
+            "choices": list(event.choices),
+        }
+        return self._frame("approval.request", ts, members)
+
+    def _given(self, event: ApprovalGiven, ts: str) -> str:
+        return self._frame("approval.responded", ts, {"choice": event.choice, "resolved": event.resolved})
+
+    def _ended(self, event: TurnEnded, ts: str) -> str:
+        if event.interrupted:
+            return self._frame("run.cancelled", ts, {}) + CLOSED
+        if event.error is not None:
+            return self._frame("run.failed", ts, {"error": event.error}) + CLOSED
+        members: dict[str, object] = {"output": event.content, "usage": usage_view(event.usage)}
+        return self._frame("run.completed", ts, members) + CLOSED
+
+
+def _call(call: ToolCall) -> dict[str, object]:
+    return {"tool": call.name, "call_id": call.id, "tool_call_id": call.id, "args": dict(call.args)}

@@ -1,0 +1,136 @@
+"""The responses that can be asked for again, and the sessions that they continue (wire api 7).
+
+The 100 newest by access, and the names of conversations; in a state file, so that a restart forgets nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.agent.waiting import OneAtATime
+from svc_proto.basics import strict_json
+from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure, FailureKind
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["FILE", "MAX_KEPT", "MAX_TEXT", "Responses"]
+
+FILE = "responses.json"  # in the state folder
+MAX_KEPT = 100  # responses, and as many conversations, wire api 7; the one that was used longest ago is dropped
+MAX_TEXT = 4 * 1024 * 1024  # characters of all responses as JSON; the same
+
+
+class Responses:
+    """What is kept. Loaded at the first use."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._busy = OneAtATime(engine)
+        self._loaded = False
+        self._texts: dict[str, str] = {}  # a response as JSON, by its id; the last used last
+        self._sessions: dict[str, str] = {}  # the session of each
+        self._conversations: dict[str, str] = {}  # the session of each name
+
+    def get(self, response_id: str) -> Flow[Mapping[str, object] | None]:
+        """A response, which counts as used now."""
+        yield from self._load()
+        text = self._texts.pop(response_id, None)
+        if text is None:
+            return None
+        self._texts[response_id] = text
+        return cast("Mapping[str, object]", strict_json.loads(text, max_depth=1_000))
+
+    def session_of(self, response_id: str) -> Flow[str | None]:
+        """The session that a response belongs to."""
+        yield from self._load()
+        return self._sessions.get(response_id)
+
+    def conversation(self, name: str) -> Flow[str | None]:
+        """The session of a conversation."""
+        yield from self._load()
+        return self._conversations.get(name)
+
+    def keep(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
+        """Keep a response. One that is too large is not kept."""
+        yield from self._load()
+        response_id, text = str(response["id"]), strict_json.dumps(response)
+        if conversation is not None:
+            self._conversations.pop(conversation, None)
+            self._conversations[conversation] = session_id
+            if len(self._conversations) > MAX_KEPT:
+                del self._conversations[next(iter(self._conversations))]
+        self._texts[response_id], self._sessions[response_id] = text, session_id
+        size = sum(map(len, self._texts.values()))
+        while self._texts and (len(self._texts) > MAX_KEPT or size > MAX_TEXT):
+            oldest = next(iter(self._texts))
+            size -= len(self._texts.pop(oldest))
+            del self._sessions[oldest]
+        yield from self._save()
+
+    def drop(self, response_id: str) -> Flow[bool]:
+        """Forget a response; False if there is none."""
+        yield from self._load()
+        if self._texts.pop(response_id, None) is None:
+            return False
+        del self._sessions[response_id]
+        yield from self._save()
+        return True
+
+    # --- helpers ---
+
+    def _load(self) -> Flow[None]:
+        if self._loaded:
+            return
+        yield from self._busy.enter()
+        try:
+            if not self._loaded:
+                yield from self._read()
+                self._loaded = True
+        finally:
+            self._busy.leave()
+
+    def _read(self) -> Flow[None]:
+        engine = self._engine
+        text = yield from ask(engine, ReadConfig(engine.new_op(), FILE))
+        if isinstance(text, Failure):
+            if text.kind is not FailureKind.NOT_FOUND:
+                engine.log(Level.WARNING, "responses not read", problem=text.kind.value)
+            return
+        try:
+            self._restore(strict_json.loads(text, max_depth=1_000))
+        except (strict_json.JsonError, TypeError, ValueError, KeyError):
+            self._texts, self._sessions, self._conversations = {}, {}, {}
+            engine.log(Level.WARNING, "responses not read", problem="invalid")
+
+    def _restore(self, value: object) -> None:
+        state = cast("dict[str, list[list[object]]]", value)
+        for response_id, session_id, text in state["responses"]:
+            self._texts[_text(response_id)] = _text(text)
+            self._sessions[_text(response_id)] = _text(session_id)
+        for name, session_id in state["conversations"]:
+            self._conversations[_text(name)] = _text(session_id)
+
+    def _save(self) -> Flow[None]:
+        """Write everything. Who waits for their turn writes what is true then."""
+        engine = self._engine
+        yield from self._busy.enter()
+        try:
+            state = {
+                "responses": [[name, self._sessions[name], text] for name, text in self._texts.items()],
+                "conversations": [list(pair) for pair in self._conversations.items()],
+            }
+            done = yield from ask(engine, WriteConfig(engine.new_op(), FILE, strict_json.dumps(state)))
+            if isinstance(done, Failure):
+                engine.log(Level.WARNING, "responses not stored", problem=done.kind.value)
+        finally:
+            self._busy.leave()
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value

@@ -1,0 +1,98 @@
+"""Turns on a session: as a stream of events, or as one answer (wire api 4, 3.8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.api.access import Access
+from svc_proto.api.answers import event_stream, failure, read_object, session_fields, system_of
+from svc_proto.api.content import read_prompt, read_text
+from svc_proto.api.errors import no_such_session
+from svc_proto.api.projections.session import SessionProjection
+from svc_proto.api.store import GetChat
+from svc_proto.api.turn import TurnOrder
+from svc_proto.api.views import usage_view
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
+from svc_proto.engine.router import Route
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["routes"]
+
+
+def routes(api: Api) -> list[Route]:
+    """The rows of this theme."""
+    chat = _Chat(api)
+    blocking = "/api/sessions/{id}/chat"
+    stream = f"{blocking}/stream"
+    return [
+        Route(method="POST", pattern=stream, access=Access.KEY, handler=chat.stream, streamed=True),
+        Route(method="HEAD", pattern=stream, access=Access.KEY, handler=chat.probe),
+        Route(method="POST", pattern=blocking, access=Access.KEY, handler=chat.blocking, streamed=True),
+    ]
+
+
+class _Chat:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def probe(self, request: Request) -> Response:
+        """A phone asks whether the route exists; whether the session does is another matter (wire api 1)."""
+        return empty_response(200)
+
+    def stream(self, request: Request) -> Flow[Response | Streamed]:
+        api = self._api
+        order = yield from self._order(request)
+        run = api.runs.start(order)
+        reader = run.subscribe(
+            SessionProjection(session_id=order.session_id, run_id=order.run_id, message_id=run.message_id)
+        )
+        return event_stream(reader, session_fields(api.config.brand, order.session_id, order.run_id))
+
+    def blocking(self, request: Request) -> Flow[Response]:
+        api = self._api
+        order = yield from self._order(request)
+        run = api.runs.start(order)
+        ended = yield from run.end_of()
+        refused = failure(ended)
+        if refused is not None:
+            raise refused
+        body: dict[str, object] = {
+            "object": f"{api.config.brand.name}.session.chat.completion",
+            "session_id": order.session_id,
+            "run_id": order.run_id,
+            "message": {"id": run.message_id, "role": "assistant", "content": ended.content},
+            "completed": ended.completed,
+            "partial": ended.partial,
+            "interrupted": ended.interrupted,
+            "usage": usage_view(ended.usage),
+        }
+        if ended.error is not None:
+            body["error"] = ended.error
+        return json_response(200, body, session_fields(api.config.brand, order.session_id, order.run_id))
+
+    def _order(self, request: Request) -> Flow[TurnOrder]:
+        """The checks in the order of wire api 2.1; nothing is stored before all of them have passed."""
+        api = self._api
+        api.refuse_while_stopping()
+        session_id = request.params["id"]
+        chat = yield from api.query(GetChat(id=session_id))
+        if chat is None:
+            raise no_such_session(session_id)
+        body = yield from read_object(request)
+        prompt = read_prompt(body)
+        message = read_text(body, ("system_message", "instructions"), code="invalid_system_message")
+        settings = yield from api.settings()
+        personality = settings.prompt_for(body.get("personality"))
+        return TurnOrder(
+            run_id=api.runs.new_id(),
+            session_id=session_id,
+            prompt=prompt,
+            system=system_of(chat.system_prompt or settings.system, personality, message),
+            route=settings.route,
+            model=settings.name,
+            max_tokens=settings.max_tokens,
+            title=chat.title,
+        )

@@ -1,0 +1,183 @@
+"""`/v1/chat/completions`: any OpenAI client can talk to the agent (wire api 5.3).
+
+Here a client that goes away interrupts the agent, since it has no session in which to find the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.api.access import SESSION_ID, SESSION_KEY, Access, branded_header
+from svc_proto.api.answers import Fields, branded, event_stream, failure, read_flag, read_object, system_of
+from svc_proto.api.content import Conversation, read_conversation
+from svc_proto.api.errors import invalid
+from svc_proto.api.idempotency import IdempotencyKeys, fingerprint
+from svc_proto.api.projections.completions import CompletionProjection, completion_usage, finish_reason
+from svc_proto.api.projections.story import TurnEnded
+from svc_proto.api.rows import ChatSession
+from svc_proto.api.run import Run
+from svc_proto.api.store import GetChat
+from svc_proto.api.titles import check_session_id
+from svc_proto.api.turn import TurnOrder, text_of
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
+from svc_proto.engine.router import Route
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["routes"]
+
+PATH = "/v1/chat/completions"
+FINGERPRINT = ("model", "messages", "tools", "tool_choice", "stream")  # wire api 2.3
+MAX_KEY = 256  # characters of a memory scope
+DERIVED = 16  # hexadecimal digits of an id that is made from the conversation
+
+
+def routes(api: Api) -> list[Route]:
+    """The rows of this theme."""
+    completions = _Completions(api)
+    return [
+        Route(method="POST", pattern=PATH, access=Access.KEY, handler=completions.create, streamed=True),
+        Route(method="HEAD", pattern=PATH, access=Access.KEY, handler=completions.probe),
+    ]
+
+
+@frozen(kw_only=True)
+class _Scope:
+    """What the headers say."""
+
+    session_id: str | None
+    key: str  # Idempotency-Key; empty: none
+    fields: Fields  # to be said back
+
+
+class _Completions:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._keys = IdempotencyKeys()
+
+    def probe(self, request: Request) -> Response:
+        """A phone asks whether the route exists."""
+        return empty_response(200)
+
+    def create(self, request: Request) -> Flow[Response | Streamed]:
+        api = self._api
+        api.runs.check_room()
+        scope = self._scope(request)
+        body = yield from read_object(request)
+        talk = read_conversation(body.get("messages"), "messages")
+        stream = read_flag(body, "stream")
+        order = yield from self._order(body, talk, scope)
+        if stream:
+            run = api.runs.start(order)
+            reader = run.subscribe(
+                CompletionProjection(
+                    id=_completion_id(run), created=_created(run), model=order.model, brand=api.config.brand
+                )
+            )
+            return event_stream(reader, self._fields(order, scope))
+        mark = fingerprint(body, FINGERPRINT, scope.session_id)
+        known = self._keys.find(scope.key, mark, api.engine.now) if scope.key else None
+        run = known or api.runs.start(order)
+        if scope.key and known is None:
+            self._keys.keep(scope.key, mark, run, api.engine.now)
+        ended = yield from run.end_of()
+        return self._answer(run, ended, self._fields(order, scope))
+
+    def _scope(self, request: Request) -> _Scope:
+        session_id = branded_header(request.headers, SESSION_ID)
+        memory = branded_header(request.headers, SESSION_KEY)
+        if session_id is not None:
+            check_session_id(session_id, param=SESSION_ID)
+        if memory is not None and (len(memory) > MAX_KEY or not memory.isprintable()):
+            text = f"the session key must be printable, and may have at most {MAX_KEY} characters"
+            raise invalid(text, param=SESSION_KEY)
+        key = request.headers.get(b"idempotency-key") or b""
+        return _Scope(
+            session_id=session_id,
+            key=key.decode("latin-1"),
+            fields=branded(self._api.config.brand, SESSION_KEY, memory or ""),
+        )
+
+    def _order(self, body: Mapping[str, object], talk: Conversation, scope: _Scope) -> Flow[TurnOrder]:
+        api = self._api
+        settings = yield from api.settings()
+        model = body.get("model")
+        name = model if isinstance(model, str) else ""
+        session_id = scope.session_id or _derived(talk)
+        stored = None if scope.session_id is None else (yield from api.query(GetChat(id=session_id)))
+        now = api.engine.now.wall
+        base = settings.system if stored is None else stored.system_prompt or settings.system
+        return TurnOrder(
+            run_id=api.runs.new_id(),
+            session_id=session_id,
+            prompt=talk.prompt,
+            system=system_of(base, settings.prompt_for(None), talk.system),
+            history=talk.history if scope.session_id is None else None,  # a stored session replaces it
+            route=settings.aliases.get(name, settings.route),
+            model=name or settings.name,
+            max_tokens=settings.max_tokens,
+            create=ChatSession(id=session_id, started_at=now, updated_at=now, last_active=now, model=settings.name),
+            may_wait=False,
+            stops_alone=True,
+        )
+
+    def _fields(self, order: TurnOrder, scope: _Scope) -> Fields:
+        return (*branded(self._api.config.brand, SESSION_ID, order.session_id), *scope.fields)
+
+    def _answer(self, run: Run, ended: TurnEnded, fields: Fields) -> Response:
+        refused = failure(ended)
+        if refused is not None:
+            raise refused
+        reason = finish_reason(ended)
+        body: dict[str, object] = {
+            "id": _completion_id(run),
+            "object": "chat.completion",
+            "created": _created(run),
+            "model": run.model,
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": ended.content},
+                    "finish_reason": reason,
+                }
+            ],
+            "usage": completion_usage(ended.usage),
+        }
+        brand = self._api.config.brand
+        if not ended.completed:
+            body[brand.name] = {
+                "completed": False,
+                "partial": True,
+                "failed": reason == "error",
+                "error": ended.error,
+                "error_code": "output_truncated" if reason == "length" else "agent_error",
+            }
+            fields = (*fields, *branded(brand, "Completed", "false"), *branded(brand, "Partial", "true"))
+        if reason == "error":
+            fields = (*fields, *branded(brand, "Error", "agent_error"))
+        return json_response(200, body, fields)
+
+
+def _derived(talk: Conversation) -> str:
+    """The same for every request of one conversation: a hash over system prompt and first user text (wire api 5.3)."""
+    first = next((str(text) for role, text in map(_said, talk.history) if role == "user"), text_of(talk.prompt))
+    return f"api-{sha256_hex(talk.system + chr(0) + first)[:DERIVED]}"
+
+
+def _said(message: Mapping[str, object]) -> tuple[object, str]:
+    content = message["content"]
+    return message["role"], text_of(tuple(content) if isinstance(content, list) else str(content))
+
+
+def _completion_id(run: Run) -> str:
+    return f"chatcmpl-{run.record.id.removeprefix('run_')}"
+
+
+def _created(run: Run) -> int:
+    return int(run.record.created_at)

@@ -1,0 +1,184 @@
+"""Configuration, memory, skills, toolsets and the list of models (wire api 8). Refusals are in the short form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.agent.memory import TARGETS, MemoryChange, usage_of
+from svc_proto.api.access import Access
+from svc_proto.api.config_file import parse_change
+from svc_proto.api.errors import invalid
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Handler, Route
+from svc_proto.facts import Failure
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["routes"]
+
+CUSTOM = "custom"  # the provider that is any OpenAI-compatible endpoint, wire api 9
+BUILT_IN = "builtin"  # the provider where no model is configured
+HINT = "GET /api/skills/{name} reads one"
+NO_TOGGLE = "skills cannot be switched off here: move the skill's folder out of the skills folder"
+
+
+def routes(api: Api) -> list[Route]:
+    """The rows of this theme."""
+    view = _Management(api)
+    rows: list[tuple[str, str, Handler]] = [
+        ("GET", "/api/config", view.config),
+        ("PATCH", "/api/config", view.change_config),
+        ("GET", "/api/memory", view.memory),
+        ("POST", "/api/memory", view.add_memory),
+        ("PATCH", "/api/memory", view.replace_memory),
+        ("DELETE", "/api/memory", view.remove_memory),
+        ("GET", "/api/skills", view.skills),
+        ("GET", "/api/skills/{name}", view.skill),
+        ("GET", "/api/skills/toggle", view.skill),
+        ("PUT", "/api/skills/toggle", view.toggle_skill),
+        ("GET", "/v1/skills", view.skill_rows),
+        ("GET", "/v1/toolsets", view.toolsets),
+        ("GET", "/api/available-models", view.models),
+    ]
+    return [Route(method=method, pattern=path, access=Access.KEY, handler=handler) for method, path, handler in rows]
+
+
+class _Management:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    # --- configuration ---
+
+    def config(self, request: Request) -> Flow[Response]:
+        settings = yield from self._api.settings()
+        body = {
+            "model": settings.model,
+            "provider": settings.provider,
+            "api_mode": settings.api_mode,
+            "base_url": settings.base_url,
+            "config": settings.shown,
+        }
+        return json_response(200, body)
+
+    def change_config(self, request: Request) -> Flow[Response]:
+        """What the environment says wins over the file still, so the answer is what is in force now."""
+        change = parse_change(request.json_object())
+        if change:
+            yield from self._api.config_file.change_model(change)
+        settings = yield from self._api.settings()
+        body = {"ok": True, "model": settings.model, "provider": settings.provider, "base_url": settings.base_url}
+        return json_response(200, body)
+
+    def models(self, request: Request) -> Flow[Response]:
+        api = self._api
+        settings = yield from api.settings()
+        route = settings.route
+        configured = (settings.provider or CUSTOM) if route is not None else BUILT_IN
+        provider = request.query.get("provider", "").strip() or configured
+        listed: tuple[str, ...] | None = None
+        if route is not None and provider == configured:
+            listed = yield from api.model_list.of(route)
+        known = (route.model if route is not None else settings.name,) if provider == configured else ()
+        label = configured.replace("-", " ").replace("_", " ").title()
+        body = {
+            "provider": provider,
+            "models": [{"id": name, "description": ""} for name in listed or known],
+            "providers": [
+                {
+                    "id": configured,
+                    "label": label,
+                    "aliases": [],
+                    "authenticated": route is None or bool(route.api_key) or listed is not None,
+                }
+            ],
+        }
+        return json_response(200, body)
+
+    # --- memory ---
+
+    def memory(self, request: Request) -> Flow[Response]:
+        wanted = request.query.get("target", "all")
+        if wanted != "all":
+            _check_target(wanted)
+        targets: list[dict[str, object]] = []
+        for target in TARGETS if wanted == "all" else (wanted,):
+            entries = yield from self._api.parts.memory.entries(target)
+            if isinstance(entries, Failure):
+                raise Refused(503, "memory_unavailable", "the memory store is not available")
+            targets.append(
+                {
+                    "target": target,
+                    "entries": list(entries),
+                    "entry_count": len(entries),
+                    "usage": usage_of(target, entries),
+                }
+            )
+        flat = targets[0] if wanted != "all" else {}
+        return json_response(200, {**flat, "targets": targets})
+
+    def add_memory(self, request: Request) -> Flow[Response]:
+        target, content = _texts(request, "target", "content")
+        return _changed((yield from self._api.parts.memory.add(target, content)))
+
+    def replace_memory(self, request: Request) -> Flow[Response]:
+        target, old_text, content = _texts(request, "target", "old_text", "content")
+        return _changed((yield from self._api.parts.memory.replace(target, old_text, content)))
+
+    def remove_memory(self, request: Request) -> Flow[Response]:
+        target, old_text = _texts(request, "target", "old_text")
+        return _changed((yield from self._api.parts.memory.remove(target, old_text)))
+
+    # --- skills and tools ---
+
+    def skills(self, request: Request) -> Flow[Response]:
+        found = yield from self._api.parts.skills.list()
+        category = request.query.get("category")
+        rows = [skill.row for skill in found if not category or skill.category == category]
+        body = {
+            "success": True,
+            "skills": rows,
+            "categories": sorted(dict.fromkeys(skill.category for skill in found if skill.category is not None)),
+            "count": len(rows),
+            "hint": HINT,
+        }
+        return json_response(200, body)
+
+    def skill_rows(self, request: Request) -> Flow[Response]:
+        found = yield from self._api.parts.skills.list()
+        return json_response(200, {"object": "list", "data": [skill.row for skill in found]})
+
+    def skill(self, request: Request) -> Flow[Response]:
+        name = request.params.get("name", "toggle")  # nothing forbids a skill of that name
+        return json_response(200, (yield from self._api.parts.skills.read(name, request.query.get("file_path"))))
+
+    def toggle_skill(self, request: Request) -> Response:
+        return json_response(501, {"error": "skill_toggle_not_implemented", "detail": NO_TOGGLE})
+
+    def toolsets(self, request: Request) -> Response:
+        rows = self._api.parts.toolbox.toolsets()
+        return json_response(200, {"object": "list", "platform": "api_server", "data": rows})
+
+
+def _changed(change: MemoryChange) -> Response:
+    return json_response(change.status, change.body)
+
+
+def _check_target(target: str) -> None:
+    if target not in TARGETS:
+        raise invalid(f"target must be one of {', '.join(TARGETS)}")
+
+
+def _texts(request: Request, *names: str) -> list[str]:
+    """Members of the body that must be text; the first is a target."""
+    body = request.json_object()
+    values: list[str] = []
+    for name in names:
+        value = body.get(name)
+        if not isinstance(value, str):
+            raise invalid(f"{name} must be a string")
+        values.append(value)
+    _check_target(values[0])
+    return values

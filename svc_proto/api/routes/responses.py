@@ -1,0 +1,181 @@
+"""`/v1/responses`: the OpenAI responses protocol, with chains that share a session (wire api 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.api.access import Access
+from svc_proto.api.answers import event_stream, failure, read_flag, read_object, session_fields, system_of
+from svc_proto.api.content import Conversation, read_conversation, read_history, read_text
+from svc_proto.api.errors import invalid, not_found
+from svc_proto.api.history import MAX_ROWS, history_of
+from svc_proto.api.idempotency import IdempotencyKeys, fingerprint
+from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
+from svc_proto.api.projections.story import StoryEvent, TurnEnded
+from svc_proto.api.rows import ChatSession
+from svc_proto.api.run import Run
+from svc_proto.api.store import ListMessages
+from svc_proto.api.turn import TurnOrder
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, Streamed, json_response
+from svc_proto.engine.router import Route
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["routes"]
+
+FINGERPRINT = ("input", "instructions", "previous_response_id", "conversation", "model", "tools")  # wire api 2.3
+TRUNCATED = 100  # rows that `truncation: "auto"` keeps
+ID_DIGITS = 28  # hexadecimal, wire api 7
+MAX_NAME = 256  # characters of a conversation's name
+
+
+def routes(api: Api) -> list[Route]:
+    """The rows of this theme."""
+    responses = _Responses(api)
+    one = "/v1/responses/{response_id}"
+    return [
+        Route(method="POST", pattern="/v1/responses", access=Access.KEY, handler=responses.create, streamed=True),
+        Route(method="GET", pattern=one, access=Access.KEY, handler=responses.read),
+        Route(method="DELETE", pattern=one, access=Access.KEY, handler=responses.delete),
+    ]
+
+
+@frozen(kw_only=True)
+class _Chain:
+    """Where a response belongs."""
+
+    session_id: str
+    goes_on: bool  # the session's rows are the history
+    conversation: str | None
+
+
+class _Responses:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._keys = IdempotencyKeys()
+
+    def create(self, request: Request) -> Flow[Response | Streamed]:
+        api = self._api
+        api.runs.check_room()
+        body = yield from read_object(request)
+        talk = _talk(body)
+        stream = read_flag(body, "stream")
+        keeps = read_flag({"store": True, **body}, "store")
+        chain = yield from self._chain(body)
+        order = yield from self._order(body, talk, chain)
+        key = (request.headers.get(b"idempotency-key") or b"").decode("latin-1")
+        mark = fingerprint(body, FINGERPRINT)
+        known = self._keys.find(key, mark, api.engine.now) if key and not stream else None
+        if known is not None:
+            return (yield from self._answer(known))
+        run = api.runs.start(order)
+        builder = self._builder(run)
+        run.attachment = builder
+
+        def watch(event: StoryEvent) -> None:
+            builder.take(event)
+            if keeps and isinstance(event, TurnEnded):
+                flow = api.responses.keep(builder.response, order.session_id, chain.conversation)
+                api.engine.spawn(flow, name="keep response")
+
+        run.watch(watch)
+        if stream:
+            reader = run.subscribe(ResponseProjection(self._builder(run)))
+            return event_stream(reader, session_fields(api.config.brand, order.session_id, order.run_id))
+        if key:
+            self._keys.keep(key, mark, run, api.engine.now)
+        return (yield from self._answer(run))
+
+    def read(self, request: Request) -> Flow[Response]:
+        found = yield from self._api.responses.get(request.params["response_id"])
+        if found is None:
+            raise _unknown()
+        return json_response(200, found)
+
+    def delete(self, request: Request) -> Flow[Response]:
+        response_id = request.params["response_id"]
+        if not (yield from self._api.responses.drop(response_id)):
+            raise _unknown()
+        return json_response(200, {"id": response_id, "object": "response", "deleted": True})
+
+    def _builder(self, run: Run) -> ResponseBuilder:
+        digits = run.record.id.removeprefix("run_")[:ID_DIGITS]
+        return ResponseBuilder(id=f"resp_{digits}", created=int(run.record.created_at), model=run.model)
+
+    def _answer(self, run: Run) -> Flow[Response]:
+        refused = failure((yield from run.end_of()))
+        if refused is not None:
+            raise refused
+        builder = run.attachment
+        assert isinstance(builder, ResponseBuilder)  # this room's runs have one
+        fields = session_fields(self._api.config.brand, run.record.session_id, run.record.id)
+        return json_response(200, builder.response, fields)
+
+    def _chain(self, body: Mapping[str, object]) -> Flow[_Chain]:
+        api, previous, wanted = self._api, body.get("previous_response_id"), body.get("conversation")
+        name = wanted.get("id") if isinstance(wanted, dict) else wanted
+        if previous is not None and name is not None:
+            raise invalid("previous_response_id and conversation exclude each other", param="conversation")
+        if name is not None and (not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME):
+            raise invalid("conversation must be a name", param="conversation")
+        found: str | None = None
+        if isinstance(previous, str):
+            found = yield from api.responses.session_of(previous)
+        elif isinstance(name, str):
+            found = yield from api.responses.conversation(name)
+        if previous is not None and found is None:
+            raise _unknown()
+        return _Chain(
+            session_id=found or new_uuid(api.engine.entropy),
+            goes_on=found is not None,
+            conversation=name if isinstance(name, str) else None,
+        )
+
+    def _order(self, body: Mapping[str, object], talk: Conversation, chain: _Chain) -> Flow[TurnOrder]:
+        api = self._api
+        settings = yield from api.settings()
+        history = talk.history
+        if body.get("conversation_history") is not None:
+            history = (*read_history(body["conversation_history"], "conversation_history"), *history)
+        elif chain.goes_on:
+            limit = TRUNCATED if body.get("truncation") == "auto" else MAX_ROWS
+            rows = yield from api.query(ListMessages(session_id=chain.session_id, limit=limit, latest=True))
+            history = (*history_of(rows or ()), *history)
+        model = body.get("model")
+        name = model if isinstance(model, str) else ""
+        now = api.engine.now.wall
+        return TurnOrder(
+            run_id=api.runs.new_id(),
+            session_id=chain.session_id,
+            prompt=talk.prompt,
+            system=system_of(settings.system, settings.prompt_for(None), talk.system),
+            history=history,
+            route=settings.aliases.get(name, settings.route),
+            model=name or settings.name,
+            max_tokens=settings.max_tokens,
+            create=ChatSession(
+                id=chain.session_id, started_at=now, updated_at=now, last_active=now, model=settings.name
+            ),
+            may_wait=False,
+            stops_alone=True,
+        )
+
+
+def _talk(body: Mapping[str, object]) -> Conversation:
+    """`input`: a string, or an array of strings and of `{role, content}`."""
+    value = body.get("input")
+    entries = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    messages = [{"role": "user", "content": entry} if isinstance(entry, str) else entry for entry in entries]
+    talk = read_conversation(messages, "input")
+    system = system_of(talk.system, read_text(body, ("instructions",)))
+    return Conversation(system=system, history=talk.history, prompt=talk.prompt)
+
+
+def _unknown() -> Exception:
+    return not_found("no such response")  # wire api 2.1: the code is null

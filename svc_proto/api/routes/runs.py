@@ -1,0 +1,164 @@
+"""Runs: begun, watched, asked after, stopped, answered (wire api 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from svc_proto.api.access import Access
+from svc_proto.api.answers import branded, event_stream, read_flag, read_object, session_fields, system_of
+from svc_proto.api.content import Conversation, read_conversation, read_history, read_prompt, read_text
+from svc_proto.api.errors import invalid, not_found
+from svc_proto.api.projections.runs import RunProjection
+from svc_proto.api.rows import ChatSession
+from svc_proto.api.run import Run
+from svc_proto.api.subscriber import SubscriberState
+from svc_proto.api.titles import check_session_id
+from svc_proto.api.turn import TurnOrder
+from svc_proto.api.views import usage_view
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request, Response, Streamed, json_response
+from svc_proto.engine.router import Route
+from svc_proto.machines.approvals import parse_approval
+from svc_proto.wire.events import Headers
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["routes"]
+
+RACE = 1.0  # s that a subscription waits for its run, wire api 6.3
+STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: how a phone learns that a POST may be a stream
+
+
+def routes(api: Api) -> list[Route]:
+    """The rows of this theme."""
+    runs = _Runs(api)
+    one = "/v1/runs/{run_id}"
+    return [
+        Route(method="POST", pattern="/v1/runs", access=Access.KEY, handler=runs.create, streamed=True),
+        Route(method="HEAD", pattern="/v1/runs", access=Access.KEY, handler=runs.probe),
+        Route(method="GET", pattern=one, access=Access.KEY, handler=runs.status),
+        Route(method="GET", pattern=f"{one}/events", access=Access.KEY, handler=runs.events),
+        Route(method="POST", pattern=f"{one}/stop", access=Access.KEY, handler=runs.stop),
+        Route(method="POST", pattern=f"{one}/approval", access=Access.KEY, handler=runs.approve),
+    ]
+
+
+class _Runs:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def probe(self, request: Request) -> Response:
+        """A phone asks whether the answer to a POST can be a stream."""
+        brand = self._api.config.brand
+        return Response(200, Headers(field for name in STREAM_MODES for field in branded(brand, name, "sse")))
+
+    def create(self, request: Request) -> Flow[Response | Streamed]:
+        api = self._api
+        api.runs.check_room()
+        body = yield from read_object(request)
+        talk = _talk(body)
+        stream = read_flag(body, "stream") or _wants_events(request)
+        order = yield from self._order(body, talk)
+        run = api.runs.start(order)
+        reader = run.subscribe(RunProjection(session_id=order.session_id, run_id=order.run_id))
+        fields = session_fields(api.config.brand, order.session_id, order.run_id)
+        if stream:
+            return event_stream(reader, fields)
+        return json_response(202, {"run_id": order.run_id, "status": "started"}, fields)
+
+    def status(self, request: Request) -> Response:
+        api = self._api
+        run = api.runs.find(request.params["run_id"])
+        return json_response(200, _view(run, f"{api.config.brand.name}.run"))
+
+    def events(self, request: Request) -> Flow[Response | Streamed]:
+        api, run_id = self._api, request.params["run_id"]
+        if api.runs.get(run_id) is None:
+            yield from sleep(api.engine, RACE)
+        run = api.runs.find(run_id)
+        reader = run.reader
+        if reader is None or reader.state is not SubscriberState.AWAITED:
+            raise not_found("this run's events have or had their one consumer", code="run_not_found")
+        return event_stream(reader, session_fields(api.config.brand, run.record.session_id, run_id))
+
+    def stop(self, request: Request) -> Response:
+        run_id = request.params["run_id"]
+        self._api.runs.stop(run_id)
+        return json_response(200, {"run_id": run_id, "status": "stopping"})
+
+    def approve(self, request: Request) -> Response:
+        api, run_id = self._api, request.params["run_id"]
+        run = api.runs.find(run_id)
+        choice, everything = parse_approval(request.json_object())
+        resolved = run.answer(choice, everything=everything)
+        kind = f"{api.config.brand.name}.run.approval_response"
+        return json_response(200, {"object": kind, "run_id": run_id, "choice": choice, "resolved": resolved})
+
+    def _order(self, body: Mapping[str, object], talk: Conversation) -> Flow[TurnOrder]:
+        api = self._api
+        run_id = api.runs.new_id()
+        wanted = body.get("session_id")
+        session_id = run_id if wanted is None else check_session_id(wanted, param="session_id")
+        settings = yield from api.settings()
+        model = body.get("model")
+        name = model if isinstance(model, str) else ""
+        now = api.engine.now.wall
+        return TurnOrder(
+            run_id=run_id,
+            session_id=session_id,
+            prompt=talk.prompt,
+            system=system_of(settings.system, settings.prompt_for(body.get("personality")), talk.system),
+            history=talk.history,
+            route=settings.aliases.get(name, settings.route),
+            model=name or settings.name,
+            max_tokens=settings.max_tokens,
+            create=ChatSession(id=session_id, started_at=now, updated_at=now, last_active=now, model=settings.name),
+            may_wait=False,
+        )
+
+
+def _talk(body: dict[str, object]) -> Conversation:
+    """`input`: text, content parts, or messages; `conversation_history` wins over earlier messages (wire api 6.1)."""
+    value = body.get("input")
+    if value is None and body.get("message") is None:
+        raise invalid("input is missing", param="input")
+    if isinstance(value, list) and any(isinstance(entry, dict) and "role" in entry for entry in value):
+        talk = read_conversation(value, "input")
+    else:
+        talk = Conversation(system="", history=(), prompt=read_prompt(body, names=("input", "message")))
+    history = talk.history
+    if body.get("conversation_history") is not None:
+        history = read_history(body["conversation_history"], "conversation_history")
+    instructions = read_text(body, ("instructions", "system_message"))
+    return Conversation(system=system_of(talk.system, instructions), history=history, prompt=talk.prompt)
+
+
+def _wants_events(request: Request) -> bool:
+    """`text/event-stream` is accepted, and JSON is not preferred (wire api 6.1)."""
+    for accepted in (request.headers.get(b"accept") or b"").lower().split(b","):
+        kind = accepted.partition(b";")[0].strip()
+        if kind in (b"text/event-stream", b"application/json"):
+            return kind == b"text/event-stream"
+    return False
+
+
+def _view(run: Run, kind: str) -> dict[str, object]:
+    record, ended = run.record, run.ended
+    view: dict[str, object] = {
+        "object": kind,
+        "run_id": record.id,
+        "status": record.state.value,
+        "created_at": record.created_at,
+        "updated_at": record.updated_at,
+        "session_id": record.session_id,
+        "model": run.model,
+    }
+    if run.last_event is not None:
+        view["last_event"] = run.last_event
+    if ended is not None and record.state.value == "completed":
+        view |= {"output": ended.content, "usage": usage_view(ended.usage)}
+    if ended is not None and record.state.value == "failed":
+        view["error"] = ended.error
+    return view

@@ -1,0 +1,305 @@
+"""Chat sessions and their messages: list, create, read, change, delete, copy, search (wire api 3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from svc_proto.api.access import Access
+from svc_proto.api.errors import invalid, no_such_session
+from svc_proto.api.rows import ChatSession, Content, Message, SearchHit
+from svc_proto.api.store import (
+    CreateChat,
+    DeleteChat,
+    ForkChat,
+    GetChat,
+    ListChats,
+    ListMessages,
+    ListTitles,
+    SearchMessages,
+    UpdateChat,
+)
+from svc_proto.api.titles import check_session_id, clean_title, stem_of, title_of_copy
+from svc_proto.api.views import message_view, session_answer, session_view
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, empty_response, json_response
+from svc_proto.engine.router import Route
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["routes"]
+
+DEFAULT_PAGE = 50  # sessions, wire api 3.2
+MAX_PAGE = 200
+DEFAULT_HITS = 20  # wire api 3.8
+MAX_HITS = 100
+MAX_ROWS = 100_000  # messages of one page
+MAX_OFFSET = 2**53 - 1  # what every JSON reader can count to
+MAX_NAME = 256  # characters of a model's name or of an end reason
+MAX_PROMPT = 65_536  # characters of a system prompt, as of any text: wire api 2.5
+MAX_CONTEXT = 200  # characters of each row around a hit
+FIELDS = ("title", "end_reason", "pinned", "archived")  # that PATCH takes
+TRUE = ("1", "true", "yes", "on")
+
+
+def routes(api: Api) -> list[Route]:
+    """The rows of this theme."""
+    view = _Sessions(api)
+    one = "/api/sessions/{id}"
+    return [
+        Route(method="GET", pattern="/api/sessions", access=Access.KEY, handler=view.list_all),
+        Route(method="POST", pattern="/api/sessions", access=Access.KEY, handler=view.create),
+        Route(method="GET", pattern="/api/sessions/search", access=Access.KEY, handler=view.search),
+        Route(method="GET", pattern=one, access=Access.KEY, handler=view.read),
+        Route(method="PATCH", pattern=one, access=Access.KEY, handler=view.change),
+        Route(method="DELETE", pattern=one, access=Access.KEY, handler=view.delete),
+        Route(method="GET", pattern=f"{one}/messages", access=Access.KEY, handler=view.messages),
+        Route(method="POST", pattern=f"{one}/fork", access=Access.KEY, handler=view.fork),
+    ]
+
+
+class _Sessions:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    # --- lists ---
+
+    def list_all(self, request: Request) -> Flow[Response]:
+        api, query = self._api, request.query
+        limit = min(_lenient(query.get("limit"), DEFAULT_PAGE) or DEFAULT_PAGE, MAX_PAGE)
+        offset = _lenient(query.get("offset"), 0)
+        page = yield from api.query(
+            ListChats(
+                limit=limit,
+                offset=offset,
+                source=query.get("source") or None,
+                include_children=_truthy(query.get("include_children")),
+                include_archived=_truthy(query.get("include_archived")),
+            )
+        )
+        body = {
+            "sessions": [session_view(chat, api.config.brand) for chat in page.sessions],
+            "object": "list",
+            "limit": limit,
+            "offset": offset,
+            "has_more": offset + len(page.sessions) < page.total,
+            "total": page.total,
+        }
+        return json_response(200, body)
+
+    def messages(self, request: Request) -> Flow[Response]:
+        """All rows; a page of them where the client asks for one (wire api 3.7)."""
+        identity, query = request.params["id"], request.query
+        limit, offset = _lenient(query.get("limit"), 0), _lenient(query.get("offset"), 0)
+        order = "latest" if query.get("order") == "latest" else "oldest"
+        paged = limit > 0 or offset > 0
+        limit = min(limit or MAX_ROWS, MAX_ROWS)
+        wanted = ListMessages(
+            session_id=identity, limit=limit if paged else None, offset=offset, latest=paged and order == "latest"
+        )
+        rows = yield from self._api.query(wanted)
+        if rows is None:
+            raise no_such_session(identity)
+        body: dict[str, object] = {"session_id": identity, "messages": [message_view(row) for row in rows]}
+        if paged:
+            body["pagination"] = {"limit": limit, "offset": offset, "order": order, "returned": len(rows)}
+        return json_response(200, body)
+
+    def search(self, request: Request) -> Flow[Response]:
+        """Messages by their words; unlike lists it refuses what makes no sense (wire api 3.8)."""
+        query = request.query.get("q", "").strip()
+        if not query:
+            raise invalid("q must be the words to look for", param="q")
+        limit = min(_strict(request.query.get("limit"), "limit", DEFAULT_HITS), MAX_HITS)
+        offset = _strict(request.query.get("offset"), "offset", 0)
+        hits = yield from self._api.query(SearchMessages(query=query, limit=limit, offset=offset))
+        results = [_hit_view(hit) for hit in hits]
+        return json_response(200, {"query": query, "count": len(results), "results": results})
+
+    # --- one session ---
+
+    def create(self, request: Request) -> Flow[Response]:
+        api, body = self._api, request.json_object()
+        identity = _chosen_id(body) or new_uuid(api.engine.entropy)
+        chat = ChatSession(
+            id=identity,
+            started_at=api.engine.now.wall,
+            updated_at=api.engine.now.wall,
+            last_active=api.engine.now.wall,
+            title=clean_title(body.get("title")),
+            model=_optional_text(body, "model", MAX_NAME),
+            system_prompt=_system_prompt(body),
+        )
+        if chat.model is None:
+            settings = yield from api.settings()
+            chat = evolve(chat, model=settings.name)
+        if not (yield from api.query(CreateChat(session=chat))):
+            raise _taken(identity)
+        return json_response(201, session_answer(chat, api.config.brand))
+
+    def read(self, request: Request) -> Flow[Response]:
+        chat = yield from self._get(request.params["id"])
+        return json_response(200, session_answer(chat, self._api.config.brand))
+
+    def change(self, request: Request) -> Flow[Response]:
+        api, identity = self._api, request.params["id"]
+        changes = _changes(request.json_object(), api.engine.now.wall)
+        if not changes:
+            return (yield from self.read(request))
+        chat = yield from api.query(UpdateChat(id=identity, changes=changes, now=api.engine.now.wall))
+        if chat is None:
+            raise no_such_session(identity)
+        return json_response(200, session_answer(chat, api.config.brand))
+
+    def delete(self, request: Request) -> Flow[Response]:
+        api, identity = self._api, request.params["id"]
+        yield from self._get(identity)
+        yield from api.runs.interrupt(identity)  # its turn stores what it has said, and nothing after that
+        if not (yield from api.query(DeleteChat(id=identity))):
+            raise no_such_session(identity)
+        api.engine.log(Level.INFO, "session deleted", session=identity)
+        return empty_response()
+
+    def fork(self, request: Request) -> Flow[Response]:
+        api, body = self._api, request.json_object()
+        source = yield from self._get(request.params["id"])
+        identity = _chosen_id(body) or new_uuid(api.engine.entropy)
+        title = clean_title(body.get("title"))
+        if title is None and source.title is not None:
+            taken = yield from api.query(ListTitles(base=stem_of(source.title)))
+            title = title_of_copy(source.title, taken)
+        now = api.engine.now.wall
+        copy = ChatSession(
+            id=identity,
+            started_at=now,
+            updated_at=now,
+            last_active=now,
+            title=title,
+            source=source.source,
+            model=source.model,
+            system_prompt=source.system_prompt,
+            parent_id=source.id,
+        )
+        made = yield from api.query(ForkChat(source=source.id, session=copy, now=now))
+        if made is True:
+            raise no_such_session(source.id)
+        if not isinstance(made, ChatSession):
+            raise _taken(identity)
+        return json_response(201, session_answer(made, api.config.brand))
+
+    def _get(self, identity: str) -> Flow[ChatSession]:
+        chat = yield from self._api.query(GetChat(id=identity))
+        if chat is None:
+            raise no_such_session(identity)
+        return chat
+
+
+# --- what clients send --------------------------------------------------------------------------------------------
+
+
+def _changes(body: dict[str, object], now: float) -> dict[str, object]:
+    changes: dict[str, object] = {}
+    for name, value in body.items():
+        if name not in FIELDS:
+            text = f"these fields can be changed: {', '.join(FIELDS)}"
+            raise invalid(text, code="unsupported_session_field", param=name[:MAX_NAME])
+        if name == "title":
+            changes["title"] = clean_title(value)
+        elif name == "end_reason":
+            reason = _optional_text(body, name, MAX_NAME)
+            if reason is not None:
+                changes.update(end_reason=reason, ended_at=now)
+        elif isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
+            changes[name] = bool(value)
+        else:
+            raise invalid(f"{name} must be true or false", param=name)
+    return changes
+
+
+def _chosen_id(body: dict[str, object]) -> str | None:
+    for name in ("id", "session_id"):
+        if body.get(name) is not None:
+            return check_session_id(body[name], param=name)
+    return None
+
+
+def _system_prompt(body: dict[str, object]) -> str | None:
+    value = body.get("system_prompt")
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise invalid("system_prompt must be a string", code="invalid_system_prompt", param="system_prompt")
+    return value[:MAX_PROMPT]
+
+
+def _optional_text(body: dict[str, object], name: str, limit: int) -> str | None:
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > limit or not value.isprintable():
+        raise invalid(f"{name} must be a string of at most {limit} printable characters", param=name)
+    return value.strip() or None
+
+
+def _lenient(text: str | None, default: int) -> int:
+    """Wire api 3.2: junk or negative falls back to the default, never 400."""
+    number = _number(text)
+    return default if number is None else number
+
+
+def _strict(text: str | None, name: str, default: int) -> int:
+    if text is None:
+        return default
+    number = _number(text)
+    if number is None:
+        raise invalid(f"{name} must be a number from 0 on", param=name)
+    return number
+
+
+def _number(text: str | None) -> int | None:
+    if text is None or not text.isascii() or not text.isdecimal() or len(text) > len(str(MAX_OFFSET)):
+        return None
+    return min(int(text), MAX_OFFSET)
+
+
+def _truthy(text: str | None) -> bool:
+    return text is not None and text.strip().lower() in TRUE
+
+
+# --- what they get ------------------------------------------------------------------------------------------------
+
+
+def _taken(identity: str) -> Exception:
+    return invalid(f"a session with this id exists: {identity}", code="session_exists", param="id", status=409)
+
+
+def _hit_view(hit: SearchHit) -> dict[str, object]:
+    message, session = hit.message, hit.session
+    return {
+        "id": message.id,
+        "session_id": session.id,
+        "role": message.role,
+        "snippet": hit.snippet,
+        "timestamp": message.timestamp,
+        "tool_name": message.tool_name,
+        "source": session.source,
+        "model": session.model,
+        "session_started": session.started_at,
+        "session_title": session.title,
+        "context": [_context(row) for row in hit.context],
+    }
+
+
+def _context(row: Message) -> dict[str, object]:
+    return {"role": row.role, "content": _plain(row.content)[:MAX_CONTEXT]}
+
+
+def _plain(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    texts = (part.get("text") for part in content)
+    return "\n".join(text for text in texts if isinstance(text, str))

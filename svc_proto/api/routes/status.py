@@ -1,0 +1,173 @@
+"""Health, models and capabilities (wire api 1, 5.1, 5.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.api.access import SESSION_ID, SESSION_KEY, Access
+from svc_proto.api.settings import product
+from svc_proto.api.store import ListChats
+from svc_proto.api.views import iso
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route
+from svc_proto.version import VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["routes"]
+
+# What clients may look for, by the name in `endpoints`; only what the route table has is told (wire api 5.2).
+ENDPOINTS = {
+    "health": ("GET", "/health"),
+    "models": ("GET", "/v1/models"),
+    "capabilities": ("GET", "/v1/capabilities"),
+    "sessions": ("GET", "/api/sessions"),
+    "session_create": ("POST", "/api/sessions"),
+    "session": ("GET", "/api/sessions/{id}"),
+    "session_update": ("PATCH", "/api/sessions/{id}"),
+    "session_delete": ("DELETE", "/api/sessions/{id}"),
+    "session_messages": ("GET", "/api/sessions/{id}/messages"),
+    "session_fork": ("POST", "/api/sessions/{id}/fork"),
+    "session_search": ("GET", "/api/sessions/search"),
+    "session_chat": ("POST", "/api/sessions/{id}/chat"),
+    "session_chat_stream": ("POST", "/api/sessions/{id}/chat/stream"),
+    "chat_completions": ("POST", "/v1/chat/completions"),
+    "responses": ("POST", "/v1/responses"),
+    "runs": ("POST", "/v1/runs"),
+    "run_status": ("GET", "/v1/runs/{run_id}"),
+    "run_events": ("GET", "/v1/runs/{run_id}/events"),
+    "run_stop": ("POST", "/v1/runs/{run_id}/stop"),
+    "run_approval": ("POST", "/v1/runs/{run_id}/approval"),
+    "skills": ("GET", "/v1/skills"),
+    "toolsets": ("GET", "/v1/toolsets"),
+    "config": ("GET", "/api/config"),
+    "memory": ("GET", "/api/memory"),
+}
+FEATURES = {  # by the endpoint that they need
+    "session_resources": "sessions",
+    "session_fork": "session_fork",
+    "session_search": "session_search",
+    "session_chat": "session_chat",
+    "session_chat_streaming": "session_chat_stream",
+    "chat_completions": "chat_completions",
+    "chat_completions_streaming": "chat_completions",
+    "responses_api": "responses",
+    "responses_streaming": "responses",
+    "run_submission": "runs",
+    "run_status": "run_status",
+    "run_events_sse": "run_events",
+    "run_stop": "run_stop",
+    "run_approval": "run_approval",
+    "skills_api": "skills",
+    "toolsets_api": "toolsets",
+    "memory_api": "memory",
+}
+
+
+def routes(api: Api) -> list[Route]:
+    """The rows of this theme."""
+    view = _Status(api)
+    return [
+        Route(method="GET", pattern="/health", access=Access.PUBLIC, handler=view.health),
+        Route(method="GET", pattern="/v1/health", access=Access.PUBLIC, handler=view.health),
+        Route(method="GET", pattern="/health/detailed", access=Access.KEY, handler=view.details),
+        Route(method="GET", pattern="/v1/models", access=Access.KEY, handler=view.models),
+        Route(method="GET", pattern="/v1/capabilities", access=Access.KEY, handler=view.capabilities),
+    ]
+
+
+class _Status:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def health(self, request: Request) -> Response:
+        return json_response(200, self._identity("ok"))
+
+    def details(self, request: Request) -> Flow[Response]:
+        """Words and counts only."""
+        api = self._api
+        settings = yield from api.settings()
+        state_db: dict[str, object] = {"status": "ok"}
+        try:
+            page = yield from api.query(ListChats(limit=1, include_children=True, include_archived=True))
+            state_db["sessions"] = page.total
+        except Refused:
+            state_db["status"] = "degraded"
+        model = "built-in" if settings.route is None else "configured"
+        active = len(api.runs)
+        now = api.engine.now
+        body = {
+            **self._identity(str(state_db["status"])),
+            "readiness": {
+                "status": state_db["status"],
+                "checks": {
+                    "state_db": state_db,
+                    "model": {"status": "ok", "detail": model},
+                    "background_queues": {"status": "ok", "active_runs": active},
+                },
+            },
+            "gateway_state": "draining" if api.engine.stopping else "running",
+            "platforms": {},
+            "active_agents": active,
+            "gateway_busy": active > 0,
+            "gateway_drainable": active == 0,
+            "exit_reason": None,
+            "updated_at": iso(now.wall),
+            "uptime_seconds": int(now.mono - api.started.mono),
+        }
+        return json_response(200, body)
+
+    def models(self, request: Request) -> Flow[Response]:
+        api = self._api
+        settings = yield from api.settings()
+        created = int(api.engine.now.wall)
+
+        def row(name: str, root: str, parent: str | None) -> dict[str, object]:
+            return {
+                "id": name,
+                "object": "model",
+                "created": created,
+                "owned_by": api.config.brand.name,
+                "permission": [],
+                "root": root,
+                "parent": parent,
+            }
+
+        rows = [row(settings.name, settings.name, None)]
+        rows += [row(alias, route.model, settings.name) for alias, route in settings.aliases.items()]
+        return json_response(200, {"object": "list", "data": rows})
+
+    def capabilities(self, request: Request) -> Flow[Response]:
+        api = self._api
+        brand = api.config.brand
+        settings = yield from api.settings()
+        there = {(route.method, route.pattern) for route in api.router.routes}
+        endpoints = {
+            name: {"method": method, "path": path}
+            for name, (method, path) in ENDPOINTS.items()
+            if (method, path) in there
+        }
+        features: dict[str, object] = {name: True for name, needed in FEATURES.items() if needed in endpoints}
+        features["session_id_header"] = f"{brand.header_prefix}{SESSION_ID}"
+        features["session_key_header"] = f"{brand.header_prefix}{SESSION_KEY}"
+        body = {
+            "object": f"{brand.name}.capabilities",
+            "platform": product(brand),
+            "model": settings.name,
+            "auth": {"type": "bearer", "required": bool(api.config.key)},
+            "runtime": {
+                "mode": "server",
+                "tool_execution": "server",
+                "split_runtime": False,
+                "description": "The agent and its tools run on this server.",
+            },
+            "features": features,
+            "endpoints": endpoints,
+        }
+        return json_response(200, body)
+
+    def _identity(self, status: str) -> dict[str, object]:
+        return {"status": status, "platform": product(self._api.config.brand), "version": VERSION}

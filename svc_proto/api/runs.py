@@ -1,0 +1,114 @@
+"""All runs of the server: begun, found again, stopped, answered. A run outlives the connection that began it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.api.errors import not_found
+from svc_proto.api.run import Run
+from svc_proto.api.turn import TurnOrder, perform
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow
+from svc_proto.machines.chatrun import ChatRuns, RunTrigger
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["Runs"]
+
+
+class Runs:
+    """The runs, by id."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._registry = ChatRuns(api.config.max_concurrent_runs)
+        self._runs: dict[str, Run] = {}  # those that the registry knows
+
+    def __len__(self) -> int:
+        return len(self._registry)
+
+    def new_id(self) -> str:
+        """`run_` and 32 hexadecimal digits (wire api 6.1)."""
+        return f"run_{self._api.engine.entropy(16).hex()}"
+
+    def check_room(self) -> None:
+        """For runs that may not wait, before their body is read. `Refused` 429 or 503 (wire api 2.1)."""
+        self._api.refuse_while_stopping()
+        self._registry.check_room()
+
+    def start(self, order: TurnOrder) -> Run:
+        """Begin a run. Whoever subscribes to it right away is told everything. `Refused` 429 or 503."""
+        api, engine = self._api, self._api.engine
+        api.refuse_while_stopping()
+        record = self._registry.enter(order.run_id, order.session_id, may_wait=order.may_wait, now=engine.now)
+        run = Run(api, record, stops_alone=order.stops_alone, on_changed=self._ended)
+        run.model = order.model
+        self._runs[order.run_id] = run
+        self._look()
+        engine.spawn(perform(api, run, order), name="turn", on_error=lambda error: self._failed(run, error))
+        return run
+
+    def get(self, run_id: str) -> Run | None:
+        """A run that is live, or ended less than an hour ago."""
+        return self._runs.get(run_id) if self._registry.get(run_id, self._api.engine.now) is not None else None
+
+    def find(self, run_id: str) -> Run:
+        """The same, or `Refused` 404 `run_not_found`."""
+        run = self.get(run_id)
+        if run is None:
+            raise not_found("no such run", code="run_not_found")
+        return run
+
+    def stop(self, run_id: str) -> None:
+        """Interrupt it. `Refused` 404 `run_not_found` if it is not live (wire api 6.4)."""
+        run = self.find(run_id)
+        if run.ended is not None:
+            raise not_found("this run is over", code="run_not_found")
+        self._registry.stop(run.record, self._api.engine.now)
+        self._look()
+        run.wake()
+
+    def interrupt(self, session_id: str) -> Flow[None]:
+        """Stop every turn of a session, those that wait too, and wait until what was said is stored."""
+        turns = [self._runs[record.id] for record in self._registry.live() if record.session_id == session_id]
+        for run in reversed(turns):  # so that none of them begins because another ended
+            self.stop(run.record.id)
+        for run in turns:
+            yield from run.end_of()
+
+    def stop_all(self) -> None:
+        """The server is shutting down: interrupt everything; what was said is stored."""
+        for record in reversed(self._registry.live()):  # so that none begins because another ended
+            self.stop(record.id)
+
+    # --- helpers ---
+
+    def _look(self) -> None:
+        for record in self._registry.startable(self._api.engine.now):
+            self._runs[record.id].wake()
+
+    def _ended(self, run: Run) -> None:
+        ended, engine = run.ended, self._api.engine
+        assert ended is not None  # it has just said so
+        trigger = RunTrigger.FINISH if ended.error is None else RunTrigger.FAIL
+        if ended.interrupted:
+            trigger = RunTrigger.CANCEL
+        for run_id in self._registry.leave(run.record, trigger, engine.now):
+            del self._runs[run_id]
+        engine.log(
+            Level.INFO,
+            "turn ended",
+            run=run.record.id,
+            state=run.record.state.value,
+            code=ended.code,
+            calls=ended.api_calls,
+            tokens=ended.usage.total_tokens,
+        )
+        self._look()
+
+    def _failed(self, run: Run, error: Exception) -> None:
+        reference = self._api.engine.bug(error)
+        if run.ended is None:
+            text = f"internal error, reference {reference}"
+            run.end(run.ending(finish="error", error=text, code="agent_error"))

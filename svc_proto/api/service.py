@@ -1,0 +1,153 @@
+"""The API server: its parts, its policies, and how it starts and stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import TypeVar
+
+from attrs import evolve
+
+from svc_proto.agent.contract import Agent
+from svc_proto.agent.setup import AgentConfig, build_agent
+from svc_proto.api.access import PREFLIGHT, Access, Cors, authorize
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.config_file import ConfigFile
+from svc_proto.api.errors import draining, error_response, store_unavailable
+from svc_proto.api.model_list import ModelList
+from svc_proto.api.responses import Responses
+from svc_proto.api.routes import chat, completions, management, responses, runs, sessions, status
+from svc_proto.api.runs import Runs
+from svc_proto.api.settings import AgentSettings, load_settings
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Level, Query, Ready, StoreRequest
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.message import Request, Response
+from svc_proto.engine.router import Match, Route, Router
+from svc_proto.engine.server import ServerChannel
+from svc_proto.facts import Accepted, Failure
+from svc_proto.wire.events import Headers, RequestHead
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+__all__ = ["BODY_LIMIT", "Api"]
+
+BODY_LIMIT = 10_000_000  # bytes, wire api 2.5
+STORE_PATIENCE = 30.0  # s
+NO_ROUTE = "not_found"  # the code of the router's 404
+
+T = TypeVar("T")
+
+
+class Api:
+    """The API server as a service of an engine."""
+
+    engine: Engine
+
+    def __init__(self, config: ApiConfig, *, limits: Limits = DEFAULT_LIMITS, agent: Agent | None = None) -> None:
+        """`agent` answers in place of the one that the configuration makes."""
+        self.config = config
+        self.limits = limits
+        self.cors = Cors(config.cors_origins)
+        self.started = Moment(0.0, 0.0)
+        self._agent = agent
+        themes = (status, sessions, management, chat, completions, runs, responses)
+        self.router = ApiRouter([route for theme in themes for route in theme.routes(self)])
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine; make the parts."""
+        self.engine, config = engine, self.config
+        self.parts = build_agent(
+            engine,
+            AgentConfig(
+                home=config.home, relay_url=config.relay_url, relay_token=config.relay_token, brand=config.brand
+            ),
+        )
+        self.agent = self._agent or self.parts.agent
+        self.config_file = ConfigFile(engine, config)
+        self.model_list = ModelList(engine)
+        self.runs = Runs(self)
+        self.responses = Responses(engine)
+
+    def on_started(self) -> None:
+        """Open the doors."""
+        engine, config = self.engine, self.config
+        self.started = engine.now
+        engine.log(Level.INFO, "ready", service="api", port=config.port, key=bool(config.key))
+        engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> ServerChannel | None:
+        """Serve a connection; one too many is turned away."""
+        if self.engine.channel_count >= self.limits.max_connections:
+            self.engine.log(Level.WARNING, "too many connections", limit=self.limits.max_connections)
+            return None
+        return ServerChannel(self.engine, fact, self, self.limits)
+
+    def on_stopping(self) -> None:
+        """No new turns from here on; those that run are interrupted, and what they said is stored."""
+        self.runs.stop_all()
+
+    # --- HttpApp ---
+
+    def authorize(self, access: Enum, request: Request) -> None:
+        """See `svc_proto.api.access`."""
+        if not isinstance(access, Access):
+            raise TypeError("the API's routes name an Access")
+        if not self.cors.allows(request.headers):
+            raise Refused(403, "", "this web page may not call the API")
+        authorize(access, request, self.config.key)
+
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+        """See `svc_proto.api.errors`; a page that may not call learns nothing else (wire api 2.4: an empty body)."""
+        if not self.cors.allows(head.headers):
+            return Response(403)
+        if head.method == "HEAD" and refused.status == 404 and refused.code != NO_ROUTE:
+            return Response(200)  # wire api 1: a probe asks for the route, with an id that nothing has
+        return error_response(refused, head.target)  # which may be none that can be read
+
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        """What a browser needs to know (wire api 2.4)."""
+        return self.cors.fields(head.headers)
+
+    # --- for routes ---
+
+    def query(self, request: StoreRequest[T]) -> Flow[T]:
+        """Ask the store. Raises `Refused` 503 if it does not answer, or cannot."""
+        answer = yield from ask(self.engine, Query(self.engine.new_op(), request), within=STORE_PATIENCE)
+        if isinstance(answer, Failure):
+            self.engine.log(Level.ERROR, "store failed", request=type(request).__name__, problem=answer.kind.value)
+            raise store_unavailable()
+        return answer
+
+    def settings(self) -> Flow[AgentSettings]:
+        """What the agent is configured to be right now."""
+        return load_settings(self.engine, self.config)
+
+    def refuse_while_stopping(self) -> None:
+        """Raise `Refused` 503 `gateway_draining` while the server is shutting down: for whatever begins a turn."""
+        if self.engine.stopping:
+            raise draining()
+
+
+class ApiRouter(Router):
+    """The route table; every route takes bodies up to `BODY_LIMIT`.
+
+    The question that a browser asks before it sends a request is answered the same way for every path.
+    """
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        super().__init__(evolve(route, body_limit=BODY_LIMIT) for route in routes)
+
+    def match(self, method: str, path: str) -> Match:
+        """As `Router.match`; OPTIONS is answered everywhere."""
+        return _PREFLIGHT if method == "OPTIONS" else super().match(method, path)
+
+
+def _preflight(request: Request) -> Response:
+    return Response(200, Headers(PREFLIGHT))
+
+
+_PREFLIGHT = Match(Route(method="OPTIONS", pattern="*", access=Access.PUBLIC, handler=_preflight), {})

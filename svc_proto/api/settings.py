@@ -1,0 +1,225 @@
+"""What the agent is configured to be, read anew from the environment's settings and the configuration file per call.
+
+So a change of the file, or `PATCH /api/config`, takes effect without a restart (wire api 9). What the environment
+says wins over the file. A key goes only where it was meant to go: one from the environment goes with the endpoint of
+the environment, and where that names none, with the file's, if the file has no key of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
+
+from attrs import field, frozen
+
+from svc_proto.agent.contract import ModelRoute
+from svc_proto.api.config import ApiConfig
+from svc_proto.basics.brand import Brand
+from svc_proto.commands import Level
+from svc_proto.engine.files import read_yaml
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.settings import http_address
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = [
+    "AgentSettings",
+    "agent_settings",
+    "file_base_url",
+    "load_settings",
+    "origin_of",
+    "product",
+    "sends_key_to_main_host",
+    "usable_base_url",
+]
+
+UNNAMED_MODEL = "default"  # for endpoints that serve one model and do not care
+SERVER_DEFAULT = ("", "default", "none")  # names of no personality, wire api 4.1
+MODEL_MEMBERS = ("default", "provider", "base_url", "api_mode", "max_tokens", "context_length")
+DISPLAY_MEMBERS = ("personality", "agent_name", "assistant_name", "display_name", "name", "skin")
+PROMPT_MEMBERS = ("system_prompt", "tone", "style")
+MAX_TOKENS = 10_000_000
+
+
+@frozen(kw_only=True)
+class AgentSettings:
+    """Everything that is configured about the agent. `shown` is the part of the file that clients may see."""
+
+    route: ModelRoute | None  # None: the built-in agent answers
+    name: str  # what the server calls itself in /v1/models
+    personalities: Mapping[str, str]  # their whole prompts
+    personality: str | None = None  # of the server, unless a turn names another
+    aliases: Mapping[str, ModelRoute] = field(factory=dict)  # `model_routes`
+    system: str = ""  # `agent.system_prompt`
+    max_tokens: int | None = None  # of one answer
+    model: str = ""  # these four as configured, "" if unset
+    provider: str = ""
+    base_url: str = ""
+    api_mode: str = ""
+    shown: Mapping[str, object] = field(factory=dict)
+
+    def prompt_for(self, personality: object) -> str:
+        """The prompt of a personality by its name; one that is unknown, or none, is the server's (wire api 4.1)."""
+        name = personality.strip() if isinstance(personality, str) else ""
+        if name not in self.personalities or name.lower() in SERVER_DEFAULT:
+            name = self.personality or ""
+        return self.personalities.get(name, "")
+
+
+def load_settings(engine: Engine, config: ApiConfig) -> Flow[AgentSettings]:
+    """Read the configuration file. One that is missing counts as empty, and so, with a warning, does a broken one."""
+    found = yield from read_yaml(engine, config.config_path)
+    if isinstance(found, Failure):
+        if found.kind is not FailureKind.NOT_FOUND:
+            engine.log(Level.WARNING, "configuration not read", path=config.config_path, problem=found.kind.value)
+        found = {}
+    return agent_settings(config, found)
+
+
+def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSettings:
+    """The settings, from the start-up configuration and the parsed file."""
+    model = _model(found)
+    agent, display = _member(found, "agent"), _member(found, "display")
+    extra = _extra(found)
+    route = _route(config, model)
+    personalities = _personalities(agent)
+    default = _text(display, "personality")
+    return AgentSettings(
+        route=route,
+        name=config.model_name or _text(extra, "model_name") or product(config.brand),
+        personalities={name: _prompt(value) for name, value in personalities.items()},
+        personality=None if default.lower() in SERVER_DEFAULT else default,
+        aliases=_aliases(_member(extra, "model_routes"), route),
+        system=_text(agent, "system_prompt"),
+        max_tokens=config.max_tokens or _whole(model.get("max_tokens")),
+        model=config.model or _text(model, "default"),
+        provider=_text(model, "provider"),
+        base_url=config.model_base_url or file_base_url(found),
+        api_mode=_text(model, "api_mode"),
+        shown={
+            "agent": {"personalities": personalities},
+            "display": _texts(display, DISPLAY_MEMBERS),
+            "model": _shown_model(model),
+        },
+    )
+
+
+def product(brand: Brand) -> str:
+    """The product id: the platform, and the name of the agent unless it was given one."""
+    return f"{brand.name}-agent"
+
+
+def usable_base_url(url: str) -> bool:
+    """Whether it is an endpoint: http or https, no password, nothing after the path."""
+    return http_address(url) is not None and not urlsplit(url).query and not urlsplit(url).fragment
+
+
+def file_base_url(found: Mapping[str, object]) -> str:
+    """The endpoint that the file names; "" for none, or one that cannot be used."""
+    url = _text(_model(found), "base_url").rstrip("/")
+    return url if usable_base_url(url) else ""
+
+
+def origin_of(url: str) -> tuple[str, str]:
+    """Scheme and authority: what a key belongs to."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()
+
+
+def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bool:
+    """Whether some key goes to the host that the file names as `model.base_url`."""
+    routes = _member(_extra(found), "model_routes")
+    borrowing = any(
+        _text(_member(routes, alias), "api_key") and not _text(_member(routes, alias), "base_url") for alias in routes
+    )
+    return (
+        borrowing or bool(_text(_model(found), "api_key")) or bool(config.model_api_key and not config.model_base_url)
+    )
+
+
+# --- helpers ------------------------------------------------------------------------------------------------------
+
+
+def _model(found: Mapping[str, object]) -> Mapping[str, object]:
+    """`model` is a name, or an object (wire api 9)."""
+    model = found.get("model")
+    return {"default": model} if isinstance(model, str) else _member(found, "model")
+
+
+def _extra(found: Mapping[str, object]) -> Mapping[str, object]:
+    return _member(_member(_member(found, "platforms"), "api_server"), "extra")
+
+
+def _route(config: ApiConfig, model: Mapping[str, object]) -> ModelRoute | None:
+    own, theirs = config.model_base_url, file_base_url({"model": model})
+    if not (own or theirs):
+        return None
+    key = config.model_api_key if own else _text(model, "api_key") or config.model_api_key
+    if own and not key and origin_of(own) == origin_of(theirs):
+        key = _text(model, "api_key")
+    name = config.model or _text(model, "default") or UNNAMED_MODEL
+    return ModelRoute(base_url=own or theirs, model=name, api_key=key)
+
+
+def _aliases(routes: Mapping[str, object], main: ModelRoute | None) -> dict[str, ModelRoute]:
+    """`alias -> {model, base_url?, api_key?}`; what is left out is the main route's, its key for its host only."""
+    aliases: dict[str, ModelRoute] = {}
+    for alias in routes:
+        wanted = _member(routes, alias)
+        base_url = _text(wanted, "base_url").rstrip("/") or (main.base_url if main is not None else "")
+        model = _text(wanted, "model")
+        if not model or not usable_base_url(base_url):
+            continue
+        key = _text(wanted, "api_key")
+        if not key and main is not None and origin_of(base_url) == origin_of(main.base_url):
+            key = main.api_key
+        aliases[alias] = ModelRoute(base_url=base_url, model=model, api_key=key)
+    return aliases
+
+
+def _personalities(agent: Mapping[str, object]) -> dict[str, object]:
+    """Those that have a prompt: text, or an object of texts (wire api 8.1)."""
+    listed = _member(agent, "personalities")
+    found: dict[str, object] = {}
+    for name, value in listed.items():
+        if _prompt(value):
+            found[name] = value if isinstance(value, str) else _texts(_member(listed, name), PROMPT_MEMBERS)
+    return found
+
+
+def _texts(holder: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
+    return {name: holder[name] for name in names if isinstance(holder.get(name), str)}
+
+
+def _prompt(value: object) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    if not isinstance(value, dict):
+        return ""
+    lines = [_text(value, "system_prompt")]
+    lines += [f"{label}: {text}" for label in ("tone", "style") if (text := _text(value, label))]
+    return "\n".join(line for line in lines if line)
+
+
+def _shown_model(model: Mapping[str, object]) -> dict[str, object]:
+    shown = {name: model[name] for name in MODEL_MEMBERS if isinstance(model.get(name), str | int)}
+    if "base_url" in shown:
+        shown["base_url"] = file_base_url({"model": model})  # without a password that someone wrote into it
+    return shown
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and 1 <= value <= MAX_TOKENS and value is not True else None
+
+
+def _text(holder: Mapping[str, object], name: str) -> str:
+    value = holder.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _member(holder: Mapping[str, object], name: str) -> Mapping[str, object]:
+    value = holder.get(name)
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,55 @@
+"""Settings of the API that stand in files: read once, at its start, and weaker than the environment (wire api 9).
+
+The configuration file has them under `platforms.api_server` and `gateway.api_server`; `.env` in the service home has
+them as lines of `NAME=value`. Both become variables, so that they are checked in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+__all__ = ["env_file_variables", "yaml_variables"]
+
+PREFIXES = ("API_SERVER_", "SVC_")  # of the variables that `.env` may set
+EXTRA = {  # members of `platforms.api_server.extra`
+    "host": "API_SERVER_HOST",
+    "port": "API_SERVER_PORT",
+    "key": "API_SERVER_KEY",
+    "cors_origins": "API_SERVER_CORS_ORIGINS",
+}
+
+
+def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
+    """What a parsed configuration file sets."""
+    server = _member(_member(found, "platforms"), "api_server")
+    extra = _member(server, "extra")
+    variables = {variable: _text(extra.get(name)) for name, variable in EXTRA.items()}
+    variables["API_SERVER_KEY"] = variables["API_SERVER_KEY"] or _text(server.get("api_key"))  # as invites have it
+    gateway = _member(_member(found, "gateway"), "api_server")
+    variables["API_SERVER_MAX_CONCURRENT_RUNS"] = _text(gateway.get("max_concurrent_runs"))
+    return {name: value for name, value in variables.items() if value}
+
+
+def env_file_variables(text: str) -> dict[str, str]:
+    """What `.env` sets. Lines that are no assignment are comments."""
+    variables: dict[str, str] = {}
+    for line in text.splitlines():
+        name, mark, value = line.strip().removeprefix("export ").partition("=")
+        name, value = name.strip(), value.strip()
+        if value[:1] in ("'", '"') and value[-1:] == value[:1]:
+            value = value[1:-1]
+        if mark and value and name.startswith(PREFIXES):
+            variables[name] = value
+    return variables
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(_text(part) for part in value)
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def _member(holder: Mapping[str, object], name: str) -> Mapping[str, object]:
+    value = holder.get(name)
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

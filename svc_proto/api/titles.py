@@ -1,0 +1,61 @@
+"""What clients may call a session: its title, and an id that they choose themselves (wire api 2.1, 3.3)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from svc_proto.api.errors import invalid
+
+__all__ = ["check_session_id", "clean_title", "stem_of", "title_of_copy"]
+
+MAX_TITLE = 100  # characters after cleaning, wire api 3.1
+MAX_ID = 256  # characters, wire api 2.1
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, zero-width and bidi characters (unicode general categories)
+BLANK = re.compile(r"\s+")
+_DRIVE = re.compile(r"[A-Za-z]:")
+_NUMBERED = re.compile(r"(.+) #([0-9]{1,9})")
+
+
+def clean_title(value: object) -> str | None:
+    """A title as it is stored; blank is None. Raises `Refused` 400 `invalid_title`."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise invalid("title must be a string or null", code="invalid_title", param="title")
+    spaced = BLANK.sub(" ", value)  # first: tabs and line ends are control characters, too
+    title = " ".join("".join(each for each in spaced if unicodedata.category(each) not in HIDDEN).split())
+    if len(title) > MAX_TITLE:
+        raise invalid(f"title may have at most {MAX_TITLE} characters", code="invalid_title", param="title")
+    return title or None
+
+
+def stem_of(title: str) -> str:
+    """A title without the number of a copy: `Trip` of `Trip #2`."""
+    numbered = _NUMBERED.fullmatch(title)
+    return title if numbered is None else numbered[1]
+
+
+def title_of_copy(title: str, taken: Iterable[str]) -> str:
+    """`Trip #2`, or the first number after those in use (wire api 3.8)."""
+    stem = stem_of(title)
+    used = [1]
+    for other in taken:
+        numbered = _NUMBERED.fullmatch(other)
+        if numbered is not None and numbered[1] == stem:
+            used.append(int(numbered[2]))
+    suffix = f" #{max(used) + 1}"
+    return stem[: MAX_TITLE - len(suffix)] + suffix
+
+
+def check_session_id(value: object, *, param: str | None = "id") -> str:
+    """An id that a client chose. Raises `Refused` 400 `invalid_session_id`."""
+    if not isinstance(value, str) or not value:
+        raise invalid("a session id must be a string", code="invalid_session_id", param=param)
+    if len(value) > MAX_ID:
+        raise invalid(f"a session id may have at most {MAX_ID} characters", code="invalid_session_id", param=param)
+    if _DRIVE.match(value) or ".." in value or any(each in "/\\" or not each.isprintable() for each in value):
+        text = "a session id may hold neither control characters nor anything that means a path"
+        raise invalid(text, code="invalid_session_id", param=param)
+    return value

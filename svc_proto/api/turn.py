@@ -1,0 +1,118 @@
+"""The order of things in a turn (wire api 4.4, 4.5).
+
+1. wait for its place: the turns before it on the same session, and the cap
+2. store the user's row, so that a client that lost its connection finds it
+3. tell that it has begun; the agent works, and is stopped by whoever stops the run
+4. store the answer, or as much of it as there is
+5. tell how it ended: `done` comes last, once, always
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.agent.contract import ModelRoute, Turn
+from svc_proto.api.history import MAX_ROWS, history_of
+from svc_proto.api.projections.story import TurnBegun, TurnEnded
+from svc_proto.api.rows import ChatSession, Content, Message
+from svc_proto.api.run import Run
+from svc_proto.api.store import AddMessages, CreateChat, ListMessages
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["TurnOrder", "perform", "text_of"]
+
+
+@frozen(kw_only=True)
+class TurnOrder:
+    """What a client wants answered."""
+
+    run_id: str
+    session_id: str
+    prompt: Content
+    system: str = ""
+    history: tuple[Mapping[str, object], ...] | None = None  # None: what the session holds
+    route: ModelRoute | None = None
+    model: str = ""  # what it is called towards the client
+    max_tokens: int | None = None
+    title: str | None = None  # of the session
+    create: ChatSession | None = None  # the session, if there may be none yet
+    may_wait: bool = True  # at the cap; else it is refused
+    stops_alone: bool = False  # once nobody waits for it
+
+
+def perform(api: Api, run: Run, order: TurnOrder) -> Flow[None]:
+    """Carry a turn out. Whatever happens, the run is ended."""
+    try:
+        ended = yield from _perform(api, run, order)
+    except Refused as refused:
+        ended = run.ending(finish="error", error=refused.message, code=refused.code)
+    run.end(ended)
+
+
+def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
+    if not (yield from run.placed()):
+        text = "the turn was stopped before it began"
+        return run.ending(finish="interrupted", error=text, code="interrupted", interrupted=True)
+    history = yield from _open(api, order)
+    user = Message(
+        id=new_uuid(api.engine.entropy),
+        session_id=order.session_id,
+        role="user",
+        content=order.prompt,
+        timestamp=api.engine.now.wall,
+        run_id=order.run_id,
+    )
+    yield from _store(api, user)
+    run.begin(TurnBegun(title=order.title, user_id=user.id, user_text=text_of(order.prompt), model=order.model))
+    turn = Turn(
+        session_id=order.session_id,
+        run_id=order.run_id,
+        prompt=order.prompt,
+        history=history,
+        system=order.system,
+        model=order.route,
+        max_calls=api.config.max_model_calls,
+        max_tokens=order.max_tokens,
+    )
+    outcome = yield from run.work(api.agent.run(turn, run))
+    if outcome is None:
+        ended = run.ending(finish="interrupted", interrupted=True)
+    elif outcome.finish == "error" or outcome.error is not None:
+        error = outcome.error or "the agent failed"
+        ended = run.ending(finish="error", error=error, code=outcome.code or "agent_error")
+    else:
+        ended = run.ending(finish=outcome.finish)
+    row = run.last_row(finish=ended.finish)
+    if row is not None:
+        yield from _store(api, row)
+    return ended
+
+
+def text_of(content: Content) -> str:
+    """The text of a message without its images."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(text for part in content if isinstance(text := part.get("text"), str))
+
+
+def _open(api: Api, order: TurnOrder) -> Flow[tuple[Mapping[str, object], ...]]:
+    if order.create is not None:
+        yield from api.query(CreateChat(session=order.create))  # False: it is there already
+    if order.history is not None:
+        return order.history
+    rows = yield from api.query(ListMessages(session_id=order.session_id, limit=MAX_ROWS, latest=True))
+    return history_of(rows or ())
+
+
+def _store(api: Api, row: Message) -> Flow[None]:
+    stored = yield from api.query(AddMessages(session_id=row.session_id, messages=(row,)))
+    if not stored:
+        raise Refused(404, "session_not_found", "the session was deleted")

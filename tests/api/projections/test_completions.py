@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from svc_proto.agent.contract import ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolPending, ToolStarted
+from svc_proto.api.projections.completions import CompletionProjection, completion_usage, finish_reason
+from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.rows import Usage
+from svc_proto.basics.brand import HERMES, SVC, Brand
+from svc_proto.basics.moment import Moment
+from svc_proto.wire.sse import EventStreamDecoder
+
+NOW = Moment(1.0, 1_927_857_907.02)
+HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_927_857_909, "model": "m"}
+CALL = ToolCall(id="call_7", name="terminal", args={}, preview="ls")
+
+
+def projection(brand: Brand = SVC) -> CompletionProjection:
+    return CompletionProjection(id="chatcmpl-1", created=1_927_857_909, model="m", brand=brand)
+
+
+def chunks(event: StoryEvent) -> list[dict[str, Any]]:
+    text = projection().encode(event, NOW)
+    found = EventStreamDecoder().receive_data(text.encode())
+    if isinstance(event, TurnEnded):
+        assert found.pop().data == "[DONE]"
+    assert all(each.event == "message" for each in found)
+    values = [json.loads(each.data) for each in found]
+    for value in values:
+        assert {name: value.pop(name) for name in HEAD} == HEAD
+    return values
+
+
+def choice(delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def test_text() -> None:
+    assert chunks(TurnBegun(title=None, user_id="u", user_text="Hi")) == [choice({"role": "assistant"})]
+    assert chunks(TextDelta('Hé"')) == [choice({"content": 'Hé"'})]
+    assert chunks(ReasoningDelta("hm")) == [choice({"reasoning_content": "hm"})]
+
+
+def test_the_ends() -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    counted = Usage(input_tokens=1, output_tokens=2)
+    assert completion_usage(counted) == usage
+    assert chunks(TurnEnded(content="x", usage=counted)) == [{**choice({}, "stop"), "usage": usage}]
+    assert chunks(TurnEnded(content="x", usage=counted, finish="length")) == [{**choice({}, "length"), "usage": usage}]
+    (failed,) = chunks(TurnEnded(content="x", error="gone", code="upstream_error"))
+    assert failed["choices"][0]["finish_reason"] == "error"
+    assert failed["error"] == {"message": "gone", "type": "agent_error"}
+    (stopped,) = chunks(TurnEnded(content="x", finish="interrupted", interrupted=True))
+    assert stopped["error"] == {"message": "the turn was interrupted", "type": "agent_error"}
+    assert finish_reason(TurnEnded(content="x", finish="interrupted", interrupted=True)) == "error"
+
+
+def test_tool_progress_bears_the_brand() -> None:
+    for brand in (SVC, HERMES):
+        one = projection(brand)
+        text = one.encode(ToolStarted(CALL), NOW) + one.encode(ToolFinished(call=CALL, output="x"), NOW)
+        events = EventStreamDecoder().receive_data(text.encode())
+        assert [event.event for event in events] == [f"{brand.name}.tool.progress"] * 2
+        running, completed = (json.loads(event.data) for event in events)
+        assert running.pop("emoji")
+        assert running == {"tool": "terminal", "label": "ls", "toolCallId": "call_7", "status": "running"}
+        assert completed == {"tool": "terminal", "toolCallId": "call_7", "status": "completed"}
+
+
+def test_what_is_not_told() -> None:
+    one = projection()
+    hidden = ToolCall(id="call_8", name="_thinking", args={})
+    for event in (
+        ToolPending(CALL),
+        ToolStarted(hidden),
+        ToolFinished(call=hidden, output="x"),
+        ToolFinished(call=CALL, output="it never ran"),
+    ):
+        assert one.encode(event, NOW) == ""
+
+
+def test_a_call_without_a_preview_shows_its_name() -> None:
+    call = ToolCall(id="call_9", name="memory", args={})
+    assert '"label":"memory"' in projection().encode(ToolStarted(call), NOW)

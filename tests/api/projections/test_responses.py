@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from svc_proto.agent.contract import ModelAsked, ReasoningDelta, TextDelta, ToolCall, ToolFinished, ToolStarted
+from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
+from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.rows import Usage
+from svc_proto.basics.moment import Moment
+from svc_proto.wire.sse import EventStreamDecoder
+
+NOW = Moment(1.0, 1_927_857_907.02)
+CALL = ToolCall(id="call_7", name="terminal", args={"a": 1}, arguments='{"a":1}')
+BEGUN = TurnBegun(title=None, user_id="u", user_text="Hi")
+
+
+def builder() -> ResponseBuilder:
+    return ResponseBuilder(id="resp_1", created=1_927_857_909, model="m")
+
+
+def told(*story: StoryEvent) -> list[dict[str, Any]]:
+    projection = ResponseProjection(builder())
+    text = "".join(projection.encode(event, NOW) for event in story)
+    found = []
+    for number, event in enumerate(EventStreamDecoder().receive_data(text.encode())):
+        data = json.loads(event.data)
+        assert (data["type"], data["sequence_number"]) == (event.event, number)
+        found.append(data)
+    return found
+
+
+def test_a_plain_response() -> None:
+    ended = TurnEnded(content="Hello", usage=Usage(input_tokens=1, output_tokens=2))
+    events = told(BEGUN, ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ended)
+    assert [event["type"].removeprefix("response.") for event in events] == [
+        "created",
+        "output_item.added",
+        "output_text.delta",
+        "output_text.delta",
+        "output_text.done",
+        "output_item.done",
+        "completed",
+    ]
+    assert events[0]["response"]["status"] == "in_progress"
+    item = events[1]["item"]
+    assert (item["status"], item["content"]) == ("in_progress", [])
+    place = {"item_id": item["id"], "output_index": 0, "content_index": 0}
+    for event in events[2:5]:
+        assert {name: event[name] for name in place} == place
+    assert events[4]["text"] == "Hello"
+    message = {
+        "type": "message",
+        "id": item["id"],
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "Hello", "annotations": []}],
+    }
+    assert events[5]["item"] == message
+    assert events[6]["response"] == {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1_927_857_909,
+        "model": "m",
+        "status": "completed",
+        "output": [message],
+        "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+    }
+
+
+def test_tools_between_two_messages() -> None:
+    denied = ToolCall(id="call_8", name="other", args={})
+    events = told(
+        BEGUN,
+        TextDelta("Look."),
+        ToolStarted(CALL),
+        ToolFinished(call=CALL, output="42"),
+        ToolFinished(call=denied, output="no", error="no"),  # it never started
+        TextDelta("\n\n"),
+        TextDelta("Done."),
+        ModelAsked(),
+        TurnEnded(content="Look.\n\nDone."),
+    )
+    output = events[-1]["response"]["output"]
+    assert [item["type"] for item in output] == [
+        "message",
+        "function_call",
+        "function_call_output",
+        "function_call",
+        "function_call_output",
+        "message",
+    ]
+    assert [output[0]["content"][0]["text"], output[5]["content"][0]["text"]] == ["Look.", "Done."]
+    assert output[0]["id"] != output[5]["id"]
+    assert (output[1]["call_id"], output[1]["name"], output[1]["arguments"]) == ("call_7", "terminal", '{"a":1}')
+    assert (output[2]["call_id"], output[2]["output"]) == ("call_7", [{"type": "input_text", "text": "42"}])
+    assert [output[2]["status"], output[4]["status"]] == ["completed", "incomplete"]
+    added = [event for event in events if event["type"] == "response.output_item.added"]
+    assert [event["output_index"] for event in added] == [0, 1, 2, 3, 4, 5]
+    done = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    assert done == output
+
+
+def test_the_other_ends() -> None:
+    failed = told(BEGUN, TextDelta("x"), TurnEnded(content="x", error="gone", code="upstream_error"))[-1]
+    assert failed["type"] == "response.failed"
+    assert failed["response"]["error"] == {"code": "upstream_error", "message": "gone"}
+    assert failed["response"]["status"] == "failed"
+    for ended in (
+        TurnEnded(content="", finish="length"),
+        TurnEnded(content="", finish="interrupted", interrupted=True),
+        TurnEnded(content="", finish="interrupted", interrupted=True, error="stopped", code="interrupted"),
+    ):
+        last = told(BEGUN, ended)[-1]
+        assert (last["type"], last["response"]["status"]) == ("response.incomplete", "incomplete")

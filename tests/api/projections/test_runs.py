@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from svc_proto.agent.contract import (
+    ApprovalAsked,
+    ApprovalGiven,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolFinished,
+    ToolPending,
+    ToolStarted,
+)
+from svc_proto.api.projections.runs import RunProjection
+from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.rows import Usage
+from svc_proto.basics.moment import Moment
+from svc_proto.wire.sse import EventStreamDecoder
+
+NOW = Moment(1.0, 1_927_857_907.02)
+CALL = ToolCall(id="call_7", name="terminal", args={"a": 1}, preview="ls")
+IDS = {"tool": "terminal", "call_id": "call_7", "tool_call_id": "call_7", "args": {"a": 1}}
+
+
+def told(event: StoryEvent) -> tuple[str, dict[str, Any]]:
+    text = RunProjection(session_id="s1", run_id="run_a1").encode(event, NOW)
+    (found,) = EventStreamDecoder().receive_data(text.encode())
+    data = json.loads(found.data)
+    assert data.pop("event") == found.event
+    assert (data.pop("run_id"), data.pop("session_id"), data.pop("timestamp")) == ("run_a1", "s1", NOW.wall)
+    assert text.endswith(": stream closed\n\n") == isinstance(event, TurnEnded)
+    return found.event, data
+
+
+def test_the_events_of_the_wire() -> None:
+    assert told(TurnBegun(title=None, user_id="u", user_text="Hi")) == ("run.started", {})
+    assert told(TextDelta("Hé")) == ("message.delta", {"delta": "Hé"})
+    assert told(ReasoningDelta("hm")) == ("reasoning.available", {"text": "hm"})
+    assert told(ToolStarted(CALL)) == ("tool.started", {**IDS, "preview": "ls"})
+    completed = {**IDS, "duration": 1.235, "error": False, "result_preview": "4"}
+    assert told(ToolFinished(call=CALL, output="42", preview="4", seconds=1.23456)) == ("tool.completed", completed)
+    failed = {**IDS, "duration": 0.0, "error": True, "result_preview": "no"}
+    assert told(ToolFinished(call=CALL, output="x", error="no")) == ("tool.completed", failed)
+
+
+def test_approvals() -> None:
+    asked = ApprovalAsked(
+        call=CALL, command="rm x", description="removes", pattern="rm", choices=("once", "session", "deny")
+    )
+    assert told(asked) == (
+        "approval.request",
+        {
+            **IDS,
+            "command": "rm x",
+            "description": "removes",
+            "pattern_key": "rm",
+            "pattern_keys": ["rm"],
+            "allow_permanent": False,
+            "choices": ["once", "session", "deny"],
+        },
+    )
+    assert told(ApprovalGiven(call=CALL, choice="once")) == ("approval.responded", {"choice": "once", "resolved": 1})
+
+
+def test_the_three_ends() -> None:
+    usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    completed = TurnEnded(content="Hello", usage=Usage(input_tokens=1, output_tokens=2))
+    assert told(completed) == ("run.completed", {"output": "Hello", "usage": usage})
+    assert told(TurnEnded(content="", error="gone")) == ("run.failed", {"error": "gone"})
+    assert told(TurnEnded(content="", error="stopped", interrupted=True)) == ("run.cancelled", {})
+
+
+def test_what_is_not_told() -> None:
+    assert RunProjection(session_id="s1", run_id="run_a1").encode(ToolPending(CALL), NOW) == ""

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.agent.contract import (
+    ApprovalAsked,
+    ApprovalGiven,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolFinished,
+    ToolPending,
+    ToolStarted,
+)
+from svc_proto.api.projections.session import SessionProjection
+from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded
+from svc_proto.api.rows import Usage
+from svc_proto.basics.moment import Moment
+from svc_proto.wire.sse import EventStreamDecoder, encode_event
+
+NOW = Moment(1.0, 1_927_857_907.02)
+HEAD = {"session_id": 's"1', "run_id": "run_a1"}
+CALL = ToolCall(id="call_7", name="terminal", args={"a": "ö"}, preview="ls")
+
+
+def projection() -> SessionProjection:
+    return SessionProjection(session_id='s"1', run_id="run_a1", message_id="m1")
+
+
+def told(event: StoryEvent) -> list[tuple[str, dict[str, Any]]]:
+    events = EventStreamDecoder().receive_data(projection().encode(event, NOW).encode())
+    found = [(each.event, json.loads(each.data)) for each in events]
+    for number, (_, data) in enumerate(found, 1):
+        assert {name: data.pop(name) for name in HEAD} == HEAD
+        assert (data.pop("seq"), data.pop("ts")) == (number, NOW.wall)
+    return found
+
+
+def test_the_beginning() -> None:
+    assert told(TurnBegun(title=None, user_id="u1", user_text="Hi", model="m")) == [
+        ("session.created", {"title": None, "model": "m"}),
+        ("run.started", {"user_message": {"id": "u1", "role": "user", "content": "Hi"}}),
+        ("message.started", {"message": {"id": "m1", "role": "assistant"}}),
+    ]
+
+
+def test_text_and_reasoning() -> None:
+    assert told(TextDelta("Hel")) == [("assistant.delta", {"message_id": "m1", "delta": "Hel"})]
+    thought = {"message_id": "m1", "tool_name": "_thinking", "delta": "hm"}
+    assert told(ReasoningDelta("hm")) == [("tool.progress", thought)]
+
+
+def test_tools() -> None:
+    ids = {"tool_name": "terminal", "call_id": "call_7", "tool_call_id": "call_7", "args": {"a": "ö"}}
+    asked = ApprovalAsked(call=CALL, command="ls", description="", pattern="ls")
+    for waits in (ToolPending(CALL), asked):
+        assert told(waits) == [("tool.pending", {**ids, "preview": "ls"})]
+    assert told(ToolStarted(CALL)) == [("tool.started", {**ids, "preview": "ls"})]
+    finished = ToolFinished(call=CALL, output="all of it", preview="all", seconds=0.5)
+    assert told(finished) == [("tool.completed", {**ids, "duration": 0.5, "result_preview": "all", "success": True})]
+    failed = ToolFinished(call=CALL, output="x", error="no such file")
+    assert told(failed) == [("tool.failed", {**ids, "duration": 0.0, "error": "no such file", "success": False})]
+    assert told(ApprovalGiven(call=CALL, choice="deny")) == []
+
+
+def test_a_call_waits_once() -> None:
+    one = projection()
+    assert one.encode(ToolPending(CALL), NOW)
+    asked = ApprovalAsked(call=CALL, command="ls", description="", pattern="ls")
+    assert one.encode(asked, NOW) == ""
+
+
+def test_the_end() -> None:
+    usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    flags = {"message_id": "m1", "completed": True, "partial": False, "interrupted": False, "usage": usage}
+    ended = TurnEnded(content="Hello", usage=Usage(input_tokens=1, output_tokens=2), api_calls=2)
+    assert told(ended) == [
+        ("assistant.completed", {**flags, "content": "Hello"}),
+        ("run.completed", {**flags, "api_calls": 2}),
+        ("done", {"state": "final"}),
+    ]
+    assert told(TurnEnded(content="Hel", error="gone", code="upstream_error")) == [
+        ("error", {"message": "gone", "error": "upstream_error"}),
+        ("done", {"state": "final"}),
+    ]
+
+
+@given(text=st.text())
+@settings(max_examples=100)
+def test_any_text_is_one_line_that_says_the_same(text: str) -> None:
+    frame = projection().encode(TextDelta(text), NOW)
+    (event,) = EventStreamDecoder().receive_data(frame.encode("utf-8"))
+    assert json.loads(event.data)["delta"] == text
+    assert frame.encode() == encode_event(event.data, event="assistant.delta")
+
+
+def test_a_lone_surrogate_is_escaped() -> None:
+    frame = projection().encode(TextDelta("\ud83d"), NOW)
+    assert '"delta":"\\ud83d"}' in frame
+    frame.encode("utf-8")

@@ -1,0 +1,742 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.agent.contract import (
+    ApprovalAsked,
+    ModelAnswered,
+    ModelAsked,
+    ReasoningDelta,
+    TextDelta,
+    ToolFinished,
+    ToolPending,
+    ToolStarted,
+)
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.store import AddMessages, CreateChat, DeleteChat, GetChat, ListMessages
+from svc_proto.commands import Send
+from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
+from tests.api.puppet import TurnBook, call_of, names, text_told
+from tests.api.world import CONFIG, KEY, ApiCall
+from tests.relay.peers import FIRST
+
+OPENING = ["session.created", "run.started", "message.started"]
+CLOSING = ["assistant.completed", "run.completed", "done"]
+ENVELOPE = {"session_id": str, "run_id": str, "seq": int, "ts": float}
+FIELDS: dict[str, dict[str, tuple[type, ...]]] = {  # SPEC.md "Chat stream", wire api 4.2 and 4.3
+    "session.created": {"title": (str, type(None))},
+    "run.started": {"user_message": (dict,)},
+    "message.started": {"message": (dict,)},
+    "assistant.delta": {"message_id": (str,), "delta": (str,)},
+    "tool.progress": {"message_id": (str,), "delta": (str,)},
+    "tool.pending": {"tool_name": (str,), "call_id": (str,), "tool_call_id": (str,)},
+    "tool.started": {
+        "tool_name": (str,),
+        "call_id": (str,),
+        "tool_call_id": (str,),
+        "preview": (str, type(None)),
+        "args": (dict,),
+    },
+    "tool.completed": {
+        "tool_name": (str,),
+        "call_id": (str,),
+        "tool_call_id": (str,),
+        "args": (dict,),
+        "result_preview": (str, type(None)),
+    },
+    "tool.failed": {"tool_name": (str,), "call_id": (str,), "tool_call_id": (str,), "error": (str,)},
+    "assistant.completed": {
+        "message_id": (str,),
+        "content": (str,),
+        "completed": (bool,),
+        "partial": (bool,),
+        "interrupted": (bool,),
+        "usage": (dict,),
+    },
+    "run.completed": {
+        "message_id": (str,),
+        "completed": (bool,),
+        "partial": (bool,),
+        "interrupted": (bool,),
+        "api_calls": (int,),
+        "usage": (dict,),
+    },
+    "error": {"message": (str,), "error": (str,)},
+    "done": {"state": (str,)},
+}
+
+
+def check(call: ApiCall) -> list[str]:
+    """The shape of every event of a stream that is over; their names."""
+    told = call.told()
+    for number, (name, data) in enumerate(told, 1):
+        for field, kind in ENVELOPE.items():
+            assert type(data[field]) is kind, (name, field)
+        assert data["seq"] == number
+        assert "type" not in data
+        for field, kinds in FIELDS[name].items():
+            assert type(data[field]) in kinds, (name, field)
+        assert data.get("call_id") == data.get("tool_call_id")
+    for block in call.text.split("\n\n")[:-1]:
+        first, second = block.split("\n")  # exactly two lines each, and no `id:` or `retry:`
+        assert first.startswith("event: ")
+        assert json.loads(second.removeprefix("data: "))
+    return [name for name, _ in told]
+
+
+def data_of(call: ApiCall, name: str) -> dict[str, Any]:
+    return next(data for told, data in call.told() if told == name)
+
+
+def test_a_plain_turn() -> None:
+    book = TurnBook()
+    session = book.session(title="Trip")
+    call = book.chat(session, {"message": "Grüße"})
+    assert dict(call.head.headers)[b"content-type"] == b"text/event-stream"
+    assert dict(call.head.headers)[b"cache-control"] == b"no-cache"
+    assert dict(call.head.headers)[b"x-accel-buffering"] == b"no"
+    assert dict(call.head.headers)[b"x-svc-session-id"] == session.encode()
+    assert book.hand.turn.prompt == "Grüße"
+    book.hand.tell(ModelAsked(), TextDelta("Häl"), TextDelta("lo\n"))
+    book.after(1.0)
+    book.hand.tell(TextDelta("there"), ModelAnswered(150, 12))
+    book.hand.finish()
+    assert check(call) == [*OPENING, *["assistant.delta"] * 3, *CLOSING]
+    assert "Häl" in call.text
+    told = dict(call.told())
+    user, answer = book.messages(session)
+    assert told["session.created"]["title"] == "Trip"
+    assert told["run.started"]["user_message"] == {"id": user["id"], "role": "user", "content": "Grüße"}
+    assert told["message.started"]["message"] == {"id": answer["id"], "role": "assistant"}
+    assert text_told(call) == answer["content"] == told["assistant.completed"]["content"] == "Hällo\nthere"
+    usage = {"input_tokens": 150, "output_tokens": 12, "total_tokens": 162}
+    for name in ("assistant.completed", "run.completed"):
+        flags = {field: told[name][field] for field in ("completed", "partial", "interrupted", "usage", "message_id")}
+        assert flags == {
+            "completed": True,
+            "partial": False,
+            "interrupted": False,
+            "usage": usage,
+            "message_id": answer["id"],
+        }
+    assert told["run.completed"]["api_calls"] == 1
+    assert told["done"]["state"] == "final"
+    assert answer["usage"] == usage
+    assert answer["finish_reason"] == "stop"
+    assert call.answer is not None  # the response is complete
+    assert not book.leaks()
+
+
+def test_the_user_row_is_there_before_anything_is_told_and_the_answer_before_its_end() -> None:
+    book = TurnBook()
+    session = book.session()
+    book.hold = (AddMessages,)
+    call = book.chat(session)
+    assert names(call) == []
+    assert book.turns == 0
+    book.release()
+    assert names(call) == OPENING
+    book.hand.tell(TextDelta("yes"))
+    book.hand.finish()
+    assert names(call) == [*OPENING, "assistant.delta"]
+    book.hold = ()
+    book.release()
+    assert names(call)[-3:] == CLOSING
+
+
+def test_reasoning() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(ReasoningDelta("Let me "), ReasoningDelta("think"), TextDelta("Done"))
+    book.hand.finish()
+    assert check(call) == [*OPENING, "tool.progress", "tool.progress", "assistant.delta", *CLOSING]
+    assert data_of(call, "tool.progress")["tool_name"] == "_thinking"
+    assert book.messages(session)[1]["reasoning"] == "Let me think"
+
+
+def test_one_tool() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    hand, tool = book.hand, call_of(q="x")
+    hand.tell(ModelAsked(), TextDelta("I look. "), ModelAnswered(10, 2))
+    hand.keep_calls(tool, text="I look. ", reasoning="hm")
+    hand.tell(ToolStarted(tool))
+    hand.keep_result(tool, "42")
+    hand.tell(ToolFinished(call=tool, output="42", preview="4", seconds=1.23456))
+    hand.tell(ModelAsked(), TextDelta("It is 42."), ModelAnswered(20, 3))
+    hand.finish()
+    assert check(call) == [
+        *OPENING,
+        "assistant.delta",
+        "tool.started",
+        "tool.completed",
+        "assistant.delta",
+        "assistant.delta",
+        *CLOSING,
+    ]
+    started, completed = data_of(call, "tool.started"), data_of(call, "tool.completed")
+    assert (started["call_id"], started["args"], started["preview"]) == ("call_7", {"q": "x"}, "terminal it")
+    assert (completed["result_preview"], completed["duration"], completed["success"]) == ("4", 1.235, True)
+    assert text_told(call) == data_of(call, "assistant.completed")["content"] == "I look. \n\nIt is 42."
+    assert data_of(call, "run.completed")["api_calls"] == 2
+    assert data_of(call, "run.completed")["usage"]["total_tokens"] == 35
+    rows = book.messages(session)
+    assert [(row["role"], row["content"]) for row in rows] == [
+        ("user", "Hi"),
+        ("assistant", "I look. "),
+        ("tool", "42"),
+        ("assistant", "It is 42."),
+    ]
+    assert rows[1]["tool_calls"] == [
+        {"id": "call_7", "type": "function", "function": {"name": "terminal", "arguments": "{}"}}
+    ]
+    assert (rows[1]["reasoning"], rows[2]["tool_call_id"], rows[2]["tool_name"]) == ("hm", "call_7", "terminal")
+    assert rows[3]["id"] == data_of(call, "message.started")["message"]["id"]
+    assert "reasoning" not in rows[3]
+    assert not any(row["id"] == other["id"] for row in rows for other in rows if row is not other)
+
+
+def test_the_gap_between_two_answers_is_told_once() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    hand, tool = book.hand, call_of()
+    hand.tell(TextDelta("A"))
+    hand.keep_calls(tool, text="A")
+    hand.tell(TextDelta("\n\n"), TextDelta("B"))  # an agent that tells it itself
+    hand.finish()
+    assert text_told(call) == "A\n\nB"
+    assert book.messages(session)[-1]["content"] == "B"
+
+
+def test_parallel_tools_and_one_that_fails() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    hand = book.hand
+    one, two = call_of("terminal", "call_1"), call_of("terminal", "call_2")
+    hand.keep_calls(one, two)
+    hand.tell(ToolStarted(one), ToolStarted(two))
+    hand.tell(ToolFinished(call=two, output="error: no", error="no"))
+    hand.tell(ToolFinished(call=one, output="ok"))
+    hand.tell(TextDelta("So."))
+    hand.finish()
+    assert check(call)[3:-3] == ["tool.started", "tool.started", "tool.failed", "tool.completed", "assistant.delta"]
+    assert (data_of(call, "tool.failed")["call_id"], data_of(call, "tool.failed")["error"]) == ("call_2", "no")
+    assert data_of(call, "tool.completed")["call_id"] == "call_1"
+    assert text_told(call) == "So."  # nothing was said before: no gap
+
+
+def test_a_call_that_waits_for_an_approval() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    hand, tool = book.hand, call_of()
+    hand.tell(ToolPending(tool))
+    asked = ApprovalAsked(call=tool, command="ls", description="lists", pattern="ls")
+    hand.do(lambda: hand.host.approve(asked))
+    assert names(call) == [*OPENING, "tool.pending"]  # told once
+    run_id = data_of(call, "run.started")["run_id"]
+    assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "waiting_for_approval"
+    answer = book.request("POST", f"/v1/runs/{run_id}/approval", {"choice": "once"})
+    assert answer.json == {"object": "svc.run.approval_response", "run_id": run_id, "choice": "once", "resolved": 1}
+    assert hand.answers[-1] == "once"
+    assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "running"
+    hand.tell(ToolStarted(tool), ToolFinished(call=tool, output="ok"))
+    hand.finish()
+    assert check(call) == [*OPENING, "tool.pending", "tool.started", "tool.completed", *CLOSING]
+
+
+def test_a_turn_that_is_stopped_keeps_what_was_said() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(ModelAsked(), TextDelta("Half of"))
+    run_id = data_of(call, "run.started")["run_id"]
+    answer = book.request("POST", f"/v1/runs/{run_id}/stop")
+    assert (answer.status, answer.json) == (200, {"run_id": run_id, "status": "stopping"})
+    assert book.hand.cancelled
+    assert check(call) == [*OPENING, "assistant.delta", *CLOSING]
+    for name in ("assistant.completed", "run.completed"):
+        told = data_of(call, name)
+        assert (told["completed"], told["partial"], told["interrupted"]) == (False, True, True)
+    row = book.messages(session)[-1]
+    assert (row["content"], row["finish_reason"]) == ("Half of", "interrupted")
+    assert row["id"] == data_of(call, "assistant.completed")["message_id"]
+    assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "cancelled"
+    again = book.request("POST", f"/v1/runs/{run_id}/stop")
+    assert (again.status, again.json["error"]["code"]) == (404, "run_not_found")
+
+
+def test_a_turn_that_is_stopped_before_it_said_anything_leaves_no_row() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.request("POST", f"/v1/runs/{data_of(call, 'run.started')['run_id']}/stop")
+    assert check(call) == [*OPENING, *CLOSING]
+    assert [row["role"] for row in book.messages(session)] == ["user"]
+    book.chat(session, {"message": "Again"})
+    assert book.hand.turn.history == ({"role": "user", "content": "Hi"},)
+
+
+def test_an_error_before_any_text_leaves_the_session_usable() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.finish("error", error="the model's server is gone", code="upstream_error")
+    assert check(call) == [*OPENING, "error", "done"]
+    error = data_of(call, "error")
+    assert (error["message"], error["error"]) == ("the model's server is gone", "upstream_error")
+    assert [row["role"] for row in book.messages(session)] == ["user"]
+    run = book.request("GET", f"/v1/runs/{error['run_id']}").json
+    assert (run["status"], run["error"]) == ("failed", "the model's server is gone")
+    again = book.chat(session, {"message": "And now?"})
+    book.hand.tell(TextDelta("Yes"))
+    book.hand.finish()
+    assert names(again)[-1] == "done"
+    assert [row["content"] for row in book.messages(session)] == ["Hi", "And now?", "Yes"]
+
+
+def test_an_error_in_the_middle_keeps_what_was_said() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("Half"))
+    book.hand.finish("error", error="cut", code="upstream_error")
+    assert check(call) == [*OPENING, "assistant.delta", "error", "done"]
+    row = book.messages(session)[-1]
+    assert (row["role"], row["content"], row["finish_reason"]) == ("assistant", "Half", "error")
+
+
+def test_an_answer_that_was_cut_by_a_limit_is_partial() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("long"))
+    book.hand.finish("length")
+    told = data_of(call, "run.completed")
+    assert (told["completed"], told["partial"], told["interrupted"]) == (False, True, False)
+    assert book.messages(session)[-1]["finish_reason"] == "length"
+
+
+def test_a_bug_of_the_agent_is_an_error_with_a_reference() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.crash(KeyError("sk-secret"))
+    assert check(call) == [*OPENING, "error", "done"]
+    assert data_of(call, "error")["error"] == "agent_error"
+    assert "reference bug-" in data_of(call, "error")["message"]
+    assert "sk-secret" not in call.text + repr(book.logs)
+
+
+def test_a_client_that_drops_finds_the_answer_in_the_messages() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("Hel"))
+    call.vanish()
+    assert [row["role"] for row in book.messages(session)] == ["user"]
+    book.hand.tell(TextDelta("lo"))
+    assert not book.hand.cancelled
+    book.hand.finish()
+    assert [row["content"] for row in book.messages(session)] == ["Hi", "Hello"]
+
+
+def test_two_turns_of_one_session_are_one_after_the_other() -> None:
+    book = TurnBook()
+    session = book.session()
+    first, second = book.chat(session, {"message": "one"}), book.chat(session, {"message": "two"})
+    assert book.turns == 1
+    assert second.head.status == 200
+    assert second.text == ""
+    book.after(30.0)
+    assert second.text == ": keepalive\n\n"
+    assert [row["content"] for row in book.messages(session)] == ["one"]
+    book.hand.tell(TextDelta("1"))
+    book.hand.finish()
+    assert names(first)[-1] == "done"
+    assert book.turns == 2
+    assert book.hand.turn.history == ({"role": "user", "content": "one"}, {"role": "assistant", "content": "1"})
+    book.hand.tell(TextDelta("2"))
+    book.hand.finish()
+    assert check_after_comment(second) == [*OPENING, "assistant.delta", *CLOSING]
+    assert [row["content"] for row in book.messages(session)] == ["one", "1", "two", "2"]
+
+
+def check_after_comment(call: ApiCall) -> list[str]:
+    assert call.text.startswith(": keepalive\n\nevent: session.created\n")
+    return names(call)
+
+
+def test_a_turn_that_is_stopped_while_it_waits_stores_nothing() -> None:
+    book = TurnBook()
+    session = book.session()
+    book.chat(session, {"message": "one"})
+    second = book.chat(session, {"message": "two"})
+    run_id = dict(second.head.headers)[b"x-svc-run-id"].decode()
+    assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "queued"
+    assert "last_event" not in book.request("GET", f"/v1/runs/{run_id}").json
+    assert book.request("POST", f"/v1/runs/{run_id}/stop").status == 200
+    assert check(second) == ["error", "done"]
+    assert data_of(second, "error")["error"] == "interrupted"
+    book.hand.finish()
+    assert [row["content"] for row in book.messages(session)] == ["one", ""]
+
+
+def test_at_the_cap_a_session_turn_waits_and_others_are_refused() -> None:
+    book = TurnBook(ApiConfig(key=KEY, max_concurrent_runs=1))
+    one, two = book.session(), book.session()
+    book.chat(one)
+    second = book.chat(two)
+    assert (book.turns, second.head.status) == (1, 200)
+    for path in ("/v1/chat/completions", "/v1/runs"):
+        answer = book.request("POST", path, b"not read")
+        assert (answer.status, answer.json["error"]["code"]) == (429, "rate_limit_exceeded")
+        assert dict(answer.headers)[b"retry-after"] == b"1"
+    book.hand.finish()
+    assert book.turns == 2
+    assert names(second) == OPENING
+
+
+def test_silence_is_filled_with_comments() -> None:
+    book = TurnBook()
+    call = book.chat(book.session())
+    length = len(call.text)
+    book.after(29.9)
+    assert len(call.text) == length
+    book.hand.tell(TextDelta("x"))
+    length = len(call.text)
+    book.after(29.9)
+    assert len(call.text) == length  # it begins anew with each event
+    book.after(0.1)
+    assert call.text[length:] == ": keepalive\n\n"
+    book.after(30.0)
+    assert call.text[length:] == ": keepalive\n\n: keepalive\n\n"
+
+
+def test_a_reader_that_is_slow_holds_the_agent() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    hand = book.hand
+    book.stall(call)
+    piece = TextDelta("x" * 8_192)
+    for _ in range(60):
+        hand.tell(piece)
+        if hand.is_full():
+            break
+    assert hand.is_full()
+    hand.do(hand.host.drained)
+    done = len(hand.answers)
+    book.after(20.0)
+    assert len(hand.answers) == done
+    book.catch_up(call)
+    assert not hand.is_full()
+    assert len(hand.answers) == done + 1
+    hand.finish()
+    assert names(call)[-1] == "done"
+    assert text_told(call) == book.messages(session)[-1]["content"]
+
+
+def test_a_reader_that_never_reads_is_dropped_and_the_turn_goes_on() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    hand = book.hand
+    book.stall(call)
+    while not hand.is_full():
+        hand.tell(TextDelta("x" * 8_192))
+    hand.do(hand.host.drained)
+    done = len(hand.answers)
+    book.after(61.0)  # the connection's own `write_timeout`
+    assert call.aborted
+    assert len(hand.answers) == done + 1
+    assert not hand.is_full()
+    hand.tell(TextDelta("the end"))
+    hand.finish()
+    assert book.messages(session)[-1]["content"].endswith("the end")
+
+
+def test_one_read_of_the_upstream_is_one_write_to_the_client() -> None:
+    book = TurnBook()
+    call = book.chat(book.session())
+    before = len([each for each in book.commands if isinstance(each, Send)])
+    book.hand.tell(*[TextDelta(f"{number} ") for number in range(100)])
+    assert len([each for each in book.commands if isinstance(each, Send)]) == before + 1
+    assert names(call).count("assistant.delta") == 100
+
+
+def test_what_the_agent_is_told() -> None:
+    files = {CONFIG: "agent:\n  system_prompt: Be kind.\n  personalities:\n    brief: One line.\n    pirate: Arr.\n"}
+    book = TurnBook(files=files)
+    session = book.session()
+    expected = {
+        None: "Be kind.",
+        "pirate": "Be kind.\n\nArr.",
+        "unknown": "Be kind.",
+        "default": "Be kind.",
+        " ": "Be kind.",
+        7: "Be kind.",
+    }
+    for personality, system in expected.items():
+        book.chat(session, {"input": "Hi", "personality": personality, "model": "x", "zzz": 1})
+        assert book.hand.turn.system == system
+        book.hand.finish()
+    book.chat(session, {"message": "Hi", "instructions": "You are on a phone.", "personality": "brief"})
+    assert book.hand.turn.system == "Be kind.\n\nOne line.\n\nYou are on a phone."
+    book.hand.finish()
+    other = book.session(system_prompt="Own.")
+    book.chat(other, {"message": "Hi", "system_message": "Two."})
+    assert book.hand.turn.system == "Own.\n\nTwo."
+    assert book.hand.turn.model is None
+    assert book.hand.turn.max_calls == 90
+
+
+def test_images_reach_the_agent_and_the_store() -> None:
+    book = TurnBook()
+    session = book.session()
+    body = {"message": "Look", "attachments": [{"contentType": "image/png", "content": "aGk="}]}
+    call = book.chat(session, body)
+    parts = (
+        {"type": "text", "text": "Look"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
+    )
+    assert book.hand.turn.prompt == parts
+    assert data_of(call, "run.started")["user_message"]["content"] == "Look"
+    assert book.messages(session)[0]["content"] == list(parts)
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+def refused(book: TurnBook, path: str, body: object, **options: Any) -> tuple[int, object]:
+    answer = book.request("POST", path, body, **options)
+    return answer.status, answer.json["error"]["code"]
+
+
+def test_the_order_of_the_checks() -> None:
+    book = TurnBook()
+    session = book.session()
+    good, none = f"/api/sessions/{session}/chat/stream", "/api/sessions/probe/chat/stream"
+    assert refused(book, none, b"[", key="wrong") == (401, "invalid_api_key")
+    assert refused(book, none, b"[") == (404, "session_not_found")
+    assert refused(book, good, b"[") == (400, None)
+    assert refused(book, good, [1]) == (400, None)
+    assert refused(book, good, {"message": " \u200b", "system_message": 7}) == (400, "missing_message")
+    assert refused(book, good, {"message": "Hi", "system_message": 7}) == (400, "invalid_system_message")
+    assert refused(book, good, b"x" * 10_000_001) == (413, "body_too_large")
+    assert not any(isinstance(request, AddMessages) for request in book.queries())
+
+
+def test_while_the_server_shuts_down_there_are_no_new_turns() -> None:
+    book = TurnBook()
+    session = book.session()
+    running = book.chat(session)
+    late = book.connect()
+    fields = [(b"host", b"127.0.0.1:8642"), (b"authorization", b"Bearer " + KEY.encode()), (b"content-length", b"16")]
+    late.say(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
+    book.hand.tell(TextDelta("Half"))
+    book.stop()
+    assert book.hand.cancelled
+    assert names(running)[-3:] == CLOSING
+    assert data_of(running, "run.completed")["interrupted"] is True
+    late.say(RequestData(FIRST, b'{"message":"Hi"}'), RequestEnd(FIRST))
+    answer = late.result
+    assert (answer.status, answer.json["error"]["code"]) == (503, "gateway_draining")
+    assert answer.json["error"]["message"].startswith("gateway_draining")
+    assert dict(answer.headers)[b"retry-after"] == b"1"
+
+
+def test_turns_that_wait_do_not_begin_because_the_server_shuts_down() -> None:
+    book = TurnBook()
+    session = book.session()
+    first, second = book.chat(session, {"message": "one"}), book.chat(session, {"message": "two"})
+    book.stop()
+    assert check(first) == [*OPENING, *CLOSING]
+    assert check(second) == ["error", "done"]
+    assert book.turns == 1
+    for call in (first, second):
+        call.vanish()
+    assert [each.code for each in book.exits] == [0]
+
+
+def test_a_store_that_fails_is_told() -> None:
+    book = TurnBook()
+    session = book.session()
+    book.refuse = (GetChat,)
+    assert refused(book, f"/api/sessions/{session}/chat/stream", {"message": "Hi"}) == (503, "session_db_unavailable")
+    book.refuse = (ListMessages,)
+    call = book.chat(session)
+    assert check(call) == ["error", "done"]
+    assert data_of(call, "error")["error"] == "session_db_unavailable"
+    book.refuse = ()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("lost"))
+    book.refuse = (AddMessages,)
+    book.hand.keep_calls(call_of())  # its row is lost; the turn goes on
+    book.hand.tell(TextDelta("lost, too"))
+    book.hand.finish()
+    assert names(call)[-2:] == ["error", "done"]
+    assert data_of(call, "error")["error"] == "session_db_unavailable"
+
+
+def test_a_session_that_is_deleted_under_its_turns() -> None:
+    book = TurnBook()
+    session = book.session()
+    first, second = book.chat(session), book.chat(session)
+    assert book.request("DELETE", f"/api/sessions/{session}").status == 204
+    assert names(first)[-1] == "done"
+    assert names(second) == ["error", "done"]
+    late = book.session()
+    book.hold = (ListMessages,)
+    call = book.chat(late)
+    book.store.execute(DeleteChat(id=late))
+    book.release()
+    assert check(call) == ["error", "done"]
+    assert data_of(call, "error")["error"] == "session_not_found"
+
+
+def test_a_stop_while_the_user_row_is_stored() -> None:
+    book = TurnBook()
+    session = book.session()
+    book.hold = (AddMessages,)
+    call = book.chat(session)
+    run_id = dict(call.head.headers)[b"x-svc-run-id"].decode()
+    assert book.request("POST", f"/v1/runs/{run_id}/stop").status == 200
+    book.hold = ()
+    book.release()
+    assert check(call) == [*OPENING, *CLOSING]
+    assert data_of(call, "run.completed")["interrupted"] is True
+    assert book.turns == 0
+
+
+def test_a_stop_that_comes_after_the_answer_does_not_undo_it() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("All"))
+    book.hold = (AddMessages,)
+    book.hand.finish()
+    run_id = data_of(call, "run.started")["run_id"]
+    assert book.request("POST", f"/v1/runs/{run_id}/stop").status == 200
+    book.hold = ()
+    book.release()
+    told = data_of(call, "run.completed")
+    assert (told["completed"], told["interrupted"]) == (True, False)
+    assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "completed"
+
+
+@pytest.mark.parametrize("path", ["/api/sessions/probe/chat/stream", "/v1/chat/completions", "/v1/runs"])
+def test_probes_find_the_routes(path: str) -> None:
+    answer = TurnBook().request("HEAD", path, headers=[(b"accept", b"text/event-stream")])
+    assert (answer.status, answer.body) == (200, b"")
+    assert TurnBook().request("HEAD", path, key="").status == 401
+
+
+# --- blocking -----------------------------------------------------------------------------------------------------
+
+
+def blocking(book: TurnBook, session: str) -> ApiCall:
+    return book.call("POST", f"/api/sessions/{session}/chat", {"message": "Hi"})
+
+
+def test_a_turn_with_one_answer() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = blocking(book, session)
+    book.hand.tell(TextDelta("Hel"), TextDelta("lo"), ModelAnswered(1, 2))
+    assert call.answer is None
+    book.hand.finish()
+    answer = call.result
+    assert answer.status == 200
+    assert dict(answer.headers)[b"x-svc-session-id"] == session.encode()
+    assert answer.json["object"] == "svc.session.chat.completion"
+    assert answer.json["session_id"] == session
+    message = {"id": book.messages(session)[-1]["id"], "role": "assistant", "content": "Hello"}
+    assert answer.json["message"] == message
+    assert answer.json["usage"] == {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    assert "error" not in answer.json
+
+
+def test_one_answer_that_failed() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = blocking(book, session)
+    book.hand.finish("error", error="gone", code="upstream_error")
+    assert (call.result.status, call.result.json["error"]["code"]) == (502, "agent_incomplete")
+    call = blocking(book, session)
+    book.hand.tell(TextDelta("Half"))
+    book.hand.finish("error", error="gone", code="upstream_error")
+    assert (call.result.status, call.result.json["error"], call.result.json["partial"]) == (200, "gone", True)
+    book.refuse = (ListMessages,)
+    assert blocking(book, session).result.status == 503
+    book.refuse = ()
+    call = blocking(book, session)
+    run_id = book.hand.turn.run_id
+    book.request("POST", f"/v1/runs/{run_id}/stop")
+    assert (call.result.status, call.result.json["error"]["code"]) == (502, "agent_incomplete")
+
+
+def test_a_blocking_turn_outlives_its_client() -> None:
+    book = TurnBook()
+    session = book.session()
+    blocking(book, session).vanish()
+    assert not book.hand.cancelled
+    book.hand.tell(TextDelta("Here"))
+    book.hand.finish()
+    assert book.messages(session)[-1]["content"] == "Here"
+
+
+# --- fuzz ---------------------------------------------------------------------------------------------------------
+
+LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=5) | st.sampled_from(["text", "image_url"])
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "text", "image_url", "url", "role", "content", "contentType"]), inner, max_size=4
+        )
+    ),
+    max_leaves=8,
+)
+NAMES = ["message", "input", "attachments", "system_message", "instructions", "personality", "messages", "stream"]
+BODIES = st.dictionaries(
+    st.sampled_from([*NAMES, "conversation_history", "session_id", "model", "previous_response_id"]), VALUES, max_size=5
+)
+CODES = {
+    None,
+    "missing_message",
+    "invalid_system_message",
+    "unsupported_content_type",
+    "invalid_image_url",
+    "invalid_content_part",
+    "invalid_session_id",
+}
+
+
+@given(body=BODIES | VALUES, path=st.sampled_from(["chat/stream", "/v1/runs", "/v1/chat/completions"]))
+@settings(max_examples=100, deadline=None)
+def test_any_body_is_answered_as_documented_and_a_refused_one_stores_nothing(body: object, path: str) -> None:
+    book = TurnBook()
+    session = book.session()
+    before = len([each for each in book.queries() if isinstance(each, AddMessages | CreateChat)])
+    call = book.call("POST", path if path.startswith("/") else f"/api/sessions/{session}/{path}", body)
+    if book.turns:
+        book.hand.tell(TextDelta("ok"))
+        book.hand.finish()
+        assert call.head.status in (200, 202)
+        return
+    answer = call.result
+    assert answer.status == 400
+    assert answer.json["error"]["code"] in CODES
+    assert isinstance(answer.json["error"]["message"], str)
+    assert len([each for each in book.queries() if isinstance(each, AddMessages | CreateChat)]) == before

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.contract import ModelAnswered, TextDelta, ToolFinished, ToolStarted
+from svc_proto.api.config import ApiConfig
+from svc_proto.basics.brand import HERMES
+from tests.api.puppet import TurnBook, call_of, names
+from tests.api.world import CONFIG, KEY, ApiCall
+
+PATH = "/v1/chat/completions"
+BODY = {"model": "default", "messages": [{"role": "user", "content": "Hi"}]}
+USAGE = {"prompt_tokens": 150, "completion_tokens": 12, "total_tokens": 162}
+
+
+def post(book: TurnBook, body: object = None, **options: Any) -> ApiCall:
+    return book.call("POST", PATH, BODY if body is None else body, **options)
+
+
+def streamed(book: TurnBook, **more: object) -> ApiCall:
+    return post(book, {**BODY, "stream": True, **more})
+
+
+def session_of(call: ApiCall) -> str:
+    return dict(call.head.headers)[b"x-svc-session-id"].decode()
+
+
+def test_one_answer() -> None:
+    book = TurnBook()
+    call = post(book)
+    book.hand.tell(TextDelta("Hel"), TextDelta("lo"), ModelAnswered(150, 12))
+    book.hand.finish()
+    answer = call.result
+    assert answer.status == 200
+    body = answer.json
+    assert body.pop("id") == f"chatcmpl-{book.hand.turn.run_id.removeprefix('run_')}"
+    assert body == {
+        "object": "chat.completion",
+        "created": int(book.now.wall),
+        "model": "default",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}],
+        "usage": USAGE,
+    }
+    assert [row["content"] for row in book.messages(session_of(call))] == ["Hi", "Hello"]
+
+
+def test_a_stream() -> None:
+    book = TurnBook()
+    call = streamed(book, model=None)
+    hand, tool = book.hand, call_of()
+    hand.tell(TextDelta("Hel"), ToolStarted(tool), ToolFinished(call=tool, output="x"), TextDelta("lo"))
+    hand.tell(ModelAnswered(150, 12))
+    hand.finish()
+    events = call.stream()
+    assert events.pop().data == "[DONE]"
+    assert names(call)[:-1] == ["message", "message", *["svc.tool.progress"] * 2, "message", "message"]
+    chunks = [json.loads(event.data) for event in events if event.event == "message"]
+    assert {(each["id"], each["object"], each["created"], each["model"]) for each in chunks} == {
+        (
+            f"chatcmpl-{hand.turn.run_id.removeprefix('run_')}",
+            "chat.completion.chunk",
+            int(book.now.wall),
+            "svc-agent",
+        )
+    }
+    assert [each["choices"][0]["delta"] for each in chunks] == [
+        {"role": "assistant"},
+        {"content": "Hel"},
+        {"content": "lo"},
+        {},
+    ]
+    assert [each["choices"][0]["finish_reason"] for each in chunks] == [None, None, None, "stop"]
+    assert chunks[-1]["usage"] == USAGE
+
+
+def test_a_client_that_goes_away_interrupts_the_agent() -> None:
+    for body in (BODY, {**BODY, "stream": "true"}):
+        book = TurnBook()
+        call = post(book, body)
+        book.hand.tell(TextDelta("Half"))
+        session = book.hand.turn.session_id
+        call.vanish()
+        assert book.hand.cancelled
+        row = book.messages(session)[-1]
+        assert (row["content"], row["finish_reason"]) == ("Half", "interrupted")
+
+
+def test_a_stream_that_fails() -> None:
+    book = TurnBook()
+    call = streamed(book)
+    book.hand.finish("error", error="gone", code="upstream_error")
+    last = json.loads(call.stream()[-2].data)
+    assert last["choices"][0]["finish_reason"] == "error"
+    assert last["error"] == {"message": "gone", "type": "agent_error"}
+    assert call.stream()[-1].data == "[DONE]"
+
+
+def test_one_answer_that_is_not_whole() -> None:
+    book = TurnBook(ApiConfig(key=KEY, brand=HERMES))
+    call = post(book)
+    book.hand.tell(TextDelta("Half"))
+    book.hand.finish("length")
+    answer, fields = call.result, dict(call.result.headers)
+    assert (answer.status, answer.json["choices"][0]["finish_reason"]) == (200, "length")
+    assert answer.json["hermes"]["error_code"] == "output_truncated"
+    assert (fields[b"x-hermes-completed"], fields[b"x-hermes-partial"]) == (b"false", b"true")
+    assert b"x-hermes-error" not in fields
+    call = post(book)
+    book.hand.tell(TextDelta("Half"))
+    book.hand.finish("error", error="gone", code="upstream_error")
+    answer, fields = call.result, dict(call.result.headers)
+    assert (answer.status, answer.json["choices"][0]["finish_reason"]) == (200, "error")
+    assert answer.json["hermes"] == {
+        "completed": False,
+        "partial": True,
+        "failed": True,
+        "error": "gone",
+        "error_code": "agent_error",
+    }
+    assert fields[b"x-hermes-error"] == b"agent_error"
+    call = post(book)
+    book.hand.finish("error", error="gone", code="upstream_error")
+    assert (call.result.status, call.result.json["error"]["code"]) == (502, "agent_incomplete")
+
+
+def test_what_the_agent_is_told() -> None:
+    files = {
+        CONFIG: """
+agent: {system_prompt: Be kind.}
+model: {default: big, base_url: "http://127.0.0.1:9000/v1"}
+platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
+"""
+    }
+    book = TurnBook(files=files)
+    post(
+        book,
+        {
+            "model": "fast",
+            "messages": [
+                {"role": "system", "content": "Short."},
+                {"role": "user", "content": "One"},
+                {"role": "assistant", "content": "1"},
+                {"role": "user", "content": "Two"},
+            ],
+        },
+    )
+    turn = book.hand.turn
+    assert (turn.system, turn.prompt) == ("Be kind.\n\nShort.", "Two")
+    assert turn.history == ({"role": "user", "content": "One"}, {"role": "assistant", "content": "1"})
+    assert turn.model is not None
+    assert turn.model.model == "small"
+
+
+def test_every_request_of_one_conversation_has_one_session() -> None:
+    book = TurnBook()
+    found = []
+    for messages in (
+        [{"role": "user", "content": "One"}],
+        [{"role": "user", "content": "One"}, {"role": "assistant", "content": "1"}, {"role": "user", "content": "Two"}],
+        [{"role": "assistant", "content": "1"}, {"role": "user", "content": [{"type": "text", "text": "One"}]}],
+        [{"role": "user", "content": "Other"}],
+        [{"role": "system", "content": "S"}, {"role": "user", "content": "One"}],
+        [
+            {"role": "user", "content": [{"type": "text", "text": "One"}, picture()]},
+            {"role": "user", "content": "Two"},
+        ],
+    ):
+        call = post(book, {"messages": messages})
+        book.hand.finish()
+        found.append(session_of(call))
+    assert found[0] == found[1] == found[2] == found[5]
+    assert len(set(found)) == 3
+    assert found[0].startswith("api-")
+    assert len(found[0]) == 20
+
+
+def picture() -> dict[str, object]:
+    return {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+
+
+def test_a_session_that_is_named_replaces_the_history() -> None:
+    book = TurnBook()
+    session = book.session(system_prompt="Own.")
+    book.chat(session, {"message": "Stored"})
+    book.hand.tell(TextDelta("Yes"))
+    book.hand.finish()
+    body = {"messages": [{"role": "user", "content": "ignored"}, {"role": "user", "content": "Now"}]}
+    call = post(book, body, headers=[(b"x-hermes-session-id", session.encode()), (b"x-svc-session-key", b"me")])
+    turn = book.hand.turn
+    assert (turn.session_id, turn.system) == (session, "Own.")
+    assert turn.history == ({"role": "user", "content": "Stored"}, {"role": "assistant", "content": "Yes"})
+    book.hand.finish()
+    assert session_of(call) == session
+    assert dict(call.head.headers)[b"x-svc-session-key"] == b"me"
+    fresh = post(book, headers=[(b"x-svc-session-id", b"mine")])
+    assert book.hand.turn.history == ()
+    book.hand.finish()
+    assert session_of(fresh) == "mine"
+    assert len(book.messages("mine")) == 2
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ([(b"x-svc-session-id", b"../x")], 400, "invalid_session_id"),
+        ([(b"x-svc-session-id", b"x" * 257)], 400, "invalid_session_id"),
+        ([(b"x-svc-session-key", b"x" * 257)], 400, None),
+        ([(b"x-svc-session-key", b"a\x85b")], 400, None),
+    ],
+)
+def test_headers_that_are_refused(headers: Any, status: int, code: str | None) -> None:
+    book = TurnBook()
+    answer = book.request("POST", PATH, BODY, headers=headers)
+    assert (answer.status, answer.json["error"]["code"]) == (status, code)
+    assert book.turns == 0
+
+
+def test_without_a_key_no_session_can_be_named() -> None:
+    book = TurnBook(ApiConfig())
+    assert book.request("POST", PATH, BODY, headers=[(b"x-svc-session-id", b"s")]).status == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        (b"[", None),
+        ({}, "messages"),
+        ({"messages": [{"role": "user", "content": ""}]}, "messages[0].content"),
+        ({**BODY, "stream": 7}, "stream"),
+    ],
+)
+def test_bodies_that_are_refused(body: object, param: str | None) -> None:
+    answer = TurnBook().request("POST", PATH, body)
+    assert (answer.status, answer.json["error"]["code"], answer.json["error"]["param"]) == (400, None, param)
+
+
+# --- Idempotency-Key ----------------------------------------------------------------------------------------------
+
+AGAIN = [(b"idempotency-key", b"k-1")]
+
+
+def test_the_same_request_again_is_not_run_again() -> None:
+    book = TurnBook()
+    first, second = post(book, headers=AGAIN), post(book, headers=AGAIN)
+    assert book.turns == 1
+    first.vanish()
+    assert not book.hand.cancelled  # somebody still waits
+    book.hand.tell(TextDelta("Hello"))
+    book.hand.finish()
+    book.after(299.0)
+    third = post(book, headers=AGAIN)
+    assert book.turns == 1
+    assert second.result.body == third.result.body
+    book.after(1.0)
+    post(book, headers=AGAIN)
+    assert book.turns == 2
+
+
+def test_another_body_with_the_same_key_is_run() -> None:
+    book = TurnBook()
+    post(book, headers=AGAIN)
+    book.hand.finish()
+    other = {**BODY, "messages": [{"role": "user", "content": "Other"}]}
+    post(book, other, headers=AGAIN)
+    book.hand.finish()
+    assert book.turns == 2
+    assert post(book, {**other, "temperature": 1}, headers=AGAIN).result.status == 200
+    assert book.turns == 2
+    post(book, headers=AGAIN)  # its entry was replaced
+    assert book.turns == 3
+
+
+def test_failures_are_not_kept() -> None:
+    book = TurnBook()
+    post(book, headers=AGAIN)
+    book.hand.finish("error", error="gone", code="upstream_error")
+    post(book, headers=AGAIN)
+    assert book.turns == 2
+
+
+def test_streams_take_no_key() -> None:
+    book = TurnBook()
+    post(book, {**BODY, "stream": True}, headers=AGAIN)
+    post(book, {**BODY, "messages": [{"role": "user", "content": "x"}], "stream": True}, headers=AGAIN)
+    assert book.turns == 2

@@ -1,0 +1,207 @@
+"""Configuration, memory, skills, toolsets, models (wire api 8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.commands import ReadConfig, WriteConfig
+from tests.api.test_model_list import Upstream
+from tests.api.world import CONFIG, HOME, ApiBook
+
+FILE = """
+agent:
+  personalities:
+    brief: Answer in one line.
+display: {personality: brief, skin: default}
+model: {default: gpt-4o-mini, provider: custom, base_url: 'http://127.0.0.1:9000/v1', api_key: sesame}
+secrets: {token: sesame}
+"""
+
+
+@pytest.fixture
+def book() -> ApiBook:
+    book = ApiBook(files={CONFIG: FILE})
+    book.secrets.add("sesame")
+    return book
+
+
+# --- configuration ------------------------------------------------------------------------------------------------
+
+
+def test_the_configuration(book: ApiBook) -> None:
+    assert book.request("GET", "/api/config").json == {
+        "model": "gpt-4o-mini",
+        "provider": "custom",
+        "api_mode": "",
+        "base_url": "http://127.0.0.1:9000/v1",
+        "config": {
+            "agent": {"personalities": {"brief": "Answer in one line."}},
+            "display": {"personality": "brief", "skin": "default"},
+            "model": {"default": "gpt-4o-mini", "provider": "custom", "base_url": "http://127.0.0.1:9000/v1"},
+        },
+    }
+    assert not book.leaks()
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'"x"', {"model": 7}, {"base_url": "x"}, {"api_key": "k"}, {"model": "m", "key": "k"}]
+)
+def test_bad_changes_change_nothing(book: ApiBook, body: object) -> None:
+    answer = book.request("PATCH", "/api/config", body)
+    assert answer.status == 400
+    assert list(answer.json) == ["error"]
+    assert isinstance(answer.json["error"], str)
+    assert book.disk.get(CONFIG).decode() == FILE
+
+
+# --- models -------------------------------------------------------------------------------------------------------
+
+
+def test_the_models_of_the_upstream(book: ApiBook) -> None:
+    book.serve(9000, Upstream({"data": [{"id": "gpt-4o-mini"}, {"id": "gpt-4o"}]}))
+    body = book.request("GET", "/api/available-models").json
+    assert body == {
+        "provider": "custom",
+        "models": [{"id": "gpt-4o-mini", "description": ""}, {"id": "gpt-4o", "description": ""}],
+        "providers": [{"id": "custom", "label": "Custom", "aliases": [], "authenticated": True}],
+    }
+    assert book.request("GET", "/api/available-models?provider=custom").json == body
+    other = book.request("GET", "/api/available-models?provider=other").json
+    assert (other["provider"], other["models"], other["providers"]) == ("other", [], body["providers"])
+    assert not book.leaks()
+
+
+def test_an_upstream_that_is_away(book: ApiBook) -> None:
+    body = book.request("GET", "/api/available-models").json
+    assert body["models"] == [{"id": "gpt-4o-mini", "description": ""}]
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "authenticated"),
+    [
+        ("{}", "builtin", True),
+        ("{base_url: 'http://127.0.0.1:9/v1'}", "custom", False),
+        ("{base_url: 'http://127.0.0.1:9/v1', provider: open_router}", "open_router", False),
+    ],
+)
+def test_providers(model: str, provider: str, authenticated: bool) -> None:
+    body = ApiBook(files={CONFIG: f"model: {model}\n"}).request("GET", "/api/available-models?provider=").json
+    assert body["provider"] == provider
+    assert body["providers"][0]["authenticated"] is authenticated
+    assert len(body["models"]) == 1
+
+
+# --- memory -------------------------------------------------------------------------------------------------------
+
+
+def test_memory_from_the_first_note_to_the_last(book: ApiBook) -> None:
+    def send(method: str, **body: str) -> tuple[int, Any]:
+        answer = book.request(method, "/api/memory", {"target": "user", **body})
+        return answer.status, answer.json
+
+    status, body = send("POST", content="likes tea")
+    assert status == 200
+    assert (body["success"], body["target"], body["entry_count"]) == (True, "user", 1)
+    assert body["usage"] == "0% - 9/1,375 chars"
+    assert send("POST", content="likes tea")[1]["entry_count"] == 1
+    assert send("PATCH", old_text="tea", content="likes coffee")[0] == 200
+    listed = book.request("GET", "/api/memory?target=user").json
+    assert listed["entries"] == ["likes coffee"]
+    assert listed["targets"] == [
+        {"target": "user", "entries": ["likes coffee"], "entry_count": 1, "usage": "0% - 12/1,375 chars"}
+    ]
+    both = book.request("GET", "/api/memory").json
+    assert [each["target"] for each in both["targets"]] == ["memory", "user"]
+    assert "entries" not in both
+    status, body = send("DELETE", old_text="tea")
+    assert (status, body["success"]) == (400, False)
+    assert body["current_entries"] == ["likes coffee"]
+    assert send("DELETE", old_text="coffee")[0] == 200
+    assert book.request("GET", "/api/memory?target=all").json["targets"][1]["entries"] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "body"),
+    [
+        ("POST", {"target": "all", "content": "x"}),
+        ("POST", {"target": "memory"}),
+        ("POST", {"content": "x"}),
+        ("POST", {"target": 7, "content": "x"}),
+        ("POST", {"target": "memory", "content": ["x"]}),
+        ("PATCH", {"target": "memory", "content": "x"}),
+        ("PATCH", {"target": "memory", "old_text": "x"}),
+        ("DELETE", {"target": "memory"}),
+        ("DELETE", None),
+        ("POST", b"{"),
+        ("POST", b"[]"),
+    ],
+)
+def test_bad_notes(book: ApiBook, method: str, body: object) -> None:
+    answer = book.request(method, "/api/memory", body)
+    assert answer.status == 400
+    assert list(answer.json) == ["error"]
+    assert isinstance(answer.json["error"], str)
+    assert not [command for command in book.commands if isinstance(command, WriteConfig)]
+
+
+def test_a_target_that_there_is_not(book: ApiBook) -> None:
+    assert book.request("GET", "/api/memory?target=x").status == 400
+
+
+@pytest.mark.parametrize(("method", "kind"), [("GET", ReadConfig), ("POST", ReadConfig), ("POST", WriteConfig)])
+def test_a_disk_that_fails(book: ApiBook, method: str, kind: type) -> None:
+    book.refuse = (kind,)
+    body = {"target": "memory", "content": "x"} if method == "POST" else None
+    answer = book.request(method, "/api/memory", body)
+    assert answer.status == 503
+    assert isinstance(answer.json["error"], str)
+
+
+# --- skills and tools ---------------------------------------------------------------------------------------------
+
+
+def test_skills(book: ApiBook) -> None:
+    book.disk.put(f"{HOME}/skills/notes/SKILL.md", b"---\nname: notes\ndescription: Keeps notes\n---\nWrite.\n")
+    book.disk.put(f"{HOME}/skills/phone/battery/SKILL.md", b"---\nname: battery\ndescription: Watts\n---\nLook.\n")
+    book.disk.put(f"{HOME}/skills/phone/toggle/SKILL.md", b"---\nname: toggle\ndescription: Flips\n---\nFlip.\n")
+    body = book.request("GET", "/api/skills").json
+    rows = [
+        {"name": "notes", "description": "Keeps notes", "category": None},
+        {"name": "battery", "description": "Watts", "category": "phone"},
+        {"name": "toggle", "description": "Flips", "category": "phone"},
+    ]
+    assert body["skills"] == rows
+    assert (body["success"], body["categories"], body["count"]) == (True, ["phone"], 3)
+    assert isinstance(body["hint"], str)
+    assert book.request("GET", "/v1/skills").json == {"object": "list", "data": rows}
+    some = book.request("GET", "/api/skills?category=phone").json
+    assert (some["skills"], some["categories"], some["count"]) == (rows[1:], ["phone"], 2)
+    one = book.request("GET", "/api/skills/notes").json
+    assert (one["success"], one["name"]) == (True, "notes")
+    assert one["content"].endswith("Write.\n")
+    assert book.request("GET", "/api/skills/toggle").json["name"] == "toggle"
+    file = book.request("GET", "/api/skills/notes?file_path=SKILL.md").json
+    assert (file["success"], file["file"]) == (True, "SKILL.md")
+    outside = book.request("GET", "/api/skills/notes?file_path=../../config.yaml")
+    assert (outside.status, outside.json["success"]) == (200, False)
+    unknown = book.request("GET", "/api/skills/nothing")
+    assert (unknown.status, unknown.json["success"]) == (200, False)
+    assert unknown.json["available_skills"] == ["notes", "battery", "toggle"]
+    assert not book.leaks()
+
+
+def test_skills_are_not_switched(book: ApiBook) -> None:
+    answer = book.request("PUT", "/api/skills/toggle", {"skill": "x", "enabled": False})
+    assert answer.status == 501
+    assert answer.json["error"] == "skill_toggle_not_implemented"
+    assert answer.json["detail"]
+
+
+def test_toolsets(book: ApiBook) -> None:
+    body = book.request("GET", "/v1/toolsets").json
+    assert (body["object"], body["platform"]) == ("list", "api_server")
+    for row in body["data"]:
+        assert set(row) == {"name", "label", "description", "enabled", "configured", "tools"}
+        assert None not in row.values()

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.contract import ModelAnswered, TextDelta
+from svc_proto.commands import OpenFile
+from tests.api.puppet import TurnBook, names
+from tests.api.world import CONFIG, ApiCall
+
+
+def post(book: TurnBook, body: dict[str, object] | None = None, **options: Any) -> ApiCall:
+    return book.call("POST", "/v1/responses", {"input": "Hi", **(body or {})}, **options)
+
+
+def answered(book: TurnBook, body: dict[str, object] | None = None, text: str = "Hello", **options: Any) -> Any:
+    call = post(book, body, **options)
+    book.hand.tell(TextDelta(text), ModelAnswered(1, 2))
+    book.hand.finish()
+    assert call.result.status == 200
+    return call.result.json
+
+
+def test_a_response() -> None:
+    book = TurnBook()
+    found = answered(book)
+    assert found["id"].startswith("resp_")
+    assert len(found["id"]) == 33
+    assert (found["object"], found["status"], found["created_at"]) == ("response", "completed", int(book.now.wall))
+    assert found["output"][0]["content"][0]["text"] == "Hello"
+    assert found["usage"] == {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    path = f"/v1/responses/{found['id']}"
+    assert book.request("GET", path).json == found
+    deleted = book.request("DELETE", path)
+    assert (deleted.status, deleted.json) == (200, {"id": found["id"], "object": "response", "deleted": True})
+    for method in ("GET", "DELETE"):
+        answer = book.request(method, path)
+        assert (answer.status, answer.json["error"]["code"]) == (404, None)
+
+
+def test_a_stream() -> None:
+    book = TurnBook()
+    call = post(book, {"stream": True})
+    book.hand.tell(TextDelta("Hello"))
+    book.hand.finish()
+    assert names(call)[0] == "response.created"
+    assert names(call)[-1] == "response.completed"
+    assert "[DONE]" not in call.text
+    final = call.told()[-1][1]["response"]
+    assert book.request("GET", f"/v1/responses/{final['id']}").json == final
+
+
+def test_a_client_that_goes_away_leaves_an_incomplete_response() -> None:
+    book = TurnBook()
+    call = post(book, {"stream": True})
+    book.hand.tell(TextDelta("Half"))
+    identity = call.told()[0][1]["response"]["id"]
+    call.vanish()
+    assert book.hand.cancelled
+    found = book.request("GET", f"/v1/responses/{identity}").json
+    assert (found["status"], found["output"][0]["content"][0]["text"]) == ("incomplete", "Half")
+
+
+def test_a_chain_has_one_session() -> None:
+    book = TurnBook()
+    first = answered(book)
+    session = book.hand.turn.session_id
+    answered(book, {"input": ["And", "then?"], "previous_response_id": first["id"], "truncation": "auto"})
+    turn = book.hand.turn
+    assert (turn.session_id, turn.prompt) == (session, "then?")
+    assert turn.history == (
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello"},
+        {"role": "user", "content": "And"},
+    )
+
+
+def test_a_conversation_has_a_name() -> None:
+    book = TurnBook()
+    answered(book, {"conversation": "trip"})
+    session = book.hand.turn.session_id
+    answered(book, {"conversation": {"id": "trip"}})
+    assert book.hand.turn.session_id == session
+    assert len(book.hand.turn.history) == 2
+    answered(book, {"conversation": "trip", "conversation_history": [{"role": "user", "content": "Own"}]})
+    assert list(book.hand.turn.history) == [{"role": "user", "content": "Own"}]
+
+
+def test_what_is_not_to_be_stored_is_not() -> None:
+    book = TurnBook()
+    found = answered(book, {"store": False})
+    assert book.request("GET", f"/v1/responses/{found['id']}").status == 404
+
+
+def test_what_the_agent_is_told() -> None:
+    book = TurnBook(files={CONFIG: "agent: {system_prompt: Be kind.}"})
+    body = {"input": [{"role": "system", "content": "Short."}, {"role": "user", "content": "Hi"}], "model": "m"}
+    assert answered(book, {**body, "instructions": "Now."})["model"] == "m"
+    assert book.hand.turn.system == "Be kind.\n\nShort.\n\nNow."
+
+
+def test_the_same_request_again_is_not_run_again() -> None:
+    book = TurnBook()
+    again = [(b"idempotency-key", b"k")]
+    first = answered(book, headers=again)
+    assert post(book, headers=again).result.json == first
+    assert book.turns == 1
+    post(book, {"input": "Other"}, headers=again)
+    post(book, {"input": "Other"}, headers=again)
+    assert book.turns == 2
+    post(book, {"input": "Other", "stream": True}, headers=again)
+    assert book.turns == 3
+
+
+def test_the_same_request_twice_at_once_is_run_once() -> None:
+    book = TurnBook()
+    book.hold = (OpenFile,)  # of the configuration
+    calls = [post(book, headers=[(b"idempotency-key", b"k")]) for _ in range(2)]
+    book.hold = ()
+    book.release()
+    assert book.turns == 1
+    book.hand.finish()
+    assert calls[0].result.body == calls[1].result.body
+
+
+def test_a_response_that_fails() -> None:
+    book = TurnBook()
+    call = post(book)
+    book.hand.finish("error", error="gone", code="upstream_error")
+    assert (call.result.status, call.result.json["error"]["code"]) == (502, "agent_incomplete")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "param"),
+    [
+        ({"input": None}, 400, "input"),
+        ({"input": 7}, 400, "input"),
+        ({"input": [7]}, 400, "input[0]"),
+        ({"input": " "}, 400, "input[0].content"),
+        ({"previous_response_id": "resp_x"}, 404, None),
+        ({"previous_response_id": 7}, 404, None),
+        ({"previous_response_id": "resp_x", "conversation": "c"}, 400, "conversation"),
+        ({"conversation": 7}, 400, "conversation"),
+        ({"conversation": "x" * 257}, 400, "conversation"),
+        ({"conversation_history": 7}, 400, "conversation_history"),
+        ({"store": "perhaps"}, 400, "store"),
+        ({"instructions": 7}, 400, "instructions"),
+    ],
+)
+def test_bodies_that_are_refused(body: dict[str, object], status: int, param: str | None) -> None:
+    book = TurnBook()
+    answer = post(book, body).result
+    assert (answer.status, answer.json["error"]["code"], answer.json["error"]["param"]) == (status, None, param)
+    assert book.turns == 0

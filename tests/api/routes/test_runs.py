@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.contract import ApprovalAsked, ModelAnswered, ReasoningDelta, TextDelta, ToolFinished, ToolStarted
+from svc_proto.api.config import ApiConfig
+from svc_proto.basics.brand import HERMES
+from tests.api.puppet import TurnBook, call_of, names
+from tests.api.world import CONFIG, KEY, ApiCall
+
+EVENTS = [(b"accept", b"text/event-stream")]
+
+
+def post(book: TurnBook, body: object = None, **options: Any) -> ApiCall:
+    return book.call("POST", "/v1/runs", {"input": "Hi"} if body is None else body, **options)
+
+
+def begun(book: TurnBook, body: object = None) -> str:
+    """A run that nobody watches yet; its id."""
+    answer = post(book, body).result
+    assert answer.status == 202
+    assert set(answer.json) == {"run_id", "status"}
+    assert answer.json["status"] == "started"
+    run_id = answer.json["run_id"]
+    assert dict(answer.headers)[b"x-svc-run-id"] == run_id.encode()
+    assert isinstance(run_id, str)
+    return run_id
+
+
+def status(book: TurnBook, run_id: str) -> dict[str, Any]:
+    answer = book.request("GET", f"/v1/runs/{run_id}")
+    assert answer.status == 200
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def error_of(answer: Any) -> tuple[int, object]:
+    return answer.status, answer.json["error"]["code"]
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "streams"),
+    [
+        ({"input": "Hi", "stream": True}, [], True),
+        ({"input": "Hi"}, EVENTS, True),
+        ({"input": "Hi"}, [(b"accept", b"text/event-stream, application/json")], True),
+        ({"input": "Hi"}, [(b"accept", b"application/json, text/event-stream")], False),
+        ({"input": "Hi"}, [(b"accept", b"*/*")], False),
+        ({"input": "Hi", "stream": "false"}, [], False),
+    ],
+)
+def test_a_run_answers_as_its_caller_accepts(body: object, headers: Any, streams: bool) -> None:
+    book = TurnBook()
+    call = post(book, body, headers=headers)
+    assert call.head.status == (200 if streams else 202)
+    assert dict(call.head.headers)[b"x-svc-run-id"] == book.hand.turn.run_id.encode()
+
+
+def test_a_run_as_a_stream() -> None:
+    book = TurnBook()
+    call = post(book, headers=EVENTS)
+    hand, tool = book.hand, call_of()
+    hand.tell(ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ToolStarted(tool))
+    hand.tell(ToolFinished(call=tool, output="x"), ModelAnswered(150, 12))
+    hand.finish()
+    assert names(call) == [
+        "run.started",
+        "reasoning.available",
+        "message.delta",
+        "message.delta",
+        "tool.started",
+        "tool.completed",
+        "run.completed",
+    ]
+    assert all(data["event"] == name and data["run_id"] == hand.turn.run_id for name, data in call.told())
+    assert call.text.endswith("\n\n: stream closed\n\n")
+    assert call.answer is not None
+    assert call.told()[-1][1]["output"] == "Hello"
+
+
+def test_a_run_that_is_watched_later() -> None:
+    book = TurnBook()
+    run_id = begun(book)
+    book.hand.tell(TextDelta("Hel"))
+    assert status(book, run_id)["last_event"] == "message.delta"
+    call = book.call("GET", f"/v1/runs/{run_id}/events")
+    assert names(call) == ["run.started", "message.delta"]
+    assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")  # one consumer
+    book.hand.tell(TextDelta("lo"))
+    call.vanish()
+    assert not book.hand.cancelled  # the run goes on
+    assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")
+    book.hand.finish()
+    assert status(book, run_id)["output"] == "Hello"
+
+
+def test_a_run_that_is_watched_after_its_end() -> None:
+    book = TurnBook()
+    run_id = begun(book)
+    book.hand.tell(TextDelta("x"))
+    book.hand.finish()
+    head = book.request("HEAD", f"/v1/runs/{run_id}/events")
+    assert (head.status, head.body) == (200, b"")
+    book.after(299.0)
+    call = book.call("GET", f"/v1/runs/{run_id}/events")
+    assert names(call) == ["run.started", "message.delta", "run.completed"]
+    assert call.answer is not None
+
+
+def test_an_unread_stream_is_dropped_after_five_minutes() -> None:
+    book = TurnBook()
+    run_id = begun(book)
+    book.hand.tell(TextDelta("x"))
+    book.after(300.0)
+    assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")
+    assert status(book, run_id)["status"] == "running"
+    book.hand.tell(TextDelta("y"))
+    book.hand.finish()
+    assert status(book, run_id)["output"] == "xy"
+
+
+def test_a_stream_that_grows_too_large_for_nobody_is_dropped_and_the_run_is_not_held() -> None:
+    book = TurnBook()
+    run_id = begun(book)
+    for _ in range(20):
+        book.hand.tell(TextDelta("x" * 65_536))
+        assert not book.hand.is_full()
+    assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")
+    book.hand.finish()
+    assert status(book, run_id)["status"] == "completed"
+
+
+def test_a_subscription_waits_a_second_for_its_run() -> None:
+    book = TurnBook()
+    call = book.call("GET", "/v1/runs/run_x/events")
+    assert call.answer is None
+    book.after(0.9)
+    assert call.answer is None
+    book.after(0.1)
+    assert error_of(call.result) == (404, "run_not_found")
+
+
+def test_the_states_of_a_run() -> None:
+    book = TurnBook()
+    run_id = begun(book, {"input": "Hi", "model": "default", "session_id": "s-1"})
+    view = status(book, run_id)
+    assert view == {
+        "object": "svc.run",
+        "run_id": run_id,
+        "status": "running",
+        "created_at": book.now.wall,
+        "updated_at": book.now.wall,
+        "session_id": "s-1",
+        "model": "default",
+        "last_event": "run.started",
+    }
+    book.after(2.5)
+    book.hand.tell(TextDelta("Hello"), ModelAnswered(150, 12))
+    book.hand.finish()
+    ended = {
+        **view,
+        "status": "completed",
+        "updated_at": book.now.wall,
+        "last_event": "run.completed",
+        "output": "Hello",
+        "usage": {"input_tokens": 150, "output_tokens": 12, "total_tokens": 162},
+    }
+    assert status(book, run_id) == ended
+    assert [row["content"] for row in book.messages("s-1")] == ["Hi", "Hello"]
+    book.after(3599.0)
+    assert status(book, run_id) == ended
+    book.after(1.0)
+    assert error_of(book.request("GET", f"/v1/runs/{run_id}")) == (404, "run_not_found")
+
+
+def test_a_run_that_fails() -> None:
+    book = TurnBook()
+    call = post(book, headers=EVENTS)
+    book.hand.finish("error", error="gone", code="upstream_error")
+    assert names(call) == ["run.started", "run.failed"]
+    assert call.told()[-1][1]["error"] == "gone"
+    view = status(book, book.hand.turn.run_id)
+    assert (view["status"], view["error"], view["last_event"]) == ("failed", "gone", "run.failed")
+    assert "output" not in view
+
+
+def test_a_run_is_stopped() -> None:
+    book = TurnBook()
+    call = post(book, headers=EVENTS)
+    run_id = book.hand.turn.run_id
+    answer = book.request("POST", f"/v1/runs/{run_id}/stop", b"ignored")
+    assert (answer.status, answer.json) == (200, {"run_id": run_id, "status": "stopping"})
+    assert names(call) == ["run.started", "run.cancelled"]
+    view = status(book, run_id)
+    assert (view["status"], view["last_event"]) == ("cancelled", "run.cancelled")
+    assert "output" not in view
+    assert error_of(book.request("POST", f"/v1/runs/{run_id}/stop")) == (404, "run_not_found")
+    assert error_of(book.request("POST", "/v1/runs/run_x/stop")) == (404, "run_not_found")
+
+
+def test_a_run_without_a_session_has_one_of_its_own() -> None:
+    book = TurnBook()
+    run_id = begun(book)
+    assert book.hand.turn.session_id == run_id
+    book.hand.finish()
+    assert book.messages(run_id)[0]["content"] == "Hi"
+
+
+def test_what_a_run_is_told() -> None:
+    files = {
+        CONFIG: """
+agent:
+  system_prompt: Be kind.
+model: {default: big, base_url: "http://127.0.0.1:9000/v1"}
+platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
+"""
+    }
+    book = TurnBook(files=files)
+    session = book.session()
+    book.chat(session)
+    assert book.hand.turn.model is not None
+    assert book.hand.turn.model.model == "big"
+    book.hand.finish()
+    history = [{"role": "user", "content": "Hey"}, {"role": "assistant", "content": "Yes?"}]
+    begun(
+        book,
+        {
+            "input": [
+                {"role": "system", "content": "Short."},
+                {"role": "user", "content": "no"},
+                {"role": "user", "content": "So"},
+            ],
+            "conversation_history": history,
+            "previous_response_id": "unknown",
+            "instructions": "Now.",
+            "model": "fast",
+            "session_id": session,
+        },
+    )
+    turn = book.hand.turn
+    assert (turn.prompt, turn.history) == ("So", tuple(history))
+    assert turn.system == "Be kind.\n\nShort.\n\nNow."
+    assert turn.model is not None
+    assert turn.model.model == "small"
+    book.hand.finish()
+    begun(book, {"input": [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]})
+    assert book.hand.turn.history == ({"role": "assistant", "content": "a"},)
+    book.hand.finish()
+    begun(book, {"input": [{"type": "input_text", "text": "part"}], "system_message": "Phone."})
+    turn = book.hand.turn
+    assert (turn.prompt, len(turn.history), turn.system) == ("part", 0, "Be kind.\n\nPhone.")
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        (b"{", None, None),
+        ([], None, None),
+        ({}, None, "input"),
+        ({"input": " "}, "missing_message", "input"),
+        ({"input": []}, "missing_message", "input"),
+        ({"input": "Hi", "stream": "maybe"}, None, "stream"),
+        ({"input": "Hi", "instructions": 7}, None, "instructions"),
+        ({"input": "Hi", "conversation_history": "x"}, None, "conversation_history"),
+        ({"input": "Hi", "conversation_history": [7]}, None, "conversation_history[0]"),
+        ({"input": "Hi", "session_id": "../x"}, "invalid_session_id", "session_id"),
+        ({"input": "Hi", "session_id": 7}, "invalid_session_id", "session_id"),
+    ],
+)
+def test_bodies_that_are_refused(body: object, code: object, param: object) -> None:
+    book = TurnBook()
+    answer = book.request("POST", "/v1/runs", body)
+    assert answer.status == 400
+    assert (answer.json["error"]["code"], answer.json["error"]["param"]) == (code, param)
+    assert book.turns == 0
+
+
+def test_head_tells_a_phone_that_a_run_can_be_a_stream() -> None:
+    answer = TurnBook(ApiConfig(key=KEY, brand=HERMES)).request("HEAD", "/v1/runs", headers=EVENTS)
+    fields = dict(answer.headers)
+    assert (answer.status, fields[b"x-hermes-run-streaming"], fields[b"x-hermes-stream-mode"]) == (200, b"sse", b"sse")
+
+
+# --- approvals ----------------------------------------------------------------------------------------------------
+
+
+def asked(book: TurnBook, identity: str = "call_7", choices: tuple[str, ...] = ("once", "session", "deny")) -> None:
+    question = ApprovalAsked(
+        call=call_of("phone_call", identity), command="call", description="calls", pattern="p", choices=choices
+    )
+    book.hand.do(lambda: book.hand.host.approve(question))
+
+
+def test_an_approval_is_asked_for_and_given() -> None:
+    book = TurnBook()
+    call = post(book, headers=EVENTS)
+    path = f"/v1/runs/{book.hand.turn.run_id}/approval"
+    assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
+    asked(book)
+    assert error_of(book.request("POST", path, {"choice": "perhaps"})) == (400, "invalid_approval_choice")
+    assert error_of(book.request("POST", path, {"choice": "always"})) == (400, "invalid_approval_choice")
+    assert error_of(book.request("POST", path, b"[]")) == (400, None)
+    answer = book.request("POST", path, {"choice": "approve"})
+    assert (answer.status, answer.json["choice"], answer.json["resolved"]) == (200, "once", 1)
+    assert book.hand.answers[-1] == "once"
+    book.hand.finish()
+    assert names(call) == ["run.started", "approval.request", "approval.responded", "run.completed"]
+    assert call.told()[1][1]["allow_permanent"] is False
+    assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_active")
+    assert error_of(book.request("POST", "/v1/runs/run_x/approval", {"choice": "once"})) == (404, "run_not_found")
+
+
+def test_nobody_answers() -> None:
+    book = TurnBook()
+    call = post(book, headers=EVENTS)
+    asked(book)
+    assert status(book, book.hand.turn.run_id)["status"] == "waiting_for_approval"
+    assert status(book, book.hand.turn.run_id)["last_event"] == "approval.request"
+    book.after(59.9)
+    assert names(call)[-1] == "approval.request"
+    book.after(0.1)
+    assert book.hand.answers[-1] == "deny"
+    assert json.loads(call.stream()[-1].data)["choice"] == "deny"
+    assert status(book, book.hand.turn.run_id)["status"] == "running"
+
+
+def test_a_run_is_stopped_while_it_waits() -> None:
+    book = TurnBook()
+    call = post(book, headers=EVENTS)
+    asked(book)
+    book.request("POST", f"/v1/runs/{book.hand.turn.run_id}/stop")
+    assert book.hand.cancelled
+    assert names(call) == ["run.started", "approval.request", "run.cancelled"]
+
+
+def test_two_questions_at_once() -> None:
+    book = TurnBook()
+    post(book, headers=EVENTS)
+    host, run_id = book.hand.host, book.hand.turn.run_id
+    answers: list[object] = []
+
+    def ask_both() -> Any:
+        for identity in ("a", "b"):
+            question = ApprovalAsked(call=call_of("t", identity), command="c", description="d", pattern="p")
+            book.engine.spawn(host.approve(question), name="ask", on_done=answers.append)
+        yield from ()
+
+    book.hand.do(ask_both)
+    path = f"/v1/runs/{run_id}/approval"
+    assert book.request("POST", path, {"choice": "deny"}).json["resolved"] == 1
+    assert status(book, run_id)["status"] == "waiting_for_approval"
+    assert answers == ["deny"]
+    book.hand.do(ask_both)
+    assert book.request("POST", path, {"choice": "session", "all": True}).json["resolved"] == 3
+    assert answers == ["deny", "session", "session", "session"]
+    assert status(book, run_id)["status"] == "running"

@@ -1,0 +1,452 @@
+"""Sessions and messages over HTTP (wire api 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.rows import ChatSession, Message
+from svc_proto.api.store import AddMessages, CreateChat, DeleteChat, ForkChat, GetChat, ListMessages, UpdateChat
+from svc_proto.basics.brand import HERMES
+from svc_proto.commands import Level, StoreRequest
+from tests.api.world import KEY, START, ApiBook
+
+UNKNOWN = "5f0d6c1e-2b57-4b53-9a0e-0f6f0c3f9a11"
+
+
+@pytest.fixture
+def book() -> ApiBook:
+    return ApiBook()
+
+
+def fill(book: ApiBook, session_id: str, *texts: str, role: str = "user") -> None:
+    """Put rows into a session."""
+    rows = tuple(
+        Message(id=f"{session_id}-{text}", session_id=session_id, role=role, content=text, timestamp=book.now.wall)
+        for text in texts
+    )
+    assert book.store.execute(AddMessages(session_id=session_id, messages=rows)) is True
+
+
+def error(answer: Any) -> tuple[int, str | None]:
+    return answer.status, answer.json["error"]["code"]
+
+
+# --- create -------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_session(book: ApiBook) -> None:
+    answer = book.request("POST", "/api/sessions", {})
+    assert answer.status == 201
+    body = answer.json
+    assert body["object"] == "svc.session"
+    assert len(body["id"]) == 36
+    assert (body["title"], body["message_count"], body["preview"]) == (None, 0, None)
+    assert (body["created_at"], body["started_at"]) == ("2027-01-15T08:00:00Z", START.wall)
+    assert body["model"] == "svc-agent"
+    assert body["source"] == "api_server"
+    assert {name: body[name] for name in body["session"]} == body["session"]
+    assert book.request("GET", f"/api/sessions/{body['id']}").json == body
+
+
+def test_everything_that_a_client_may_say(book: ApiBook) -> None:
+    wanted = {
+        "id": "mine",
+        "title": " Trip\n plan ",
+        "model": "fast",
+        "profile": "any",
+        "system_prompt": "be brief",
+        "unknown": [1],
+    }
+    answer = book.request("POST", "/api/sessions", wanted)
+    assert answer.status == 201
+    assert (answer.json["id"], answer.json["title"], answer.json["model"]) == ("mine", "Trip plan", "fast")
+    assert answer.json["has_system_prompt"] is True
+    assert b"brief" not in answer.body
+    found = book.store.execute(GetChat(id="mine"))
+    assert isinstance(found, ChatSession)
+    assert found.system_prompt == "be brief"
+    assert error(book.request("POST", "/api/sessions", wanted)) == (409, "session_exists")
+    assert error(book.request("POST", "/api/sessions", {"session_id": "mine"})) == (409, "session_exists")
+
+
+def test_titles_need_not_be_unique(book: ApiBook) -> None:
+    assert book.session(title="Same") != book.session(title="Same")
+
+
+def test_the_other_brand() -> None:
+    book = ApiBook(ApiConfig(key=KEY, brand=HERMES))
+    answer = book.request("POST", "/api/sessions", {})
+    assert (answer.json["object"], answer.json["model"]) == ("hermes.session", "hermes-agent")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (None, None),
+        (b"", None),
+        (b"{", None),
+        (b"null", None),
+        (b"[]", None),
+        (b'"x"', None),
+        (b'{"a":1,"a":2}', None),
+        (b'{"title":"\\ud800"}', None),
+        ({"title": 7}, "invalid_title"),
+        ({"title": "x" * 101}, "invalid_title"),
+        ({"id": "../x"}, "invalid_session_id"),
+        ({"session_id": 7}, "invalid_session_id"),
+        ({"system_prompt": ["x"]}, "invalid_system_prompt"),
+        ({"model": 7}, None),
+        ({"model": "a\nb"}, None),
+        ({"model": "x" * 257}, None),
+    ],
+)
+def test_bad_sessions_are_not_made(book: ApiBook, body: object, code: str | None) -> None:
+    answer = book.request("POST", "/api/sessions", body)
+    assert error(answer) == (400, code)
+    assert book.request("GET", "/api/sessions").json["total"] == 0
+    assert not [query for query in book.queries() if isinstance(query, CreateChat)]
+
+
+@pytest.mark.parametrize("body", [{"system_prompt": ""}, {"system_prompt": None}, {"model": None, "title": None}])
+def test_what_counts_as_absent(book: ApiBook, body: dict[str, object]) -> None:
+    answer = book.request("POST", "/api/sessions", body)
+    assert (answer.status, answer.json["has_system_prompt"], answer.json["model"]) == (201, False, "svc-agent")
+
+
+# --- list ---------------------------------------------------------------------------------------------------------
+
+
+def test_pages(book: ApiBook) -> None:
+    ids = []
+    for _ in range(5):
+        ids.append(book.session())
+        book.after(1.0)
+    ids.reverse()  # the last active first
+    answer = book.request("GET", "/api/sessions?limit=2").json
+    assert [row["id"] for row in answer["sessions"]] == ids[:2]
+    assert (answer["object"], answer["limit"], answer["offset"]) == ("list", 2, 0)
+    assert (answer["has_more"], answer["total"]) == (True, 5)
+    answer = book.request("GET", "/api/sessions?limit=2&offset=4").json
+    assert [row["id"] for row in answer["sessions"]] == ids[4:]
+    assert answer["has_more"] is False
+    answer = book.request("GET", "/api/sessions?limit=2&offset=99").json
+    assert (answer["sessions"], answer["has_more"], answer["total"]) == ([], False, 5)
+    fill(book, ids[4], "now")
+    assert book.request("GET", "/api/sessions").json["sessions"][0]["preview"] == "now"
+
+
+@pytest.mark.parametrize(
+    ("query", "limit", "offset"),
+    [
+        ("", 50, 0),
+        ("limit=7&offset=3", 7, 3),
+        ("limit=200", 200, 0),
+        ("limit=201", 200, 0),
+        ("limit=99999999999999999999", 50, 0),
+        ("limit=0", 50, 0),
+        ("limit=-1&offset=-1", 50, 0),
+        ("limit=x&offset=1.5", 50, 0),
+        ("limit=&offset=", 50, 0),
+        ("limit=%C2%B2", 50, 0),  # a superscript two
+        ("limit=1&limit=2&profile=x", 1, 0),
+        ("offset=9007199254740993", 50, 2**53 - 1),
+    ],
+)
+def test_limits_are_lenient(book: ApiBook, query: str, limit: int, offset: int) -> None:
+    answer = book.request("GET", f"/api/sessions?{query}")
+    assert answer.status == 200
+    assert (answer.json["limit"], answer.json["offset"]) == (limit, offset)
+
+
+def test_what_is_hidden(book: ApiBook) -> None:
+    kept, archived = book.session(), book.session()
+    book.request("PATCH", f"/api/sessions/{archived}", {"archived": True})
+
+    def ids(query: str = "") -> list[str]:
+        return [row["id"] for row in book.request("GET", f"/api/sessions?{query}").json["sessions"]]
+
+    assert ids() == [kept]
+    assert sorted(ids("include_archived=1")) == sorted([kept, archived])
+    assert ids("include_archived=no") == [kept]
+    assert ids("source=api_server") == [kept]
+    assert ids("source=telegram") == []
+    assert ids("include_children=TRUE") == [kept]
+
+
+# --- one session --------------------------------------------------------------------------------------------------
+
+
+def test_a_title_is_changed_and_cleared(book: ApiBook) -> None:
+    identity = book.session()
+    book.after(5.0)
+    answer = book.request("PATCH", f"/api/sessions/{identity}", {"title": " New\ttitle "})
+    assert answer.status == 200
+    assert (answer.json["title"], answer.json["session"]["title"]) == ("New title", "New title")
+    assert answer.json["updated_at"] == "2027-01-15T08:00:05Z"
+    for blank in (None, "  "):
+        book.request("PATCH", f"/api/sessions/{identity}", {"title": "x"})
+        assert book.request("PATCH", f"/api/sessions/{identity}", {"title": blank}).json["title"] is None
+
+
+def test_the_first_end_reason_stays(book: ApiBook) -> None:
+    identity = book.session()
+    first = book.request("PATCH", f"/api/sessions/{identity}", {"end_reason": "done"}).json
+    assert (first["end_reason"], first["ended_at"]) == ("done", START.wall)
+    book.after(1.0)
+    second = book.request("PATCH", f"/api/sessions/{identity}", {"end_reason": "later", "title": "t"}).json
+    assert (second["end_reason"], second["ended_at"], second["title"]) == ("done", START.wall, "t")
+
+
+@pytest.mark.parametrize(("given", "kept"), [(True, True), (False, False), (1, True), (0, False)])
+@pytest.mark.parametrize("name", ["pinned", "archived"])
+def test_flags(book: ApiBook, name: str, given: object, kept: bool) -> None:
+    identity = book.session()
+    assert book.request("PATCH", f"/api/sessions/{identity}", {name: given}).json[name] is kept
+
+
+@pytest.mark.parametrize("body", [{}, {"end_reason": None}])
+def test_nothing_to_change(book: ApiBook, body: dict[str, object]) -> None:
+    identity = book.session()
+    assert book.request("PATCH", f"/api/sessions/{identity}", body).json["id"] == identity
+    assert error(book.request("PATCH", f"/api/sessions/{UNKNOWN}", body)) == (404, "session_not_found")
+    assert not [query for query in book.queries() if isinstance(query, UpdateChat)]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"model": "x"}, "unsupported_session_field"),
+        ({"title": "t", "id": "x"}, "unsupported_session_field"),
+        ({"title": 7}, "invalid_title"),
+        ({"title": "x" * 101}, "invalid_title"),
+        ({"pinned": None}, None),
+        ({"archived": 2}, None),
+        ({"pinned": "true"}, None),
+        ({"end_reason": 7}, None),
+        ({"end_reason": "x" * 257}, None),
+        (b"[]", None),
+        (b"", None),
+    ],
+)
+def test_bad_changes_change_nothing(book: ApiBook, body: object, code: str | None) -> None:
+    identity = book.session(title="Before")
+    before = book.request("GET", f"/api/sessions/{identity}").json
+    assert error(book.request("PATCH", f"/api/sessions/{identity}", body)) == (400, code)
+    assert book.request("GET", f"/api/sessions/{identity}").json == before
+
+
+def test_delete(book: ApiBook) -> None:
+    identity = book.session()
+    fill(book, identity, "Hi")
+    answer = book.request("DELETE", f"/api/sessions/{identity}")
+    assert (answer.status, answer.body) == (204, b"")
+    assert answer.headers.get(b"content-length") is None
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/messages")):
+        assert error(book.request(method, f"/api/sessions/{identity}{path}")) == (404, "session_not_found")
+    assert "session deleted" in book.events(Level.INFO)
+
+
+def test_two_that_delete_at_once(book: ApiBook) -> None:
+    identity = book.session()
+    book.hold = (DeleteChat,)
+    call = book.call("DELETE", f"/api/sessions/{identity}")
+    book.store.execute(DeleteChat(id=identity))
+    book.hold = ()
+    book.release()
+    assert error(call.result) == (404, "session_not_found")
+
+
+def test_a_fork_that_outlives_its_parent(book: ApiBook) -> None:
+    parent = book.session()
+    fork = book.request("POST", f"/api/sessions/{parent}/fork", {}).json["id"]
+    book.request("DELETE", f"/api/sessions/{parent}")
+    assert book.request("GET", f"/api/sessions/{fork}").json["parent_session_id"] is None
+
+
+# --- messages -----------------------------------------------------------------------------------------------------
+
+
+def test_all_messages_oldest_first(book: ApiBook) -> None:
+    identity = book.session()
+    fill(book, identity, "one", "two", "three")
+    body = book.request("GET", f"/api/sessions/{identity}/messages").json
+    assert body["session_id"] == identity
+    assert [row["content"] for row in body["messages"]] == ["one", "two", "three"]
+    assert body["messages"][0]["timestamp"] == START.wall
+    assert "pagination" not in body
+
+
+@pytest.mark.parametrize(
+    ("query", "texts", "pagination"),
+    [
+        ("limit=2", "01", (2, 0, "oldest", 2)),
+        ("limit=2&offset=3&order=oldest", "34", (2, 3, "oldest", 2)),
+        ("limit=2&order=latest", "34", (2, 0, "latest", 2)),
+        ("limit=2&offset=1&order=latest", "23", (2, 1, "latest", 2)),
+        ("offset=4", "4", (100_000, 4, "oldest", 1)),
+        ("limit=9&offset=9", "", (9, 9, "oldest", 0)),
+        ("limit=999999999", "01234", (100_000, 0, "oldest", 5)),
+        ("limit=junk&order=junk", "01234", None),
+        ("order=latest", "01234", None),
+    ],
+)
+def test_pages_of_messages(book: ApiBook, query: str, texts: str, pagination: tuple[int, int, str, int] | None) -> None:
+    identity = book.session()
+    fill(book, identity, *"01234")
+    body = book.request("GET", f"/api/sessions/{identity}/messages?{query}").json
+    assert "".join(row["content"] for row in body["messages"]) == texts
+    expected = pagination and dict(zip(("limit", "offset", "order", "returned"), pagination, strict=True))
+    assert body.get("pagination") == expected
+
+
+# --- forks --------------------------------------------------------------------------------------------------------
+
+
+def test_a_fork(book: ApiBook) -> None:
+    parent = book.session(title="Trip", system_prompt="x", model="m")
+    fill(book, parent, "one", "two")
+    answer = book.request("POST", f"/api/sessions/{parent}/fork", {})
+    assert answer.status == 201
+    body = answer.json
+    assert (body["title"], body["parent_session_id"], body["model"]) == ("Trip #2", parent, "m")
+    assert body["has_system_prompt"] is True
+    assert body["message_count"] == 2
+    assert body["session"]["id"] == body["id"] != parent
+    assert [row["content"] for row in book.messages(body["id"])] == ["one", "two"]
+    assert book.request("GET", f"/api/sessions/{parent}").json["end_reason"] == "branched"
+    again = book.request("POST", f"/api/sessions/{parent}/fork", {"title": "", "id": "mine"}).json
+    assert (again["id"], again["title"]) == ("mine", "Trip #3")
+    named = book.request("POST", f"/api/sessions/{parent}/fork", {"title": "Other"}).json
+    assert named["title"] == "Other"
+    assert error(book.request("POST", f"/api/sessions/{parent}/fork", {"id": "mine"})) == (409, "session_exists")
+
+
+def test_a_fork_of_one_without_a_title(book: ApiBook) -> None:
+    answer = book.request("POST", f"/api/sessions/{book.session()}/fork", {})
+    assert (answer.status, answer.json["title"]) == (201, None)
+
+
+@pytest.mark.parametrize("body", [b"", {"title": 7}, {"id": ".."}, b"[]"])
+def test_bad_forks(book: ApiBook, body: object) -> None:
+    identity = book.session()
+    assert book.request("POST", f"/api/sessions/{identity}/fork", body).status == 400
+    assert book.request("GET", "/api/sessions").json["total"] == 1
+
+
+def test_a_source_that_goes_meanwhile(book: ApiBook) -> None:
+    identity = book.session()
+    book.hold = (ForkChat,)
+    call = book.call("POST", f"/api/sessions/{identity}/fork", {})
+    book.store.execute(DeleteChat(id=identity))
+    book.hold = ()
+    book.release()
+    assert error(call.result) == (404, "session_not_found")
+
+
+def test_a_session_that_goes_while_it_is_changed(book: ApiBook) -> None:
+    assert error(book.request("PATCH", f"/api/sessions/{UNKNOWN}", {"title": "x"})) == (404, "session_not_found")
+
+
+# --- search -------------------------------------------------------------------------------------------------------
+
+
+def test_search(book: ApiBook) -> None:
+    identity = book.session(title="Trip")
+    fill(book, identity, "plan a weekend", "in the mountains", "x" * 300)
+    answer = book.request("GET", "/api/sessions/search?q=mountains")
+    assert answer.status == 200
+    assert (answer.json["query"], answer.json["count"]) == ("mountains", 1)
+    (hit,) = answer.json["results"]
+    assert hit["session_id"] == identity
+    assert hit["id"] == f"{identity}-in the mountains"
+    assert ">>>mountains<<<" in hit["snippet"]
+    assert (hit["role"], hit["source"], hit["model"]) == ("user", "api_server", "svc-agent")
+    assert (hit["timestamp"], hit["session_started"], hit["tool_name"]) == (START.wall, START.wall, None)
+    assert {"role": "user", "content": "plan a weekend"} in hit["context"]
+    assert max(len(row["content"]) for row in hit["context"]) <= 200
+    assert book.request("GET", "/api/sessions/search?q=nothing").json["results"] == []
+    assert book.request("GET", "/api/sessions/search?q=mountains&limit=0").json["count"] == 0
+    assert book.request("GET", "/api/sessions/search?q=mountains&limit=500&offset=1").json["count"] == 0
+
+
+def test_search_finds_texts_among_parts(book: ApiBook) -> None:
+    identity = book.session()
+    parts = ({"type": "text", "text": "look at this"}, {"type": "image_url", "image_url": {"url": "data:image/png,"}})
+    row = Message(id="p", session_id=identity, role="user", content=parts, timestamp=1.0)
+    assert book.store.execute(AddMessages(session_id=identity, messages=(row,)))
+    fill(book, identity, "a needle")
+    (hit,) = book.request("GET", "/api/sessions/search?q=needle").json["results"]
+    assert hit["context"][0] == {"role": "user", "content": "look at this"}
+
+
+@pytest.mark.parametrize("query", ["", "q=", "q=%20", "q=x&limit=-1", "q=x&offset=-1", "q=x&limit=y", "q=x&offset=1.0"])
+def test_bad_searches(book: ApiBook, query: str) -> None:
+    assert error(book.request("GET", f"/api/sessions/search?{query}")) == (400, None)
+
+
+# --- unknown sessions, the store, probes --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "", None),
+        ("PATCH", "", {"title": "x"}),
+        ("DELETE", "", None),
+        ("GET", "/messages", None),
+        ("POST", "/fork", {}),
+    ],
+)
+@pytest.mark.parametrize("identity", [UNKNOWN, "%2e%2e%2fx", "x" * 300, "%C3%A9"])
+def test_unknown_sessions(book: ApiBook, method: str, path: str, body: object, identity: str) -> None:
+    answer = book.request(method, f"/api/sessions/{identity}{path}", body)
+    assert error(answer) == (404, "session_not_found")
+    assert answer.json["error"]["message"].startswith("No such session: ")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [("GET", "", None), ("POST", "", {}), ("GET", "/x", None), ("DELETE", "/x", None), ("GET", "/search?q=x", None)],
+)
+def test_a_store_that_fails(book: ApiBook, method: str, path: str, body: object) -> None:
+    book.refuse = (StoreRequest,)
+    answer = book.request(method, f"/api/sessions{path}", body)
+    assert error(answer) == (503, "session_db_unavailable")
+    assert "store failed" in book.events(Level.ERROR)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/sessions?limit=1",
+        "/api/sessions/probe/chat/stream",
+        "/api/sessions/probe/messages",
+        "/api/sessions/probe/fork",
+        "/v1/chat/completions",
+        "/v1/runs",
+        "/v1/models",
+    ],
+)
+def test_probes_never_say_that_a_route_does_not_exist(book: ApiBook, path: str) -> None:
+    headers = [(b"accept", b"text/event-stream")]
+    assert book.request("HEAD", path, headers=headers).status in (200, 405)
+    assert book.request("HEAD", path, headers=headers, key="").status in (401, 405)
+    assert book.request("HEAD", "/nowhere", headers=headers).status == 404
+
+
+def test_a_session_is_deleted_while_its_turn_runs(book: ApiBook) -> None:
+    """The turn is interrupted first, its stream ends in good order, and nothing of it is left."""
+    identity = book.session()
+    call = book.call("POST", f"/api/sessions/{identity}/chat/stream", {"message": "/count 1000"})
+    book.after(1.0)
+    assert "assistant.delta" in [name for name, _ in call.told()]
+    assert call.answer is None
+    assert book.request("DELETE", f"/api/sessions/{identity}").status == 204
+    names = [name for name, _ in call.told()]
+    assert names[-3:] == ["assistant.completed", "run.completed", "done"]
+    assert call.told()[-2][1]["interrupted"] is True
+    assert book.store.execute(ListMessages(session_id=identity)) is None
+    assert book.request("GET", "/api/sessions").json["total"] == 0

@@ -1,0 +1,110 @@
+"""Health, models, capabilities (wire api 1, 5.1, 5.2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.store import ListChats
+from svc_proto.basics.brand import HERMES
+from svc_proto.commands import OpenFile
+from svc_proto.version import VERSION
+from tests.api.world import CONFIG, KEY, START, ApiBook
+
+
+@pytest.mark.parametrize("path", ["/health", "/v1/health"])
+def test_health(path: str) -> None:
+    answer = ApiBook().request("GET", path, key="")
+    assert answer.json == {"status": "ok", "platform": "svc-agent", "version": VERSION}
+    assert answer.headers.get(b"content-type") == b"application/json"
+    assert ApiBook(ApiConfig(brand=HERMES)).request("GET", path).json["platform"] == "hermes-agent"
+
+
+def test_health_in_detail() -> None:
+    book = ApiBook(files={CONFIG: "model: {base_url: 'http://127.0.0.1:1/v1', api_key: sesame}\n"})
+    book.secrets.add("sesame")
+    assert book.request("GET", "/health/detailed", key="").status == 401
+    book.session()
+    book.after(90.5)
+    body = book.request("GET", "/health/detailed").json
+    assert (body["status"], body["version"]) == ("ok", VERSION)
+    assert body["readiness"] == {
+        "status": "ok",
+        "checks": {
+            "state_db": {"status": "ok", "sessions": 1},
+            "model": {"status": "ok", "detail": "configured"},
+            "background_queues": {"status": "ok", "active_runs": 0},
+        },
+    }
+    assert (body["gateway_state"], body["active_agents"], body["gateway_busy"]) == ("running", 0, False)
+    assert (body["updated_at"], body["uptime_seconds"]) == ("2027-01-15T08:01:30Z", 90)
+    assert not book.leaks()
+
+
+def test_a_store_that_fails() -> None:
+    book = ApiBook()
+    book.refuse = (ListChats,)
+    body = book.request("GET", "/health/detailed").json
+    assert (body["status"], body["readiness"]["checks"]["state_db"]) == ("degraded", {"status": "degraded"})
+    assert body["readiness"]["checks"]["model"]["detail"] == "built-in"
+
+
+def test_while_it_stops() -> None:
+    book = ApiBook()
+    book.hold = (OpenFile,)
+    call = book.call("GET", "/health/detailed")
+    book.stop()
+    book.hold = ()
+    book.release()
+    assert call.result.json["gateway_state"] == "draining"
+
+
+def test_models() -> None:
+    routes = (
+        "platforms: {api_server: {extra: {model_name: jarvis, model_routes: {fast: {model: tiny, api_key: sesame}}}}}\n"
+    )
+    book = ApiBook(files={CONFIG: routes + "model: {base_url: 'http://127.0.0.1:1/v1', default: big}\n"})
+    book.secrets.add("sesame")
+    answer = book.request("GET", "/v1/models")
+    row = {"object": "model", "created": int(START.wall), "owned_by": "svc", "permission": []}
+    assert answer.json == {
+        "object": "list",
+        "data": [
+            {"id": "jarvis", **row, "root": "jarvis", "parent": None},
+            {"id": "fast", **row, "root": "tiny", "parent": "jarvis"},
+        ],
+    }
+    assert not book.leaks()
+
+
+def test_capabilities() -> None:
+    book = ApiBook()
+    body = book.request("GET", "/v1/capabilities").json
+    assert (body["object"], body["platform"], body["model"]) == ("svc.capabilities", "svc-agent", "svc-agent")
+    assert body["auth"] == {"type": "bearer", "required": True}
+    features, endpoints = body["features"], body["endpoints"]
+    assert features["session_resources"] is True
+    assert features["session_chat_streaming"] is True
+    assert features["session_id_header"] == "X-Svc-Session-Id"
+    assert "model_options" not in features
+    assert "session_model_lock" not in features
+    assert endpoints["session_chat_stream"] == {"method": "POST", "path": "/api/sessions/{id}/chat/stream"}
+    for endpoint in endpoints.values():  # what is told is there
+        path = endpoint["path"].replace("{id}", "probe").replace("{run_id}", "probe")
+        call = book.call("HEAD", path)
+        book.after(60.0)
+        assert call.result.status != 404
+    assert ApiBook(ApiConfig()).request("GET", "/v1/capabilities").json["auth"]["required"] is False
+
+
+def test_only_what_is_there_is_told() -> None:
+    book = ApiBook()
+    book.api.router.routes = tuple(route for route in book.api.router.routes if "/v1/runs" not in route.pattern)
+    body = book.request("GET", "/v1/capabilities").json
+    assert "runs" not in body["endpoints"]
+    assert "run_events_sse" not in body["features"]
+
+
+def test_the_other_brand() -> None:
+    body = ApiBook(ApiConfig(key=KEY, brand=HERMES)).request("GET", "/v1/capabilities").json
+    assert body["features"]["session_key_header"] == "X-Hermes-Session-Key"

@@ -1,0 +1,204 @@
+"""The bearer, the session headers, and web pages (wire api 2.2, 2.4)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import pytest
+
+from svc_proto.api.access import SESSION_ID, SESSION_KEY, Access, Cors, branded_header
+from svc_proto.api.config import ApiConfig
+from svc_proto.engine.message import Request
+from svc_proto.wire.events import Headers
+from tests.api.world import KEY, PEER, ApiBook
+from tests.playbook import REMOTE
+
+SECURITY = {
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",
+    b"x-xss-protection": b"0",
+    b"strict-transport-security": b"max-age=31536000",
+}
+NO_KEY = ApiConfig()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        b"",
+        b"Bearer",
+        b"bearer " + KEY.encode(),
+        b"BEARER " + KEY.encode(),
+        b"Basic " + KEY.encode(),
+        b"Bearer  " + KEY.encode(),  # two blanks
+        KEY.encode(),
+        b"Bearer " + KEY.encode()[:-1],
+        b"Bearer " + KEY.encode() + b"x",
+        b"Bearer \xff\xfe",
+    ],
+)
+def test_a_wrong_key(header: bytes | None) -> None:
+    book = ApiBook()
+    headers = [] if header is None else [(b"authorization", header)]
+    answer = book.request("GET", "/v1/models", key="", headers=headers)
+    assert answer.status == 401
+    assert answer.json == {
+        "error": {"message": "Invalid API key", "type": "invalid_request_error", "code": "invalid_api_key"}
+    }
+    assert answer.headers.get(b"www-authenticate") is None
+    assert not book.leaks()
+
+
+@pytest.mark.parametrize("path", ["/health", "/v1/health"])
+def test_health_needs_none(path: str) -> None:
+    assert ApiBook().request("GET", path, key="").status == 200
+
+
+def test_the_right_key_and_blanks_behind_it() -> None:
+    book = ApiBook()
+    assert book.request("GET", "/v1/models").status == 200
+    head = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY} \t\r\n\r\n"
+    assert book.raw(head.encode()).result.status == 200
+
+
+def test_without_a_key_everybody_may() -> None:
+    book = ApiBook(NO_KEY)
+    assert book.request("GET", "/v1/models").status == 200
+    assert book.request("GET", "/v1/models", key="anything", peer=REMOTE, host=b"chat.example").status == 200
+
+
+@pytest.mark.parametrize("name", [b"x-svc-session-id", b"X-Hermes-Session-Id", b"x-svc-session-key"])
+def test_session_headers_need_a_key(name: bytes) -> None:
+    answer = ApiBook(NO_KEY).request("GET", "/v1/models", headers=[(name.lower(), b"s-1")])
+    assert answer.status == 403
+    assert answer.json["error"]["code"] is None
+    assert ApiBook().request("GET", "/v1/models", headers=[(name.lower(), b"s-1")]).status == 200
+    assert ApiBook(NO_KEY).request("GET", "/health", headers=[(name.lower(), b"s-1")]).status == 200
+
+
+def test_branded_headers_are_read_in_both_spellings() -> None:
+    headers = Headers([(b"x-hermes-session-id", b" one "), (b"x-svc-session-key", b"two")])
+    assert branded_header(headers, SESSION_ID) == "one"
+    assert branded_header(headers, SESSION_KEY) == "two"
+    assert branded_header(Headers([]), SESSION_KEY) is None
+
+
+# --- names that point here ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"localhost:8642",
+        b"127.0.0.1",
+        b"[::1]:8642",
+        b"10.0.2.2:8642",
+        b"svc",
+        b"pi.local",
+        b"a.localhost:1",
+        b"my_api:1",
+    ],
+)
+def test_local_names_without_a_key(host: bytes) -> None:
+    assert ApiBook(NO_KEY).request("GET", "/v1/models", host=host).status == 200
+
+
+@pytest.mark.parametrize("host", [b"evil.example", b"evil.example:8642", b"127.0.0.1.evil.example", b"evil.example."])
+def test_a_rebound_name_gets_nothing_without_a_key(host: bytes) -> None:
+    answer = ApiBook(NO_KEY).request("GET", "/api/sessions", host=host)
+    assert answer.status == 403
+    assert answer.json["error"]["code"] == "host_not_allowed"
+    assert ApiBook().request("GET", "/api/sessions", host=host).status == 200
+
+
+def test_http_1_0_has_no_host() -> None:
+    call = ApiBook(NO_KEY).raw(b"GET /v1/models HTTP/1.0\r\n\r\n")
+    assert call.result.status == 200
+
+
+# --- pages --------------------------------------------------------------------------------------------------------
+
+
+def origin(name: bytes) -> list[tuple[bytes, bytes]]:
+    return [(b"origin", name)]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/health"), ("GET", "/v1/models"), ("OPTIONS", "/v1/models"), ("POST", "/nowhere"), ("PUT", "/health")],
+)
+@pytest.mark.parametrize("allowed", [(), ("https://chat.example",)])
+def test_a_page_that_is_not_allowed_learns_nothing(method: str, path: str, allowed: tuple[str, ...]) -> None:
+    book = ApiBook(ApiConfig(key=KEY, cors_origins=allowed))
+    answer = book.request(method, path, headers=origin(b"https://evil.example"))
+    assert (answer.status, answer.body) == (403, b"")
+    assert answer.headers.get(b"access-control-allow-origin") is None
+    assert book.request("GET", "/v1/models", key="", headers=origin(b"null")).status == 403
+
+
+def test_an_allowed_page() -> None:
+    book = ApiBook(ApiConfig(key=KEY, cors_origins=("https://chat.example", "http://localhost:3000")))
+    for method, status in (("GET", 200), ("PUT", 405)):
+        answer = book.request(method, "/v1/models", headers=origin(b"http://localhost:3000"))
+        assert answer.status == status
+        assert answer.headers.get(b"access-control-allow-origin") == b"http://localhost:3000"
+        assert answer.headers.get(b"vary") == b"Origin"
+    assert book.request("GET", "/v1/models", key="", headers=origin(b"https://chat.example")).status == 401
+    plain = book.request("GET", "/v1/models")
+    assert plain.headers.get(b"vary") == b"Origin"
+    assert plain.headers.get(b"access-control-allow-origin") is None
+
+
+def test_every_page() -> None:
+    book = ApiBook(ApiConfig(key=KEY, cors_origins=("*",)))
+    answer = book.request("GET", "/v1/models", headers=origin(b"https://any.example"))
+    assert answer.headers.get(b"access-control-allow-origin") == b"*"
+    assert answer.headers.get(b"vary") is None
+
+
+@pytest.mark.parametrize("path", ["/api/sessions", "/nowhere", "*"])
+def test_the_question_before(path: str) -> None:
+    book = ApiBook(ApiConfig(key=KEY, cors_origins=("https://chat.example",)))
+    headers = [*origin(b"https://chat.example"), (b"access-control-request-method", b"PATCH")]
+    answer = book.request("OPTIONS", path, key="", headers=headers)
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers.get(b"access-control-allow-origin") == b"https://chat.example"
+    assert answer.headers.get(b"access-control-allow-methods") == b"GET, POST, PATCH, DELETE, OPTIONS"
+    assert answer.headers.get(b"access-control-allow-headers") == b"Authorization, Content-Type, Idempotency-Key"
+    assert answer.headers.get(b"access-control-max-age") == b"600"
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/health"), ("GET", "/nowhere"), ("DELETE", "/api/sessions/x")])
+def test_every_answer_has_the_security_headers(method: str, path: str) -> None:
+    answer = ApiBook().request(method, path)
+    for name, value in SECURITY.items():
+        assert answer.headers.get(name) == value
+    assert answer.headers.get(b"permissions-policy")
+
+
+def test_routes_have_to_name_a_policy() -> None:
+    class Other(Enum):
+        ONE = 1
+
+    request = Request("GET", "/", "", Headers([]), PEER, False, {})
+    with pytest.raises(TypeError):
+        ApiBook().api.authorize(Other.ONE, request)
+
+
+def test_policies_are_two() -> None:
+    assert [access.value for access in Access] == ["public", "key"]
+    assert Cors(()).allows(Headers([]))
+
+
+def test_streams_have_them_too() -> None:
+    book = ApiBook(ApiConfig(key=KEY, cors_origins=("https://chat.example",)))
+    path = f"/api/sessions/{book.session()}/chat/stream"
+    call = book.call("POST", path, {"message": "/count 2"}, headers=origin(b"https://chat.example"))
+    book.after(5.0)
+    assert call.result.headers.get(b"content-type") == b"text/event-stream"
+    assert call.result.headers.get(b"access-control-allow-origin") == b"https://chat.example"
+    assert call.result.headers.get(b"x-content-type-options") == b"nosniff"
+    assert [event.event for event in call.stream()][-1] == "done"

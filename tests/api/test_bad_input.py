@@ -1,0 +1,255 @@
+"""The whole route table against input that makes no sense: documented codes, nothing stored, and no secret told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.api.access import Access
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.service import BODY_LIMIT
+from svc_proto.commands import Level, WriteConfig
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route, Router
+from tests.api.test_model_list import Upstream
+from tests.api.world import CONFIG, KEY, ApiBook
+from tests.relay.peers import Answer
+
+MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")
+ROUTES = list(ApiBook(started=False).api.router.routes)
+IDS = [f"{route.method} {route.pattern}" for route in ROUTES]
+WITH_BODY = [route for route in ROUTES if route.method in ("POST", "PATCH") and "/stop" not in route.pattern]
+KEYED = f"HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+
+
+def path_of(route: Route) -> str:
+    return route.pattern.replace("{id}", "unknown").replace("{run_id}", "unknown").replace("{name}", "unknown")
+
+
+def problem(answer: Answer, path: str) -> dict[str, Any]:
+    """The error of an answer, after a look at its form."""
+    assert answer.headers.get(b"content-type") == b"application/json"
+    body = json.loads(answer.body)
+    if path.startswith(MANAGEMENT):
+        assert isinstance(body["error"], str)
+        return {"code": None, "message": body["error"]}
+    error: dict[str, Any] = body["error"]
+    assert set(error) <= {"message", "type", "param", "code"}
+    assert isinstance(error["message"], str)
+    assert error["type"] in ("invalid_request_error", "server_error", "rate_limit_error")
+    return error
+
+
+def unchanged(book: ApiBook) -> bool:
+    total = book.request("GET", "/api/sessions").json["total"]
+    return total == 0 and not any(isinstance(command, WriteConfig) for command in book.commands)
+
+
+@pytest.fixture(scope="module")
+def book() -> ApiBook:
+    """For requests that must not get far."""
+    return ApiBook()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=IDS)
+def test_every_route_but_health_needs_the_key(book: ApiBook, route: Route) -> None:
+    answer = book.request(route.method, path_of(route), {}, key="wrong")
+    if route.pattern in ("/health", "/v1/health"):
+        assert answer.status == 200
+        return
+    assert route.access is Access.KEY
+    assert answer.status == 401
+    assert not book.queries()
+    if route.method != "HEAD" and not route.pattern.startswith(MANAGEMENT):
+        assert answer.json["error"]["code"] == "invalid_api_key"
+    assert not book.leaks()
+
+
+@pytest.mark.parametrize("path", sorted({path_of(route) for route in ROUTES}))
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "BREW"])
+def test_wrong_methods(book: ApiBook, path: str, method: str) -> None:
+    """405 with `Allow`, before anybody looks for the session or reads a body."""
+    allowed = {route.method for route in ROUTES if path_of(route) == path}
+    allowed |= {"HEAD"} if "GET" in allowed else set()
+    if method in allowed:
+        return
+    answer = book.request(method, path, b"{")
+    assert answer.status == 405
+    assert answer.headers.get(b"allow") == ",".join(sorted(allowed)).encode()
+    assert not book.queries()
+    if method != "HEAD":
+        assert problem(answer, path)["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff\xfe", b"null", b"[]", b"7", b'"x"', b'{"a":1,"a":2}', b"NaN", b"[" * 100, b'{"a":"\\ud800"}'],
+    ids=range(11),
+)
+@pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
+def test_bodies_that_are_no_objects(route: Route, body: bytes) -> None:
+    book = ApiBook()
+    path = path_of(route)
+    answer = book.request(route.method, path, body)
+    if answer.status == 404:  # chat routes look for the session first, wire api 2.1
+        assert problem(answer, path)["code"] in ("session_not_found", "run_not_found")
+    else:
+        assert answer.status == 400
+        assert problem(answer, path)["code"] is None
+    assert unchanged(book)
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, 7, -1.5, "", "x\x00y", "x" * 70_000, [], [None], {}, {"a": []}], ids=range(11)
+)
+@pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
+def test_members_of_every_type(route: Route, value: object) -> None:
+    """Whatever the type of a member, the answer is one that is documented."""
+    names = (
+        "message",
+        "input",
+        "messages",
+        "title",
+        "id",
+        "session_id",
+        "model",
+        "system_prompt",
+        "system_message",
+        "personality",
+        "pinned",
+        "archived",
+        "end_reason",
+        "provider",
+        "base_url",
+        "target",
+        "content",
+        "old_text",
+        "choice",
+        "conversation_history",
+        "previous_response_id",
+        "stream",
+        "instructions",
+        "attachments",
+    )
+    book = ApiBook()
+    path = path_of(route)
+    for name in names:
+        answer = book.call(route.method, path, {name: value})
+        book.after(0.0)
+        if answer.answer is not None and answer.result.status >= 400:
+            found = problem(answer.result, path)
+            assert answer.result.status in (400, 404, 502), (name, found)
+        assert not [event for event in book.events(Level.ERROR) if event == "bug"], name
+        assert KEY not in answer.text
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in ROUTES if route.method != "HEAD"], ids=[each for each in IDS if "HEAD" not in each]
+)
+def test_bodies_that_are_too_large(book: ApiBook, route: Route) -> None:
+    path = path_of(route)
+    head = f"{route.method} {path} {KEYED}Content-Length: {BODY_LIMIT + 1}\r\n\r\n"
+    answer = book.raw(head.encode()).result  # before a byte of the body has come
+    assert answer.status == 413
+    assert problem(answer, path)["message"] == "the body may have at most 10000000 bytes"
+    if not path.startswith(MANAGEMENT):
+        assert answer.json["error"]["code"] == "body_too_large"
+
+
+def test_a_body_that_turns_out_too_large() -> None:
+    book = ApiBook()
+    call = book.raw(f"POST /api/sessions {KEYED}Transfer-Encoding: chunked\r\n\r\n".encode())
+    piece = b"x" * 1_000_000
+    for _ in range(10):
+        call.say_bytes(b"%x\r\n%s\r\n" % (len(piece), piece))
+    assert call.answer is None
+    call.say_bytes(b"1\r\nx\r\n")
+    assert call.result.status == 413
+    assert call.result.json["error"]["code"] == "body_too_large"
+    assert unchanged(book)
+
+
+def test_a_body_of_the_largest_size() -> None:
+    book = ApiBook()
+    body = b'{"title":"' + b" " * (BODY_LIMIT - 12) + b'"}'
+    assert len(body) == BODY_LIMIT
+    assert book.request("POST", "/api/sessions", body).status == 201
+
+
+@pytest.mark.parametrize("length", ["x", "-1", "1.5", "+1", "1e3"])
+@pytest.mark.parametrize("path", ["/api/sessions", "/api/memory"])
+def test_lengths_that_are_no_numbers(book: ApiBook, path: str, length: str) -> None:
+    answer = book.raw(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode()).result
+    assert answer.status == 400
+    assert (
+        answer.json["error"]["code"] == "invalid_content_length"
+    )  # the path of a head that cannot be read is not read
+
+
+@pytest.mark.parametrize("path", ["/", "/nowhere", "/v1", "/api/sessions/", "/api/sessions/x/y", "/api/skills/x/y"])
+def test_unknown_paths(book: ApiBook, path: str) -> None:
+    answer = book.request("GET", path, key="")
+    assert answer.status == 404
+    assert problem(answer, path)["message"] == "there is nothing at this path"
+
+
+@pytest.mark.parametrize("path", ["/api/sessions/%zz", "/api/sessions/%ff", "/api/sessions/%00/messages"])
+def test_paths_that_cannot_be_read(book: ApiBook, path: str) -> None:
+    answer = book.request("GET", path)
+    assert answer.status == 400
+    assert problem(answer, path)["type"] == "invalid_request_error"
+
+
+SECRETS = ("sk-api-0001", "sk-model-0002", "relay-token-0003", "sk-file-0004", "sk-alias-0005", "sk-env-file-0006")
+SECRET_FILE = f"""
+model: {{default: m, base_url: 'http://127.0.0.1:9000/v1', api_key: {SECRETS[3]}, extra: {{token: {SECRETS[3]}}}}}
+platforms:
+  api_server:
+    extra: {{key: {SECRETS[5]}, model_routes: {{fast: {{model: a, api_key: {SECRETS[4]}}}}}}}
+agent: {{api_key: {SECRETS[3]}, personalities: {{brief: {{system_prompt: Hi, key: {SECRETS[3]}}}}}}}
+display: {{skin: default, token: {SECRETS[3]}}}
+"""
+
+
+class Parrot(Upstream):
+    """Refuses everything, and says to whom."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        paths = [("GET", "/v1/models"), ("POST", "/v1/chat/completions")]
+        access = self.router.routes[0].access
+        self.router = Router(
+            [Route(method=verb, pattern=path, access=access, handler=self.say) for verb, path in paths]
+        )
+
+    def say(self, request: Request) -> Response:
+        key = request.headers.get(b"authorization") or b"nobody"
+        self.keys.append(key)
+        return json_response(401, {"error": {"message": f"who is {key.decode()}?", "code": key.decode()}})
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["upstream", "no upstream"])
+def test_no_secret_is_told_anywhere(there: bool) -> None:
+    """Every route, well and badly asked, with a model that repeats the key it was sent, and every log record kept."""
+    parrot = Parrot()
+    config = ApiConfig(key=SECRETS[0], model_api_key=SECRETS[1], relay_token=SECRETS[2])
+    book = ApiBook(config, files={CONFIG: SECRET_FILE}, upstreams={9000: parrot} if there else {})
+    book.secrets |= set(SECRETS)
+    session = book.session(title="t")
+    for route in ROUTES:
+        if route.method == "DELETE":
+            continue
+        path = route.pattern.replace("{id}", session).replace("{name}", "x").replace("{run_id}", "run_1")
+        for body in ({"message": "/phone ping", "input": "Hi", "messages": [{"role": "user", "content": "Hi"}]}, b"{"):
+            book.call(route.method, path, body)
+            book.call(route.method, path, body, key=SECRETS[0][:-1])
+            book.after(1.0)
+    book.after(120.0)
+    book.stop()
+    book.after(10.0)
+    assert [each.code for each in book.exits] == [0]
+    assert book.events(Level.ERROR) == []
+    assert not book.leaks()
+    assert (f"Bearer {SECRETS[3]}".encode() in parrot.keys) is there  # so there was something to tell

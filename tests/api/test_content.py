@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.api.content import MAX_MESSAGES, MAX_TEXT, read_conversation, read_history, read_prompt, read_text
+from svc_proto.basics.errors import Refused
+
+PNG = "data:image/png;base64,aGk="
+
+
+def text(value: str) -> dict[str, object]:
+    return {"type": "text", "text": value}
+
+
+def image(url: str, **more: str) -> dict[str, object]:
+    return {"type": "image_url", "image_url": {"url": url, **more}}
+
+
+def refusal(call: Any, *args: Any, **named: Any) -> tuple[int, str | None, object]:
+    with pytest.raises(Refused) as refused:
+        call(*args, **named)
+    return refused.value.status, refused.value.code or None, refused.value.extra.get("field")
+
+
+@pytest.mark.parametrize(
+    ("body", "content"),
+    [
+        ({"message": "Hi"}, "Hi"),
+        ({"input": "Hi"}, "Hi"),
+        ({"message": None, "input": "Hi"}, "Hi"),
+        ({"message": "one", "input": "two"}, "one"),
+        ({"message": ["a", text("b"), {"type": "input_text", "text": "c"}]}, "a\nb\nc"),
+        ({"message": "a\x00b"}, "ab"),
+        ({"message": "x" * (MAX_TEXT + 1)}, "x" * MAX_TEXT),
+        ({"message": [image(PNG)]}, (image(PNG),)),
+        (
+            {"message": [text("Look"), {"type": "input_image", "image_url": " http://x.example/a.png "}]},
+            (text("Look"), image("http://x.example/a.png")),
+        ),
+        ({"message": [image(PNG, detail="low")]}, (image(PNG, detail="low"),)),
+        (
+            {"message": [text("x" * MAX_TEXT), text("more"), image(PNG)]},
+            (text("x" * MAX_TEXT), text(""), image(PNG)),
+        ),
+        (
+            {"message": "Look", "attachments": [{"contentType": "image/jpeg", "content": "aG\nk="}]},
+            (text("Look"), image("data:image/jpeg;base64,aGk=")),
+        ),
+        ({"attachments": [{"contentType": "image/jpeg", "content": "aGk="}]}, (image("data:image/jpeg;base64,aGk="),)),
+        ({"message": "Hi", "attachments": [{"contentType": "text/plain", "content": "aGk="}, 7, {}]}, "Hi"),
+        ({"message": "Hi", "attachments": "none"}, "Hi"),
+    ],
+)
+def test_a_message(body: dict[str, object], content: object) -> None:
+    assert read_prompt(body) == content
+
+
+def test_a_message_of_too_many_parts_is_cut() -> None:
+    assert read_prompt({"message": ["x"] * 1_001}) == "\n".join(["x"] * 1_000)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        ({}, "missing_message", "message"),
+        ({"message": ""}, "missing_message", "message"),
+        ({"message": " \t\u200b\u200e"}, "missing_message", "message"),
+        ({"input": []}, "missing_message", "input"),
+        ({"message": [text(" ")]}, "missing_message", "message"),
+        ({"message": 7}, "invalid_content_part", "message"),
+        ({"message": {"type": "text"}}, "invalid_content_part", "message"),
+        ({"message": [7]}, "invalid_content_part", "message[0]"),
+        ({"message": ["a", {"type": "text", "text": 7}]}, "invalid_content_part", "message[1].text"),
+        ({"message": [{}]}, "invalid_content_part", "message[0].type"),
+        ({"message": [{"type": "file", "file": {}}]}, "unsupported_content_type", "message[0].type"),
+        ({"message": [{"type": "input_file"}]}, "unsupported_content_type", "message[0].type"),
+        ({"message": [{"type": "video"}]}, "unsupported_content_type", "message[0].type"),
+        ({"message": [{"type": "image_url"}]}, "invalid_image_url", "message[0].image_url"),
+        ({"message": [{"type": "image_url", "image_url": {}}]}, "invalid_image_url", "message[0].image_url"),
+        ({"message": [image("file:///etc/passwd")]}, "invalid_image_url", "message[0].image_url"),
+        ({"message": [image("data:text/html,x")]}, "invalid_image_url", "message[0].image_url"),
+        ({"message": [image("http://x.example/" + "a" * 9_000)]}, "invalid_image_url", "message[0].image_url"),
+        ({"message": [image("http://x y")]}, "invalid_image_url", "message[0].image_url"),
+        (
+            {"message": "Hi", "attachments": [{"contentType": "image/png", "content": "not base64!"}]},
+            "invalid_image_url",
+            "attachments[0].content",
+        ),
+        (
+            {"message": "Hi", "attachments": [{"contentType": "image/png"}]},
+            "invalid_image_url",
+            "attachments[0].content",
+        ),
+    ],
+)
+def test_a_message_that_is_none(body: dict[str, object], code: str, param: str) -> None:
+    assert refusal(read_prompt, body) == (400, code, param)
+
+
+def test_a_text_under_several_names() -> None:
+    names = ("system_message", "instructions")
+    assert read_text({}, names) == ""
+    assert read_text({"system_message": None, "instructions": " Be kind. "}, names) == "Be kind."
+    assert read_text({"system_message": "x" * (MAX_TEXT + 1)}, names) == "x" * MAX_TEXT
+    assert refusal(read_text, {"instructions": ["x"]}, names, code="invalid_system_message") == (
+        400,
+        "invalid_system_message",
+        "instructions",
+    )
+
+
+def test_a_conversation() -> None:
+    talk = read_conversation(
+        [
+            {"role": "system", "content": "Be kind."},
+            {"role": "developer", "content": [text("And"), text("brief."), image(PNG)]},
+            {"role": "user", "content": "One"},
+            {"role": "assistant", "content": "1", "tool_calls": [{}]},
+            {"role": "assistant", "content": None, "tool_calls": [{}]},
+            {"role": "tool", "content": {"any": "thing"}, "tool_call_id": "x"},
+            {"role": "system", "content": ""},
+            {"role": "user", "content": [text("Two"), image(PNG)]},
+        ],
+        "messages",
+    )
+    assert talk.system == "Be kind.\nAnd\nbrief."
+    assert talk.history == ({"role": "user", "content": "One"}, {"role": "assistant", "content": "1"})
+    assert talk.prompt == (text("Two"), image(PNG))
+
+
+def test_a_history_with_images() -> None:
+    entries = [{"role": "user", "content": [image(PNG)]}, {"role": "system", "content": "x"}, {"role": "user"}]
+    assert read_history(entries, "h") == (
+        {"role": "user", "content": [image(PNG)]},
+        {"role": "system", "content": "x"},
+    )
+
+
+def test_of_a_long_conversation_the_newest_messages_are_taken() -> None:
+    entries: list[object] = [7, {"role": "user", "content": "first"}]
+    entries += [{"role": "user", "content": "x"}] * (MAX_MESSAGES - 1)
+    talk = read_conversation(entries, "messages")
+    assert talk.history[0] == {"role": "user", "content": "first"}
+    entries[1] = 8
+    assert refusal(read_conversation, entries, "messages")[2] == "messages[1]"
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "param"),
+    [
+        (None, None, "messages"),
+        ([], None, "messages"),
+        ({}, None, "messages"),
+        ([7], None, "messages[0]"),
+        ([{"content": "x"}], None, "messages[0].role"),
+        ([{"role": "robot", "content": "x"}], None, "messages[0].role"),
+        ([{"role": "system", "content": "x"}], None, "messages"),
+        ([{"role": "user", "content": " "}], None, "messages[0].content"),
+        ([{"role": "user", "content": [{"type": "file"}]}], "unsupported_content_type", "messages[0].content[0].type"),
+    ],
+)
+def test_a_conversation_that_is_none(value: object, code: str | None, param: str) -> None:
+    assert refusal(read_conversation, value, "messages") == (400, code, param)
+
+
+def test_a_history_that_is_none() -> None:
+    assert refusal(read_history, "x", "h") == (400, None, "h")
+    assert refusal(read_history, [{"role": "tool", "content": "x"}], "h") == (400, None, "h[0].role")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["text", "image_url", PNG]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["type", "text", "image_url", "url", "role", "content", "contentType"]), inner, max_size=4
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(value=JSON, attachments=JSON)
+@settings(max_examples=100)
+def test_anything_is_content_or_a_400(value: object, attachments: object) -> None:
+    for call in (
+        lambda: read_prompt({"message": value, "attachments": attachments}),
+        lambda: read_conversation(value, "messages"),
+        lambda: read_history(value, "history"),
+    ):
+        try:
+            call()
+        except Refused as refused:
+            status = refused.status
+        else:
+            status = 400
+        assert status == 400

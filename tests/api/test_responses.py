@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pytest
+
+from runtimes.sim.disk import Disk
+from svc_proto.api.responses import FILE, MAX_KEPT, MAX_TEXT, Responses
+from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.engine.flow import Flow
+from tests.api.world import HOME, ApiBook
+
+
+def kept(book: ApiBook) -> Responses:
+    return book.api.responses
+
+
+def run(book: ApiBook, flow: Flow[object]) -> object:
+    (result,) = book.run(flow)
+    return result
+
+
+def response(number: int, text: str = "") -> dict[str, object]:
+    return {"id": f"resp_{number}", "object": "response", "text": text}
+
+
+def reopened(book: ApiBook) -> ApiBook:
+    other = ApiBook()
+    other.disk = book.disk
+    other.host_files = book.host_files
+    return other
+
+
+def test_a_response_survives_a_restart() -> None:
+    book = ApiBook()
+    assert run(book, kept(book).get("resp_1")) is None
+    run(book, kept(book).keep(response(1, "ä"), "s-1", "talk"))
+    again = reopened(book)
+    assert run(again, kept(again).get("resp_1")) == response(1, "ä")
+    assert run(again, kept(again).session_of("resp_1")) == "s-1"
+    assert run(again, kept(again).conversation("talk")) == "s-1"
+    assert run(again, kept(again).session_of("resp_2")) is None
+    assert run(again, kept(again).conversation("other")) is None
+    assert run(again, kept(again).drop("resp_1")) is True
+    assert run(again, kept(again).drop("resp_1")) is False
+    once_more = reopened(again)
+    assert run(once_more, kept(once_more).get("resp_1")) is None
+
+
+def test_what_was_used_longest_ago_goes_first() -> None:
+    book = ApiBook()
+    store = kept(book)
+    for number in range(MAX_KEPT):
+        run(book, store.keep(response(number), "s", f"c{number}"))
+    run(book, store.get("resp_0"))
+    run(book, store.keep(response(MAX_KEPT), "s", "c0"))
+    run(book, store.keep(response(MAX_KEPT + 1), "s", "new"))
+    assert run(book, store.get("resp_0")) is not None
+    assert run(book, store.get("resp_1")) is None
+    assert run(book, store.get("resp_2")) is None
+    assert run(book, store.conversation("c0")) == "s"
+    assert run(book, store.conversation("c1")) is None
+
+
+def test_all_together_have_a_size() -> None:
+    book = ApiBook()
+    store = kept(book)
+    run(book, store.keep(response(1), "s", None))
+    run(book, store.keep(response(2, "x" * (MAX_TEXT - 200)), "s", None))
+    assert run(book, store.get("resp_1")) is not None
+    run(book, store.keep(response(3, "x" * 200), "s", None))
+    assert run(book, store.get("resp_2")) is None  # the last used are the others
+    run(book, store.keep(response(4, "x" * MAX_TEXT), "s", None))
+    assert [run(book, store.get(f"resp_{number}")) for number in (1, 3, 4)] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    "text", ["[", "[]", "{}", '{"responses":[["a"]],"conversations":[]}', '{"responses":[["a",1,"b"]]}', "7"]
+)
+def test_a_file_that_cannot_be_used_counts_as_empty(text: str) -> None:
+    book = ApiBook()
+    book.disk.put(f"{HOME}/{FILE}", text.encode())
+    assert run(book, kept(book).get("a")) is None
+    assert "responses not read" in book.events(Level.WARNING)
+    run(book, kept(book).keep(response(1), "s", None))
+    assert run(book, kept(book).get("resp_1")) is not None
+
+
+def test_a_disk_that_fails_is_logged() -> None:
+    book = ApiBook()
+    book.refuse = (ReadConfig, WriteConfig)
+    run(book, kept(book).keep(response(1), "s", None))
+    assert book.events(Level.WARNING) == ["responses not read", "responses not stored"]
+    assert run(book, kept(book).get("resp_1")) is not None
+
+
+def test_it_is_loaded_once() -> None:
+    book = ApiBook()
+    assert isinstance(book.disk, Disk)
+    book.hold = (ReadConfig,)
+    results = [book.run(kept(book).get("resp_1")) for _ in range(3)]
+    assert results == [[], [], []]
+    book.hold = ()
+    book.release()
+    assert results == [[None], [None], [None]]
+    assert len([each for each in book.commands if isinstance(each, ReadConfig)]) == 1

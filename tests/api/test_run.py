@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from svc_proto.agent.contract import ModelAnswered, ModelAsked, TextDelta, ToolPending
+from svc_proto.api.store import AddMessages
+from tests.api.puppet import TurnBook, call_of, names
+
+
+def test_usage_and_calls_are_summed() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(ModelAsked(), ModelAnswered(1, 2), ModelAsked(), ModelAnswered(10, 20), TextDelta("x"))
+    book.hand.finish()
+    (told,) = [data for name, data in call.told() if name == "run.completed"]
+    assert told["api_calls"] == 2
+    assert told["usage"] == {"input_tokens": 11, "output_tokens": 22, "total_tokens": 33}
+
+
+def test_a_row_that_is_under_way_when_the_turn_is_stopped_is_stored() -> None:
+    book = TurnBook()
+    session = book.session()
+    book.chat(session)
+    run_id = book.hand.turn.run_id
+    book.hand.tell(TextDelta("I look."))
+    book.hold = (AddMessages,)
+    book.hand.keep_calls(call_of(), text="I look.")
+    book.request("POST", f"/v1/runs/{run_id}/stop")
+    book.hold = ()
+    book.release()
+    assert [row["content"] for row in book.messages(session)] == ["Hi", "I look."]
+    book.chat(session, {"message": "And?"})
+    roles = [message["role"] for message in book.hand.turn.history]
+    assert roles == ["user", "assistant", "tool"]  # the call that was cut off has a result
+
+
+def test_a_run_remembers_its_last_event() -> None:
+    book = TurnBook()
+    book.chat(book.session())
+    run = book.api.runs.find(book.hand.turn.run_id)
+    found = [run.last_event]
+    book.hand.tell(ToolPending(call_of()))
+    found.append(run.last_event)
+    book.hand.finish()
+    assert [*found, run.last_event] == ["run.started", "run.started", "run.completed"]
+
+
+def test_waits_look_again() -> None:
+    book = TurnBook()
+    session = book.session()
+    first, second = book.chat(session), book.chat(session)
+    blocking = book.call("POST", f"/api/sessions/{session}/chat", {"message": "Hi"})
+    hand = book.hand
+    book.after(200.0)  # longer than any single wait
+    hand.tell(TextDelta("x"))
+    hand.finish()
+    assert names(first)[-1] == "done"
+    book.hand.finish()
+    assert names(second)[-1] == "done"
+    book.hand.tell(TextDelta("z"))
+    book.hand.finish()
+    assert blocking.result.json["message"]["content"] == "z"

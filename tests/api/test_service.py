@@ -1,0 +1,81 @@
+"""The life of the API server: start, connections, the store, stop."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.store import CreateChat, ListChats, ListMessages
+from svc_proto.commands import Abort, Level
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.api.world import KEY, ApiBook
+
+SECRETS = ApiConfig(key=KEY, model_api_key="sk-model-1", relay_token="relay-token-1", model_base_url="http://h:1/v1")
+
+
+def test_the_start() -> None:
+    book = ApiBook(SECRETS, started=False)
+    assert not book.ready
+    book = ApiBook(SECRETS)
+    assert book.events() == ["ready"]
+    assert book.logs[0].fields == {"service": "api", "port": 8642, "key": True}
+    assert book.api.started == book.now
+    assert not book.leaks()
+    for secret in book.secrets:
+        assert secret not in repr(book.config)
+
+
+def test_one_connection_too_many() -> None:
+    book = ApiBook(limits=evolve(DEFAULT_LIMITS, max_connections=1))
+    first = book.connect()
+    second = book.connect()
+    assert isinstance(book.commands[-1], Abort)
+    assert (first.gone, second.gone) == (False, True)
+    assert "too many connections" in book.events(Level.WARNING)
+
+
+def test_a_store_that_does_not_answer() -> None:
+    book = ApiBook()
+    book.hold = (ListChats,)
+    call = book.call("GET", "/api/sessions")
+    book.after(29.0)
+    assert call.answer is None
+    book.after(1.0)
+    assert call.result.status == 503
+    assert call.result.json["error"]["code"] == "session_db_unavailable"
+    assert book.logs[-2].fields == {"request": "ListChats", "problem": "timed_out"}
+
+
+def test_the_stop() -> None:
+    """What is under way is answered, and then it is over."""
+    book = ApiBook()
+    book.hold = (CreateChat,)
+    call = book.call("POST", "/api/sessions", {})
+    idle = book.connect()
+    book.stop()
+    assert idle.gone
+    assert not book.exits
+    book.hold = ()
+    book.release()
+    assert call.result.status == 201
+    assert call.result.headers.get(b"connection") == b"close"
+    book.after(5.0)
+    assert [each.code for each in book.exits] == [0]
+
+
+def test_a_turn_that_comes_too_late() -> None:
+    book = ApiBook()
+    identity = book.session()
+    late = book.raw(b"")
+    head = f"POST /api/sessions/{identity}/chat/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+    late.say_bytes(head.encode() + b"Content-Length: 16\r\n\r\n")
+    book.stop()
+    late.say_bytes(b'{"message":"Hi"}')
+    answer = late.result
+    assert answer.status == 503
+    assert answer.headers.get(b"retry-after") == b"1"
+    assert answer.json["error"]["code"] == "gateway_draining"
+    assert answer.json["error"]["message"].startswith("gateway_draining")
+    assert book.store.execute(ListMessages(session_id=identity)) == ()
+    book.after(5.0)
+    assert [each.code for each in book.exits] == [0]

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.agent.contract import TextDelta
+from svc_proto.api.projections.runs import RunProjection
+from svc_proto.api.subscriber import LIFE, Subscriber, SubscriberState, SubscriberTrigger
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Streamed
+from svc_proto.machines.table import step
+from svc_proto.wire.events import NO_HEADERS
+from tests.api.puppet import TurnBook
+
+ROWS = {
+    (SubscriberState.AWAITED, SubscriberTrigger.ATTACH): SubscriberState.READING,
+    (SubscriberState.AWAITED, SubscriberTrigger.DROP): SubscriberState.GONE,
+    (SubscriberState.READING, SubscriberTrigger.DROP): SubscriberState.GONE,
+}
+
+
+def test_the_table() -> None:
+    assert dict(LIFE) == ROWS
+    for state in SubscriberState:
+        for trigger in SubscriberTrigger:
+            if (state, trigger) not in ROWS:
+                with pytest.raises(LocalProtocolError):
+                    step(LIFE, state, trigger)
+
+
+def made(book: TurnBook) -> tuple[Subscriber, list[Subscriber]]:
+    caught_up: list[Subscriber] = []
+    reader = Subscriber(book.engine, RunProjection(session_id="s", run_id="r"), caught_up.append)
+    return reader, caught_up
+
+
+def test_a_reader_that_nobody_awaits_any_more_hears_nothing() -> None:
+    book = TurnBook()
+    reader, caught_up = made(book)
+    reader.take(TextDelta("x"))
+    reader.drop()
+    reader.drop()
+    reader.take(TextDelta("y"))
+    reader.end()
+    assert caught_up == [reader]
+    assert reader.state is SubscriberState.GONE
+    assert not reader.behind
+
+
+def test_nobody_is_behind_before_there_is_a_reader() -> None:
+    book = TurnBook()
+    reader, caught_up = made(book)
+    for _ in range(1_000):
+        reader.take(TextDelta("x"))
+    assert not reader.behind
+    assert caught_up == []
+    book.after(299.9)
+    assert caught_up == []
+    book.after(0.1)
+    assert caught_up == [reader]
+
+
+def test_there_is_one_reader() -> None:
+    book = TurnBook()
+    reader, _ = made(book)
+    problems: list[Exception] = []
+
+    def twice(request: Request) -> Streamed:
+        def producer(writer: object) -> Flow[None]:
+            reader.drop()
+            with pytest.raises(LocalProtocolError) as error:
+                yield from reader.produce(writer)  # type: ignore[arg-type]  # nothing is written
+            problems.append(error.value)
+
+        return Streamed(200, NO_HEADERS, producer)
+
+    (route,) = [route for route in book.api.router.routes if route.pattern == "/health"]
+    object.__setattr__(route, "handler", twice)
+    call = book.call("GET", "/health")
+    assert call.answer is not None
+    assert len(problems) == 1
+
+
+def test_many_small_events_are_too_many() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.stall(call)
+    book.hand.tell(TextDelta("x" * 300_000))  # the connection is blocked from here on
+    assert not book.hand.is_full()
+    for _ in range(26):
+        book.hand.tell(*[TextDelta("y")] * 10)
+    assert book.hand.is_full()

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from svc_proto.api.store import AddMessages, CreateChat, ListMessages
+from svc_proto.api.turn import text_of
+from tests.api.puppet import TurnBook
+
+
+def test_the_text_of_a_message() -> None:
+    assert text_of("Hi") == "Hi"
+    parts = ({"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "x"}}, {"text": "b"})
+    assert text_of(parts) == "a\nb"
+
+
+def test_the_store_is_asked_in_order() -> None:
+    book = TurnBook()
+    book.call("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})
+    book.hand.finish()
+    assert [type(request) for request in book.queries()] == [CreateChat, AddMessages, AddMessages]
+    session = book.session()
+    before = len(book.queries())
+    book.chat(session)
+    kinds = [type(request) for request in book.queries()[before:]]
+    assert kinds[-2:] == [ListMessages, AddMessages]
+
+
+def test_how_it_ended_is_logged_as_it_was() -> None:
+    book = TurnBook()
+    session = book.session()
+    for finish in ("stop", "error"):
+        book.chat(session)
+        book.hand.finish(finish)
+    ends = [(log.fields["state"], log.fields["code"]) for log in book.logs if log.event == "turn ended"]
+    assert ends == [("completed", ""), ("failed", "agent_error")]
+
+
+def test_a_turn_has_the_limits_of_the_configuration() -> None:
+    book = TurnBook()
+    book.chat(book.session())
+    turn = book.hand.turn
+    assert (turn.max_calls, turn.max_tokens) == (book.config.max_model_calls, None)
