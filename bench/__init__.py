@@ -1,1 +1,1 @@
-"""Benchmarks: what the core, the loops, the start and an idle phone cost, side by side with others in one run."""
+"""Benchmarks: what the core, the loops, terminals, files, starts and idle phones cost, side by side in one run."""

@@ -22,8 +22,8 @@ WIDTH = 110  # columns at least, so that no figure is cut where there is no term
 EXAMPLES = """
 \b
 Examples:
-  python -m bench                                everything, about three minutes
-  python -m bench --quick                        everything, roughly: about half a minute
+  python -m bench                                everything, about five minutes
+  python -m bench --quick                        everything, roughly: about a minute
   python -m bench --section core                 only what needs no socket
   python -m bench --section sockets --seconds 20 longer under load, for quieter figures
   python -m bench --json figures.json            the same figures for a program
@@ -48,6 +48,18 @@ def _sockets() -> Section:
     return sockets_section
 
 
+def _terminal() -> Section:
+    from bench.terminal import terminal_section
+
+    return terminal_section
+
+
+def _media() -> Section:
+    from bench.media import media_section
+
+    return media_section
+
+
 def _starts() -> Section:
     from bench.starts import starts_section
 
@@ -64,6 +76,8 @@ def _memory() -> Section:
 SECTIONS: dict[str, Callable[[], Section]] = {
     "core": _core,
     "sockets": _sockets,
+    "terminal": _terminal,
+    "media": _media,
     "starts": _starts,
     "memory": _memory,
 }
@@ -75,7 +89,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
 @click.option("--json", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here too.")
 @click.option("--quick", is_flag=True, help="Fewer rounds: to see that it runs, not to compare.")
 def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, quick: bool) -> None:
-    """Measure the core, the loops, the start and an idle phone, side by side with others."""
+    """Measure the core, the loops, terminals, files, the start and an idle phone, side by side with others."""
     scale = QUICK if quick else FULL
     if seconds is not None:
         scale = evolve(scale, seconds=seconds)

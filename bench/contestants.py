@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from importlib.util import find_spec
@@ -29,6 +29,8 @@ __all__ = [
     "Contestant",
     "Server",
     "available",
+    "child",
+    "load_cpu",
     "missing",
     "pinned",
     "placement",
@@ -49,11 +51,12 @@ CPUS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 
 
 @frozen
 class Contestant:
-    """A server: its name in tables, the module and arguments to start it with, and the packages that it needs."""
+    """A server: its name in tables, module and arguments to start it with, packages it needs, variables it is given."""
 
     name: str
     arguments: tuple[str, ...]
     needs: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 def _relay(runtime: str, *needs: str) -> Contestant:
@@ -117,21 +120,39 @@ class Server:
 
 
 @contextmanager
-def running(contestant: Contestant) -> Iterator[Server]:
+def running(one: Contestant) -> Iterator[Server]:
     """Start a server, give its address, and end it. Raises `BenchError` if it does not start."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as home:
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("RELAY_", "SVC_"))}
-        environment |= {"SVC_HOME": home, "RELAY_SESSIONS_FILE": "", "PYTHONPATH": str(ROOT)}
-        process = subprocess.Popen(
-            [sys.executable, "-m", *contestant.arguments], cwd=home, env=environment, stderr=subprocess.PIPE, text=True
-        )
+        environment |= {"SVC_HOME": home, "RELAY_SESSIONS_FILE": "", "PYTHONPATH": str(ROOT), **dict(one.variables)}
+        with child(
+            [sys.executable, "-m", *one.arguments], cwd=home, env=environment, stderr=subprocess.PIPE
+        ) as process:
+            assert process.stderr is not None  # asked for above
+            said: deque[str] = deque(maxlen=20)
+            yield Server(one, process.pid, _address(process, process.stderr, said, one.name))
+
+
+@contextmanager
+def child(
+    argv: Sequence[str],
+    *,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: int | None = None,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a program on the CPU of the servers, and end it."""
+    process = subprocess.Popen(argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, text=True)
+    try:
         _pin(process.pid, CPUS[:1])
-        assert process.stderr is not None  # asked for above
-        said: deque[str] = deque(maxlen=20)
-        try:
-            yield Server(contestant, process.pid, _address(process, process.stderr, said, contestant.name))
-        finally:
-            _end(process)
+        yield process
+    finally:
+        _end(process)
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
 @contextmanager
@@ -142,6 +163,11 @@ def pinned() -> Iterator[None]:
         yield
     finally:
         _pin(0, CPUS)
+
+
+def load_cpu() -> int:
+    """The CPU that the load runs on, for helpers of it; -1 where that is left to the system."""
+    return CPUS[-1] if len(CPUS) > 1 else -1
 
 
 def wait_healthy(address: Address, within: float = START_WITHIN) -> None:

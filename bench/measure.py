@@ -32,11 +32,33 @@ class Scale:
     connections: int
     repeats: int  # of each start
     phones: tuple[int, ...]  # idle ones, ascending
+    terminal_bytes: int  # that a program in a terminal writes, in each round
+    file_bytes: int  # of the file that is fetched
     most_requests: int = 1_000_000  # per contestant and round, whatever the time
 
 
-FULL = Scale(cycles=2000, rounds=15, seconds=6.0, load_rounds=3, connections=32, repeats=7, phones=(200, 1000))
-QUICK = Scale(cycles=500, rounds=5, seconds=1.0, load_rounds=2, connections=32, repeats=3, phones=(200,))
+FULL = Scale(
+    cycles=2000,
+    rounds=15,
+    seconds=6.0,
+    load_rounds=3,
+    connections=32,
+    repeats=7,
+    phones=(1000, 5000),
+    terminal_bytes=50_000_000,
+    file_bytes=100_000_000,
+)
+QUICK = Scale(
+    cycles=500,
+    rounds=5,
+    seconds=1.0,
+    load_rounds=2,
+    connections=32,
+    repeats=3,
+    phones=(200,),
+    terminal_bytes=5_000_000,
+    file_bytes=20_000_000,
+)
 
 
 class Progress:

@@ -1,48 +1,92 @@
-"""What an idle, authenticated phone costs in memory."""
+"""What an idle, authenticated phone costs in memory, on each loop."""
 
 from __future__ import annotations
 
+import resource
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
-from bench.contestants import RELAYS, Contestant, running, wait_healthy
+from bench.contestants import RELAYS, Contestant, Server, available, missing, running, wait_healthy
 from bench.load import Phone, new_code
-from bench.measure import Progress, Scale
+from bench.measure import BenchError, Progress, Scale
 from bench.report import Column, Row, Table
 
 __all__ = ["memory_section"]
 
 SETTLE = 0.5  # s in which the server finishes what the last phone began
-
-COLUMNS = (
-    Column("resident_mib", "resident MiB", 1),
-    Column("per_phone_kib", "KiB per phone", 1),
-)
+WITHIN = 120.0  # s for the phones of one relay: what comes later is left out
+SPARE = 100  # descriptors for everything else, in this process and in the server
 
 
-def memory_section(scale: Scale, progress: Progress, *, relay: Contestant = RELAYS[0]) -> list[Table]:
+def memory_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
     """Resident memory of a relay with more and more idle phones, each paired anew."""
+    notes = [
+        "kB: 1,000 bytes for each phone after the first: its socket, WebSocket, session and stored record",
+        "buffers that the kernel holds for a socket are not in it",
+        *missing(relays),
+    ]
+    with _room_for(max(scale.phones)) as most:
+        rows = [Row(one.name, _grow(one, scale, progress, most, notes)) for one in available(relays)]
+    columns = [Column("one_mib", "one phone, MiB"), Column("all_mib", "all of them, MiB")]
+    columns[1:1] = [Column(_key(count), f"{count:,} more, kB each", 2) for count in scale.phones]
+    return [Table("memory", "Resident memory with idle phones", columns, rows, notes)]
+
+
+def _grow(relay: Contestant, scale: Scale, progress: Progress, most: int, notes: list[str]) -> dict[str, float]:
     with ExitStack() as stack:
         server = stack.enter_context(running(relay))
         wait_healthy(server.address)
         # The first phone of all loads what every later one shares.
-        stack.callback(Phone(server.address, "bench-phone-0", new_code(server.address)).close)
-        time.sleep(SETTLE)
-        empty = server.resident()
-        rows = [Row("one phone", {"resident_mib": empty / 2**20})]
-        count = 0
+        _connect(server, 0, stack)
+        empty = _resident(server)
+        values = {"one_mib": empty / 2**20}
+        deadline, count = time.monotonic() + WITHIN, 0
         for wanted in scale.phones:
-            progress(f"memory: {wanted} phones")
-            while count < wanted:
+            if wanted > most:
+                notes.append(f"left out: {wanted:,} phones, since there are descriptors for {most:,}")
+                break
+            progress(f"memory: {wanted:,} phones, {relay.name}")
+            while count < wanted and time.monotonic() < deadline:
                 count += 1
-                phone = Phone(server.address, f"bench-phone-{count}", new_code(server.address))
-                stack.callback(phone.close)
-            time.sleep(SETTLE)
-            resident = server.resident()
-            values = {"resident_mib": resident / 2**20, "per_phone_kib": (resident - empty) / count / 1024}
-            rows.append(Row(f"{count:,} more phones", values))
-    notes = [
-        "per phone: socket, WebSocket, and the paired session with its record in the memory store",
-        "buffers that the kernel holds for a socket are not in it",
-    ]
-    return [Table("memory", f"Memory of idle phones ({relay.name})", COLUMNS, rows, notes)]
+                _connect(server, count, stack)
+            if count < wanted:
+                notes.append(f"left out: {wanted:,} phones of {relay.name}, which took more than {WITHIN:g} s")
+                break
+            resident = _resident(server)
+            values[_key(count)] = (resident - empty) / count / 1000
+            values["all_mib"] = resident / 2**20
+    return values
+
+
+def _key(phones: int) -> str:
+    return f"kb_at_{phones}"
+
+
+def _connect(server: Server, number: int, stack: ExitStack) -> None:
+    try:
+        phone = Phone(server.address, f"bench-phone-{number}", new_code(server.address))
+    except OSError as error:
+        raise BenchError(f"phone {number}: {error}") from error
+    stack.callback(phone.close)
+
+
+def _resident(server: Server) -> int:
+    time.sleep(SETTLE)
+    return server.resident()
+
+
+@contextmanager
+def _room_for(phones: int) -> Iterator[int]:
+    """Raise the limit on open descriptors, which a server started meanwhile inherits; the phones there is room for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = phones + SPARE
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    else:
+        most = wanted
+    try:
+        yield most - SPARE
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

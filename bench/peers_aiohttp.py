@@ -1,4 +1,4 @@
-"""A bare aiohttp server with one route: `python -m bench.peers_aiohttp asyncio|uvloop`."""
+"""A bare aiohttp server: `/health`, and a file at `/file`: `python -m bench.peers_aiohttp asyncio|uvloop [PATH]`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ async def health(request: web.Request) -> web.Response:
     return web.json_response(HEALTH)
 
 
+async def file(request: web.Request) -> web.FileResponse:
+    return web.FileResponse(sys.argv[2])
+
+
 async def serve() -> None:
     app = web.Application()
     app.router.add_get("/health", health)
+    app.router.add_get("/file", file)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.SockSite(runner, listen()).start()

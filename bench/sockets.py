@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from statistics import median
 
 from attrs import define, field
 
 from bench.contestants import PEERS, RELAYS, Contestant, Server, available, missing, placement, running, wait_healthy
 from bench.load import Load, Phone, drive, new_code
-from bench.measure import Progress, Scale, paired_ratio, percentile, rotated
+from bench.measure import Progress, Scale, percentile, rotated
 from bench.report import Column, Row, Table
+from bench.rounds import Rounds, notes_on, take_round
 from bench.wire import request
 
 __all__ = ["IN_FLIGHT", "sockets_section"]
 
-IN_FLIGHT = (1, 16)  # commands on the bridge
-DISTURBED = 0.05  # of the time that a server waited for its CPU: above it only its CPU time says something
-BUSY = 0.9  # of one core: above it the load generator is what limits
+IN_FLIGHT = (1, 16, 64)  # commands on the bridge
 
 COLUMNS = (
     Column("per_second", "req/s, median", 0),
@@ -32,23 +30,10 @@ COLUMNS = (
 
 
 @define
-class _Runs:
-    """The rounds of one contestant."""
+class _Runs(Rounds):
+    """The rounds of one contestant, with every latency."""
 
-    rates: list[float] = field(factory=list)
     latencies: list[float] = field(factory=list)
-    cpu: float = 0.0
-    waited: float = 0.0
-    elapsed: float = 0.0
-    busiest: float = 0.0
-
-    def add(self, load: Load, *, cpu: float, waited: float) -> None:
-        self.rates.append(load.per_second)
-        self.latencies += load.latencies
-        self.cpu += cpu
-        self.waited += waited
-        self.elapsed += load.elapsed
-        self.busiest = max(self.busiest, load.own_cpu / load.elapsed)
 
 
 def sockets_section(
@@ -82,7 +67,7 @@ def _health(scale: Scale, progress: Progress, servers: Sequence[Server], notes: 
             progress(f"sockets: /health, round {turn + 1} of {scale.load_rounds}, {name}")
             _round(runs[name], by_name[name], asked, scale, callers=scale.connections)
     title = f"GET /health over loopback, {scale.connections} kept connections"
-    return Table("health", title, COLUMNS, _rows(runs), [*_notes(runs), *notes])
+    return Table("health", title, COLUMNS, _rows(runs), [*notes_on(runs, "requests"), *notes])
 
 
 def _bridge(scale: Scale, progress: Progress, servers: Sequence[Server], stack: ExitStack) -> list[Table]:
@@ -100,52 +85,38 @@ def _bridge(scale: Scale, progress: Progress, servers: Sequence[Server], stack: 
                 asked = request("POST", "/tap", token=phones[name].token, body=b'{"x":120,"y":640}')
                 _round(runs[name], server, asked, scale, callers=in_flight, phone=phones[name])
         title = f"Bridge round trip over loopback (caller, relay, phone and back), {in_flight} in flight"
-        tables.append(Table(f"bridge_{in_flight}", title, COLUMNS, _rows(runs), _notes(runs)))
+        tables.append(Table(f"bridge_{in_flight}", title, COLUMNS, _rows(runs), notes_on(runs, "requests")))
     return tables
 
 
 def _round(
     runs: _Runs, server: Server, asked: bytes, scale: Scale, *, callers: int, phone: Phone | None = None
 ) -> None:
-    cpu, waited = server.cpu(), server.waited()
-    load = drive(
-        server.address,
-        asked,
-        callers=callers,
-        seconds=scale.seconds / scale.load_rounds,
-        most=scale.most_requests,
-        phone=phone,
-    )
-    runs.add(load, cpu=server.cpu() - cpu, waited=server.waited() - waited)
+    def run() -> Load:
+        load = drive(
+            server.address,
+            asked,
+            callers=callers,
+            seconds=scale.seconds / scale.load_rounds,
+            most=scale.most_requests,
+            phone=phone,
+        )
+        runs.latencies += load.latencies
+        return load
+
+    take_round(runs, server, run)
 
 
 def _rows(runs: Mapping[str, _Runs]) -> list[Row]:
-    baseline = next(iter(runs.values())).rates
+    baseline = next(iter(runs.values()))
     rows = []
     for name, done in runs.items():
         latencies = sorted(done.latencies)
         values = {
-            "per_second": median(done.rates),
-            "best_per_second": max(done.rates),
-            "ratio": paired_ratio(done.rates, baseline),
+            **done.figures(baseline),
             "p50_ms": percentile(latencies, 0.5) * 1e3,
             "p99_ms": percentile(latencies, 0.99) * 1e3,
             "cpu_us": done.cpu / len(latencies) * 1e6,
-            "waited_percent": done.waited / done.elapsed * 100,
         }
         rows.append(Row(name, values))
     return rows
-
-
-def _notes(runs: Mapping[str, _Runs]) -> list[str]:
-    notes = [f"ratio: requests per second against {next(iter(runs))!r}, the median of the ratios within each round"]
-    limited = [name for name, done in runs.items() if done.busiest > BUSY]
-    if limited:
-        notes.append(f"the load generator was busy over {BUSY:.0%} of a core, so it limits: {'; '.join(limited)}")
-    disturbed = [name for name, done in runs.items() if done.waited > DISTURBED * done.elapsed]
-    if disturbed:
-        notes.append(
-            f"DISTURBED: other programs held the CPU for over {DISTURBED:.0%} of the time; rates, ratios and latencies "
-            f"are not to be relied on, only the CPU time: {'; '.join(disturbed)}"
-        )
-    return notes

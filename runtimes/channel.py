@@ -15,13 +15,13 @@ from typing import TypeAlias
 from runtimes.failures import why
 from runtimes.filebody import FileBody
 from runtimes.loop import Source
+from runtimes.outbox import OUTBOX_LIMIT
 from runtimes.pump import Pump
 from svc_proto.facts import ChannelId, ReadClosed, Received
 
-__all__ = ["OUTBOX_LIMIT", "READ_SIZE", "Channel"]
+__all__ = ["READ_SIZE", "Channel"]
 
 READ_SIZE = 64 * 1024  # bytes asked for in one read
-OUTBOX_LIMIT = 64 * 1024 * 1024  # unsent bytes at which a channel is dropped: far above what a core lets pile up
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER for zero seconds: close() sends RST
 
 Item: TypeAlias = bytes | memoryview | FileBody
@@ -55,7 +55,7 @@ class Channel(Source):
         self.write_closed = False
         self._paused = False
         self._fin = False  # CloseWrite was ordered
-        self._outbox: deque[Item] = deque()
+        self._outbox: deque[Item] | None = None  # while nothing waits: an empty deque takes 600 bytes
         self._queued = 0
         self._body_running = False
 
@@ -121,13 +121,14 @@ class Channel(Source):
         if self._fin:
             body.fail_closed()
             return
-        self._outbox.append(body)
-        if len(self._outbox) == 1:
+        outbox = self._outbox = self._outbox or deque()
+        outbox.append(body)
+        if len(outbox) == 1:
             self.flush()
 
     def drop_file(self, body: FileBody) -> None:
         """A file is not to be sent any further."""
-        if body in self._outbox:
+        if self._outbox and body in self._outbox:
             self._outbox.remove(body)
         body.finish()
         if not self._body_running:
@@ -147,11 +148,10 @@ class Channel(Source):
 
     def flush(self) -> None:
         """Write what waits, until the kernel has had enough."""
-        outbox = self._outbox
-        while outbox and not self._body_running:
+        while (outbox := self._outbox) and not self._body_running:
             item = outbox[0]
             if isinstance(item, FileBody):
-                if not self._next_of(item):
+                if not self._next_of(outbox, item):
                     return
                 continue
             n = self.write(item)
@@ -165,6 +165,8 @@ class Channel(Source):
             outbox.popleft()
         if not self.settled():
             return
+        if not outbox:
+            self._outbox = None
         self.pump.loop.unwatch_write(self)
         if self._fin and not outbox and not self.write_closed:
             self.shut()
@@ -211,10 +213,10 @@ class Channel(Source):
         """Called after a step that wrote nothing: must the socket be waited for?"""
         return True
 
-    def _next_of(self, body: FileBody) -> bool:
+    def _next_of(self, outbox: deque[Item], body: FileBody) -> bool:
         """Go on with the file at the head of the outbox; True when it is through."""
         if not body.left:
-            self._outbox.popleft()
+            outbox.popleft()
             body.answer()
             return not self.gone
         self._body_running = True
@@ -227,7 +229,8 @@ class Channel(Source):
         if self.gone:
             return
         if error is not None and not body.over:
-            self._outbox.popleft()
+            if self._outbox:
+                self._outbox.popleft()
             body.fail(error)
         elif not body.over:
             body.advance(n)
@@ -261,8 +264,8 @@ class Channel(Source):
                 self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             except OSError:
                 reset = False  # the peer was faster
-        bodies = [item for item in self._outbox if isinstance(item, FileBody)]
-        self._outbox.clear()
+        bodies = [item for item in self._outbox or () if isinstance(item, FileBody)]
+        self._outbox = None
         self.pump.loop.close(self)
         return bodies
 
@@ -271,4 +274,6 @@ class Channel(Source):
         if self._queued > OUTBOX_LIMIT:
             self.end(f"over {OUTBOX_LIMIT} unsent bytes", reset=True)
             return
+        if self._outbox is None:
+            self._outbox = deque()
         self._outbox.append(data)

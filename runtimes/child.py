@@ -11,12 +11,11 @@ import contextlib
 import os
 import signal
 import termios
-from collections import deque
 from collections.abc import Callable
 
-from runtimes import channel as tcp
 from runtimes.child_output import Output
 from runtimes.loop import Descriptor, Source
+from runtimes.outbox import OUTBOX_LIMIT, Outbox
 from runtimes.pump import Pump
 from runtimes.reaper import MAX_CHILDREN, Reaper
 from runtimes.spawn import ChildProcess, start_process, window
@@ -94,8 +93,7 @@ class ChildChannel:
         self._errors: ErrorChannel | None = None
         if errors is not None and process.errors is not None:
             self._errors = ErrorChannel(self, errors, process.errors, post)
-        self._outbox: deque[bytes | memoryview] = deque()
-        self._queued = 0
+        self._outbox = Outbox(self._write)
         self._fin = False  # CloseWrite was ordered
         self._deaf = False  # nobody will read any more input
         self._status: int | None = None
@@ -123,15 +121,10 @@ class ChildChannel:
         """Write after what was sent before."""
         if self._fin or not data:
             return
-        n = 0 if self._outbox else self._write(data)
-        if n == len(data) or self.gone:
-            return
-        self._queued += len(data) - n
-        if self._queued > tcp.OUTBOX_LIMIT:
-            self.end(f"over {tcp.OUTBOX_LIMIT} unsent bytes")
-            return
-        self._outbox.append(memoryview(data)[n:])
-        self.pump.loop.watch_write(self._input)
+        if not self._outbox.send(data):
+            self.end(f"over {OUTBOX_LIMIT} unsent bytes")
+        elif self._outbox:
+            self.pump.loop.watch_write(self._input)
 
     def close_write(self) -> None:
         """Close the input after what was sent before."""
@@ -148,17 +141,8 @@ class ChildChannel:
                 termios.tcsetwinsize(fd, window(size))
 
     def _flush(self) -> None:
-        outbox = self._outbox
-        while outbox:
-            item = outbox[0]
-            n = self._write(item)
-            if self.gone:
-                return
-            self._queued -= n
-            if n < len(item):
-                outbox[0] = memoryview(item)[n:]
-                return
-            outbox.popleft()
+        if not self._outbox.flush():
+            return
         self.pump.loop.unwatch_write(self._input)
         if self._fin:
             self._shut()
@@ -228,7 +212,7 @@ class ChildChannel:
         if self.gone:
             return False
         self.gone = True
-        self._outbox.clear()
+        self._outbox.close()
         self._output.close()
         self.pump.loop.close(self._input)
         if self._errors is not None:

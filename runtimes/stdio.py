@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import deque
 from collections.abc import Callable
 
-from runtimes.channel import OUTBOX_LIMIT, READ_SIZE
+from runtimes.channel import READ_SIZE
 from runtimes.failures import why
 from runtimes.loop import Descriptor, Source
+from runtimes.outbox import OUTBOX_LIMIT, Outbox
 from runtimes.pump import Pump
 from svc_proto.facts import Accepted, Address, ChannelId, ReadClosed, Received
 
@@ -63,8 +63,7 @@ class _StdioChannel:
         self._blocking = [(fd, os.get_blocking(fd)) for fd in fds]
         self._input = _End(os.dup(fds[0]), self._read)
         self._output = _End(os.dup(fds[1]), self._flush)
-        self._outbox: deque[bytes | memoryview] = deque()
-        self._queued = 0
+        self._outbox = Outbox(self._write)
         self._paused = False
         self._posted = False
         self._ended = False
@@ -92,15 +91,10 @@ class _StdioChannel:
 
     def send(self, data: bytes) -> None:
         """Write after what was sent before."""
-        n = 0 if self._outbox else self._write(data)
-        if self._gone or n == len(data):
-            return
-        self._queued += len(data) - n
-        if self._queued > OUTBOX_LIMIT:
+        if not self._outbox.send(data):
             self.end(f"over {OUTBOX_LIMIT} unsent bytes")
-            return
-        self._outbox.append(memoryview(data)[n:])
-        self.pump.loop.watch_write(self._output)
+        elif self._outbox:
+            self.pump.loop.watch_write(self._output)
 
     def close_write(self) -> None:
         """Standard output has no end but that of the process."""
@@ -116,7 +110,7 @@ class _StdioChannel:
         if self._gone:
             return
         self._gone = True
-        self._outbox.clear()
+        self._outbox.close()
         for end in (self._input, self._output):
             self.pump.loop.close(end)
         for fd, blocking in self._blocking:
@@ -143,18 +137,8 @@ class _StdioChannel:
         self.pump.feed(ReadClosed(self.ch))
 
     def _flush(self) -> None:
-        outbox = self._outbox
-        while outbox:
-            item = outbox[0]
-            n = self._write(item)
-            if self._gone:
-                return
-            self._queued -= n
-            if n < len(item):
-                outbox[0] = memoryview(item)[n:]
-                return
-            outbox.popleft()
-        self.pump.loop.unwatch_write(self._output)
+        if self._outbox.flush():
+            self.pump.loop.unwatch_write(self._output)
 
     def _write(self, data: bytes | memoryview) -> int:
         try:

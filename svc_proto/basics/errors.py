@@ -26,13 +26,15 @@ class RemoteProtocolError(ProtocolError):
     """The peer sent what the protocol forbids.
 
     `status` is the HTTP status to answer with while an answer is still possible, `close_code` the WebSocket
-    close code (RFC 6455 section 7.4.1) once the connection speaks WebSocket.
+    close code (RFC 6455 section 7.4.1) once the connection speaks WebSocket. `code` is the machine word of the
+    refusal; None: that of the status.
     """
 
-    def __init__(self, message: str, *, status: int = 400, close_code: int = 1002) -> None:
+    def __init__(self, message: str, *, status: int = 400, close_code: int = 1002, code: str | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.close_code = close_code
+        self.code = code
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error of the program

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
+from types import MethodType
 from typing import NamedTuple
 
 __all__ = ["Deadline", "Timer", "Timers"]
@@ -26,11 +27,13 @@ class Deadline(NamedTuple):
 class Timer:
     """One deadline that can be set, moved and cancelled. Made by `Timers.timer`."""
 
-    __slots__ = ("_filed", "_fire", "_timers", "reason", "when")
+    __slots__ = ("_bound", "_call", "_filed", "_timers", "reason", "when")
 
     def __init__(self, timers: Timers, reason: str, fire: Callable[[], None]) -> None:
         self._timers = timers
-        self._fire = fire
+        # The two parts of a method take less memory than the method: each connection has several timers.
+        self._bound: object = fire.__self__ if isinstance(fire, MethodType) else None
+        self._call: Callable[..., None] = fire.__func__ if isinstance(fire, MethodType) else fire
         self._filed: float | None = None  # the earliest heap entry that stands for this timer
         self.reason = reason
         self.when: float | None = None
@@ -45,6 +48,11 @@ class Timer:
     def cancel(self) -> None:
         """Not be due at all. Cancelling twice is fine."""
         self.when = None
+
+    def retire(self) -> None:
+        """Never do anything again, and let go of the owner: an entry that is left on the heap keeps nothing alive."""
+        self.when = self._bound = None
+        self._call = _nothing
 
     def unfile(self, filed: float) -> None:
         """Called when an entry was taken off the heap before its time: file the timer where it belongs now."""
@@ -65,12 +73,15 @@ class Timer:
     @property
     def owner(self) -> object:
         """The object whose method this timer calls, or None for a plain function."""
-        return getattr(self._fire, "__self__", None)
+        return getattr(self._call, "__self__", None) if self._bound is None else self._bound
 
     def fire(self) -> None:
         """Run what the timer is for; it is not due any more then."""
         self.when = self._filed = None
-        self._fire()
+        if self._bound is None:
+            self._call()
+        else:
+            self._call(self._bound)
 
 
 class Timers:
@@ -118,3 +129,7 @@ class Timers:
         if due is None or due.when > mono:
             return None
         return heappop(self._heap)[2]
+
+
+def _nothing() -> None:
+    """What a retired timer does."""

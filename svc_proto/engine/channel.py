@@ -66,7 +66,7 @@ class Channel(ABC):
     def closed(self, why: str) -> None:
         """The channel is gone."""
         self.gone = True
-        self._stall.cancel()
+        self._stall.retire()
 
     @abstractmethod
     def stop(self) -> None:

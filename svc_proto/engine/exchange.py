@@ -207,7 +207,7 @@ class Exchange:
     def fail(self, refused: Refused) -> None:
         """The peer broke a rule: answer if nothing was answered yet, and stop working for it."""
         if self.state in UNANSWERED:
-            self._send(self._channel.app.refusal(refused), closing=True)
+            self._send(self._channel.app.refusal(refused, self._head), closing=True)
         self.lost()
 
     # --- the course of a request ---
@@ -283,7 +283,7 @@ class Exchange:
             if isinstance(error, RemoteProtocolError):
                 error = refused_for(error)
             if isinstance(error, Refused):
-                self._respond(self._channel.app.refusal(error))
+                self._respond(self._channel.app.refusal(error, self._head))
                 return
         except Exception as bug:
             error = bug
@@ -298,7 +298,7 @@ class Exchange:
         try:
             if self.state in UNANSWERED:
                 problem = Refused(500, "internal_error", f"internal error, reference {reference}")
-                self._send(self._channel.app.refusal(problem), closing=True)
+                self._send(self._channel.app.refusal(problem, self._head), closing=True)
             self.lost()
             self._channel.shut()
         except Exception as another:

@@ -170,6 +170,7 @@ class Task:
     def _end(self, tell: Callable[[Any], None], outcome: object) -> None:
         cancelled = self.state is TaskState.DONE
         self._step(TaskTrigger.END)
+        self._timer.retire()
         self._engine.retire(self)
         if not cancelled:
             try:
@@ -184,7 +185,7 @@ class Task:
         self.resume(TIMED_OUT)
 
     def _stop(self) -> None:
-        self._timer.cancel()
+        self._timer.retire()
         self._abandon()
         try:
             self._flow.close()

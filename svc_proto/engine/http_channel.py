@@ -63,7 +63,7 @@ class HttpChannel(Channel):
     def closed(self, why: str) -> None:
         """Tell everything that lived on this channel."""
         super().closed(why)
-        self._timer.cancel()
+        self._timer.retire()
         sockets, self.sockets = self.sockets, {}
         for socket in sockets.values():
             socket.end(1006, why)

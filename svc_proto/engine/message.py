@@ -125,4 +125,4 @@ def empty_response(status: int = 204) -> Response:
 
 def refused_for(error: RemoteProtocolError) -> Refused:
     """The refusal that a broken rule of the protocol deserves."""
-    return Refused(error.status, CODES.get(error.status, "bad_request"), str(error))
+    return Refused(error.status, error.code or CODES.get(error.status, "bad_request"), str(error))

@@ -54,8 +54,8 @@ class HttpApp(Protocol):
         """Decide on a request whose body was not read yet: return the principal, or raise `Refused`."""
         ...
 
-    def refusal(self, refused: Refused) -> Response:
-        """The answer in which this service puts a refusal."""
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+        """The answer in which this service puts the refusal of a request; a head that could not be read is `GET /`."""
         ...
 
     def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:

@@ -172,7 +172,7 @@ class Socket:
     def end(self, code: int, reason: str) -> None:
         """The socket is over. Tells the handler once."""
         was, self.state = self.state, step(LIFE, self.state, SocketTrigger.END)
-        self._timer.cancel()
+        self._timer.retire()
         if was is not SocketState.CLOSED:
             self._tell(self._handler.on_closed, code, reason)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.timers import Timer
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request
@@ -87,6 +88,20 @@ LIFE: Table[ClientState, ClientTrigger] = {
 class ClientSocket:
     """The relay's side of one WebSocket; a `SocketHandler`."""
 
+    __slots__ = (
+        "_early",
+        "_secure",
+        "_task",
+        "_timer",
+        "address",
+        "relay",
+        "session",
+        "socket",
+        "state",
+        "terminals",
+        "tui",
+    )
+
     socket: Socket  # from `on_open` on
 
     def __init__(self, relay: Relay, request: Request) -> None:
@@ -99,14 +114,16 @@ class ClientSocket:
         self.tui: Tui | None = None
         self._early: list[Envelope] = []
         self._task: Task | None = None
-        self._timer = relay.engine.timers.timer("authentication", self._timed_out)
+        self._timer: Timer | None = None  # until the client has said who it is
 
     # --- SocketHandler ---
 
     def on_open(self, socket: Socket) -> None:
         """Wait for `system/auth`."""
         self.socket = socket
-        self._timer.set(self.relay.engine.now.mono + AUTH_TIMEOUT)
+        engine = self.relay.engine
+        self._timer = engine.timers.timer("authentication", self._timed_out)
+        self._timer.set(engine.now.mono + AUTH_TIMEOUT)
 
     def on_text(self, text: str) -> None:
         """Authenticate with the first message, pass on the others."""
@@ -134,7 +151,7 @@ class ClientSocket:
     def on_closed(self, code: int, reason: str) -> None:
         """Forget the client; whoever waits for its phone is told."""
         self._step(ClientTrigger.GONE)
-        self._timer.cancel()
+        self._stop_timer()
         self._cancel()
         self.end_programs()
         if self.session is not None:
@@ -195,7 +212,7 @@ class ClientSocket:
     # --- authentication ---
 
     def _authenticate(self, envelope: Envelope | None) -> None:
-        self._timer.cancel()
+        self._stop_timer()
         if envelope is None or (envelope.channel, envelope.type) != ("system", "auth"):
             self._refuse(NOT_AUTH, envelope)
             return
@@ -214,7 +231,9 @@ class ClientSocket:
         if operator is not None:
             self._step(ClientTrigger.CODE)
             flow = self._pair(operator, envelope)
-            self._task = relay.engine.spawn(flow, name="pairing", on_error=self._pairing_failed)
+            self._task = relay.engine.spawn(
+                flow, name="pairing", on_done=self._pairing_over, on_error=self._pairing_failed
+            )
             return
         blocked = relay.limiter.failure(self.address, now)
         relay.engine.log(Level.WARNING, "authentication failed", address=self.address, blocked=blocked)
@@ -264,6 +283,9 @@ class ClientSocket:
         self._step(ClientTrigger.REFUSE)
         self._fail(TOO_EARLY, "")
 
+    def _pairing_over(self, _: object) -> None:
+        self._task = None
+
     def _pairing_failed(self, error: Exception) -> None:
         reason = error.message if isinstance(error, Refused) else f"internal error {self.relay.engine.bug(error)}"
         self._step(ClientTrigger.REFUSE)
@@ -303,6 +325,11 @@ class ClientSocket:
     def _fail(self, reason: str, identity: str) -> None:
         self.send("system", "auth.fail", {"reason": reason}, identity)
         self.socket.close(1000)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.retire()
+            self._timer = None
 
     def _cancel(self) -> None:
         if self._task is not None:

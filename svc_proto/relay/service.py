@@ -121,7 +121,7 @@ class Relay:
             raise TypeError("the relay's routes name an Access")
         return authorize(access, request, self.sessions, self.engine.now)
 
-    def refusal(self, refused: Refused) -> Response:
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status."""
         body = {"ok": False, "error": refused.message, "code": refused.code, **refused.extra}
         return json_response(refused.status, body, refused.headers)

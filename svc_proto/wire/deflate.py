@@ -21,7 +21,7 @@ from wsproto.frame_protocol import CloseReason, FrameDecoder, FrameProtocol, Opc
 
 from svc_proto.basics.errors import RemoteProtocolError
 
-__all__ = ["OFFER", "DeflateParameters", "InboundGuard", "OutboundDeflate", "accept_offer", "read_agreement"]
+__all__ = ["OFFER", "DeflateParameters", "Deflater", "InboundGuard", "accept_offer", "read_agreement"]
 
 NAME = "permessage-deflate"
 OFFER = b"permessage-deflate; client_max_window_bits"
@@ -48,6 +48,9 @@ class DeflateParameters:
     client_max_window_bits: int = MAX_WINDOW_BITS
     server_no_context_takeover: bool = False
     client_no_context_takeover: bool = False
+
+
+NOT_AGREED = DeflateParameters()  # in place of an agreement where there is none; nothing is compressed then
 
 
 def accept_offer(values: Iterable[bytes]) -> tuple[DeflateParameters, bytes] | None:
@@ -104,7 +107,7 @@ class InboundGuard(Extension):
     def __init__(self, max_message: int, agreed: DeflateParameters | None) -> None:
         self._max = max_message
         self._deflated = agreed is not None
-        self._agreed = agreed or DeflateParameters()
+        self._agreed = agreed or NOT_AGREED
         self._inflater: zlib._Decompress | None = None
         self._compressed = False  # the message in progress, which control frames may interrupt
         self._begun = False  # a message has a frame already, and is not complete
@@ -178,10 +181,10 @@ class InboundGuard(Extension):
         return inflated
 
 
-class OutboundDeflate(Extension):
-    """Compresses whole messages. For a `FrameProtocol` that is used for nothing else."""
+class Deflater:
+    """Compresses whole messages. Takes no memory for it before the first one."""
 
-    name = "outbound"
+    __slots__ = ("_alone", "_bits", "_deflater")
 
     def __init__(self, bits: int, *, alone: bool) -> None:
         """`bits` is the agreed window of this side, 9 to 15; `alone` means without context takeover."""
@@ -189,25 +192,14 @@ class OutboundDeflate(Extension):
         self._alone = alone
         self._deflater: zlib._Compress | None = None
 
-    def enabled(self) -> bool:
-        """Tell `FrameProtocol` to call the hooks."""
-        return True
-
-    def offer(self) -> bool | str:
-        """Negotiation is done elsewhere."""
-        return False
-
-    def frame_outbound(
-        self, proto: FrameDecoder | FrameProtocol, opcode: Opcode, rsv: RsvBits, data: bytes, fin: bool
-    ) -> tuple[RsvBits, bytes]:
-        """Compress the one frame of a message."""
+    def pack(self, message: bytes) -> bytes:
+        """The compressed form, for a frame with RSV1 set."""
         deflater = self._deflater
         if deflater is None:
             deflater = zlib.compressobj(wbits=-self._bits, memLevel=MEMORY_LEVEL)
         if not self._alone:
             self._deflater = deflater
-        packed = deflater.compress(data) + deflater.flush(zlib.Z_SYNC_FLUSH)
-        return RsvBits(True, False, False), packed.removesuffix(TAIL)
+        return (deflater.compress(message) + deflater.flush(zlib.Z_SYNC_FLUSH)).removesuffix(TAIL)
 
 
 def _extensions(values: Iterable[bytes]) -> list[tuple[str, dict[str, int | None] | None]]:

@@ -116,6 +116,30 @@ class Http1Connection:
     complete with its head. `deflate` False neither offers nor accepts permessage-deflate.
     """
 
+    __slots__ = (
+        "_blank",
+        "_deflate",
+        "_entropy",
+        "_eof",
+        "_finished",
+        "_h11",
+        "_head",
+        "_inbox",
+        "_key",
+        "_limits",
+        "_mute",
+        "_out",
+        "_reading",
+        "_role",
+        "_searched",
+        "_server",
+        "_socket",
+        "_stale",
+        "_stream",
+        "_written",
+        "_written_key",
+    )
+
     def __init__(self, role: Role, *, limits: Limits = DEFAULT_LIMITS, entropy: Entropy, deflate: bool = True) -> None:
         self._role = role
         self._server = role is Role.SERVER
@@ -150,7 +174,7 @@ class Http1Connection:
     @property
     def paused(self) -> bool:
         """Bytes wait behind a request that we have not answered: stop reading."""
-        return bool(self._inbox) and self._reading in (Reading.LAST, Reading.DONE)
+        return self._reading in (Reading.LAST, Reading.DONE) and bool(self._inbox)
 
     @property
     def idle(self) -> bool:
@@ -468,10 +492,13 @@ class Http1Connection:
     def _open_socket(self, deflate: DeflateParameters | None) -> None:
         self._step(ReadingTrigger.SWITCH)
         self._socket = WebSocket(self._role, self._stream, limits=self._limits, entropy=self._entropy, deflate=deflate)
-        self._socket.receive_data(bytes(self._inbox))  # what came right behind the head
-        self._inbox.clear()
+        if self._inbox:
+            self._socket.receive_data(bytes(self._inbox))  # what came right behind the head
         if self._eof:
             self._socket.receive_eof()
+        # A socket may be idle for days: what was needed for its handshake goes.
+        del self._h11, self._inbox
+        self._head, self._key, self._written, self._written_key = None, b"", PLACEHOLDER, None
 
     def _cycle(self) -> None:
         """Begin anew when the request and the response are complete."""

@@ -112,5 +112,5 @@ def _check_framing(lowered: bytes) -> bool:
     if lowered.find(LENGTH, at + 1) >= 0:
         raise RemoteProtocolError("Content-Length is given twice")
     if not _NUMBER.match(lowered, at + len(LENGTH)):
-        raise RemoteProtocolError("Content-Length is not a number")
+        raise RemoteProtocolError("Content-Length is not a number", code="invalid_content_length")
     return True

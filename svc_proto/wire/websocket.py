@@ -1,8 +1,9 @@
 """WebSocket framing after the opening handshake, both roles, over any stream of bytes (RFC 6455, RFC 7692).
 
-wsproto's `FrameProtocol` reads and writes the frames. Added here are the closing handshake as a table, whole
-messages, limits, automatic pongs, and masking from injected entropy: a client's frames are serialised unmasked and
-masked at the edge, since wsproto would ask the operating system for keys.
+wsproto's `FrameProtocol` reads the frames, `wire.frames` writes them. Added here are the closing handshake as a table,
+whole messages, limits, automatic pongs, and masking from injected entropy.
+
+What an idle socket does not need is made when it is: a relay holds thousands of them.
 
 | state   | trigger  | next    |
 |---------|----------|---------|
@@ -24,14 +25,14 @@ from __future__ import annotations
 
 from collections import deque
 from enum import IntEnum
-from typing import AnyStr, Generic
+from typing import Any, AnyStr, Generic
 
-from wsproto.frame_protocol import CloseReason, Frame, FrameProtocol, Opcode, ParseFailed, XorMaskerSimple
+from wsproto.frame_protocol import CloseReason, Frame, FrameProtocol, Opcode, ParseFailed
 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
-from svc_proto.wire.deflate import MIN_ZLIB_BITS, DeflateParameters, InboundGuard, OutboundDeflate
+from svc_proto.wire.deflate import MIN_ZLIB_BITS, DeflateParameters, Deflater, InboundGuard
 from svc_proto.wire.events import (
     BinaryMessage,
     CloseSocket,
@@ -42,6 +43,7 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
+from svc_proto.wire.frames import MAX_CONTROL, close_payload, write_frame
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["LIFE", "WebSocket", "WebSocketState", "WebSocketTrigger"]
@@ -49,7 +51,6 @@ __all__ = ["LIFE", "WebSocket", "WebSocketState", "WebSocketTrigger"]
 COMPRESS_FROM = 1024  # bytes
 MAX_PONGS = 64
 FOLD_AT = 1024  # pieces of a message that are joined into one, so that tiny fragments cost no memory
-MAX_CONTROL = 125  # bytes, RFC 6455 section 5.5
 NO_CODE = 1005  # RFC 6455 section 7.1.5: the close frame had no code
 NO_CLOSE = 1006  # RFC 6455 section 7.1.5: there was no close frame
 FROM_GUARD = "error in extension"  # wsproto's text for a code that a hook of ours returned
@@ -91,6 +92,19 @@ LIFE: dict[tuple[WebSocketState, WebSocketTrigger], WebSocketState] = {
 class WebSocket:
     """One open WebSocket. `deflate` is what the handshake agreed on, None for no compression."""
 
+    __slots__ = (
+        "_client",
+        "_deflater",
+        "_entropy",
+        "_eof",
+        "_out",
+        "_pieces",
+        "_pongs",
+        "_reader",
+        "_state",
+        "_stream",
+    )
+
     def __init__(
         self,
         role: Role,
@@ -105,13 +119,10 @@ class WebSocket:
         self._entropy = entropy
         self._state = WebSocketState.OPEN
         self._reader = FrameProtocol(self._client, [InboundGuard(limits.max_message, deflate)])
-        self._frames = self._reader.received_frames()
-        self._plain = FrameProtocol(False, [])
-        self._packed = self._packing_writer(deflate)
-        self._text = _Pieces("")
-        self._binary = _Pieces(b"")
+        self._deflater = self._new_deflater(deflate)
+        self._pieces: _Pieces[Any] | None = None  # of a message that comes in fragments
         self._eof = False
-        self._pongs: deque[bytes] = deque(maxlen=MAX_PONGS)
+        self._pongs: deque[bytes] | None = None  # that wait for the next flush
         self._out: list[bytes] = []
 
     @property
@@ -132,11 +143,10 @@ class WebSocket:
         """The next message, ping, pong, or the final `SocketClosed`; None when more bytes are needed or it is over."""
         while self._state is not WebSocketState.CLOSED:
             try:
-                frame = next(self._frames, None)
+                frame = next(self._reader.received_frames(), None)
             except ParseFailed as problem:
                 return self._fail(problem)
             if frame is None:
-                self._frames = self._reader.received_frames()
                 return self._end_of_input() if self._eof else None
             event = self._read(frame)
             if event is not None:
@@ -161,8 +171,7 @@ class WebSocket:
             case BinaryMessage(data=data):
                 self._write_message(data)
             case Ping(payload=payload) | Pong(payload=payload) if len(payload) <= MAX_CONTROL:
-                frame = self._plain.ping(payload) if isinstance(event, Ping) else self._plain.pong(payload)
-                self._out.append(self._masked(frame))
+                self._out.append(self._control(Opcode.PING if isinstance(event, Ping) else Opcode.PONG, payload))
             case Ping() | Pong():
                 raise LocalProtocolError(f"a ping or pong carries at most {MAX_CONTROL} bytes")
             case _:
@@ -170,11 +179,12 @@ class WebSocket:
 
     def data_to_send(self) -> bytes:
         """All bytes queued since the last call, joined."""
-        if not self._pongs and not self._out:
+        pongs, out = self._pongs, self._out
+        if pongs is None and not out:
             return b""
-        data = b"".join((*self._pongs, *self._out))
-        self._pongs.clear()
-        self._out.clear()
+        data = b"".join(out) if pongs is None else b"".join((*pongs, *out))
+        self._pongs = None
+        out.clear()
         return data
 
     # --- reading ---
@@ -185,16 +195,26 @@ class WebSocket:
             return self._closed_by_peer(int(payload[0]), payload[1])
         if self._state is WebSocketState.CLOSING:
             return None  # RFC 6455 section 1.4: after our close frame the peer's messages are dropped
+        if isinstance(payload, bytes) and frame.opcode.iscontrol():
+            return self._probed(frame.opcode, payload)
+        if self._pieces is not None or not frame.message_finished:
+            pieces = self._pieces = self._pieces or _Pieces(payload[:0])
+            pieces.add(payload)
+            if not frame.message_finished:
+                return None
+            self._pieces = None
+            payload = pieces.whole()
         if isinstance(payload, str):
-            text = self._text.add(payload, last=frame.message_finished)
-            return None if text is None else TextMessage(self._stream, text)
-        if frame.opcode is Opcode.PING:
-            self._pongs.append(self._masked(self._plain.pong(payload)))
-            return Ping(self._stream, payload)
-        if frame.opcode is Opcode.PONG:
+            return TextMessage(self._stream, payload)
+        return BinaryMessage(self._stream, payload)
+
+    def _probed(self, opcode: Opcode, payload: bytes) -> Event:
+        if opcode is Opcode.PONG:
             return Pong(self._stream, payload)
-        data = self._binary.add(payload, last=frame.message_finished)
-        return None if data is None else BinaryMessage(self._stream, data)
+        if self._pongs is None:
+            self._pongs = deque(maxlen=MAX_PONGS)
+        self._pongs.append(self._control(Opcode.PONG, payload))
+        return Ping(self._stream, payload)
 
     def _closed_by_peer(self, code: int, reason: str) -> Event:
         if self._state is WebSocketState.OPEN:
@@ -220,38 +240,42 @@ class WebSocket:
     # --- writing ---
 
     def _write_message(self, content: str | bytes) -> None:
-        writer = self._packed if self._packed is not None and len(content) >= COMPRESS_FROM else self._plain
-        try:
-            frame = writer.send_data(content)
-        except UnicodeEncodeError:
-            raise LocalProtocolError("a text message cannot hold a lone surrogate") from None
-        self._out.append(self._masked(frame))
+        if isinstance(content, str):
+            opcode = Opcode.TEXT
+            try:
+                payload = content.encode("utf-8")
+            except UnicodeEncodeError:
+                raise LocalProtocolError("a text message cannot hold a lone surrogate") from None
+        else:
+            opcode, payload = Opcode.BINARY, content
+        packer = self._deflater if len(content) >= COMPRESS_FROM else None
+        if packer is not None:
+            payload = packer.pack(payload)
+        self._out.append(write_frame(opcode, payload, packed=packer is not None, key=self._key()))
 
     def _write_close(self, code: int, reason: str) -> None:
         if code == NO_CODE:
-            frame = self._plain.close()
+            payload = b""
         elif _may_be_sent(code):
-            frame = self._plain.close(code, reason.encode("utf-8", "replace").decode("utf-8"))
+            payload = close_payload(code, reason)
         else:
             raise LocalProtocolError(f"close code {code} cannot be sent")
-        self._out.append(self._masked(frame))
+        self._out.append(self._control(Opcode.CLOSE, payload))
 
-    def _masked(self, frame: bytearray) -> bytes:
-        if not self._client:
-            return bytes(frame)
-        start = {126: 4, 127: 10}.get(frame[1], 2)  # RFC 6455 section 5.2: where an unmasked payload begins
-        key = self._entropy(4)
-        frame[1] |= 0x80
-        return b"".join((frame[:start], key, XorMaskerSimple(key).process(frame[start:])))
+    def _control(self, opcode: Opcode, payload: bytes) -> bytes:
+        return write_frame(opcode, payload, key=self._key())
 
-    def _packing_writer(self, deflate: DeflateParameters | None) -> FrameProtocol | None:
+    def _key(self) -> bytes:
+        return self._entropy(4) if self._client else b""  # RFC 6455 section 5.3
+
+    def _new_deflater(self, deflate: DeflateParameters | None) -> Deflater | None:
         if deflate is None:
             return None
         bits = deflate.client_max_window_bits if self._client else deflate.server_max_window_bits
         alone = deflate.client_no_context_takeover if self._client else deflate.server_no_context_takeover
         if bits < MIN_ZLIB_BITS:
             return None  # allowed: what was agreed may always be left unused
-        return FrameProtocol(False, [OutboundDeflate(bits, alone=alone)])
+        return Deflater(bits, alone=alone)
 
     def _step(self, trigger: WebSocketTrigger) -> None:
         self._state = LIFE[self._state, trigger]
@@ -260,26 +284,24 @@ class WebSocket:
 class _Pieces(Generic[AnyStr]):
     """The fragments of one message."""
 
+    __slots__ = ("_empty", "_folded", "_pieces")
+
     def __init__(self, empty: AnyStr) -> None:
         self._empty: AnyStr = empty
         self._pieces: list[AnyStr] = []
         self._folded: list[AnyStr] = []
 
-    def add(self, piece: AnyStr, *, last: bool) -> AnyStr | None:
-        """Take a piece; return the whole message with the last one."""
-        if last and not self._pieces and not self._folded:
-            return piece
+    def add(self, piece: AnyStr) -> None:
+        """Take the next piece."""
         if piece:
             self._pieces.append(piece)
-        if last:
-            whole = self._empty.join(self._folded + self._pieces)
-            self._pieces.clear()
-            self._folded.clear()
-            return whole
         if len(self._pieces) >= FOLD_AT:
             self._folded.append(self._empty.join(self._pieces))
             self._pieces.clear()
-        return None
+
+    def whole(self) -> AnyStr:
+        """All of them."""
+        return self._empty.join(self._folded + self._pieces)
 
 
 def _may_be_sent(code: int) -> bool:

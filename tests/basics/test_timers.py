@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import weakref
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,6 +10,13 @@ from svc_proto.basics.timers import Deadline, Timer, Timers
 
 def nothing() -> None:
     """What a timer may do."""
+
+
+class Owner:
+    fired = 0
+
+    def fire(self) -> None:
+        self.fired += 1
 
 
 def test_a_timer_is_due_and_fires_once() -> None:
@@ -82,6 +91,28 @@ def test_whom_a_timer_calls() -> None:
     timers, fired = Timers(), list[str]()
     assert timers.timer("idle", fired.clear).owner is fired
     assert timers.timer("idle", nothing).owner is None
+    plain = Owner()
+    timer = timers.timer("idle", plain.fire)
+    assert timer.owner is plain
+    timer.set(1.0)
+    timer.fire()
+    assert plain.fired == 1
+
+
+def test_a_retired_timer_lets_go_of_its_owner() -> None:
+    timers, owner = Timers(), Owner()
+    timer = timers.timer("idle", owner.fire)
+    timer.set(5.0)
+    gone = weakref.ref(owner)
+    del owner
+    assert gone() is not None
+    timer.retire()
+    assert gone() is None  # although an entry of the heap still holds the timer
+    assert (timer.owner, timers.next()) == (None, None)
+    timer.set(7.0)  # too late for anything
+    due = timers.pop_due(7.0)
+    assert due is timer
+    due.fire()
 
 
 steps = st.tuples(st.integers(0, 3), st.none() | st.integers(0, 20))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,16 +12,30 @@ from attrs import evolve
 from click.testing import CliRunner
 
 from bench import __main__ as program
+from bench import memory
 from bench.contestants import RELAYS, Contestant, running
 from bench.core import core_section
 from bench.measure import QUICK, BenchError, Progress
+from bench.media import media_section
 from bench.memory import memory_section
+from bench.peers_nginx import find_nginx
 from bench.report import Table
 from bench.sockets import sockets_section
 from bench.starts import starts_section
+from bench.terminal import terminal_section
 
 TINY = evolve(
-    QUICK, cycles=5, rounds=2, seconds=0.1, load_rounds=1, connections=4, repeats=1, phones=(5,), most_requests=50
+    QUICK,
+    cycles=5,
+    rounds=2,
+    seconds=0.1,
+    load_rounds=1,
+    connections=4,
+    repeats=1,
+    phones=(5,),
+    most_requests=50,
+    terminal_bytes=100_000,
+    file_bytes=200_000,
 )
 SILENT = Progress(silent=True)
 ABSENT = Contestant("bare absent", ("bench.peers_absent",), ("no_such_package_at_all",))
@@ -41,13 +57,35 @@ def test_core() -> None:
 
 
 def test_sockets() -> None:
-    health, one, many = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT,))
-    for table in (health, one, many):
+    health, *bridge = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT,))
+    assert [table.section for table in bridge] == ["bridge_1", "bridge_16", "bridge_64"]
+    for table in (health, *bridge):
         check(table, 1)
         (values,) = [row.values for row in table.rows]
         assert values["per_second"] > 0
         assert 0 < values["p50_ms"] <= values["p99_ms"]
     assert "left out, not installed: bare absent" in health.notes
+
+
+def test_terminal() -> None:
+    (table,) = terminal_section(TINY, SILENT, relays=(*RELAYS[:1], ABSENT))
+    check(table, 2)
+    assert [row.name for row in table.rows] == ["relay, asyncio", "bare pty read loop"]
+    assert all(row.values["mb_per_second"] > 0 for row in table.rows)
+    assert "left out, not installed: bare absent" in table.notes
+
+
+def test_media() -> None:
+    nginx = find_nginx()
+    (table,) = media_section(TINY, SILENT, relays=RELAYS[:1], peers=("asyncio",))
+    check(table, 1 + (find_spec("aiohttp") is not None) + (nginx is not None))
+    assert all(row.values["mb_per_second"] > 0 for row in table.rows)
+
+
+def test_media_without_nginx() -> None:
+    (table,) = media_section(TINY, SILENT, relays=RELAYS[:1], peers=(), nginx="")
+    check(table, 1)
+    assert "left out, not installed: nginx" in table.notes
 
 
 def test_starts() -> None:
@@ -57,9 +95,19 @@ def test_starts() -> None:
 
 
 def test_memory() -> None:
-    (table,) = memory_section(TINY, SILENT)
-    check(evolve(table, rows=table.rows[:1]), 1)
-    assert table.rows[1].values["resident_mib"] > 1
+    (table,) = memory_section(TINY, SILENT, relays=(*RELAYS[:1], ABSENT))
+    (row,) = table.rows
+    assert row.values.keys() == {column.key for column in table.columns}
+    assert row.values["all_mib"] >= row.values["one_mib"] > 1
+    assert "left out, not installed: bare absent" in table.notes
+
+
+def test_more_phones_than_descriptors_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (memory.SPARE + 5, memory.SPARE + 5))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: None)
+    (table,) = memory_section(evolve(TINY, phones=(3, 6)), SILENT, relays=RELAYS[:1])
+    assert "kb_at_6" not in table.rows[0].values
+    assert "left out: 6 phones, since there are descriptors for 5" in table.notes
 
 
 def test_a_server_that_does_not_start_is_one_clear_error() -> None:

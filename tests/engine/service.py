@@ -153,7 +153,7 @@ class ToyService:
             raise KeyError("a secret")
         return "somebody"
 
-    def refusal(self, refused: Refused) -> Response:
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
         if self.refusal_fails:
             raise ZeroDivisionError
         headers = Headers([(b"content-type", b"text/plain"), *refused.headers])

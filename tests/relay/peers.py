@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from attrs import define, field, frozen
 
-from svc_proto.facts import ChannelId, Closed, Received
+from svc_proto.facts import ChannelId, Closed, Fact, Received
 from svc_proto.wire.events import (
     BinaryMessage,
     CloseSocket,
@@ -24,12 +24,17 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 
-if TYPE_CHECKING:
-    from tests.relay.world import RelayBook
-
-__all__ = ["FIRST", "Answer", "Call", "Peer", "Phone"]
+__all__ = ["FIRST", "Answer", "Book", "Call", "Peer", "Phone"]
 
 FIRST = StreamId(1)
+
+
+class Book(Protocol):
+    """Whoever runs the server at this end."""
+
+    def feed(self, fact: Fact) -> None:
+        """Something happened."""
+        ...
 
 
 @frozen
@@ -49,7 +54,7 @@ class Answer:
 class Peer:
     """The other end of one connection."""
 
-    book: RelayBook
+    book: Book
     ch: ChannelId
     conn: Http1Connection
     inbox: bytearray = field(factory=bytearray)  # everything that the relay said, as bytes

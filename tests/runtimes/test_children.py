@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from runtimes import channel as channel_module
 from runtimes import child as child_module
-from runtimes import child_output, reaper, terminal_exec
+from runtimes import child_output, outbox, reaper, terminal_exec
 from runtimes.host import Services
 from runtimes.spawn import ChildProcess, start_process
 from svc_proto.commands import (
@@ -263,7 +262,7 @@ def test_input_that_nobody_reads(runtime: str, gate: Path) -> None:
 
 
 def test_an_outbox_has_an_end(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_module, "OUTBOX_LIMIT", 1000)
+    monkeypatch.setattr(outbox, "OUTBOX_LIMIT", 1000)
     with running(runtime) as live:
         child = Child(live, shell="kill -STOP $$")
         child.send(b"z" * 400_000)

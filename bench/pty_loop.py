@@ -1,0 +1,44 @@
+"""The floor of a terminal: a loop that reads a pseudo-terminal and does nothing with it.
+
+`python -m bench.pty_loop BYTES CPU`: for each line of its input it has the talker write, and says how many bytes came.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.talker import MARK
+
+__all__ = ["TALKER", "main"]
+
+TALKER = str(Path(__file__).with_name("talker.py"))
+READ = 65_536  # bytes asked for in one read, as the relay does
+
+
+def main() -> None:
+    """Until the end of the input."""
+    terminal, inside = os.openpty()
+    with subprocess.Popen([sys.executable, "-I", TALKER, *sys.argv[1:3]], stdin=inside, stdout=inside) as talker:
+        os.close(inside)
+        _until_mark(terminal)
+        print("ready", flush=True)
+        for _ in sys.stdin:
+            os.write(terminal, b"\n")
+            print(_until_mark(terminal), flush=True)
+        talker.kill()
+
+
+def _until_mark(terminal: int) -> int:
+    size = 0
+    while True:
+        data = os.read(terminal, READ)
+        size += len(data)
+        if data.endswith(MARK):
+            return size
+
+
+if __name__ == "__main__":
+    main()

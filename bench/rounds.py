@@ -1,0 +1,128 @@
+"""Rounds of a server under load: how much it did in each, what CPU that took, and what a reader must know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Protocol
+
+from attrs import define, field, frozen
+
+from bench.contestants import Server
+from bench.measure import paired_ratio
+from bench.report import Column, Row
+
+__all__ = ["BYTES", "Rounds", "Stretch", "Work", "byte_rows", "notes_on", "take_round"]
+
+DISTURBED = 0.05  # of the time that a server waited for its CPU: above it only its CPU time says something
+BUSY = 0.9  # of one core: above it the load generator is what limits
+
+
+class Work(Protocol):
+    """What came of one round: how much was done (requests, bytes), in how many seconds, and the load's own CPU."""
+
+    @property
+    def amount(self) -> float:
+        """Requests, or bytes."""
+        ...
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds."""
+        ...
+
+    @property
+    def own_cpu(self) -> float:
+        """CPU seconds of the load generator; near `elapsed`, the generator is what was measured."""
+        ...
+
+
+@frozen
+class Stretch:
+    """So many bytes that came."""
+
+    amount: float
+    elapsed: float
+    own_cpu: float
+
+
+@define
+class Rounds:
+    """All rounds of one contestant."""
+
+    rates: list[float] = field(factory=list)
+    amount: float = 0.0
+    cpu: float = 0.0
+    waited: float = 0.0
+    elapsed: float = 0.0
+    busiest: float = 0.0
+
+    def add(self, work: Work, *, cpu: float, waited: float) -> None:
+        """Take one round, with the CPU seconds of the server and those for which it waited for its CPU."""
+        self.rates.append(work.amount / work.elapsed)
+        self.amount += work.amount
+        self.cpu += cpu
+        self.waited += waited
+        self.elapsed += work.elapsed
+        self.busiest = max(self.busiest, work.own_cpu / work.elapsed)
+
+    def figures(self, baseline: Rounds) -> dict[str, float]:
+        """`per_second`, its best, the ratio to another's within each round, and how long it was kept waiting."""
+        return {
+            "per_second": median(self.rates),
+            "best_per_second": max(self.rates),
+            "ratio": paired_ratio(self.rates, baseline.rates),
+            "waited_percent": self.waited / self.elapsed * 100,
+        }
+
+
+def take_round(rounds: Rounds, server: Server, run: Callable[[], Work]) -> Work:
+    """Run one round and add it."""
+    cpu, waited = server.cpu(), server.waited()
+    work = run()
+    rounds.add(work, cpu=server.cpu() - cpu, waited=server.waited() - waited)
+    return work
+
+
+BYTES = (
+    Column("mb_per_second", "MB/s, median", 1),
+    Column("best_mb_per_second", "best", 1),
+    Column("ratio", "ratio", 2),
+    Column("cpu_ms_per_mb", "server CPU ms/MB", 3),
+    Column("waited_percent", "kept waiting %", 0),
+)
+
+
+def byte_rows(runs: Mapping[str, Rounds]) -> list[Row]:
+    """Rows for `BYTES`, where the amounts are bytes. MB: 1,000,000 bytes."""
+    baseline = next(iter(runs.values()))
+    rows = []
+    for name, done in runs.items():
+        figures = done.figures(baseline)
+        values = {
+            "mb_per_second": figures["per_second"] / 1e6,
+            "best_mb_per_second": figures["best_per_second"] / 1e6,
+            "ratio": figures["ratio"],
+            "cpu_ms_per_mb": done.cpu * 1e3 / (done.amount / 1e6),
+            "waited_percent": figures["waited_percent"],
+        }
+        rows.append(Row(name, values))
+    return rows
+
+
+def notes_on(runs: Mapping[str, Rounds], what: str, *, undisturbed: float = DISTURBED) -> list[str]:
+    """What the ratios refer to (`what` is measured per second), where the load was the limit, and who was disturbed.
+
+    A server is if it had to wait for its CPU for more than `undisturbed` of the time.
+    """
+    notes = [f"ratio: {what} per second against {next(iter(runs))!r}, the median of the ratios within each round"]
+    limited = [name for name, done in runs.items() if done.busiest > BUSY]
+    if limited:
+        notes.append(f"the load generator was busy over {BUSY:.0%} of a core, so it limits: {'; '.join(limited)}")
+    disturbed = [name for name, done in runs.items() if done.waited > undisturbed * done.elapsed]
+    if disturbed:
+        notes.append(
+            f"DISTURBED: other programs held the CPU for over {undisturbed:.0%} of the time; rates, ratios and "
+            f"latencies are not to be relied on, only the CPU time: {'; '.join(disturbed)}"
+        )
+    return notes
