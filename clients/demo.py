@@ -23,6 +23,7 @@ from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Exit, Level, Tell
 from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
@@ -40,6 +41,7 @@ STEPS: tuple[tuple[str, str, Mapping[str, object] | None], ...] = (
     ("POST", "/tap_text", {"text": "Mail"}),
     ("GET", "/current_app", None),
 )
+TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW)  # somebody who turned Device Control on and says yes
 SEEN = ("method", "path", "params", "decision", "status")  # members of an activity entry that are shown, if there
 
 
@@ -50,7 +52,7 @@ class Demo:
 
     def __init__(self, relay_url: str, code: str) -> None:
         config = PhoneConfig(remote=relay_url, code=code, device_id="demo-phone", device_name="Demo phone")
-        self.phone = Phone(config, SimulatedHandset(name="Demo phone"), on_news=self._heard)
+        self.phone = Phone(config, SimulatedHandset(name="Demo phone"), TRUSTING, on_news=self._heard)
         self._play_task: Task | None = None
         self._pairing: OperationId | None = None
 

@@ -1,68 +1,190 @@
-"""Commands on their way through the handset: exactly one `bridge.response` for each, whatever becomes of it."""
+"""Commands on their way through the gates and the handset: at most one performance and one answer for each.
+
+| what the gate says | what becomes of the command                                                              |
+|--------------------|------------------------------------------------------------------------------------------|
+| a reply            | it goes out at once                                                                      |
+| later, an upload   | it goes out when the time has passed, or the file has reached the relay (or has not)     |
+| awaiting           | it goes out when the person decides, or when the gate gives up: time-out, master off, …  |
+
+All of it belongs to one connection: when that is lost, what waits is never performed and what is under way is given
+up. A request id is taken once: a command that comes again under it is ignored, whatever became of the first.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.device.handset import Handset, HandsetCommand, Later, NeedsUpload, Reply
+from attrs import frozen
+
+from svc_proto.commands import Level
+from svc_proto.device.handset import HandsetCommand, Later, NeedsUpload, Performed, Reply
+from svc_proto.device.safety.confirmation import Awaiting
+from svc_proto.device.safety.settings import Answers
 from svc_proto.device.upload import upload_file
 from svc_proto.engine.flow import Flow, Task, TaskState, sleep
 
 if TYPE_CHECKING:
-    from svc_proto.device.phone import PhoneConfig
+    from svc_proto.device.safety.gate import SafetyGate
     from svc_proto.engine.core import Engine
 
-__all__ = ["Performer"]
+__all__ = ["Performer", "Uplink"]
 
 MOST_COMMANDS = 64  # under way at once; a further one is answered with 503
+MOST_REMEMBERED = 1024  # request ids that were taken; the oldest is forgotten
+LONGEST_ID = 200  # characters of a request id, which is a UUID (wire bridge 1.1); a longer one is malformed
+LONGEST_PATH = 100  # characters of a path in a log record
+
+
+@frozen
+class Uplink:
+    """Where the files of an answer go: the relay's HTTP address and the phone's own session token."""
+
+    url: str
+    token: str
+
+
+@frozen
+class _Asked:
+    """A command that the person was asked about."""
+
+    confirmation_id: str
+    command: HandsetCommand
+    uplink: Uplink
 
 
 class Performer:
-    """Carries out `bridge.command`s. `drop()` when there is nobody left to answer."""
+    """Carries out `bridge.command`s. `drop()` when there is nobody left to answer.
+
+    `on_change` is called whenever the gate may have changed: after a command, a decision, a switch, a deadline.
+    """
 
     def __init__(
         self,
         engine: Engine,
-        handset: Handset,
-        config: PhoneConfig,
+        gate: SafetyGate,
         *,
+        answers: Answers,
+        scheme: str,
         send: Callable[[str, str, Mapping[str, object]], None],
         tell: Callable[[str, Mapping[str, object]], None],
+        on_change: Callable[[], None],
     ) -> None:
+        self.answers = answers
+        self.lapsed_at: float | None = None  # when a question last went away undecided, monotonic seconds
         self._engine = engine
-        self._handset = handset
-        self._config = config
+        self._gate = gate
+        self._scheme = scheme
         self._send = send
         self._tell = tell
+        self._on_change = on_change
+        self._deadline = engine.timers.timer("safety", self.settle)
+        self._asked: dict[str, _Asked] = {}  # by request id
         self._under_way: dict[int, Task] = {}
+        self._taken: OrderedDict[str, None] = OrderedDict()  # request ids
         self._count = 0
 
-    def perform(self, payload: Mapping[str, object], token: str) -> None:
-        """Take the payload of a `bridge.command`; `token` is for uploads. A malformed one is ignored."""
+    def perform(self, payload: Mapping[str, object], uplink: Uplink) -> None:
+        """Take the payload of a `bridge.command`. A malformed one, and one that was taken before, is ignored."""
         command = _parse(payload)
         if command is None:
             return  # nobody could be answered (wire bridge 1.1)
+        if not self._take(command.request_id):
+            self._engine.log(Level.WARNING, "repeated command", path=command.path[:LONGEST_PATH])
+            return
         if len(self._under_way) >= MOST_COMMANDS:
             self._respond(command, Reply(503, {"error": "too many commands at once"}))
             return
         try:
-            performed = self._handset.perform(command, self._engine.now)
+            outcome = self._gate.perform(command, self._engine.now)
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset is the answer to this command only
-            self._respond(command, self._apology(error))
-            return
-        if isinstance(performed, Reply):
-            self._respond(command, performed)
+            outcome = self._apology(command, error)
+        if isinstance(outcome, Awaiting):
+            self._ask(_Asked(outcome.confirmation_id, command, uplink))
         else:
-            self._begin(command, performed, token)
+            self._answer(command, outcome, uplink)
+        self.settle()
+
+    def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
+        """The person's word on a question. False when it is not open any more; `remember` is "do not ask again"."""
+        self.settle()  # what is over by now is over, whatever the person says
+        asked = next((each for each in self._asked.values() if each.confirmation_id == confirmation_id), None)
+        if asked is None:
+            return False
+        del self._asked[asked.command.request_id]
+        self._answer(asked.command, self._decided(asked, allow=allow, remember=remember), asked.uplink)
+        self.settle()
+        return True
+
+    def settle(self) -> None:
+        """Let the gate's time pass: answer what it gave up, and set the timer for what it waits for."""
+        for request_id, performed in self._gate.advance(self._engine.now):
+            asked = self._asked.pop(request_id)
+            self.lapsed_at = self._engine.now.mono
+            self._answer(asked.command, performed, asked.uplink)
+        when = self._gate.next_deadline()
+        if when is None:
+            self._deadline.cancel()
+        else:
+            self._deadline.set(when)
+        self._on_change()
 
     def drop(self) -> None:
-        """Give up everything that is under way."""
+        """Give up everything that is under way or waits for the person."""
         tasks, self._under_way = self._under_way, {}
         for task in tasks.values():
             task.cancel()
+        if self._asked:
+            self.lapsed_at = self._engine.now.mono
+        self._asked.clear()
+        self._gate.connection_lost()
+        self.settle()
 
-    def _begin(self, command: HandsetCommand, performed: Later | NeedsUpload, token: str) -> None:
+    def _take(self, request_id: str) -> bool:
+        if request_id in self._taken:
+            return False
+        self._taken[request_id] = None
+        if len(self._taken) > MOST_REMEMBERED:
+            self._taken.popitem(last=False)
+        return True
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    def _ask(self, asked: _Asked) -> None:
+        self._asked[asked.command.request_id] = asked
+        if self.answers is not Answers.ASK:
+            self.decide(asked.confirmation_id, allow=self.answers is Answers.ALLOW)
+            return
+        (open_,) = (each for each in self._gate.confirmations() if each.confirmation_id == asked.confirmation_id)
+        self._tell(
+            "asked",
+            {
+                "confirmation": asked.confirmation_id,
+                "action": open_.question.action,
+                "verb": open_.question.verb,
+                "text": open_.question.text,
+                "seconds": open_.deadline - self._engine.now.mono,
+            },
+        )
+
+    def _decided(self, asked: _Asked, *, allow: bool, remember: bool) -> Performed:
+        try:
+            answer = self._gate.decide(asked.confirmation_id, allow=allow, remember=remember, now=self._engine.now)
+        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset, as above
+            return self._apology(asked.command, error)
+        assert answer is not None  # it was open: what had lapsed was settled before
+        return answer[1]
+
+    # --- answering ------------------------------------------------------------------------------------------------
+
+    def _answer(self, command: HandsetCommand, performed: Performed, uplink: Uplink) -> None:
+        if isinstance(performed, Reply):
+            self._respond(command, performed)
+        else:
+            self._begin(command, performed, uplink)
+
+    def _begin(self, command: HandsetCommand, performed: Later | NeedsUpload, uplink: Uplink) -> None:
         self._count += 1
         key = self._count
 
@@ -71,37 +193,43 @@ class Performer:
             self._respond(command, reply)
 
         def failed(error: Exception) -> None:
-            done(self._apology(error))
+            done(self._apology(command, error))
 
-        flow = self._finish(performed, token)
+        flow = self._finish(command, performed, uplink)
         task = self._engine.spawn(flow, name="command", on_done=done, on_error=failed)
         if task.state is not TaskState.DONE:
             self._under_way[key] = task
 
-    def _finish(self, performed: Later | NeedsUpload, token: str) -> Flow[Reply]:
+    def _finish(self, command: HandsetCommand, performed: Later | NeedsUpload, uplink: Uplink) -> Flow[Reply]:
         if isinstance(performed, Later):
             yield from sleep(self._engine, performed.seconds)
             return performed.reply
-        uploaded = yield from upload_file(self._engine, self._config.http_url, token, performed)
-        if uploaded.token is None:
-            return Reply(500, {"error": f"the file could not be uploaded: {uploaded.problem}"})
-        return self._handset.uploaded(uploaded.token, self._config.scheme)
+        uploaded = yield from upload_file(self._engine, uplink.url, uplink.token, performed)
+        if uploaded.token is not None:
+            return self._gate.uploaded(uploaded.token, self._scheme, request_id=command.request_id)
+        reply = Reply(500, {"error": f"the file could not be uploaded: {uploaded.problem}"})
+        self._gate.upload_failed(command.request_id, reply)
+        return reply
 
     def _respond(self, command: HandsetCommand, reply: Reply) -> None:
         try:
             self._send("bridge", "bridge.response", _response(command, reply))
         except Exception as error:  # noqa: BLE001, RUF100 - a result that is not JSON: the handset's bug
-            reply = self._apology(error)
+            reply = self._apology(command, error)
             self._send("bridge", "bridge.response", _response(command, reply))
         self._tell("performed", {"method": command.method, "path": command.path, "status": reply.status})
 
-    def _apology(self, error: Exception) -> Reply:
-        return Reply(500, {"error": f"internal error, reference {self._engine.bug(error)}"})
+    def _apology(self, command: HandsetCommand, error: Exception) -> Reply:
+        reply = Reply(500, {"error": f"internal error, reference {self._engine.bug(error)}"})
+        self._gate.log.finish(command.request_id, reply)
+        return reply
 
 
 def _parse(payload: Mapping[str, object]) -> HandsetCommand | None:
     request_id, method, path = payload.get("request_id"), payload.get("method"), payload.get("path")
     if not (isinstance(request_id, str) and request_id and isinstance(method, str) and isinstance(path, str)):
+        return None
+    if len(request_id) > LONGEST_ID:
         return None
     body = payload.get("body")
     if not isinstance(body, dict):  # `params` count only then (wire bridge 1.1)

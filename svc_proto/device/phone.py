@@ -15,6 +15,9 @@
 Credentials: the first `system/auth` carries all there are, and the relay takes the token before the code (wire
 core 1.3), so a token that is refused falls back to the code. With the first `auth.ok` the code is forgotten, since it
 works once; from then on there is the token that came with it.
+
+Every command passes the safety gates (`svc_proto.device.safety`). They belong to the phone, not to a connection: the
+toggle and what the person trusts stay while the phone reconnects, what waits for the person does not.
 """
 
 from __future__ import annotations
@@ -26,8 +29,19 @@ from attrs import frozen
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.commands import Level, Ready, Tell
-from svc_proto.device.handset import Handset
-from svc_proto.device.performer import Performer
+from svc_proto.device.controls import Controls
+from svc_proto.device.fetching import Attachments
+from svc_proto.device.performer import Performer, Uplink
+from svc_proto.device.person import KEYBOARD, PersonChannel
+from svc_proto.device.preferences import Preferences
+from svc_proto.device.remote import Remote
+from svc_proto.device.route_choice import Candidate
+from svc_proto.device.routing import RouteFinder
+from svc_proto.device.safety.blocklist import Blocklist
+from svc_proto.device.safety.gate import SafetyGate
+from svc_proto.device.safety.guarded import PhoneHandset
+from svc_proto.device.safety.settings import SafetySettings
+from svc_proto.device.safety.view import SafetyView
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import Fetched, open_socket
 from svc_proto.engine.core import Engine
@@ -36,7 +50,6 @@ from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.table import Table, step
 from svc_proto.wire.envelope import parse_envelope, write_envelope
-from svc_proto.wire.urls import parse_url
 
 __all__ = ["LIFE", "Phone", "PhoneConfig", "PhoneState", "PhoneTrigger"]
 
@@ -87,38 +100,35 @@ LIFE: Table[PhoneState, PhoneTrigger] = {
     (PhoneState.GIVEN_UP, PhoneTrigger.STOP): PhoneState.GIVEN_UP,
 }
 
+CONNECTED = (PhoneState.SIGNING_IN, PhoneState.ONLINE)
+CAREFUL = SafetySettings()
+DEFAULTS = Preferences()
+
 
 @frozen(kw_only=True)
 class PhoneConfig:
     """Where the relay is and who we are. Of `code` and `token` at least one.
 
-    `remote` is a ws:// or wss:// URL that `parse_url` accepts. Uploads go to the same host and port.
+    `remote` is a ws:// or wss:// URL that `parse_url` accepts; without a path, /ws is used. With `routes` the phone
+    chooses among their addresses instead. Uploads and downloads go to the same host and port.
     """
 
-    remote: str  # without a path, /ws is used
+    remote: str
+    routes: tuple[Candidate, ...] = ()
     code: str | None = None
     token: str | None = None
     device_name: str = "Reference phone"
     device_id: str = "reference-phone"
     ttl_seconds: int | None = None  # asked for when pairing; None leaves it to the relay
     scheme: str = "svc-relay"  # of media markers
-
-    @property
-    def socket_url(self) -> str:
-        """The URL of the WebSocket."""
-        if parse_url(self.remote).target != "/":
-            return self.remote
-        return self._base(("ws", "wss")) + "/ws"
+    preferences: Preferences = DEFAULTS
+    on_cellular: bool = False  # at the start
+    texts: tuple[str, ...] = ()  # of a chat, shown at the start: the media markers in them are fetched
 
     @property
     def http_url(self) -> str:
         """The relay's HTTP address, without a path."""
-        return self._base(("http", "https"))
-
-    def _base(self, schemes: tuple[str, str]) -> str:
-        url = parse_url(self.remote)
-        host = f"[{url.host}]" if ":" in url.host else url.host
-        return f"{schemes[url.tls]}://{host}:{url.port}"
+        return Remote(self.remote).http_url
 
 
 class Phone:
@@ -126,19 +136,48 @@ class Phone:
 
     Its news are `Tell` commands, and go to `on_news` as well, for a service that a phone is part of:
     `paired` and `online` (`token`, `expires_at`, `grants`), `offline` (`retry_in` seconds),
-    `performed` (`method`, `path`, `status`).
+    `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: a question
+    for `controls.decide`), `note` (`text`, for the person at the keyboard), `route` (`role`, `url`: the one it will
+    use), `attachment` (see `Attachments`), and with `watched`, `safety` (`view`, a `SafetyView`) when that has changed.
     """
 
     engine: Engine
+    controls: Controls
+    attachments: Attachments
     _socket: Socket  # the latest; from the first `on_open` on
 
-    def __init__(self, config: PhoneConfig, handset: Handset, *, on_news: Callable[[Tell], None] | None = None) -> None:
+    def __init__(
+        self,
+        config: PhoneConfig,
+        handset: PhoneHandset,
+        safety: SafetySettings = CAREFUL,
+        *,
+        on_news: Callable[[Tell], None] | None = None,
+        watched: bool = False,
+    ) -> None:
         self.config = config
-        self.handset = handset
+        self.gate = SafetyGate(
+            handset,
+            flavor=handset.build,
+            blocklist=Blocklist(safety.blocklist),
+            idle_minutes=safety.idle_minutes,
+            confirmation_timeout=safety.confirmation_timeout,
+            wake=handset.wake,
+            consents=handset.consents,
+        )
         self.state = PhoneState.CONNECTING
         self.token = config.token
         self._code = config.code
+        self._safety = safety
         self._on_news = on_news
+        self._watched = watched
+        self._seen: SafetyView | None = None  # what the program was told last
+        self._reported = (False, False)  # the toggles as the relay knows them
+        self._person: PersonChannel | None = None
+        self._remote = Remote(config.remote)  # of the route in use
+        self._finder: RouteFinder | None = None
+        self._met = False  # the relay has welcomed us once
+        self._anew = False  # do not believe what was reachable a moment ago
         self._opening: Task | None = None
         self._refusal = ""
         self._pause = FIRST_PAUSE
@@ -151,16 +190,51 @@ class Phone:
         self._status_timer = engine.timers.timer("status", self._report_status)
         self._sign_in_timer = engine.timers.timer("sign in", self._sign_in_late)
         self._retry_timer = engine.timers.timer("retry", self._retry)
-        self._performer = Performer(engine, self.handset, self.config, send=self._send, tell=self._tell)
+        self._performer = Performer(
+            engine,
+            self.gate,
+            answers=self._safety.answers,
+            scheme=self.config.scheme,
+            send=self._send,
+            tell=self._tell,
+            on_change=self._show,
+        )
+        self.attachments = Attachments(
+            engine,
+            self.config.preferences,
+            on_cellular=self.config.on_cellular,
+            source=self._source,
+            tell=self._tell,
+        )
+        self.controls = Controls(
+            engine,
+            self.gate,
+            self._performer,
+            self.attachments,
+            on_network=lambda cellular: self.network_changed(cellular=cellular),
+            note=self._note,
+        )
+        if self.config.routes:
+            self._finder = RouteFinder(engine, self.config.routes, on_chosen=self._chosen)
 
     def on_started(self) -> None:
-        """Begin to connect."""
+        """Set the switches as the person wants them, and begin to connect."""
         self.engine.emit(Ready())
+        self.gate.set_unattended(self._safety.unattended)
+        self.gate.set_status_overlay(self._safety.chip)
+        if self._safety.armed:
+            self.gate.set_master(True, self.engine.now)
+        self._performer.settle()
+        for text in self.config.texts:
+            self.attachments.show(text)
         self._connect()
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """A phone listens nowhere."""
-        return None
+        """The person's keyboard, once; a phone listens nowhere else."""
+        if fact.peer != KEYBOARD or self._person is not None:
+            return None
+        self._person = PersonChannel(self.engine, fact, self.controls)
+        return self._person
 
     def on_stopping(self) -> None:
         """Leave in good order: the socket is told by its channel."""
@@ -169,7 +243,30 @@ class Phone:
             timer.cancel()
         if self._opening is not None:
             self._opening.cancel()
+        if self._finder is not None:
+            self._finder.drop()
         self._performer.drop()
+        self.attachments.drop()
+        self.gate.process_died()
+
+    # --- for whoever the phone is part of ---
+
+    def network_changed(self, *, cellular: bool) -> None:
+        """The phone is on another network: choose the route anew, and come back at once if the relay was away."""
+        self._anew = True
+        match self.state:
+            case PhoneState.RESTING:
+                self._retry_timer.cancel()
+                self._retry()
+            case PhoneState.CONNECTING if self._finder is not None:
+                if self._opening is not None:
+                    self._opening.cancel()
+                self._connect()
+            case PhoneState.SIGNING_IN | PhoneState.ONLINE if self._finder is not None:
+                self._finder.choose(anew=True)
+            case _:
+                pass  # there is but one way, and it is taken or being tried
+        self.attachments.on_network(cellular=cellular)
 
     # --- SocketHandler ---
 
@@ -207,7 +304,7 @@ class Phone:
             case ("system", "auth.fail") if self.state is PhoneState.SIGNING_IN:
                 self._refused(envelope.payload)
             case ("bridge", "bridge.command") if self.state is PhoneState.ONLINE:
-                self._performer.perform(envelope.payload, self.token or "")
+                self._performer.perform(envelope.payload, self._uplink(self.token or ""))
             case _:
                 self.engine.log(Level.DEBUG, "ignored message", channel=envelope.channel, type=envelope.type)
 
@@ -221,23 +318,47 @@ class Phone:
         """The socket is gone: what was under way has nobody to report to."""
         self._status_timer.cancel()
         self._sign_in_timer.cancel()
-        self._performer.drop()
-        if self.state is PhoneState.GIVEN_UP:
-            self.engine.exit(1, self._refusal)
-        elif self.state is not PhoneState.STOPPED:
+        lost = self.state in CONNECTED
+        if lost:
+            self._anew = self._anew or self.state is PhoneState.SIGNING_IN  # it answers, but does not let us in
             self.engine.log(Level.WARNING, "connection lost", code=code)
             self._step(PhoneTrigger.LOST)
+        self._performer.drop()
+        if lost:
             self._rest(self._next_pause())
+        elif self.state is PhoneState.GIVEN_UP:
+            self.engine.exit(1, self._refusal)
 
     # --- connecting ---
 
     def _connect(self) -> None:
-        opening = open_socket(self.engine, self.config.socket_url, self)
+        if self._finder is None:
+            self._open()
+        else:
+            self._finder.choose(anew=self._anew)
+
+    def _chosen(self, route: Candidate | None) -> None:
+        """The choice is made: for the next connection, or while there is one, after a change of the network."""
+        if route is not None and self.state is PhoneState.CONNECTING:
+            self._remote = Remote(route.url)
+            self._tell("route", {"role": route.role, "url": route.url})
+            self._open()
+        elif self.state is PhoneState.CONNECTING:
+            self.engine.log(Level.WARNING, "not connected", problem="no route answers")
+            self._step(PhoneTrigger.FAILED)
+            self._rest(self._next_pause())
+        elif route is not None and route.url != self._remote.url and self.state in CONNECTED:
+            self._anew = False  # it has just answered
+            self._socket.close(1000, "another route")
+
+    def _open(self) -> None:
+        opening = open_socket(self.engine, self._remote.socket_url, self)
         self._opening = self.engine.spawn(opening, name="open", on_done=self._opened, on_error=self._failed)
 
     def _opened(self, outcome: Socket | Fetched | Failure) -> None:
         if isinstance(outcome, Socket):
             return  # `on_open` came
+        self._anew = True  # it answered, and yet it cannot be used: ask again before it is chosen
         self._step(PhoneTrigger.FAILED)
         if isinstance(outcome, Failure):
             self.engine.log(Level.WARNING, "not connected", problem=outcome.kind.value)
@@ -274,9 +395,11 @@ class Phone:
         fresh, self.token = token != self.token, token
         self._code = None
         self._pause = FIRST_PAUSE
+        self._met, self._anew = True, False
         news = {"token": token, "expires_at": payload.get("expires_at"), "grants": payload.get("grants")}
         self._tell("paired" if fresh else "online", news)
         self._report_status()
+        self.attachments.go_on()
 
     def _refused(self, payload: Mapping[str, object]) -> None:
         given = payload.get("reason")
@@ -294,14 +417,39 @@ class Phone:
     def _sign_in_late(self) -> None:
         self._socket.close(1002, "no answer to system/auth")
 
+    def _uplink(self, token: str) -> Uplink:
+        return Uplink(self._remote.http_url, token)
+
+    def _source(self) -> Uplink | None:
+        """Where attachments come from; nowhere before the first welcome, since a token that was given may be old."""
+        return self._uplink(self.token) if self._met and self.token is not None else None
+
     # --- talking ---
 
     def _report_status(self) -> None:
         self._status_timer.set(self.engine.now.mono + STATUS_EVERY)
         try:
-            self._send("bridge", "bridge.status", self.handset.status(self.engine.now))
+            self._send("bridge", "bridge.status", self.gate.status(self.engine.now))
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset does not take the phone down
             self.engine.bug(error)
+        self._reported = self._toggles
+
+    def _show(self) -> None:
+        """The gates may have changed: tell the relay and the program, if they have."""
+        if self.state is PhoneState.ONLINE and self._reported != self._toggles:
+            self._report_status()  # wire bridge 1.3: beside the ticker, on these two alone
+        if self._watched:
+            view = self.gate.view(self.engine.now)
+            if view != self._seen:
+                self._seen = view
+                self._tell("safety", {"view": view})
+
+    @property
+    def _toggles(self) -> tuple[bool, bool]:
+        return self.gate.armed, self.gate.unattended
+
+    def _note(self, text: str) -> None:
+        self._tell("note", {"text": text})
 
     def _tell(self, event: str, fields: Mapping[str, object]) -> None:
         news = Tell(event, fields)

@@ -23,6 +23,7 @@ from attrs import frozen
 from svc_proto.machines.table import Table, step
 
 __all__ = [
+    "PROBE_WITHIN",
     "ROUTE_TABLE",
     "Candidate",
     "CancelProbe",

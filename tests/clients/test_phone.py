@@ -1,14 +1,23 @@
 from __future__ import annotations
 
+import json
+import os
+import re
+import select
 import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any, Self, cast
 
 import pytest
 
 from clients.phone import __main__ as phone
-from svc_proto.commands import Tell
 from tests.servers.conftest import Failing
-from tests.servers.support import call, running, running_relay, sign_in
+from tests.servers.support import ROOT, TIMEOUT, call, environment, running, running_relay, sign_in
 
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
 
@@ -72,7 +81,9 @@ def test_a_relay_that_has_blocked_us(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--code", "ABC123"], "--remote"),
+        (["--code", "ABC123"], "--remote or --pair-qr"),
+        (["--pair-qr", "nonsense"], "--pair-qr cannot be used"),
+        (["--pair-qr", '{"relay":{"url":"ws://h","code":"ABC123"}}'], "--allow-plain"),
         (["--remote", "ws://h"], "--code or --token"),
         (["--remote", "ws://h", "--code", ""], "--code or --token"),
         (["--remote", "http://h", "--code", "ABC123"], "ws:// or wss://"),
@@ -80,6 +91,9 @@ def test_a_relay_that_has_blocked_us(tmp_path: Path) -> None:
         (["--remote", "ws://u:secret@h", "--code", "ABC123"], "--remote"),
         (["--remote", "ws://h", "--code", "ABC123", "--brand", "acme"], "--brand"),
         (["--remote", "ws://h", "--code", "ABC123", "--runtime", "twisted"], "--runtime"),
+        (["--remote", "ws://h", "--code", "ABC123", "--idle-minutes", "4"], "--idle-minutes"),
+        (["--remote", "ws://h", "--code", "ABC123", "--confirm-within", "61"], "--confirm-within"),
+        (["--remote", "ws://h", "--code", "ABC123", "--without", "courage"], "--without"),
     ],
 )
 def test_bad_options(failing: Failing, arguments: list[str], said: str) -> None:
@@ -95,18 +109,160 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert caught.value.code == 0
     text = capsys.readouterr().out
     assert "Examples:" in text
-    assert "--print-token" in text
+    for option in (
+        "--print-token",
+        "--pair-qr",
+        "--fetch",
+        "--ask",
+        "--allow",
+        "--deny",
+        "--no-master",
+        "--unattended",
+        "--block",
+        "--view",
+    ):
+        assert option in text
+
+
+# --- routes and attachments ---------------------------------------------------------------------------------------
+
+
+def test_the_routes_of_a_qr_and_an_attachment(tmp_path: Path) -> None:
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"\x89PNG")
+    with running_relay(tmp_path, env={"RELAY_MEDIA_ALLOWED_ROOTS": str(tmp_path)}) as (_, port):
+        code = call(port, "POST", "/pairing").body["code"]
+        relay = {"url": f"ws://127.0.0.1:{port}", "code": code}
+        dead = {"role": "lan", "priority": 0, "relay": {"url": f"ws://127.0.0.1:{free_port()}"}}
+        alive = {"role": "mesh", "priority": 1, "relay": relay}
+        invite = json.dumps(
+            {"svc": 3, "host": "h", "port": 8642, "key": "", "relay": relay, "endpoints": [dead, alive]}
+        )
+        options = (
+            "--pair-qr",
+            invite,
+            "--allow-plain",
+            "--fetch",
+            f"MEDIA:{picture}",
+            "--fetch",
+            "MEDIA:/no/such/file",
+        )
+        with running(tmp_path, "clients.phone", *options) as client:
+            client.line(rf"^route: mesh \(ws://127\.0\.0\.1:{port}\)$")
+            client.line("^paired: session ")
+            seen = {client.line(r"^attachment \d: ([A-Zu].*)$")[1] for _ in range(2)}
+            assert any(line.startswith("READY, 4 bytes of image/png") for line in seen)
+            assert any(line.startswith("unavailable card (") for line in seen)
+            assert client.stop() == 0
+
+
+# --- the person ---------------------------------------------------------------------------------------------------
+
+SEND = {"number": "112233"}
+
+
+@contextmanager
+def paired(home: Path, *options: str, **streams: Any) -> Iterator[tuple[Client, Callable[..., int]]]:
+    """A phone with these options, and a way to send it `POST /call`: the status that the caller sees."""
+    with running_relay(home) as (_, port):
+        code = call(port, "POST", "/pairing").body["code"]
+        where = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--print-token")
+        with Client(home, *where, *options, **streams) as client:
+            token = client.line(r"paired: session ([0-9a-f-]{36})")[1]
+            yield client, lambda: call(port, "POST", "/call", SEND, token=token).status
+
+
+class Client:
+    """The phone in a process of its own, with a keyboard."""
+
+    def __init__(self, home: Path, *options: str, terminal: bool = False) -> None:
+        command = [sys.executable, "-W", "error", "-m", "clients.phone", *options]
+        self._keys, self._screen = os.openpty() if terminal else (-1, subprocess.PIPE)
+        streams = self._screen if terminal else subprocess.PIPE
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=environment(home), stdin=streams, stdout=streams, stderr=streams
+        )
+        self.seen = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.process.kill()
+        self.process.wait(TIMEOUT)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        if self._keys >= 0:
+            os.close(self._keys)
+            os.close(self._screen)
+
+    def line(self, pattern: str) -> re.Match[str]:
+        """Wait for a pattern on the screen."""
+        out = self._keys if self._keys >= 0 else cast("IO[bytes]", self.process.stdout).fileno()
+        while (match := re.search(pattern, self.seen)) is None:
+            ready, _, _ = select.select([out], [], [], TIMEOUT)
+            assert ready, f"no {pattern!r} in {self.seen!r}"
+            data = os.read(out, 65_536).decode("utf-8", "replace")
+            assert data, self.seen
+            self.seen += data
+        self.seen = self.seen[match.end() :]
+        return match
+
+    def type(self, text: str) -> None:
+        """Type something."""
+        keys = self._keys if self._keys >= 0 else cast("IO[bytes]", self.process.stdin).fileno()
+        os.write(keys, text.encode())
+
+
+def test_a_person_at_a_terminal(tmp_path: Path) -> None:
+    with paired(tmp_path, terminal=True) as (client, phone_call), ThreadPoolExecutor() as callers:
+        calling = callers.submit(phone_call)
+        client.line(r"\? c1: allow call\?")
+        client.line("112233")
+        client.type("n\n")
+        client.line("Blocked.* call")
+        client.line("c1 denied")
+        assert calling.result(TIMEOUT) == 403
+        calling = callers.submit(phone_call)
+        client.line(r"\? c2: allow call\?")
+        client.type("a\n")
+        assert calling.result(TIMEOUT) == 200
+        client.line("not asked about: call")
+        assert phone_call() == 200
+        client.type("off\n")
+        client.line(r"Device Control is off \(turn off\)")
+        assert phone_call() == 403
+        client.process.terminate()
+        assert client.process.wait(TIMEOUT) == 0
+
+
+def test_a_person_behind_a_pipe(tmp_path: Path) -> None:
+    with paired(tmp_path, "--ask", "--no-view") as (client, phone_call), ThreadPoolExecutor() as callers:
+        calling = callers.submit(phone_call)
+        client.line(r"\? c1: allow call\?")
+        client.type("y\n")
+        assert calling.result(TIMEOUT) == 200
+        client.line("POST /call -> 200")
+        cast("IO[bytes]", client.process.stdin).close()
+        assert phone_call() == 403
 
 
 @pytest.mark.parametrize(
-    ("news", "line"),
+    ("options", "status"),
     [
-        (Tell("paired", {"token": TOKEN}), "paired: session 1c2d3e4f…"),
-        (Tell("offline", {"retry_in": 1.25}), "offline: next try in 1.2 s"),
-        (Tell("performed", {"method": "GET", "path": "/ping", "status": 200}), "GET /ping -> 200"),
-        (Tell("performed", {"method": "GET", "path": "/\x1b[2J", "status": 404}), "'GET /\\x1b[2J' -> 404"),
+        ((), 403),
+        (("--deny",), 403),
+        (("--allow",), 200),
+        (("--allow", "--no-master"), 403),
+        (("--allow", "--store-build"), 403),
+        (("--allow", "--without", "accessibility"), 403),
+        (("--allow", "--without", "overlay"), 403),
+        (("--allow", "--block", "com.example.launcher"), 403),
+        (("--allow", "--block", "com.example.launcher", "--unblock", "com.example.launcher"), 200),
     ],
 )
-def test_news(capsys: pytest.CaptureFixture[str], news: Tell, line: str) -> None:
-    phone._show(news, print_token=False)
-    assert capsys.readouterr().out == f"{line}\n"
+def test_without_a_person(tmp_path: Path, options: tuple[str, ...], status: int) -> None:
+    with paired(tmp_path, *options) as (client, phone_call):
+        assert phone_call() == status
+        client.line(f"POST /call -> {status}")

@@ -11,9 +11,12 @@ from attrs import frozen
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Connect, Connected, Ready, Send, Tell
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
+from svc_proto.device.person import KEYBOARD
 from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
+from svc_proto.device.safety.consent import Consents
+from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.core import Engine
-from svc_proto.facts import Address, ChannelId, Closed, Fact, ReadClosed, Received, Sent, Started
+from svc_proto.facts import Accepted, Address, ChannelId, Closed, Fact, ReadClosed, Received, Sent, Started
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptSocket,
@@ -31,13 +34,21 @@ from tests.playbook import Playbook, counting_entropy
 
 RELAY = Address("127.0.0.1", 8767)
 STREAM = StreamId(1)
+KEYS = ChannelId(2)
+TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW)
+ASKING = SafetySettings(armed=True)
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
 
 
 class ScriptedHandset:
-    """Performs what was written down for a path; remembers what it was asked."""
+    """Performs what was written down for a path; remembers what it was asked. Everything is granted on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, build: str = "sideload") -> None:
+        self.build = build
+        self.consents = Consents(accessibility=True, screen_capture=True, overlay=True)
+        self.foreground = "com.example.mail"
+        self.texts: dict[str, str] = {}
+        self.usable = True  # what waking it comes to
         self.answers: dict[str, Performed | Exception] = {}
         self.asked: list[HandsetCommand] = []
         self.uploads: list[tuple[str, str]] = []
@@ -60,6 +71,12 @@ class ScriptedHandset:
         if self.fault is not None:
             raise self.fault
         return {"battery": 64}
+
+    def text_of(self, node_id: str) -> str | None:
+        return self.texts.get(node_id)
+
+    def wake(self, now: Moment) -> bool:
+        return self.usable
 
 
 @frozen
@@ -100,12 +117,23 @@ class RelayEnd:
 class Rig:
     """Everything around one phone."""
 
-    def __init__(self, *, remote: str = "ws://127.0.0.1:8767", **config: Any) -> None:
+    def __init__(
+        self,
+        *,
+        remote: str = "ws://127.0.0.1:8767",
+        safety: SafetySettings = TRUSTING,
+        build: str = "sideload",
+        watched: bool = False,
+        handset: ScriptedHandset | None = None,
+        **config: Any,
+    ) -> None:
         if not config.keys() & {"code", "token"}:
             config["code"] = "ABC123"
-        self.handset = ScriptedHandset()
+        self.handset = handset or ScriptedHandset(build)
         self.news: list[Tell] = []
-        self.phone = Phone(PhoneConfig(remote=remote, **config), self.handset, on_news=self.news.append)
+        self.phone = Phone(
+            PhoneConfig(remote=remote, **config), self.handset, safety, on_news=self.news.append, watched=watched
+        )
         self.engine = Engine(self.phone, entropy=counting_entropy())
         self.book = Playbook(self.engine)
         self.end: RelayEnd
@@ -118,7 +146,7 @@ class Rig:
     def start(self) -> Connect:
         """The first attempt to connect."""
         self.book >> Started()
-        ready, connect = self.book.take()
+        ready, connect = (command for command in self.book.take() if not isinstance(command, Tell))
         assert ready == Ready()
         assert isinstance(connect, Connect)
         return connect
@@ -144,7 +172,7 @@ class Rig:
         self.opened(connect)
         self.welcome(token)
         (status,) = self.said()
-        assert status == Said("bridge", "bridge.status", {"battery": 64})
+        assert is_status(status)
 
     def welcome(self, token: str = TOKEN) -> None:
         self.message("system", "auth.ok", {"session_token": token, "expires_at": None, "grants": {"bridge": 5.0}})
@@ -158,6 +186,14 @@ class Rig:
         """The relay sends a `bridge.command`."""
         payload = {"request_id": request_id, "method": "POST", "path": path, "params": {}, "body": {}, **more}
         self.message("bridge", "bridge.command", payload)
+
+    def sit(self) -> None:
+        """The person takes the keyboard."""
+        self.book >> Accepted(KEYS, KEYBOARD, KEYBOARD) << []
+
+    def type(self, line: str) -> None:
+        """The person types a line."""
+        self.book >> Received(KEYS, line.encode() + b"\n")
 
     def delivered(self) -> None:
         """Everything that the relay's end has heard has left, and the relay lives: a pong comes."""
@@ -189,7 +225,7 @@ class Rig:
 
     def pause(self) -> float:
         """The pause that was told last, in seconds."""
-        seconds = self.news[-1].fields["retry_in"]
+        seconds = [tell for tell in self.news if tell.event == "offline"][-1].fields["retry_in"]
         assert isinstance(seconds, float)
         return seconds
 
@@ -216,6 +252,12 @@ class Rig:
         """The news since this was last asked."""
         news, self.news[:] = list(self.news), []
         return news
+
+
+def is_status(said: Said) -> bool:
+    """A `bridge.status` with the handset's word in it, and the gates' members."""
+    wanted = (said.channel, said.type, said.payload["battery"])
+    return wanted == ("bridge", "bridge.status", 64) and {"bridge", "safety", "unattended"} <= set(said.payload)
 
 
 def request(events: Iterable[Event]) -> tuple[RequestHead, bytes]:

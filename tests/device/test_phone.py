@@ -28,7 +28,7 @@ from svc_proto.wire.events import (
     SocketClosed,
     TextMessage,
 )
-from tests.device.rig import RELAY, STREAM, TOKEN, Rig, Said, ScriptedHandset, feed
+from tests.device.rig import RELAY, STREAM, TOKEN, Rig, Said, ScriptedHandset, feed, is_status
 from tests.machines.lifecycles import check_table
 from tests.playbook import Playbook, counting_entropy, sends
 
@@ -82,7 +82,8 @@ def test_from_the_start_to_the_first_status() -> None:
     paired = Tell("paired", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})
     book << [paired, sends(1)]
     assert rig.is_in(S.ONLINE)
-    assert rig.said() == [Said("bridge", "bridge.status", {"battery": 64})]
+    (status,) = rig.said()
+    assert is_status(status)
     assert rig.told() == [paired]
 
 
@@ -94,7 +95,8 @@ def test_status_every_thirty_seconds() -> None:
         rig.book.after(29.5)
         assert rig.said() == []
         rig.book.after(0.5)
-        assert rig.said() == [Said("bridge", "bridge.status", {"battery": 64})]
+        (status,) = rig.said()
+        assert is_status(status)
 
 
 def test_a_bug_in_the_status_is_logged_and_the_next_one_comes() -> None:
@@ -307,25 +309,6 @@ def test_no_bytes_make_the_phone_raise(state: str, pieces: list[bytes]) -> None:
     feed(rig, ReadClosed(rig.end.ch))
     feed(rig, Closed(rig.end.ch))
     assert not [log for log in rig.book.logs if log.event == "bug"]
-
-
-# --- the configuration --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("remote", "socket_url", "http_url"),
-    [
-        ("ws://h", "ws://h:80/ws", "http://h:80"),
-        ("ws://h:1/", "ws://h:1/ws", "http://h:1"),
-        ("ws://h:1/#part", "ws://h:1/ws", "http://h:1"),
-        ("wss://h", "wss://h:443/ws", "https://h:443"),
-        ("wss://h/relay/ws?a=b", "wss://h/relay/ws?a=b", "https://h:443"),
-        ("ws://[::1]:8767", "ws://[::1]:8767/ws", "http://[::1]:8767"),
-    ],
-)
-def test_urls(remote: str, socket_url: str, http_url: str) -> None:
-    config = PhoneConfig(remote=remote, code="ABC123")
-    assert (config.socket_url, config.http_url) == (socket_url, http_url)
 
 
 def test_a_phone_without_anybody_to_hear_its_news() -> None:

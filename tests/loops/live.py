@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +21,23 @@ from runtimes.host import Program, Services
 from runtimes.listen import bind
 from runtimes.logs import LogMessage
 from runtimes.run import run
-from runtimes.store import MemoryStore, Store, open_store
+from runtimes.store import open_store
 from runtimes.tls import client_context, server_context
 from runtimes.waker import Handle
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
-from svc_proto.device.handset import Handset
-from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.relay.service import Relay
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.loops.wires import PATIENCE, Wire
-from tests.loops.world import LOOPBACK, REMOTE, LogLine, PhoneHandle, RelayHandle, World
+from tests.loops.world import LOOPBACK, REMOTE, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
 
 __all__ = ["LiveWorld"]
 
 ROOT = Path(__file__).parents[2]  # of the repository
 SOURCES = {LOOPBACK: "127.0.0.1", REMOTE: "127.0.0.2", "::1": "::1"}
-ANNOUNCEMENT = re.compile(rb"^relay: http://.*:(\d+) ")
+ANNOUNCEMENT = re.compile(rb"^(?:relay|api): http://.*:(\d+) ")
 CHUNK = 1 << 16
 
 
@@ -167,11 +166,15 @@ class LiveRelay(RelayHandle):
 
 
 class ChildRelay(RelayHandle):
-    """A relay as a process of its own: the program that people start."""
+    """A relay, or another server, as a process of its own: the program that people start."""
 
-    def __init__(self, loop: str, home: Path) -> None:
+    def __init__(
+        self, loop: str, home: Path, module: str = "servers.relay", env: Mapping[str, str] | None = None
+    ) -> None:
         self._loop = loop
         self._home = home
+        self._module = module
+        self._env = dict(env or {})
         self.logs = []
         self.port = 0
         self.restart()
@@ -179,9 +182,9 @@ class ChildRelay(RelayHandle):
     def restart(self) -> None:
         options = ["--host", "127.0.0.1", "--port", str(self.port), "--runtime", self._loop]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "servers.relay", *options],
+            [sys.executable, "-m", self._module, *options],
             cwd=ROOT,
-            env={**os.environ, "SVC_HOME": str(self._home)},
+            env={**os.environ, "SVC_HOME": str(self._home), **self._env},
             stderr=subprocess.PIPE,
         )
         assert self._process.stderr is not None
@@ -213,7 +216,7 @@ class ChildRelay(RelayHandle):
 class LivePhone(PhoneHandle):
     """A phone in a thread."""
 
-    def __init__(self, world: LiveWorld, config: PhoneConfig, handset: Handset) -> None:
+    def __init__(self, world: LiveWorld, config: PhoneConfig, make_phone: MakePhone) -> None:
         self.news = []
 
         def tell(news: Tell) -> None:
@@ -222,7 +225,7 @@ class LivePhone(PhoneHandle):
                 world.changed.notify_all()
 
         def make(logger: logging.Logger) -> Program:
-            core = Engine(Phone(config, handset), entropy=os.urandom)
+            core = Engine(make_phone(config), entropy=os.urandom)
             return Program(core=core, services=Services(logger=logger, client_tls=world.client_tls), on_tell=tell)
 
         self.running = Running(world, config.device_name, make)
@@ -240,6 +243,7 @@ class LiveWorld(World):
     """Everything on 127.0.0.1. `name` is a runtime of `runtimes.run`; `certificate` gives the relay's, with its key."""
 
     virtual_time = False
+    peer_host = "127.0.0.1"
 
     def __init__(self, name: str, folder: Path, certificate: Callable[[], tuple[Path, Path]]) -> None:
         super().__init__()
@@ -269,12 +273,11 @@ class LiveWorld(World):
             return child
         context = self._tls() if tls else None
         host = "::1" if ipv6 else "127.0.0.1"
-        fleeting = MemoryStore()
 
         def start(relay: LiveRelay, port: int, ready: threading.Event) -> Running:
             listener = bind(host, port, tls=context)
             relay.port = listener.address.port
-            store: Store = open_store(self._folder / "svc.db") if durable else fleeting
+            store = open_store(self._folder / "svc.db" if durable else "memory:")
 
             def make(logger: logging.Logger) -> Program:
                 settings = RelayConfig(
@@ -295,10 +298,37 @@ class LiveWorld(World):
         self.relay = started
         return started
 
-    def connect(self, peer: str = LOOPBACK, *, tls: bool = False) -> Wire:
+    def start_service(
+        self, name: str, make: MakeService, *, port: int, durable: bool = False, apart: bool = False
+    ) -> RelayHandle:
+        def start(server: LiveRelay, port: int, ready: threading.Event) -> Running:
+            listener = bind("127.0.0.1", port)
+            server.port = listener.address.port
+            store = open_store(self._folder / "svc.db" if durable else "memory:")
+
+            def program(logger: logging.Logger) -> Program:
+                services = Services(state=self._folder, store=store, logger=logger, client_tls=self.client_tls)
+                core = Engine(make(server.port, str(self._folder)), entropy=os.urandom)
+                return Program(core=core, listeners=[listener], services=services, on_ready=ready.set)
+
+            return Running(self, name, program)
+
+        started = LiveRelay(self, start)
+        self._relays.append(started)
+        return started
+
+    def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
+        child = ChildRelay(self.name, self._folder, module, env)
+        self._relays.append(child)
+        return child
+
+    def write_config(self, text: str) -> None:
+        (self._folder / "config.yaml").write_text(text)
+
+    def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
         source = SOURCES[peer]
-        target = "::1" if peer == "::1" else "127.0.0.1"
-        sock = socket.create_connection((target, self.relay.port), timeout=PATIENCE, source_address=(source, 0))
+        target = ("::1" if peer == "::1" else "127.0.0.1", port or self.relay.port)
+        sock = socket.create_connection(target, timeout=PATIENCE, source_address=(source, 0))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
             assert self.client_tls is not None
@@ -307,8 +337,8 @@ class LiveWorld(World):
         self._wires.append(wire)
         return wire
 
-    def start_phone(self, config: PhoneConfig, handset: Handset) -> PhoneHandle:
-        phone = LivePhone(self, config, handset)
+    def start_phone(self, config: PhoneConfig, make_phone: MakePhone) -> PhoneHandle:
+        phone = LivePhone(self, config, make_phone)
         self._phones.append(phone)
         return phone
 

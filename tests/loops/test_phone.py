@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from clients.phone.handset import SimulatedHandset
+from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.preferences import MIB, Preferences
+from svc_proto.device.route_choice import Candidate
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from tests.loops.conftest import WORLDS, open_world
-from tests.loops.world import PhoneHandle, World, bearer
+from tests.loops.world import TRUSTING, PhoneHandle, World, bearer
 
 VIEW = "android.intent.action.VIEW"
 MAIL = "com.example.mail"
@@ -161,3 +166,54 @@ def test_the_record_of_it(driven: tuple[World, PhoneHandle, SimulatedHandset]) -
     assert records[0]["path"] == "/send_sms"
     assert b"hush" not in world.http("GET", "/bridge/activity").body
     assert world.http("GET", "/relay/info").json["pending_commands"] == 0
+
+
+# --- attachments and routes ---------------------------------------------------------------------------------------
+
+
+def test_an_attachment_is_fetched_from_the_registry(relayed: World) -> None:
+    picture = base64.b64encode(b"\x89PNG").decode()
+    ws = relayed.pair()
+    upload = {"file_name": "a.png", "content_type": "image/png", "content": picture}
+    token = relayed.post("/media/upload", upload, headers=bearer(ws.token)).json["token"]
+    texts = (f"Look: MEDIA:svc-relay://{token}", "and MEDIA:svc-relay://no-such-token")
+    phone = relayed.phone(make=lambda config: Phone(evolve(config, texts=texts), SimulatedHandset()))
+    relayed.wait_until(lambda: phone.count("attachment") == 4)
+    told = [news.fields for news in phone.news if news.event == "attachment"]
+    assert [(each["number"], each["state"]) for each in told[:2]] == [(1, "LOADING"), (2, "LOADING")]
+    outcomes = {each["number"]: (each["state"], each["message"], each["size"]) for each in told[2:]}
+    assert outcomes == {1: ("READY", "", 4), 2: ("unavailable card", "file not found", 0)}
+
+
+def test_an_attachment_that_is_too_large(relayed: World) -> None:
+    ws = relayed.pair()
+    large = {
+        "file_name": "a.bin",
+        "content_type": "application/octet-stream",
+        "content": base64.b64encode(bytes(5 * MIB + 1)).decode(),
+    }
+    token = relayed.post("/media/upload", large, headers=bearer(ws.token)).json["token"]
+    texts, careful = (f"MEDIA:svc-relay://{token}",), Preferences(max_inbound_mb=5)
+    phone = relayed.phone(
+        make=lambda config: Phone(evolve(config, texts=texts, preferences=careful), SimulatedHandset())
+    )
+    relayed.wait_until(lambda: phone.count("attachment") == 2)
+    assert phone.news[-1].fields["message"] == "file too large"
+
+
+def test_the_phone_finds_a_route_and_comes_back_by_it(world: World) -> None:
+    world.start_relay(durable=True)
+
+    def make(config: PhoneConfig) -> Phone:
+        dead = config.remote.rpartition(":")[0] + ":1"
+        routes = (Candidate("lan", 0, dead), Candidate("mesh", 1, config.remote))
+        return Phone(evolve(config, remote=dead, routes=routes), SimulatedHandset(), TRUSTING)
+
+    phone = world.phone(make=make)
+    assert [news.fields["role"] for news in phone.news if news.event == "route"] == ["mesh"]
+    assert world.http("GET", "/screenshot", headers=bearer(phone.token)).status == 200  # uploaded by the same route
+    world.relay.stop(0.0)
+    world.wait_until(lambda: phone.count("offline") > 0)
+    world.relay.restart()
+    world.wait_until(lambda: phone.count("online") == 1, 20.0)
+    assert {news.fields["role"] for news in phone.news if news.event == "route"} == {"mesh"}

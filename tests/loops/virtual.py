@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -16,15 +16,14 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Tell
 from svc_proto.config import RelayConfig
-from svc_proto.device.handset import Handset
-from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.boundary import Core
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Fact
 from svc_proto.relay.service import Relay
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.loops.wires import PATIENCE, Wire
-from tests.loops.world import LOOPBACK, LogLine, PhoneHandle, RelayHandle, World
+from tests.loops.world import LOOPBACK, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
 
 __all__ = ["NotStarted", "VirtualWorld"]
 
@@ -106,10 +105,9 @@ class NotStarted(Exception):  # noqa: N818 - the name says what happened
 class VirtualRelay(RelayHandle):
     """A simulated process."""
 
-    port = PORT
-
-    def __init__(self, world: VirtualWorld, process: Process) -> None:
+    def __init__(self, world: VirtualWorld, process: Process, port: int = PORT) -> None:
         self._world = world
+        self.port = port
         self.process = process
         self._await_ready()
 
@@ -139,12 +137,12 @@ class VirtualRelay(RelayHandle):
 class VirtualPhone(PhoneHandle):
     """A simulated phone on a host of its own."""
 
-    def __init__(self, world: VirtualWorld, host: Host, config: PhoneConfig, handset: Handset) -> None:
+    def __init__(self, world: VirtualWorld, host: Host, config: PhoneConfig, make_phone: MakePhone) -> None:
         self._world = world
         self.news = []
 
         def make(entropy: Entropy) -> Core:
-            return Overhearing(Engine(Phone(config, handset), entropy=entropy), self.news)
+            return Overhearing(Engine(make_phone(config), entropy=entropy), self.news)
 
         self.process = host.start(make)
 
@@ -165,6 +163,7 @@ class VirtualWorld(World):
 
     name = "sim"
     virtual_time = True
+    peer_host = "10.0.0.3"
 
     def __init__(self, seed: int = 0, *, simulation: Simulation | None = None) -> None:
         super().__init__()
@@ -172,6 +171,7 @@ class VirtualWorld(World):
         self.entropy = Random(f"test {seed}").randbytes
         self.relay_host = self.simulation.host("relay", ADDRESS)
         self._far = self.simulation.host("far", "10.0.0.2")
+        self._peer_host = self.simulation.host("peers", self.peer_host)
         self._relays: list[VirtualRelay] = []
         self._phones: list[VirtualPhone] = []
 
@@ -197,17 +197,35 @@ class VirtualWorld(World):
         self.relay = started
         return started
 
-    def connect(self, peer: str = LOOPBACK, *, tls: bool = False) -> Wire:
+    def start_service(
+        self, name: str, make: MakeService, *, port: int, durable: bool = False, apart: bool = False
+    ) -> RelayHandle:
+        host = self._peer_host if apart else self.relay_host
+
+        def core(entropy: Entropy) -> Core:
+            return Engine(make(port, host.state), entropy=entropy)
+
+        started = VirtualRelay(self, host.start(core, [port], name=name), port)
+        self._relays.append(started)
+        return started
+
+    def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
+        return self.start_service(module, make, port=port)
+
+    def write_config(self, text: str) -> None:
+        self.relay_host.disk.put(f"{self.relay_host.state}/config.yaml", text.encode())
+
+    def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
         source, target = (self.relay_host, "127.0.0.1") if peer == LOOPBACK else (self._far, ADDRESS)
         try:
-            return VirtualWire(self.simulation, self.simulation.connect(source, target, PORT, tls=tls))
+            return VirtualWire(self.simulation, self.simulation.connect(source, target, port or PORT, tls=tls))
         except ConnectFailed as failed:
             raise ConnectionRefusedError(str(failed)) from None
 
-    def start_phone(self, config: PhoneConfig, handset: Handset) -> PhoneHandle:
+    def start_phone(self, config: PhoneConfig, make_phone: MakePhone) -> PhoneHandle:
         number = len(self._phones) + 1
         host = self.simulation.host(f"phone-{number}", f"10.0.1.{number}")
-        phone = VirtualPhone(self, host, config, handset)
+        phone = VirtualPhone(self, host, config, make_phone)
         self._phones.append(phone)
         return phone
 

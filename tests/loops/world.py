@@ -15,17 +15,45 @@ from typing import Any
 from attrs import frozen
 
 from clients.phone.handset import SimulatedHandset
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import Level, Tell
-from svc_proto.device.handset import Handset
-from svc_proto.device.phone import PhoneConfig
+from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.engine.core import Service
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.wires import PATIENCE, Answer, HttpClient, PairsIn, Wire, Ws
 
-__all__ = ["LOOPBACK", "REMOTE", "LogLine", "PhoneHandle", "RelayHandle", "World", "bearer"]
+__all__ = [
+    "LOOPBACK",
+    "REMOTE",
+    "TRUSTING",
+    "ApiHandle",
+    "LogLine",
+    "MakePhone",
+    "MakeService",
+    "PhoneHandle",
+    "RelayHandle",
+    "World",
+    "bearer",
+]
 
 LOOPBACK = "127.0.0.1"
 REMOTE = "remote"  # a peer that is not loopback: another host, or a source address that the relay takes for one
+TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW)  # a person who turned Device Control on and allows all
+MakePhone = Callable[[PhoneConfig], Service]
+MakeService = Callable[[int, str], Service]
+API_PORT = 8642
+API_VARIABLES = {  # of members of `ApiConfig`
+    "key": "API_SERVER_KEY",
+    "model_base_url": "SVC_MODEL_BASE_URL",
+    "model": "SVC_MODEL",
+    "model_api_key": "SVC_MODEL_API_KEY",
+    "relay_url": "SVC_RELAY_URL",
+    "relay_token": "SVC_RELAY_TOKEN",
+}
 
 
 @frozen
@@ -89,6 +117,54 @@ class PhoneHandle(ABC):
         return sum(news.event == event for news in self.news)
 
 
+class ApiHandle:
+    """An API server that was started; `server` is its process."""
+
+    def __init__(self, world: World, server: RelayHandle, key: str) -> None:
+        self._world = world
+        self._key = key
+        self.server = server
+
+    def client(self) -> HttpClient:
+        """A connection for several requests."""
+        port = self.server.port
+        wire = self._world.connect(port=port)
+        return HttpClient(wire, f"127.0.0.1:{port}", self._world.entropy)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a caller with the key sends."""
+        return bearer(self._key) if self._key else {}
+
+    def ask(self, method: str, path: str, body: object = None, *, timeout: float = PATIENCE) -> Answer:
+        """One request on a connection of its own, a body as JSON."""
+        client = self.client()
+        data = b"" if body is None else json.dumps(body).encode()
+        answer = client.ask(method, path, headers=self.headers, body=data, timeout=timeout)
+        client.wire.close()
+        return answer
+
+    def session(self, **fields: object) -> str:
+        """A new session; its id."""
+        answer = self.ask("POST", "/api/sessions", fields)
+        assert answer.status == 201, answer
+        return str(json.loads(answer.body)["id"])
+
+    def turn(self, session: str, message: str, **fields: object) -> list[tuple[str, dict[str, Any]]]:
+        """One turn: the events of its stream, from the first to `done`."""
+        answer = self.ask("POST", f"/api/sessions/{session}/chat/stream", {"message": message, **fields})
+        assert answer.status == 200, answer
+        events = EventStreamDecoder().receive_data(answer.body)
+        return [(event.event, json.loads(event.data)) for event in events]
+
+    def messages(self, session: str) -> list[dict[str, Any]]:
+        """What is stored of a session."""
+        answer = self.ask("GET", f"/api/sessions/{session}/messages")
+        assert answer.status == 200, answer
+        rows: list[dict[str, Any]] = json.loads(answer.body)["messages"]
+        return rows
+
+
 class World(ABC):
     """See the module."""
 
@@ -96,6 +172,7 @@ class World(ABC):
     virtual_time: bool
     entropy: Entropy
     relay: RelayHandle
+    peer_host: str  # where `peer` starts its servers
 
     def __init__(self) -> None:
         self._codes = (f"C{number:05}" for number in itertools.count())
@@ -119,11 +196,31 @@ class World(ABC):
         """
 
     @abstractmethod
-    def connect(self, peer: str = LOOPBACK, *, tls: bool = False) -> Wire:
-        """A connection to the relay from `LOOPBACK`, `REMOTE`, or where the relay listens on it `::1`."""
+    def start_service(
+        self, name: str, make: MakeService, *, port: int, durable: bool = False, apart: bool = False
+    ) -> RelayHandle:
+        """Start any service; `make` gets its port and its home folder. Real loops pick the port themselves.
+
+        It runs on the relay's host and keeps its store there, or `apart` from it, where only a simulation has another.
+        """
 
     @abstractmethod
-    def start_phone(self, config: PhoneConfig, handset: Handset) -> PhoneHandle:
+    def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
+        """Start a service that can be killed: as a process of its own on real loops, where it has no `make`."""
+
+    @abstractmethod
+    def write_config(self, text: str) -> None:
+        """Replace the configuration file of the service home."""
+
+    @abstractmethod
+    def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
+        """A connection to the relay from `LOOPBACK`, `REMOTE`, or where the relay listens on it `::1`.
+
+        `port` is that of another service on its host.
+        """
+
+    @abstractmethod
+    def start_phone(self, config: PhoneConfig, make_phone: MakePhone) -> PhoneHandle:
         """Start a phone; see `phone`."""
 
     @abstractmethod
@@ -168,6 +265,32 @@ class World(ABC):
     def post(self, path: str, body: object, *, peer: str = LOOPBACK, headers: PairsIn = None) -> Answer:
         """POST a JSON value."""
         return self.http("POST", path, headers=headers, body=json.dumps(body).encode(), peer=peer)
+
+    def api(
+        self, *, limits: Limits = DEFAULT_LIMITS, durable: bool = False, killable: bool = False, **config: Any
+    ) -> ApiHandle:
+        """Start the API server, beside the relay if there is one; `config` are members of `ApiConfig`.
+
+        Its sessions outlive it only if `durable` or `killable`; a killable one takes text members alone.
+        """
+        relay = getattr(self, "relay", None)
+        if relay is not None:
+            config.setdefault("relay_url", f"http://127.0.0.1:{relay.port}")
+
+        def make(port: int, home: str) -> Service:
+            return Api(ApiConfig(port=port, home=home, config_path=f"{home}/config.yaml", **config), limits=limits)
+
+        if killable:
+            env = {API_VARIABLES[name]: str(value) for name, value in config.items()}
+            server = self.start_program("servers.api", env, make, port=API_PORT)
+        else:
+            server = self.start_service("api", make, port=API_PORT, durable=durable)
+        return ApiHandle(self, server, str(config.get("key", "")))
+
+    def peer(self, service: Service, *, port: int = 9000) -> str:
+        """Start a scripted server on another host, and say where the others find it: `http://…`."""
+        server = self.start_service("peer", lambda port, home: service, port=port, apart=True)
+        return f"http://{self.peer_host}:{server.port}"
 
     def websocket(
         self,
@@ -230,18 +353,24 @@ class World(ABC):
         *,
         code: str | None = None,
         token: str | None = None,
-        handset: Handset | None = None,
+        handset: SimulatedHandset | None = None,
+        safety: SafetySettings = TRUSTING,
+        make: MakePhone | None = None,
         name: str = "Reference phone",
         wait: bool = True,
         tls: bool = False,
     ) -> PhoneHandle:
-        """The reference phone; with neither a code nor a token it gets a fresh code. It is online, if `wait`."""
+        """The reference phone; with neither a code nor a token it gets a fresh code. It is online, if `wait`.
+
+        `make` gives the service in place of a plain `Phone` with this handset and these settings.
+        """
         if code is None and token is None:
             code = self.register()
         config = PhoneConfig(
             remote=self.phone_url(tls=tls), code=code, token=token, device_name=name, device_id=f"id of {name}"
         )
-        phone = self.start_phone(config, handset or SimulatedHandset(name=name))
+        device = handset or SimulatedHandset(name=name)
+        phone = self.start_phone(config, make or (lambda config: Phone(config, device, safety)))
         if wait:
             self.wait_until(lambda: bool(phone.count("paired") + phone.count("online")))
         return phone

@@ -1,7 +1,7 @@
 """The handset as the phone client uses it: a command and the time go in, an answer comes out.
 
 No policy: whatever is asked is done. Gates that refuse, confirm or log stand in front, and find what they need to
-judge in `foreground`, `text_of` and `device`.
+judge in `foreground`, `text_of`, `texts_pressed` and `consents`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from clients.phone.handset.arguments import Arguments, sendable
 from clients.phone.handset.device import Device
 from clients.phone.handset.layout import App
 from clients.phone.handset.model import find_node
+from clients.phone.handset.pressed import texts_pressed
 from clients.phone.handset.refusal import Refusal
 from clients.phone.handset.routes import METHODS, ROUTES
 from clients.phone.handset.screens import SAMPLE_APPS, client_app
-from clients.phone.handset.world import Gesture, OutboxItem
+from clients.phone.handset.world import Gesture, OutboxItem, Permissions
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
@@ -122,6 +123,19 @@ class SimulatedHandset:
         """The text of a node on the screen, else its description: what a verb gate looks at. None when neither is."""
         seen = find_node(self.device.windows(), node_id)
         return None if seen is None else seen.node.text or seen.node.description
+
+    def texts_pressed(self, command: HandsetCommand) -> tuple[str, ...]:
+        """Every text by which a person would know what a touch presses; empty for what presses nothing."""
+        return texts_pressed(self.device, command)
+
+    @property
+    def consents(self) -> Permissions:
+        """What the user granted; the gates read and write it here."""
+        return self.device.permissions
+
+    def wake(self, now: Moment) -> bool:
+        """Turn the display on and dismiss a lock without credential. Whether the phone is usable now."""
+        return self.device.wake(now)
 
     @property
     def outbox(self) -> deque[OutboxItem]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from clients.phone.handset.arguments import Arguments, clamp, scalar_text, sendable, utf16_length
 from clients.phone.handset.device import MAX_VOLUME, Device
 from clients.phone.handset.intents import Intent, resolve
-from clients.phone.handset.model import HEIGHT, WIDTH, Bounds, Seen, find_node, walk
+from clients.phone.handset.model import HEIGHT, WIDTH, Bounds, find_node
+from clients.phone.handset.pressed import take_aim
 from clients.phone.handset.refusal import Refusal
-from clients.phone.handset.routes_read import mentions
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import Later, Performed, Reply
 
@@ -34,7 +33,6 @@ __all__ = [
 
 MAX_WAIT = 15_000  # ms, spec "/wait: capped at 15 seconds"
 MAX_STROKE = 60_000  # ms, the platform's limit on one gesture
-CLICK_STEPS = 8  # nodes tried for a click: the node itself and its ancestors
 POINTS = ("start_x", "start_y", "end_x", "end_y")
 DISTANCES = {"short": 15, "medium": 30, "long": 45}  # percent of the axis
 DIRECTIONS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}  # of the finger
@@ -69,20 +67,15 @@ def tap_text(device: Device, args: Arguments, now: Moment) -> Performed:
     needle = args.required("text")
     exact_only = args.boolean("exact") is True
     device.touchable()
-    visible = [seen for seen in walk(device.readable()) if seen.node_id is not None]
-    exact = [seen for seen in visible if _is_called(seen, needle)]
-    partly = [] if exact_only else [seen for seen in visible if mentions(seen.node, needle) and seen not in exact]
-    for tier in (_direct, _parent):
-        for seen in exact:
-            if (clicked := tier(device, seen, needle, now)) is not None:
-                return clicked
-    for seen in partly:
-        for tier in (_direct, _parent):
-            if (clicked := tier(device, seen, needle, now)) is not None:
-                return clicked
-    if not exact and not partly:
+    aim = take_aim(device.readable(), needle, exact_only=exact_only)
+    if aim is None:
         raise Refusal(400, "text: nothing on the screen matches")
-    x, y = (exact or partly)[0].node.bounds.center
+    if aim.pressed is not None:
+        device.click(aim.pressed, aim.seen.window.package, now)
+        via = "direct click" if aim.level == 0 else f"parent click ({aim.level} levels up)"
+        message = f"Clicked '{needle}'"
+        return Reply(200, {"ok": True, "via": via, "message": message, "depth": aim.level, "needle": needle})
+    x, y = aim.seen.node.bounds.center
     device.touch("tap", ((x, y),), 100, now)
     message = f"Tapped at ({x}, {y})"
     return Reply(200, {"ok": True, "via": "coordinate fallback", "message": message, "x": x, "y": y, "needle": needle})
@@ -253,34 +246,6 @@ def broadcast(device: Device, args: Arguments, now: Moment) -> Performed:
 
 
 # --- helpers -------------------------------------------------------------------------------------------------
-
-Tier = Callable[[Device, Seen, str, Moment], Reply | None]
-
-
-def _is_called(seen: Seen, needle: str) -> bool:
-    wanted = needle.strip().lower()
-    return wanted in ((seen.node.text or "").strip().lower(), (seen.node.description or "").strip().lower())
-
-
-def _direct(device: Device, seen: Seen, needle: str, now: Moment) -> Reply | None:
-    if not (seen.node.clickable and seen.node.enabled):
-        return None
-    device.click(seen.node, seen.window.package, now)
-    return _clicked("direct click", 0, needle)
-
-
-def _parent(device: Device, seen: Seen, needle: str, now: Moment) -> Reply | None:
-    if seen.node.clickable:  # it was disabled: a press on what is around it would mean something else
-        return None
-    for level, node in enumerate(seen.parents[: CLICK_STEPS - 1], 1):
-        if node.clickable and node.enabled:
-            device.click(node, seen.window.package, now)
-            return _clicked(f"parent click ({level} levels up)", level, needle)
-    return None
-
-
-def _clicked(via: str, depth: int, needle: str) -> Reply:
-    return Reply(200, {"ok": True, "via": via, "message": f"Clicked '{needle}'", "depth": depth, "needle": needle})
 
 
 def _point(args: Arguments, wanted: str) -> tuple[int, int]:

@@ -7,6 +7,8 @@ from enum import Enum
 
 from attrs import define, frozen
 
+from svc_proto.device.safety.consent import Consents
+
 __all__ = [
     "SAMPLE_CONTACTS",
     "SAMPLE_FIXES",
@@ -21,13 +23,13 @@ __all__ = [
 
 
 @define(kw_only=True)
-class Permissions:
-    """What the user granted to the client on this phone."""
+class Permissions(Consents):
+    """What the user granted to the client on this phone: everything, at first. The gates work on the inherited ones."""
 
     accessibility: bool = True
     screen_capture: bool = True
     overlay: bool = True
-    notification_listener: bool = True
+    notification_listener: bool | None = True
     contacts: bool = True
     location: bool = True
     sms: bool = True

@@ -53,8 +53,8 @@ class SafetyGate:
     """The gates. `flavor` is the build, `sideload` or `googlePlay`; `blocklist`, `verbs` and `trust` are the user's.
 
     `wake` turns the display on and dismisses a lock that has no credential, and says whether the phone is usable now;
-    it is called for unattended access alone. All state is volatile but for the three lists and `log`, which the owner
-    may keep.
+    it is called for unattended access alone. `consents` are the system's own, when it keeps them. All state is volatile
+    but for the three lists and `log`, which the owner may keep.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class SafetyGate:
         idle_minutes: int = DEFAULT_IDLE_MINUTES,
         confirmation_timeout: float = DEFAULT_TIMEOUT,
         wake: Callable[[Moment], bool] | None = None,
+        consents: Consents | None = None,
     ) -> None:
         self.blocklist = Blocklist() if blocklist is None else blocklist
         self.verbs = DestructiveVerbs() if verbs is None else verbs
@@ -80,7 +81,7 @@ class SafetyGate:
         self._master = Master(idle_minutes=idle_minutes)
         self._timeout = clamp_timeout(confirmation_timeout)
         self._unattended = Unattended(wake)
-        self._consents = Consents()
+        self._consents = Consents() if consents is None else consents
         self._show_chip = False
         self._waiting: OrderedDict[str, tuple[str, Confirmation]] = OrderedDict()  # confirmation id -> (log id, it)
         self._uploads: OrderedDict[str, None] = OrderedDict()  # log ids, oldest first
@@ -227,10 +228,7 @@ class SafetyGate:
         """The permission to draw over apps. Without it the open overlays are gone, which denies them."""
         self._tick(now)
         self._consents.overlay = granted
-        if granted:
-            return
-        for log_id, confirmation in self._withdraw(ConfirmationTrigger.CANNOT_SHOW):
-            self._answer_later(log_id, confirmation, rules.denied(confirmation.question), now)
+        self._tick(now)
 
     def set_notification_listener(self, granted: bool) -> None:
         """Notification access, of which the gates only report; until this is called the handset's word is reported."""
@@ -260,6 +258,11 @@ class SafetyGate:
     def armed(self) -> bool:
         """Whether the master toggle is on."""
         return self._master.armed
+
+    @property
+    def unattended(self) -> bool:
+        """Whether unattended access is on."""
+        return self._unattended.enabled
 
     @property
     def foreground_notification(self) -> bool:
@@ -392,6 +395,9 @@ class SafetyGate:
             self._answer_later(log_id, confirmation, rules.denied(confirmation.question), now)
         if self._master.advance(now):
             self._went_off(now)
+        if self._waiting and not self._consents.overlay:  # the system took it back, perhaps without a word to us
+            for log_id, confirmation in self._withdraw(ConfirmationTrigger.CANNOT_SHOW):
+                self._answer_later(log_id, confirmation, rules.denied(confirmation.question), now)
 
     def _went_off(self, now: Moment) -> None:
         self._consents.end_capture_session()

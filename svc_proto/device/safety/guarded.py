@@ -1,13 +1,15 @@
-"""What the gates need of a handset beside its commands: what is in front, and what a node is called."""
+"""What the gates need of a handset beside its commands: what is in front, what a node is called, what was granted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import Handset, HandsetCommand
+from svc_proto.device.safety.consent import Consents
 
-__all__ = ["GuardedHandset", "NamesTargets"]
+__all__ = ["GuardedHandset", "NamesTargets", "PhoneHandset"]
 
 
 class GuardedHandset(Handset, Protocol):
@@ -32,3 +34,18 @@ class NamesTargets(Protocol):
 
     def texts_pressed(self, command: HandsetCommand) -> Sequence[str]:
         """Every text by which a person would know what this command presses; empty when there is none."""
+
+
+class PhoneHandset(GuardedHandset, Protocol):
+    """A handset that a phone is made of: it knows its build, keeps the system's grants, and can be woken."""
+
+    @property
+    def build(self) -> str:
+        """`sideload` or `googlePlay`."""
+
+    @property
+    def consents(self) -> Consents:
+        """What the user granted. The gates work on this very object, so that there is one truth."""
+
+    def wake(self, now: Moment) -> bool:
+        """Turn the display on, dismiss a lock without credential, and say whether the phone is usable now."""

@@ -6,10 +6,12 @@ import pytest
 
 from svc_proto.device.handset import Reply
 from svc_proto.device.safety.consent import Consents
+from svc_proto.device.safety.gate import SafetyGate
 from tests.device.safety.recorder import (
     NOW,
     OK,
     Recorder,
+    ask,
     command,
     gate_of,
     later,
@@ -58,3 +60,34 @@ def test_every_way_of_turning_off_ends_it(how: str) -> None:
     reply = gate.perform(command("/screenshot"), now)
     assert isinstance(reply, Reply)
     assert (reply.status, handset.performed) == (500, [])
+
+
+def test_the_gates_work_on_the_system_s_own_grants() -> None:
+    handset = Recorder()
+    system = Consents(accessibility=True, overlay=True)
+    gate = SafetyGate(handset, consents=system)
+    assert gate.set_master(True, NOW)
+    assert gate.perform(command("/tap"), NOW) == OK
+    system.accessibility = False
+    reply = gate.perform(command("/tap"), NOW)
+    assert isinstance(reply, Reply)
+    assert reply.status == 503
+    gate.set_capture_consent(True)
+    assert system.screen_capture
+    gate.process_died()
+    assert system == Consents(overlay=True)
+
+
+def test_an_overlay_that_the_system_took_away() -> None:
+    handset = Recorder()
+    system = Consents(accessibility=True, overlay=True)
+    gate = SafetyGate(handset, consents=system)
+    gate.set_master(True, NOW)
+    key = ask(gate, command("/call", number="1"))
+    system.overlay = False
+    assert gate.decide(key, allow=True, now=NOW) is None
+    ((request_id, reply),) = gate.advance(NOW)
+    assert request_id == "r1"
+    assert isinstance(reply, Reply)
+    assert reply.result["error_code"] == "user_denied"
+    assert handset.performed == []

@@ -1,0 +1,123 @@
+"""What the person does with the phone: decisions and switches as calls, and the words of the keyboard.
+
+A bare "yes" is dangerous: the question it was meant for may have lapsed, and another one be open. So it counts only
+when there is one question, and none has lapsed a moment ago; else the question has to be named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, assert_never
+
+from svc_proto.device.person import HELP, Decision, Network, Show, Tap, Turn, Word
+from svc_proto.device.safety.settings import Answers, Switch
+
+if TYPE_CHECKING:
+    from svc_proto.device.fetching import Attachments
+    from svc_proto.device.performer import Performer
+    from svc_proto.device.safety.gate import SafetyGate
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Controls"]
+
+SECOND_THOUGHT = 2.0  # s after a question has lapsed in which a bare "yes" may have been meant for it
+
+
+class Controls:
+    """The person's hand on the phone. To be called within `handle`, like all of a service."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        gate: SafetyGate,
+        performer: Performer,
+        attachments: Attachments,
+        *,
+        on_network: Callable[[bool], None],
+        note: Callable[[str], None],
+    ) -> None:
+        self._engine = engine
+        self._gate = gate
+        self._performer = performer
+        self._attachments = attachments
+        self._on_network = on_network
+        self._note = note
+
+    def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
+        """Answer a question. False when it is not open any more."""
+        return self._performer.decide(confirmation_id, allow=allow, remember=remember)
+
+    def turn(self, switch: Switch, on: bool) -> bool:
+        """Turn a switch. Whether it is so now: without accessibility, and on a store build, the master stays off."""
+        gate, now = self._gate, self._engine.now
+        done = True
+        match switch:
+            case Switch.MASTER:
+                done = gate.set_master(on, now) is on
+            case Switch.UNATTENDED:
+                gate.set_unattended(on)
+            case Switch.CHIP:
+                gate.set_status_overlay(on)
+            case Switch.ACCESSIBILITY:
+                gate.set_accessibility(on)
+            case Switch.CAPTURE:
+                gate.set_capture_consent(on)
+            case Switch.OVERLAY:
+                gate.set_overlay_permission(on, now)
+            case _ as never:
+                assert_never(never)
+        self._performer.settle()
+        return done
+
+    # --- Listener -------------------------------------------------------------------------------------------------
+
+    def on_word(self, word: Word | None) -> None:
+        """A line from the keyboard."""
+        match word:
+            case Decision():
+                self._note(self._decided(word))
+            case Turn():
+                self._note(self._turned(word))
+            case Show(text=text):
+                numbers = self._attachments.show(text)
+                if not numbers:
+                    self._note("there is no media marker in that")
+            case Tap(number=number):
+                if not self._attachments.tap(number):
+                    self._note(f"there is nothing to fetch under {number}")
+            case Network(cellular=cellular):
+                self._on_network(cellular)
+                self._note(f"the network is {'cellular' if cellular else 'wifi'} now")
+            case None:
+                self._note(HELP)
+            case _ as never:
+                assert_never(never)
+
+    def on_person_left(self) -> None:
+        """Nobody is there to be asked any more: what is open is denied, and so is what will be asked."""
+        if self._performer.answers is Answers.ASK:
+            self._performer.answers = Answers.DENY
+            for confirmation in self._gate.confirmations():
+                self.decide(confirmation.confirmation_id, allow=False)
+
+    def _turned(self, word: Turn) -> str:
+        if self.turn(word.switch, word.on):
+            return f"{word.switch.value} {'on' if word.on else 'off'}"
+        return self._gate.view(self._engine.now).hint or "this build has no Device Control"
+
+    def _decided(self, word: Decision) -> str:
+        """Carry out a decision; what to say of it."""
+        which = word.which
+        if which is None:
+            names = [confirmation.confirmation_id for confirmation in self._gate.confirmations()]
+            lapsed = self._performer.lapsed_at
+            if not names:
+                return "there is no question open"
+            which = names[0]
+            if len(names) > 1:
+                return f"several questions are open: say for example y {which}"
+            if lapsed is not None and self._engine.now.mono < lapsed + SECOND_THOUGHT:
+                return f"the question before this one has just lapsed: say y {which} if you mean this one"
+        if not self.decide(which, allow=word.allow, remember=word.remember):
+            return f"there is no question {which}"
+        return f"{which} {'allowed' if word.allow else 'denied'}{', not to be asked again' if word.remember else ''}"
