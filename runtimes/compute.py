@@ -5,10 +5,12 @@ A function gets the arguments of the command and returns plain values; what it r
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import shutil
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from datetime import date
 from typing import Any
 
@@ -18,11 +20,13 @@ from runtimes.workers import Workers
 from svc_proto.commands import Compute
 from svc_proto.facts import FailureKind
 
-__all__ = ["COMPUTE", "ComputeService", "executable", "lan_address", "list_folders", "load_yaml", "which"]
+__all__ = ["COMPUTE", "ComputeService", "edit_yaml", "executable", "lan_address", "list_folders", "load_yaml", "which"]
 
 YAML_NODES = 100_000  # values in one document, aliases counted each time: INVALID
 FOLDERS = 1_000  # names that `list_folders` gives at the most
 YAML_DEPTH = 64  # levels of one document: INVALID
+_NESTED = re.compile(r"^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*#[^\n]*\n)*( *)(?:(- )|[^\s#-])", re.MULTILINE)
+MAX_LINE = 1 << 20  # characters: lines of an edited document are not folded
 
 
 class ComputeService:
@@ -60,6 +64,38 @@ def load_yaml(text: str) -> dict[str, object]:
     return plain
 
 
+def edit_yaml(text: str, changes: Mapping[str, object]) -> str:
+    """A YAML document with members set, nested mappings member by member; its comments and its order stay."""
+    from ruamel.yaml import YAML  # noqa: PLC0415, RUF100 - loaded when first wanted
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415, RUF100 - the same
+
+    wanted = load_yaml(text)
+    _merge(wanted, changes, str)
+    editor = YAML()
+    editor.preserve_quotes = True
+    editor.width = MAX_LINE
+    for found in _NESTED.finditer(text):
+        if found[2] is None:
+            editor.map_indent = len(found[1]) or editor.map_indent
+        else:
+            editor.sequence_dash_offset = len(found[1])
+            editor.sequence_indent = len(found[1]) + 2
+    out = io.StringIO()
+    try:
+        document = editor.load(text)
+        if document is None:  # nothing but comments
+            document = editor.map()
+            out.write(text if not text or text.endswith("\n") else f"{text}\n")
+        _merge(document, changes, _scalar)
+        editor.dump(document, out)
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise HostError(FailureKind.INVALID, "a YAML document that cannot be edited") from error
+    edited = out.getvalue()
+    if load_yaml(edited) != wanted:  # the editor speaks YAML 1.2, the reader 1.1
+        raise HostError(FailureKind.INVALID, "a YAML document that cannot be edited")
+    return edited
+
+
 def lan_address() -> str:
     """This host's address on its network, as its default route has it; 127.0.0.1 when there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
@@ -92,11 +128,34 @@ def list_folders(path: str) -> tuple[str, ...]:
 
 COMPUTE: Mapping[str, Callable[..., object]] = {
     "yaml.load": load_yaml,
+    "yaml.edit": edit_yaml,
     "lan_address": lan_address,
     "which": which,
     "executable": executable,
     "list_folders": list_folders,
 }
+
+
+def _merge(target: MutableMapping[str, Any], changes: Mapping[str, object], scalar: Callable[[str], object]) -> None:
+    for name, value in changes.items():
+        if isinstance(value, Mapping):
+            if not isinstance(target.get(name), MutableMapping):
+                target[name] = {}
+            _merge(target[name], value, scalar)
+        else:
+            target[name] = scalar(value) if isinstance(value, str) else value
+
+
+def _scalar(text: str) -> object:
+    """Text as an editor writes it: in quotes if a reader of YAML 1.1 could take it for something else."""
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first wanted
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString  # noqa: PLC0415, RUF100 - the same
+
+    try:
+        plain = yaml.safe_load(text) == text
+    except yaml.YAMLError:
+        plain = False
+    return text if plain else DoubleQuotedScalarString(text)
 
 
 class _Plain:

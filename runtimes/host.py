@@ -27,6 +27,7 @@ from runtimes.reaper import Reaper
 from runtimes.state import StateService
 from runtimes.stdio import Stdio
 from runtimes.store import Store, StoreService
+from runtimes.tls import PinnedTls
 from runtimes.waker import Handle, Signals
 from runtimes.workers import Workers
 from svc_proto.basics.moment import Moment
@@ -58,7 +59,7 @@ class Services:
     spool: Path | None = None  # the folder of uploads
     store: Store | None = None
     compute: Mapping[str, Callable[..., object]] = field(factory=lambda: COMPUTE)
-    client_tls: ssl.SSLContext | None = None  # None: the system's trust
+    client_tls: ssl.SSLContext | PinnedTls | None = None  # None: the system's trust
     resolver: Resolver = resolve
     logger: logging.Logger = field(factory=lambda: logging.getLogger("svc"))
 

@@ -1,20 +1,29 @@
-"""All servers in one process, with a way to pair a phone on the terminal: `python -m servers`. The relay for now."""
+"""All servers in one process, with a way to pair a phone on the terminal: `python -m servers`. No dashboard yet.
+
+They share the loop, the service home and the store. The agent of the API finds the phone through the relay beside it,
+and invites name the API beside it, unless the operator says otherwise.
+"""
 
 from __future__ import annotations
 
 import os
 import ssl
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
 from typing import cast
 
 import click
 from attrs import evolve
 
 from runtimes.host import Program, Services
+from runtimes.listen import Listener, bind
 from runtimes.tls import client_context
-from servers.launch import ProgramCommand, launch, relay_options
+from servers.api import api_program, open_api_listener, read_api_config, say_disabled
+from servers.launch import ProgramCommand, authority, launch, open_home_store, private_home, relay_options
 from servers.relay import announce, open_listener, read_config, relay_program
+from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Tell
@@ -30,6 +39,9 @@ from svc_proto.relay.access import LOOPBACK
 __all__ = ["main"]
 
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # bind addresses that loopback is part of
+ONLY_HERE = (
+    "The API listens on this host only. For phones to chat, set API_SERVER_KEY and start with --api-host 0.0.0.0."
+)
 WITHIN = f"within {CODE_LIFETIME / 60:.0f} minutes"
 
 EXAMPLES = """
@@ -38,31 +50,94 @@ Examples:
   python -m servers                       everything on its default port, with a QR to scan
   python -m servers --host 127.0.0.1      for this host only
   python -m servers --runtime trio        on another event loop
+  API_SERVER_KEY=… python -m servers --api-host 0.0.0.0
+                                          so that phones can chat, too
+
+\b
+The API takes its other settings as `python -m servers.api` does.
 """
 
 
 @click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @relay_options
+@click.option("--api-host", help="Address that the API listens on.  [API_SERVER_HOST; 127.0.0.1]")
+@click.option("--api-port", type=click.IntRange(0, 65_535), help="Port of the API; 0: any.  [API_SERVER_PORT; 8642]")
+@click.option("--api/--no-api", default=True, show_default=True, help="Run the API server, too.")
 @click.option("--qr/--no-qr", default=True, show_default=True, help="Make a pairing code at the start and show it.")
-def main(runtime: str, *, qr: bool, **options: object) -> None:
+def main(runtime: str, *, qr: bool, api: bool, api_host: str | None, api_port: int | None, **options: object) -> None:
     """Run every server in one process and show how to pair a phone."""
 
     def programs() -> list[Program]:
-        config = read_config(os.environ, options)
-        return _with_invite(config) if qr else [relay_program(config)]
+        relay = read_config(os.environ, options)
+        wanted = _api_config(relay, {"host": api_host, "port": api_port}, options) if api else None
+        pointed = bool(options["webapi_url"] or os.environ.get("RELAY_WEBAPI_URL", "").strip())
+        return _open(relay, wanted, qr=qr, pointed=pointed)
 
     launch(programs, runtime)
 
 
-def _with_invite(config: RelayConfig) -> list[Program]:
-    listener = open_listener(config)
-    host = ANYWHERE.get(listener.address.host, listener.address.host)
-    if host in LOOPBACK:
-        return [relay_program(config, listener=listener), _inviter(config, host, listener.address.port)]
-    # Only programs that come from loopback may ask for a code (wire core 2), and there this relay is not: it is
-    # born with one instead.
-    coded = evolve(config, pairing_code=config.pairing_code or new_code(os.urandom))
-    return [relay_program(coded, listener=listener, on_ready=_show_code)]
+def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[str, object]) -> ApiConfig | None:
+    """The API's settings, None if it is switched off. Where they are silent they are the relay's."""
+    shared = {name: options[name] for name in ("log_level", "config", "brand")}
+    if not os.environ.get("SVC_CONFIG", "").strip():
+        shared["config"] = relay.config_path
+    config = read_api_config(os.environ, {**own, **shared})
+    if not config.enabled:
+        say_disabled()
+        return None
+    return config
+
+
+# --- opening ------------------------------------------------------------------------------------------------------
+
+
+def _open(relay: RelayConfig, api: ApiConfig | None, *, qr: bool, pointed: bool) -> list[Program]:
+    """Open everything, or nothing. `pointed`: the operator has said where phones find the API."""
+    with ExitStack() as undo:
+
+        def keep(listener: Listener) -> Listener:
+            undo.callback(listener.sock.close)
+            return listener
+
+        listener = keep(open_listener(relay))
+        api_listener = keep(open_api_listener(api)) if api is not None else None
+        store = open_home_store(private_home(relay.home))
+        undo.callback(store.close)
+        host, port = _here(listener), listener.address.port
+        inner = None
+        if api is not None and api_listener is not None:
+            if listener.tls is not None or host not in LOOPBACK:
+                inner = keep(bind("127.0.0.1", 0))  # where our own agent finds the relay
+            api = _with_relay(api, inner or listener)
+            if not pointed:
+                url = f"http://{authority(_here(api_listener), api_listener.address.port)}"
+                relay = evolve(relay, webapi_url=url, api_key=api.key)
+        to_relay = partial(relay_program, listener=listener, inner=inner, store=store)
+        if not qr:
+            programs = [to_relay(relay)]
+        elif host in LOOPBACK:
+            key = api.key if api is not None and not pointed else None
+            programs = [to_relay(relay), _inviter(relay, f"{authority(host, port)}", key, _shower(api_listener))]
+        else:
+            # Only programs that come from loopback may ask for a code (wire core 2), and there this relay is not: it
+            # is born with one instead.
+            coded = evolve(relay, pairing_code=relay.pairing_code or new_code(os.urandom))
+            programs = [to_relay(coded, on_ready=_show_code)]
+        if api is not None:
+            programs.insert(1, api_program(api, listener=api_listener, store=store))
+        undo.pop_all()
+        return programs
+
+
+def _here(listener: Listener) -> str:
+    """Where programs on this host find it."""
+    return ANYWHERE.get(listener.address.host, listener.address.host)
+
+
+def _with_relay(api: ApiConfig, listener: Listener) -> ApiConfig:
+    if api.relay_url != ApiConfig().relay_url:
+        return api  # the operator has another one in mind
+    return evolve(api, relay_url=f"http://{authority(_here(listener), listener.address.port)}")
 
 
 # --- asking the relay ---------------------------------------------------------------------------------------------
@@ -75,13 +150,13 @@ class _Invitation(Errand):
         self._engine.exit(0)
 
 
-def _inviter(config: RelayConfig, host: str, port: int) -> Program:
-    """Asks the relay, as a program on its host, for an invite, and shows it."""
-    scheme = "https" if config.tls else "http"
-    url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/pairing/mint"
+def _inviter(config: RelayConfig, address: str, key: str | None, show: Callable[[Tell], None]) -> Program:
+    """Asks the relay, as a program on its host, for an invite. `key` is the API's; None lets the relay look for it."""
+    url = f"{'https' if config.tls else 'http'}://{address}/pairing/mint"
+    body = strict_json.dumps_bytes({} if key is None else {"api_key": key})
 
     def plan(engine: Engine) -> Flow[int]:
-        answer = yield from fetch(engine, "POST", url, within=10.0)
+        answer = yield from fetch(engine, "POST", url, body=body, within=10.0)
         if isinstance(answer, Failure):
             engine.emit(Tell("no invite", {"why": f"{answer.kind.value} {answer.detail}".strip()}))
         elif answer.status != 200:
@@ -91,7 +166,7 @@ def _inviter(config: RelayConfig, host: str, port: int) -> Program:
         return 0
 
     services = Services(client_tls=_trust_in(config.ssl_cert) if config.ssl_cert is not None else None)
-    return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=_show)
+    return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=show)
 
 
 def _trust_in(certificate: str) -> ssl.SSLContext:
@@ -104,6 +179,15 @@ def _trust_in(certificate: str) -> ssl.SSLContext:
 
 
 # --- showing ------------------------------------------------------------------------------------------------------
+
+
+def _shower(api: Listener | None) -> Callable[[Tell], None]:
+    def show(news: Tell) -> None:
+        _show(news)
+        if api is not None and api.address.host in LOOPBACK:
+            print(ONLY_HERE, flush=True)
+
+    return show
 
 
 def _show(news: Tell) -> None:
@@ -119,8 +203,7 @@ def _show(news: Tell) -> None:
 
 def _show_code(config: RelayConfig) -> None:
     announce(config)
-    host = f"[{config.host}]" if ":" in config.host else config.host
-    url = f"{'wss' if config.tls else 'ws'}://{host}:{config.port}"
+    url = f"{'wss' if config.tls else 'ws'}://{authority(config.host, config.port)}"
     print(f"Enter the code {config.pairing_code} at {url} {WITHIN}.")
     print(
         f"No QR, and no further codes while the relay runs: for those it must listen on loopback too, and with "

@@ -12,6 +12,7 @@ import click
 
 from runtimes.files import private_folder
 from runtimes.run import RUNTIMES, RuntimeMissingError, run
+from runtimes.store import Store, StoreError, open_store
 
 if TYPE_CHECKING:
     from runtimes.host import Program
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CannotStartError",
     "ProgramCommand",
+    "api_options",
+    "authority",
     "launch",
+    "open_home_store",
     "private_home",
     "relay_options",
     "runtime_option",
@@ -91,6 +95,23 @@ def relay_options(command: Command) -> Command:
     return runtime_option(command)
 
 
+def api_options(command: Command) -> Command:
+    """The start options of the API server, and `--runtime`."""
+    options = [
+        click.option("--host", help="Address to listen on.  [API_SERVER_HOST; 127.0.0.1]"),
+        click.option(
+            "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [API_SERVER_PORT; 8642]"
+        ),
+        click.option("--relay-url", help="Where the agent finds the phone.  [SVC_RELAY_URL; http://127.0.0.1:8767]"),
+        click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [API_SERVER_LOG_LEVEL; INFO]"),
+        click.option("--config", help="Configuration file.  [SVC_CONFIG; ~/.svc/config.yaml]"),
+        click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return runtime_option(command)
+
+
 def private_home(path: str) -> Path:
     """The folder for state, made if it is missing, for nobody but us. Raises `CannotStartError`."""
     home = Path(path).expanduser().absolute()
@@ -103,6 +124,25 @@ def private_home(path: str) -> Path:
     if not os.access(home, os.W_OK | os.X_OK):
         raise CannotStartError(f"cannot use {home} for state: not writable", code=2)
     return home
+
+
+def open_home_store(home: Path) -> Store:
+    """The store: `RELAY_SESSIONS_FILE` (wire core 4.5: set but empty is memory only), `SVC_DATABASE_URL`, else a file.
+
+    Raises `CannotStartError`.
+    """
+    where = os.environ.get("RELAY_SESSIONS_FILE")
+    try:
+        if where is not None:
+            return open_store(where.strip() or "memory:")
+        return open_store(os.environ.get("SVC_DATABASE_URL") or home / "svc.db")
+    except StoreError as error:
+        raise CannotStartError(str(error), code=2) from error
+
+
+def authority(host: str, port: int) -> str:
+    """`host:port` as it stands in a URL."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: Handle | None = None) -> NoReturn:

@@ -14,9 +14,18 @@ from attrs import evolve
 from runtimes.host import Program, Services
 from runtimes.listen import BindError, Listener, bind
 from runtimes.logs import setup
-from runtimes.store import Store, StoreError, open_store
+from runtimes.store import Store
 from runtimes.tls import TlsFileError, server_context
-from servers.launch import CannotStartError, ProgramCommand, launch, private_home, relay_options, say_why
+from servers.launch import (
+    CannotStartError,
+    ProgramCommand,
+    authority,
+    launch,
+    open_home_store,
+    private_home,
+    relay_options,
+    say_why,
+)
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 from svc_proto.engine.core import Engine
 from svc_proto.relay.access import LOOPBACK
@@ -66,19 +75,20 @@ def relay_program(
     config: RelayConfig,
     *,
     listener: Listener | None = None,
+    inner: Listener | None = None,
     store: Store | None = None,
     on_ready: Callable[[RelayConfig], None] | None = None,
 ) -> Program:
     """Everything a relay needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
-    `store` None opens the one that the environment names. `on_ready` gets the configuration with the port that was
-    really bound, and speaks in place of `announce`.
+    `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
+    `on_ready` gets the configuration with the port that was really bound, and speaks in place of `announce`.
     """
     logger = setup(int(config.log_level))
     listener = listener or open_listener(config)
     try:
         home = private_home(config.home)
-        store = store or _open_store(home)
+        store = store or open_home_store(home)
     except CannotStartError:
         listener.sock.close()
         raise
@@ -92,14 +102,14 @@ def relay_program(
         (on_ready or announce)(bound)
 
     services = Services(state=home, spool=home / "spool", store=store, logger=logger)
-    return Program(core=engine, listeners=[listener], services=services, on_ready=ready, on_exit=say_why)
+    listeners = [listener] if inner is None else [listener, inner]
+    return Program(core=engine, listeners=listeners, services=services, on_ready=ready, on_exit=say_why)
 
 
 def announce(config: RelayConfig) -> None:
     """Say on standard error where the relay listens."""
     scheme = "https" if config.tls else "http"
-    host = f"[{config.host}]" if ":" in config.host else config.host
-    print(f"relay: {scheme}://{host}:{config.port} (WebSocket at /ws)", file=sys.stderr, flush=True)
+    print(f"relay: {scheme}://{authority(config.host, config.port)} (WebSocket at /ws)", file=sys.stderr, flush=True)
 
 
 def open_listener(config: RelayConfig) -> Listener:
@@ -111,17 +121,6 @@ def open_listener(config: RelayConfig) -> Listener:
     try:
         return bind(config.host, config.port, tls=tls)
     except BindError as error:
-        raise CannotStartError(str(error), code=2) from error
-
-
-def _open_store(home: Path) -> Store:
-    """`RELAY_SESSIONS_FILE` (wire core 4.5: set but empty is memory only), `SVC_DATABASE_URL`, else our own file."""
-    where = os.environ.get("RELAY_SESSIONS_FILE")
-    try:
-        if where is not None:
-            return open_store(where.strip() or "memory:")
-        return open_store(os.environ.get("SVC_DATABASE_URL") or home / "svc.db")
-    except StoreError as error:
         raise CannotStartError(str(error), code=2) from error
 
 

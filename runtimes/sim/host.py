@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from runtimes.compute import load_yaml
+from runtimes.compute import edit_yaml, load_yaml
 from runtimes.failures import HostError
 from runtimes.sim.child import Child, ProgramFactory
 from runtimes.sim.disk import Disk
@@ -54,6 +54,7 @@ class Host:
         self.store = Store()
         self.compute: dict[str, Callable[..., object]] = {
             "yaml.load": load_yaml,
+            "yaml.edit": edit_yaml,
             "lan_address": lambda: address,
             "which": self.which,
             "executable": lambda path: path in self.programs,

@@ -11,7 +11,8 @@ from typing import cast
 
 __all__ = ["env_file_variables", "yaml_variables"]
 
-PREFIXES = ("API_SERVER_", "SVC_")  # of the variables that `.env` may set
+# Of the variables that `.env` may set: what concerns this server alone.
+PREFIXES = ("API_SERVER_", "SVC_MODEL", "SVC_RELAY_", "SVC_MAX_", "SVC_APPROVAL_")
 EXTRA = {  # members of `platforms.api_server.extra`
     "host": "API_SERVER_HOST",
     "port": "API_SERVER_PORT",

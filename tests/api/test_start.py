@@ -39,7 +39,9 @@ def test_an_env_file() -> None:
 export API_SERVER_KEY="a b"
  API_SERVER_HOST = ::1
 SVC_MODEL='m'
-SVC_BRAND=
+SVC_MODEL_API_KEY=
+SVC_BRAND=hermes
+SVC_HOME=/x
 RELAY_PORT=1
 API_SERVER_PORT
 API_SERVER_LOG_LEVEL='

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import base64
+import json
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,11 +13,12 @@ from runtimes.tls import client_context
 from servers import __main__ as everything
 from svc_proto.commands import Tell
 from tests.servers.conftest import Failing
-from tests.servers.support import call, running, sign_in
+from tests.servers.support import Running, call, running, sign_in
 
 CODE = "([A-Z0-9]{6})"
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
-LOCAL = ("--host", "127.0.0.1", "--port", "0")
+API = ("--api-port", "0")
+LOCAL = ("--host", "127.0.0.1", "--port", "0", *API)
 
 
 def has_ipv6() -> bool:
@@ -35,11 +39,92 @@ def test_a_code_is_shown_and_works(runtime: str, tmp_path: Path) -> None:
         assert servers.stop() == 0
 
 
+def invite_of(servers: Running) -> dict[str, Any]:
+    text = servers.line(r"^Invite URL \(holds credentials\): svc-relay://pair\?payload=(\S+)$")[1]
+    invite: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    return invite
+
+
+def test_relay_and_api_in_one_process(runtime: str, tmp_path: Path) -> None:
+    env = {"API_SERVER_KEY": "sk-all-5d1c"}
+    with running(tmp_path, "servers", *LOCAL, env=env, runtime=runtime) as servers:
+        ports = {}
+        for _ in range(2):
+            found = servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ")
+            ports[found[1]] = int(found[2])
+        assert "sessions" in call(ports["relay"], "GET", "/health").body
+        assert call(ports["api"], "GET", "/health").body["platform"] == "svc-agent"
+        assert call(ports["api"], "GET", "/api/sessions").status == 401
+        assert call(ports["api"], "GET", "/api/sessions", token="sk-all-5d1c").body["sessions"] == []
+        invite = invite_of(servers)
+        assert (invite["port"], invite["key"], invite["tls"]) == (ports["api"], "sk-all-5d1c", False)
+        servers.line("^The API listens on this host only")
+        assert servers.stop() == 0
+        assert not [line for line in servers.seen if "sk-all" in line]
+
+
+def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    """Also where the relay speaks TLS to others."""
+    tls = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
+    for number, env in enumerate(({}, tls)):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with running(home, "servers", *LOCAL, "--no-qr", env=env) as servers:
+            ports = {}
+            for _ in range(2):
+                found = servers.line(r"^(relay|api): https?://127\.0\.0\.1:(\d+) ")
+                ports[found[1]] = int(found[2])
+            session = call(ports["api"], "POST", "/api/sessions", {}).body["id"]
+            told = call(ports["api"], "POST", f"/api/sessions/{session}/chat", {"message": "/phone ping"})
+            assert told.status == 200
+            rows = call(ports["api"], "GET", f"/api/sessions/{session}/messages").body["messages"]
+            (result,) = [row["content"] for row in rows if row["role"] == "tool"]
+            assert "no phone" in result.lower()  # the relay's own words
+            assert servers.stop() == 0
+
+
+def test_the_operators_address_of_the_api_stands_in_the_invite(tmp_path: Path) -> None:
+    env = {"RELAY_WEBAPI_URL": "https://agent.example:9000"}
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
+        invite = invite_of(servers)
+        assert (invite["host"], invite["port"], invite["tls"]) == ("agent.example", 9000, True)
+        assert servers.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env"), [(("--no-api",), {}), ((), {"API_SERVER_ENABLED": "0"})], ids=["option", "variable"]
+)
+def test_without_the_api(tmp_path: Path, arguments: tuple[str, ...], env: dict[str, str]) -> None:
+    with running(tmp_path, "servers", *LOCAL, *arguments, env=env) as servers:
+        assert invite_of(servers)["port"] == 8642
+        assert servers.stop() == 0
+        assert [line for line in servers.seen if line.startswith("api: http")] == []
+
+
+def test_both_read_the_same_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("platforms: {api_server: {extra: {model_name: jarvis, key: sk-file-9}}}\n")
+    env = {"RELAY_HERMES_CONFIG": str(tmp_path / "mine.yaml")}
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
+        port = int(servers.line(r"^api: http://127\.0\.0\.1:(\d+) \(with a key\)")[1])
+        assert call(port, "GET", "/v1/models", token="sk-file-9").body["data"][0]["id"] == "jarvis"
+        assert invite_of(servers)["key"] == "sk-file-9"
+        assert servers.stop() == 0
+
+
+def test_the_apis_port_in_use(failing: Failing) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert failing(everything.main, *LOCAL, "--api-port", str(port)) == (
+            2,
+            f"api: cannot listen on 127.0.0.1:{port}: address already in use",
+        )
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "::1", "localhost"])
 def test_every_address_that_loopback_is_part_of(tmp_path: Path, host: str) -> None:
     if ":" in host and not has_ipv6():
         pytest.skip("no IPv6 here")
-    with running(tmp_path, "servers", "--host", host, "--port", "0") as servers:
+    with running(tmp_path, "servers", "--host", host, "--port", "0", *API) as servers:
         servers.line(rf"enter the code {CODE} at ws://")
         assert servers.stop() == 0
 
@@ -54,7 +139,7 @@ def test_over_tls_too(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
 
 @ONLY_LINUX
 def test_an_address_without_loopback(tmp_path: Path) -> None:
-    with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0") as servers:
+    with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", *API) as servers:
         shown = servers.line(rf"^Enter the code {CODE} at ws://127\.0\.0\.2:(\d+) within 10 minutes\.$")
         servers.line("--host 127.0.0.2 .*Use --host 0.0.0.0")
         assert "session_token" in sign_in(int(shown[2]), host="127.0.0.2", pairing_code=shown[1])
@@ -64,7 +149,7 @@ def test_an_address_without_loopback(tmp_path: Path) -> None:
 @ONLY_LINUX
 def test_the_operators_own_code_is_kept(tmp_path: Path) -> None:
     env = {"RELAY_PAIRING_CODE": "ABC123"}
-    with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", env=env) as servers:
+    with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", *API, env=env) as servers:
         assert servers.line(f"^Enter the code {CODE} at ")[1] == "ABC123"
 
 

@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 import pytest
 
 from runtimes.host import Program, Services
 from runtimes.listen import bind
-from runtimes.store import MemoryStore
-from servers.launch import CannotStartError, ProgramCommand, launch, say_why
+from servers.launch import CannotStartError, ProgramCommand, authority, launch, say_why
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Command, Exit
+from svc_proto.commands import Command, Exit, StoreRequest
 from svc_proto.facts import Fact
 
 
@@ -27,8 +27,11 @@ class Short:
         return None
 
 
-class WatchedStore(MemoryStore):
+class WatchedStore:
     closed = False
+
+    def execute(self, request: StoreRequest[Any]) -> object:
+        raise NotImplementedError
 
     def close(self) -> None:
         self.closed = True
@@ -86,3 +89,14 @@ def test_command_lines(raised: Exception | None, code: int, err: str, capsys: py
         command.main([])
     assert (caught.value.code or 0) == code
     assert capsys.readouterr().err == err
+
+
+def test_no_program_at_all(runtime: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        launch(list, runtime)
+    assert caught.value.code == 0
+
+
+def test_addresses_in_urls() -> None:
+    assert authority("127.0.0.1", 80) == "127.0.0.1:80"
+    assert authority("::1", 80) == "[::1]:80"

@@ -1,0 +1,160 @@
+"""The API server: `python -m servers.api`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+from attrs import evolve
+
+from runtimes.compute import load_yaml
+from runtimes.failures import HostError
+from runtimes.host import Program, Services
+from runtimes.listen import BindError, Listener, bind
+from runtimes.logs import setup
+from runtimes.store import Store
+from servers.launch import (
+    CannotStartError,
+    ProgramCommand,
+    api_options,
+    authority,
+    launch,
+    open_home_store,
+    private_home,
+    say_why,
+)
+from svc_proto.api.config import ApiConfig, api_config
+from svc_proto.api.service import Api
+from svc_proto.api.start import env_file_variables, yaml_variables
+from svc_proto.engine.core import Engine
+from svc_proto.relay.access import LOOPBACK
+from svc_proto.settings import ConfigError
+
+__all__ = ["announce_api", "api_program", "main", "open_api_listener", "read_api_config", "say_disabled"]
+
+EXAMPLES = """
+\b
+Examples:
+  python -m servers.api                                listen on 127.0.0.1:8642
+  API_SERVER_KEY=… python -m servers.api --host 0.0.0.0
+                                                       for other hosts too, for those who know the key
+  SVC_MODEL_BASE_URL=http://127.0.0.1:11434/v1 SVC_MODEL=llama3.2 python -m servers.api
+                                                       answer with a model that Ollama serves
+  python -m servers.api --port 0 --runtime trio        on a free port, on another event loop
+  SVC_BRAND=hermes python -m servers.api               speak the names that older clients know
+
+\b
+Settings are read from options, the environment (API_SERVER_HOST, API_SERVER_PORT, API_SERVER_KEY,
+API_SERVER_CORS_ORIGINS, …), .env and config.yaml in ~/.svc (or SVC_HOME), the first of these first.
+API_SERVER_ENABLED=false: do not start. Without a model, a small built-in agent answers.
+"""
+
+
+@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@api_options
+def main(runtime: str, **options: object) -> None:
+    """Run the API server: chat sessions, streamed answers, the agent and its settings, over HTTP on one port."""
+
+    def programs() -> Sequence[Program]:
+        config = read_api_config(os.environ, options)
+        if not config.enabled:
+            say_disabled()
+            return []
+        return [api_program(config)]
+
+    launch(programs, runtime)
+
+
+def read_api_config(env: Mapping[str, str], options: Mapping[str, object]) -> ApiConfig:
+    """The API's settings, with those of files. Raises `CannotStartError` with exit code 2.
+
+    A file that cannot be read stops the start: the key may be in it, and without it everybody could come in.
+    """
+    home = str(Path("~/.svc").expanduser())
+    try:
+        first = api_config(env, options, home=home)
+        files = {**_yaml_file(first.config_path), **_env_file(f"{first.home}/.env")}
+        own = {name: value for name, value in env.items() if value.strip()}
+        return api_config({**files, **own}, options, home=first.home)
+    except ConfigError as error:
+        raise CannotStartError(str(error), code=2) from error
+
+
+def api_program(config: ApiConfig, *, listener: Listener | None = None, store: Store | None = None) -> Program:
+    """Everything the API needs, opened and bound. Raises `CannotStartError`, code 2.
+
+    `store` None opens the one that the environment names.
+    """
+    logger = setup(int(config.log_level))
+    listener = listener or open_api_listener(config)
+    try:
+        home = private_home(config.home)
+        store = store or open_home_store(home)
+    except CannotStartError:
+        listener.sock.close()
+        raise
+    path = Path(config.config_path).expanduser().absolute()
+    bound = evolve(config, port=listener.address.port, home=str(home), config_path=str(path))
+    core = Engine(Api(bound), entropy=os.urandom, log_level=bound.log_level)
+    public = listener.address.host not in LOOPBACK
+
+    def ready() -> None:
+        if public and not config.key:
+            logger.warning("serving other hosts without a key: whoever reaches this port can use the agent")
+        if public:
+            logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
+        announce_api(bound)
+
+    services = Services(state=home, store=store, logger=logger)
+    return Program(core=core, listeners=[listener], services=services, on_ready=ready, on_exit=say_why)
+
+
+def announce_api(config: ApiConfig) -> None:
+    """Say on standard error where the API listens."""
+    key = "with a key" if config.key else "no key"
+    print(f"api: http://{authority(config.host, config.port)} ({key})", file=sys.stderr, flush=True)
+
+
+def say_disabled() -> None:
+    """Say on standard error why there is no API."""
+    print("api: not started, because API_SERVER_ENABLED is off", file=sys.stderr, flush=True)
+
+
+def open_api_listener(config: ApiConfig) -> Listener:
+    """Bind the API's address. Raises `CannotStartError`, code 2."""
+    try:
+        return bind(config.host, config.port)
+    except BindError as error:
+        raise CannotStartError(f"api: {error}", code=2) from error
+
+
+def _yaml_file(path: str) -> dict[str, str]:
+    text = _file(path)
+    if text is None:
+        return {}
+    try:
+        return yaml_variables(load_yaml(text))
+    except HostError as error:
+        raise CannotStartError(f"cannot use {path}: {error}", code=2) from error
+
+
+def _env_file(path: str) -> dict[str, str]:
+    return env_file_variables(_file(path) or "")
+
+
+def _file(path: str) -> str | None:
+    try:
+        return Path(path).expanduser().read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CannotStartError(f"cannot read {path}: {error.strerror}", code=2) from error
+    except UnicodeDecodeError as error:
+        raise CannotStartError(f"cannot read {path}: not UTF-8", code=2) from error
+
+
+if __name__ == "__main__":
+    main()

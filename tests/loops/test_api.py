@@ -1,0 +1,168 @@
+"""The API server on every loop: sessions, a turn with the built-in agent, one with a model, and what a stop leaves."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.wire.sse import EventStreamDecoder
+from tests.loops.wires import HttpClient
+from tests.loops.world import ApiHandle, World
+from tests.peers.model import ScriptedModel, plain
+
+KEY = "sk-loop-41f0"
+ORDER = ["session.created", "run.started", "message.started", "assistant.delta", "assistant.completed", "run.completed"]
+
+
+def names(events: list[tuple[str, dict[str, Any]]]) -> list[str]:
+    """The kinds of events in the order in which they came first."""
+    return list(dict.fromkeys(name for name, _ in events))
+
+
+def said(events: list[tuple[str, dict[str, Any]]]) -> str:
+    return "".join(data["delta"] for name, data in events if name == "assistant.delta")
+
+
+def no_key_in_the_logs(api: ApiHandle) -> None:
+    assert KEY not in repr(api.server.logs)
+
+
+def test_a_turn_of_the_built_in_agent(world: World) -> None:
+    api = world.api(key=KEY)
+    session = api.session(title="First")
+    events = api.turn(session, "/count 3")
+    assert names(events) == [*ORDER, "done"]
+    started = next(data for name, data in events if name == "run.started")
+    completed = next(data for name, data in events if name == "assistant.completed")
+    assert said(events) == completed["content"]
+    rows = api.messages(session)
+    assert [(row["role"], row["content"]) for row in rows] == [
+        ("user", "/count 3"),
+        ("assistant", completed["content"]),
+    ]
+    assert [row["id"] for row in rows] == [started["user_message"]["id"], completed["message_id"]]
+    (listed,) = json.loads(api.ask("GET", "/api/sessions").body)["sessions"]
+    assert (listed["id"], listed["message_count"]) == (session, 2)
+    no_key_in_the_logs(api)
+
+
+def test_a_turn_of_a_model_on_another_host(world: World) -> None:
+    url = world.peer(ScriptedModel([plain("Good morning.")]))
+    api = world.api(key=KEY, model_base_url=f"{url}/v1", model="m", model_api_key="sk-model-77")
+    session = api.session()
+    assert said(api.turn(session, "Hi")) == "Good morning."
+    assert [row["content"] for row in api.messages(session)] == ["Hi", "Good morning."]
+    assert "sk-model" not in repr(api.server.logs)
+
+
+def test_beside_a_relay_and_a_phone(world: World) -> None:
+    """The agent finds the phone through the relay beside it."""
+    world.start_relay()
+    world.phone(name="Pixel")
+    api = world.api(key=KEY)
+    session = api.session()
+    events = api.turn(session, "/phone ping")
+    done = [data for name, data in events if name == "tool.completed"]
+    assert [data["tool_name"] for data in done] == ["phone_ping"], events
+    assert "pong" in done[0]["result_preview"]
+    assert api.server.stop() == 0
+
+
+def test_sessions_outlive_a_restart(world: World) -> None:
+    api = world.api(key=KEY, durable=True)
+    session = api.session(title="Kept")
+    api.turn(session, "/count 2")
+    rows = api.messages(session)
+    assert api.server.stop() == 0
+    api.server.restart()
+    assert api.messages(session) == rows
+
+
+def test_sessions_outlive_a_kill(world: World) -> None:
+    api = world.api(key=KEY, killable=True)
+    session = api.session(title="Kept")
+    rows = (api.turn(session, "/count 2"), api.messages(session))[1]
+    api.server.kill()
+    api.server.restart()
+    assert api.messages(session) == rows
+
+
+def test_a_configuration_that_changes(world: World) -> None:
+    api = world.api(key=KEY)
+    world.write_config("# mine\ndisplay: {personality: brief}\nmodel: first  # which\n")
+    assert json.loads(api.ask("GET", "/api/config").body)["model"] == "first"
+    assert api.ask("PATCH", "/api/config", {"model": "second"}).status == 200
+    assert json.loads(api.ask("GET", "/api/config").body)["model"] == "second"
+
+
+@pytest.mark.parametrize("path", ["/api/sessions", "/v1/models"])
+def test_the_key_is_asked_for(world: World, path: str) -> None:
+    api = world.api(key=KEY)
+    assert api.client().ask("GET", path).status == 401
+    assert api.ask("GET", path).status == 200
+    no_key_in_the_logs(api)
+
+
+def begin_turn(api: ApiHandle, session: str, message: str) -> HttpClient:
+    """A turn that is under way: its user row is stored."""
+    client = api.client()
+    path = f"/api/sessions/{session}/chat/stream"
+    client.begin("POST", path, headers=api.headers, body=json.dumps({"message": message}).encode())
+    for _ in range(1_000):
+        if api.messages(session):
+            return client
+    raise TimeoutError("the turn does not begin")
+
+
+def test_a_stop_in_the_middle_of_a_turn(world: World) -> None:
+    """The stream ends in good order, and what was said outlives the process."""
+    api = world.api(key=KEY, durable=True)
+    session = api.session()
+    client = begin_turn(api, session, "/count 5000")
+    api.server.begin_stop()
+    events = EventStreamDecoder().receive_data(client.finish().body)
+    client.wire.close()
+    assert [event.event for event in events[-3:]] == ["assistant.completed", "run.completed", "done"]
+    completed = json.loads(events[-3].data)
+    assert (completed["interrupted"], completed["completed"]) == (True, False)
+    assert api.server.exit_code() == 0
+    api.server.restart()
+    rows = api.messages(session)
+    assert [row["content"] for row in rows] == [
+        "/count 5000",
+        *([completed["content"]] if completed["content"] else []),
+    ]
+
+
+def test_a_client_that_goes_away_does_not_stop_its_turn(world: World) -> None:
+    api = world.api(key=KEY)
+    session = api.session()
+    begin_turn(api, session, "/count 20").wire.abort()
+    rows = api.messages(session)
+    for _ in range(1_000):
+        if len(rows) == 2:
+            break
+        rows = api.messages(session)
+    assert [row["role"] for row in rows] == ["user", "assistant"]
+    assert rows[1]["finish_reason"] == "stop"
+
+
+def test_a_session_that_is_deleted_in_the_middle_of_its_turn(world: World) -> None:
+    api = world.api(key=KEY)
+    session = api.session()
+    client = begin_turn(api, session, "/count 5000")
+    assert api.ask("DELETE", f"/api/sessions/{session}").status == 204
+    assert b'"interrupted":true' in client.finish().body
+    assert api.ask("GET", f"/api/sessions/{session}/messages").status == 404
+    assert json.loads(api.ask("GET", "/api/sessions").body)["total"] == 0
+
+
+def test_a_body_that_is_too_large(world: World) -> None:
+    api = world.api(key=KEY)
+    client = api.client()
+    answer = client.ask("POST", "/api/sessions", headers=api.headers, body=b"x" * 10_000_001)
+    assert answer.status == 413
+    assert json.loads(answer.body)["error"]["code"] == "body_too_large"
+    assert json.loads(api.ask("GET", "/api/sessions").body)["total"] == 0

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from servers.api import main, read_api_config
+from tests.servers.conftest import Failing
+from tests.servers.support import Running, call, running
+
+KEY = "sk-api-0b7e61"
+LOCAL = ("--port", "0")
+KEYED = {"API_SERVER_KEY": KEY}
+
+
+def port_of(api: Running) -> int:
+    return int(api.line(r"^api: http://127\.0\.0\.1:(\d+) ")[1])
+
+
+# --- from the start to the end ------------------------------------------------------------------------------------
+
+
+def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
+    with running(tmp_path, "servers.api", *LOCAL, env=KEYED, runtime=runtime) as api:
+        port = port_of(api)
+        health = call(port, "GET", "/health")
+        assert (health.status, health.body["status"]) == (200, "ok")
+        for token in (None, "wrong", KEY + "x"):
+            refused = call(port, "GET", "/v1/models", token=token)
+            assert refused.status == 401
+            assert refused.body == {
+                "error": {"message": "Invalid API key", "type": "invalid_request_error", "code": "invalid_api_key"}
+            }
+        assert call(port, "GET", "/v1/models", token=KEY).body["data"][0]["id"] == "svc-agent"
+        created = call(port, "POST", "/api/sessions", {"title": "First"}, token=KEY)
+        assert created.status == 201
+        assert api.stop() == 0
+        assert not [line for line in api.seen if KEY in line]
+    with running(tmp_path, "servers.api", *LOCAL, env=KEYED, runtime=runtime) as api:
+        found = call(port_of(api), "GET", f"/api/sessions/{created.body['id']}", token=KEY)
+        assert found.body["session"] == created.body["session"]
+        assert api.stop(signal.SIGINT) == 0
+    assert (tmp_path / "svc" / "svc.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
+    """What was said is stored, and the stream ends in good order."""
+    with running(tmp_path, "servers.api", *LOCAL) as api:
+        port = port_of(api)
+        identity = call(port, "POST", "/api/sessions", {}).body["id"]
+        with socket.create_connection(("127.0.0.1", port), timeout=20.0) as sock:
+            body = b'{"message":"/count 1000"}'
+            head = (
+                f"POST /api/sessions/{identity}/chat/stream HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
+            sock.sendall(head.encode() + body)
+            data = b""
+            while b"assistant.delta" not in data:
+                data += sock.recv(65_536)
+            api.process.send_signal(signal.SIGTERM)
+            while chunk := sock.recv(65_536):
+                data += chunk
+        assert api.wait() == 0
+        assert data.endswith(b"0\r\n\r\n")
+        assert data.rindex(b"event: done") > data.rindex(b"event: run.completed")
+        assert b'"interrupted":true' in data
+    with running(tmp_path, "servers.api", *LOCAL) as api:
+        rows = call(port_of(api), "GET", f"/api/sessions/{identity}/messages").body["messages"]
+        assert [row["role"] for row in rows] == ["user", "assistant"]
+        assert rows[1]["content"]
+
+
+def test_beyond_loopback_there_are_warnings(tmp_path: Path) -> None:
+    with running(tmp_path, "servers.api", "--host", "0.0.0.0", *LOCAL) as api:
+        api.line("WARNING .*without a key")
+        api.line("WARNING .*without TLS")
+        api.line(r"^api: http://0\.0\.0\.0:\d+ \(no key\)$")
+        assert api.stop() == 0
+    with running(tmp_path, "servers.api", "--host", "0.0.0.0", *LOCAL, env=KEYED) as api:
+        api.line(r"^api: http://0\.0\.0\.0:\d+ \(with a key\)$")
+        assert api.stop() == 0
+        assert [line for line in api.seen if "without a key" in line] == []
+
+
+def test_switched_off(tmp_path: Path) -> None:
+    with running(tmp_path, "servers.api", *LOCAL, env={"API_SERVER_ENABLED": "false"}) as api:
+        assert api.wait() == 0
+        assert api.seen == ["api: not started, because API_SERVER_ENABLED is off"]
+
+
+# --- settings -----------------------------------------------------------------------------------------------------
+
+
+def test_files_are_weaker_than_the_environment_and_options(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "platforms: {api_server: {extra: {host: 1.1.1.1, port: 1111, key: from-yaml, cors_origins: [http://a, http://b]}}}\n"
+        "gateway: {api_server: {max_concurrent_runs: 3}}\n"
+    )
+    env = {"SVC_HOME": str(tmp_path)}
+    config = read_api_config(env, {})
+    assert (config.host, config.port, config.key) == ("1.1.1.1", 1111, "from-yaml")
+    assert config.cors_origins == ("http://a", "http://b")
+    assert config.max_concurrent_runs == 3
+    (tmp_path / ".env").write_text("# mine\nexport API_SERVER_KEY='from-dotenv'\nAPI_SERVER_PORT=2222\nPATH=/x\n")
+    config = read_api_config(env, {})
+    assert (config.host, config.port, config.key) == ("1.1.1.1", 2222, "from-dotenv")
+    config = read_api_config({**env, "API_SERVER_KEY": "from-env", "API_SERVER_HOST": " "}, {"port": 3333})
+    assert (config.host, config.port, config.key) == ("1.1.1.1", 3333, "from-env")
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main.main(["--help"])
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    for option in ("host", "port", "relay-url", "log-level", "config", "brand", "runtime"):
+        assert f"--{option}" in text
+    assert "Examples:" in text
+    assert all(len(line) <= 110 for line in text.splitlines())
+
+
+# --- errors -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--nope"], "--nope"),
+        (["stray"], "stray"),
+        (["--port", "65536"], "--port"),
+        (["--runtime", "twisted"], "--runtime"),
+        (["--log-level", "loud"], "--log-level"),
+        (["--relay-url", "ftp://x"], "--relay-url"),
+        (["--brand", "acme"], "--brand"),
+        (["--host", "203.0.113.7"], "203.0.113.7"),
+    ],
+)
+def test_bad_options(failing: Failing, arguments: list[str], said: str) -> None:
+    code, line = failing(main, *arguments)
+    assert code == 2
+    assert said in line
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({"API_SERVER_PORT": "x"}, "API_SERVER_PORT"),
+        ({"API_SERVER_KEY": "a secret"}, "API_SERVER_KEY must be printable ASCII"),
+        ({"API_SERVER_CORS_ORIGINS": "chat.example"}, "API_SERVER_CORS_ORIGINS"),
+        ({"SVC_MODEL_BASE_URL": "http://user:secret@h/v1"}, "SVC_MODEL_BASE_URL"),
+        ({"API_SERVER_ENABLED": "perhaps"}, "API_SERVER_ENABLED"),
+        ({"SVC_HOME": "{tmp}/file"}, "Not a directory"),
+        ({"SVC_CONFIG": "{tmp}/list"}, "{tmp}/list: the top of the YAML document is not a mapping"),
+        ({"SVC_CONFIG": "{tmp}/binary"}, "{tmp}/binary: not UTF-8"),
+        ({"SVC_CONFIG": "{tmp}"}, "cannot read {tmp}: Is a directory"),
+        ({"SVC_DATABASE_URL": "nosuch://user:secret@host/db"}, "nosuch"),
+    ],
+)
+def test_bad_surroundings(
+    failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, env: dict[str, str], said: str
+) -> None:
+    (tmp_path / "list").write_text("- 1\n")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\xfa")
+    (tmp_path / "file").touch()
+    for name, value in env.items():
+        monkeypatch.setenv(name, value.format(tmp=tmp_path))
+    code, line = failing(main, *(() if "API_SERVER_PORT" in env else LOCAL))
+    assert code == 2
+    assert said.format(tmp=tmp_path) in line
+    assert "secret" not in line
+
+
+def test_a_broken_file_beside_the_service(failing: Failing, tmp_path: Path) -> None:
+    (tmp_path / "svc").mkdir()
+    (tmp_path / "svc" / "config.yaml").write_text("a: [\n")
+    code, line = failing(main, *LOCAL)
+    assert code == 2
+    assert line.endswith("config.yaml: not YAML at line 2")
+
+
+def test_a_port_in_use(failing: Failing) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert failing(main, "--port", str(port)) == (
+            2,
+            f"api: cannot listen on 127.0.0.1:{port}: address already in use",
+        )
