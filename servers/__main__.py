@@ -39,9 +39,7 @@ from svc_proto.relay.access import LOOPBACK
 __all__ = ["main"]
 
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # bind addresses that loopback is part of
-ONLY_HERE = (
-    "The API listens on this host only. For phones to chat, set API_SERVER_KEY and start with --api-host 0.0.0.0."
-)
+ONLY_HERE = "The API listens on this host only. For phones to chat, start with --host 0.0.0.0 or --api-host 0.0.0.0."
 WITHIN = f"within {CODE_LIFETIME / 60:.0f} minutes"
 
 EXAMPLES = """
@@ -50,17 +48,17 @@ Examples:
   python -m servers                       everything on its default port, with a QR to scan
   python -m servers --host 127.0.0.1      for this host only
   python -m servers --runtime trio        on another event loop
-  API_SERVER_KEY=… python -m servers --api-host 0.0.0.0
-                                          so that phones can chat, too
+  python -m servers --api-host 127.0.0.1  the API for this host only: no phone can chat
 
 \b
-The API takes its other settings as `python -m servers.api` does.
+The API listens where the relay does, and makes itself a key, kept in ~/.svc/.env, unless API_SERVER_HOST or
+--api-host says otherwise. It takes its other settings as `python -m servers.api` does.
 """
 
 
 @click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @relay_options
-@click.option("--api-host", help="Address that the API listens on.  [API_SERVER_HOST; 127.0.0.1]")
+@click.option("--api-host", help="Address that the API listens on.  [API_SERVER_HOST; that of --host]")
 @click.option("--api-port", type=click.IntRange(0, 65_535), help="Port of the API; 0: any.  [API_SERVER_PORT; 8642]")
 @click.option("--api/--no-api", default=True, show_default=True, help="Run the API server, too.")
 @click.option("--qr/--no-qr", default=True, show_default=True, help="Make a pairing code at the start and show it.")
@@ -81,7 +79,7 @@ def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[
     shared = {name: options[name] for name in ("log_level", "config", "brand")}
     if not os.environ.get("SVC_CONFIG", "").strip():
         shared["config"] = relay.config_path
-    config = read_api_config(os.environ, {**own, **shared})
+    config = read_api_config(os.environ, {**own, **shared}, beside=relay.host)
     if not config.enabled:
         say_disabled()
         return None

@@ -16,6 +16,7 @@ from runtimes.host import Program, Services
 from runtimes.listen import BindError, Listener, bind
 from runtimes.logs import setup
 from runtimes.store import Store
+from servers.api_key import make_key
 from servers.launch import (
     CannotStartError,
     ProgramCommand,
@@ -68,17 +69,20 @@ def main(runtime: str, **options: object) -> None:
     launch(programs, runtime)
 
 
-def read_api_config(env: Mapping[str, str], options: Mapping[str, object]) -> ApiConfig:
+def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, beside: str | None = None) -> ApiConfig:
     """The API's settings, with those of files. Raises `CannotStartError` with exit code 2.
 
     A file that cannot be read stops the start: the key may be in it, and without it everybody could come in.
+    If nothing says where to listen, it is where `beside` does; other hosts then need a key, and one is made if missing.
     """
     home = str(Path("~/.svc").expanduser())
     try:
         first = api_config(env, options, home=home)
         files = {**_yaml_file(first.config_path), **_env_file(f"{first.home}/.env")}
-        own = {name: value for name, value in env.items() if value.strip()}
-        return api_config({**files, **own}, options, home=first.home)
+        found = {**files, **{name: value for name, value in env.items() if value.strip()}}
+        if beside is not None and first.enabled and options.get("host") is None:
+            found = _beside(beside, found, first.home)
+        return api_config(found, options, home=first.home)
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
 
@@ -129,6 +133,15 @@ def open_api_listener(config: ApiConfig) -> Listener:
         return bind(config.host, config.port)
     except BindError as error:
         raise CannotStartError(f"api: {error}", code=2) from error
+
+
+def _beside(host: str, found: Mapping[str, str], home: str) -> dict[str, str]:
+    if "API_SERVER_HOST" in found:
+        return dict(found)
+    more = {"API_SERVER_HOST": host}
+    if host not in LOOPBACK and "API_SERVER_KEY" not in found:
+        more["API_SERVER_KEY"] = make_key(private_home(home))
+    return {**found, **more}
 
 
 def _yaml_file(path: str) -> dict[str, str]:

@@ -146,10 +146,11 @@ def call(
     *,
     token: str | None = None,
     tls: ssl.SSLContext | None = None,
+    host: str = "127.0.0.1",
 ) -> Answer:
     """One request over a connection of its own."""
     if tls is None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+        connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT)
     else:
         connection = http.client.HTTPSConnection("localhost", port, timeout=TIMEOUT, context=tls)
     headers = {} if token is None else {"authorization": f"Bearer {token}"}

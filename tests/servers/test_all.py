@@ -11,6 +11,8 @@ import pytest
 
 from runtimes.tls import client_context
 from servers import __main__ as everything
+from servers.api_key import make_key
+from servers.launch import CannotStartError
 from svc_proto.commands import Tell
 from tests.servers.conftest import Failing
 from tests.servers.support import Running, call, running, sign_in
@@ -61,6 +63,42 @@ def test_relay_and_api_in_one_process(runtime: str, tmp_path: Path) -> None:
         servers.line("^The API listens on this host only")
         assert servers.stop() == 0
         assert not [line for line in servers.seen if "sk-all" in line]
+
+
+@ONLY_LINUX
+def test_for_other_hosts_the_api_makes_itself_a_key_and_keeps_it(tmp_path: Path) -> None:
+    keys = []
+    home = tmp_path / "svc"
+    home.mkdir()
+    (home / ".env").write_text("# mine\nOTHER=1")
+    for _ in range(2):
+        with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", *API, "--no-qr") as servers:
+            port = int(servers.line(r"^api: http://127\.0\.0\.2:(\d+) \(with a key\)")[1])
+            env = (home / ".env").read_text()
+            assert env.startswith("# mine\nOTHER=1\nAPI_SERVER_KEY=sk-")
+            keys.append(env.strip().partition("API_SERVER_KEY=")[2])
+            assert call(port, "GET", "/v1/models", host="127.0.0.2").status == 401
+            assert call(port, "GET", "/v1/models", host="127.0.0.2", token=keys[-1]).status == 200
+            assert servers.stop() == 0
+            assert not [line for line in servers.seen if keys[-1] in line]
+    assert keys[0] == keys[1]
+    assert (home / ".env").stat().st_mode & 0o777 == 0o600
+
+
+@ONLY_LINUX
+def test_an_operator_who_says_where_decides_about_the_key_too(tmp_path: Path) -> None:
+    local = ("--host", "127.0.0.2", "--port", "0", *API, "--no-qr", "--api-host", "127.0.0.1")
+    with running(tmp_path, "servers", *local) as servers:
+        servers.line(r"^api: http://127\.0\.0\.1:(\d+) \(no key\)")
+        assert servers.stop() == 0
+    assert not (tmp_path / "svc" / ".env").exists()
+
+
+def test_a_key_that_cannot_be_kept(tmp_path: Path) -> None:
+    home = tmp_path / "svc"
+    (home / ".env").mkdir(parents=True)
+    with pytest.raises(CannotStartError, match="cannot keep an API key in"):
+        make_key(home)
 
 
 def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
