@@ -1,4 +1,4 @@
-"""The main job in one command: a relay, a code, a phone, a few commands, the activity record. `make demo`."""
+"""The main job in one command: a relay, a code, a phone, a few commands, a chat that uses it. `make demo`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -16,8 +17,10 @@ from runtimes.host import Program, Services
 from runtimes.logs import setup
 from runtimes.store import open_store
 from runtimes.waker import Handle
+from servers.api import api_program
 from servers.launch import ProgramCommand, launch, runtime_option, say_why
 from servers.relay import relay_program
+from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Exit, Level, Tell
@@ -27,8 +30,10 @@ from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
+from svc_proto.engine.event_stream import fetch_events
 from svc_proto.engine.flow import Flow, Task, wait
 from svc_proto.facts import Accepted, Failure, OperationId
+from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["Demo", "main"]
 
@@ -41,6 +46,8 @@ STEPS: tuple[tuple[str, str, Mapping[str, object] | None], ...] = (
     ("POST", "/tap_text", {"text": "Mail"}),
     ("GET", "/current_app", None),
 )
+MESSAGES = ("/phone current_app", "/screenshot")  # for the built-in agent; the second leaves a picture to fetch
+SHOWN = ("tool_name", "result_preview", "error", "content", "message", "api_calls")  # members of a chat's events
 TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW)  # somebody who turned Device Control on and says yes
 SEEN = ("method", "path", "params", "decision", "status")  # members of an activity entry that are shown, if there
 
@@ -50,9 +57,10 @@ class Demo:
 
     engine: Engine
 
-    def __init__(self, relay_url: str, code: str) -> None:
+    def __init__(self, relay_url: str, code: str, *, api_url: str) -> None:
         config = PhoneConfig(remote=relay_url, code=code, device_id="demo-phone", device_name="Demo phone")
         self.phone = Phone(config, SimulatedHandset(name="Demo phone"), TRUSTING, on_news=self._heard)
+        self._api_url = api_url
         self._play_task: Task | None = None
         self._pairing: OperationId | None = None
 
@@ -99,20 +107,57 @@ class Demo:
             return 1
         for entry in reversed(cast("list[Mapping[str, object]]", record["activity"])):
             self._say(f"activity: {' '.join(f'{name}={entry[name]}' for name in SEEN if name in entry)}")
-        return 0
+        return (yield from self._chat())
+
+    def _chat(self) -> Flow[int]:
+        """Let the agent drive the phone, and fetch the picture that it took as a client does."""
+        session = yield from self._call("POST", "/api/sessions", {"title": "Demo"}, api=True)
+        if session is None:
+            return 1
+        url = f"{self._api_url}/api/sessions/{session['id']}/chat/stream"
+        texts: list[str] = []
+        for message in MESSAGES:
+            self._say(f"chat: {message}")
+            body = strict_json.dumps_bytes({"message": message})
+            answer = yield from fetch_events(self.engine, "POST", url, body=body, on_event=partial(self._told, texts))
+            if isinstance(answer, Failure) or answer.status != 200:
+                return self._problem("the chat was not answered")
+        marker = next((line for text in texts for line in text.splitlines() if line.startswith("MEDIA:")), "")
+        token = marker.rpartition("/")[2]
+        picture = yield from self._call("GET", f"/media/{token}", None, name="/media/…")
+        return 1 if picture is None else 0
+
+    def _told(self, texts: list[str], event: ServerSentEvent) -> None:
+        found = cast("dict[str, object]", strict_json.loads(event.data.encode()))
+        if event.event == "assistant.delta":
+            return  # the whole text follows
+        if event.event == "assistant.completed":
+            texts.append(str(found["content"]))
+        shown = " ".join(f"{name}={found[name]!r}" for name in SHOWN if isinstance(found.get(name), str | int))
+        self._say(f"event: {event.event:20} {shown[:WIDTH]}".rstrip())
 
     def _call(
-        self, method: str, path: str, body: Mapping[str, object] | None, *, show: bool = True
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None,
+        *,
+        show: bool = True,
+        api: bool = False,
+        name: str = "",
     ) -> Flow[Mapping[str, object] | None]:
-        """One round trip: the answer's object, or None for anything but a 200, with the problem told."""
+        """One round trip: the answer's object, {} for a picture, or None for a refusal, with the problem told.
+
+        It goes to the relay, or to the `api`; `name` is shown in place of a path that holds a secret.
+        """
         engine = self.engine
-        token = self.phone.token
+        token = None if api else self.phone.token
         headers = ((b"authorization", f"Bearer {token}".encode("ascii")),) if token is not None else ()
         began = engine.now.mono
         answer = yield from fetch(
             engine,
             method,
-            self.phone.config.http_url + path,
+            (self._api_url if api else self.phone.config.http_url) + path,
             headers=headers,
             body=b"" if body is None else strict_json.dumps_bytes(body),
         )
@@ -120,9 +165,12 @@ class Demo:
         if isinstance(answer, Failure):
             self._problem(f"{method} {path}: {answer.kind.value} {answer.detail}")
             return None
+        picture = (answer.headers.get(b"content-type") or b"").startswith(b"image/")
         text = answer.body.decode("utf-8", "replace")
-        shown = text if show and len(text) <= WIDTH else f"{len(answer.body)} bytes"
-        self._say(f"{method:4} {path:18} {answer.status}  {took}  {shown}")
+        shown = text if show and not picture and len(text) <= WIDTH else f"{len(answer.body)} bytes"
+        self._say(f"{method:4} {name or path:18} {answer.status}  {took}  {shown}")
+        if picture:
+            return {}
         return _object(answer)
 
     def _heard(self, news: Tell) -> None:
@@ -143,7 +191,7 @@ class Demo:
 @click.command(cls=ProgramCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @runtime_option
 def main(runtime: str) -> None:
-    """Start a relay on a free port, pair the reference phone with it, drive it, show the activity record."""
+    """Start a relay and an API on free ports, pair the reference phone, drive it, and have a chat drive it."""
     handle = Handle()
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as home:
         launch(lambda: _programs(Path(home), handle), runtime, handle=handle)
@@ -153,16 +201,28 @@ def _programs(home: Path, handle: Handle) -> list[Program]:
     config = RelayConfig(
         host="127.0.0.1", port=0, home=str(home), config_path=str(home / "config.yaml"), log_level=Level.WARNING
     )
-    relay = relay_program(config, store=open_store("memory:"), on_ready=_welcome)
+    store = open_store("memory:")
+    relay = relay_program(config, store=store, on_ready=_welcome)
     url = f"ws://127.0.0.1:{relay.listeners[0].address.port}"
-    demo = Engine(Demo(url, new_code(os.urandom)), entropy=os.urandom, log_level=Level.WARNING)
+    api = api_program(
+        ApiConfig(
+            port=0,
+            home=str(home),
+            config_path=str(home / "config.yaml"),
+            relay_url=url.replace("ws", "http", 1),
+            log_level=Level.WARNING,
+        ),
+        store=store,
+    )
+    api_url = f"http://127.0.0.1:{api.listeners[0].address.port}"
+    demo = Engine(Demo(url, new_code(os.urandom), api_url=api_url), entropy=os.urandom, log_level=Level.WARNING)
 
     def over(outcome: Exit) -> None:
         say_why(outcome)
         handle.stop(GRACE)
 
     services = Services(logger=setup(int(Level.WARNING), name="svc.demo"))
-    return [relay, Program(core=demo, services=services, on_tell=_show, on_exit=over)]
+    return [relay, api, Program(core=demo, services=services, on_tell=_show, on_exit=over)]
 
 
 def _welcome(config: RelayConfig) -> None:
@@ -183,7 +243,8 @@ def _object(answer: Fetched) -> Mapping[str, object] | None:
         value = strict_json.loads(answer.body)
     except strict_json.JsonError:
         return None
-    return cast("dict[str, object]", value) if answer.status == 200 and isinstance(value, dict) else None
+    good = answer.status in (200, 201) and isinstance(value, dict)
+    return cast("dict[str, object]", value) if good else None
 
 
 if __name__ == "__main__":

@@ -27,6 +27,12 @@ def test_the_demonstration(runtime: str, tmp_path: Path) -> None:
         demo.line(r"^GET  /current_app +200 +\d+\.\d\d ms  \{\"package\":\"com\.example\.mail\"\}$")
         demo.line(r"^activity: method=GET path=/ping .*executed")
         demo.line(r"^activity: method=POST path=/tap_text .*executed")
+        demo.line(r"^POST /api/sessions +201 ")
+        demo.line(r"^chat: /phone current_app$")
+        demo.line(r"^event: tool.completed +tool_name='phone_current_app' .*com\.example\.mail")
+        demo.line(r"^event: done$")
+        demo.line(r"^event: assistant.completed +.*MEDIA:svc-relay://")
+        demo.line(r"^GET  /media/… +200 .* \d+ bytes$")
         assert demo.wait() == 0
         assert not [line for line in demo.seen if "WARNING" in line or "ERROR" in line or "error" in line]
 
@@ -46,7 +52,9 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
 
 
 def started() -> tuple[Playbook, Connect]:
-    book = Playbook(Engine(Demo("ws://127.0.0.1:8767", "ABC123"), entropy=counting_entropy()))
+    book = Playbook(
+        Engine(Demo("ws://127.0.0.1:8767", "ABC123", api_url="http://127.0.0.1:8642"), entropy=counting_entropy())
+    )
     book >> Started()
     connect = book.order(Connect)
     assert isinstance(connect, Connect)

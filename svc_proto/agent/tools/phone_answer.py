@@ -47,7 +47,7 @@ def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = Fa
         body = _lean(body, bounds)
     marker = body.get("media")
     if name == "screenshot" and isinstance(marker, str):
-        return f"The picture was taken. To show it, repeat this line on a line of its own:\n{_marker(marker, brand)}"
+        return f"The picture was taken. The user sees it wherever this line stands by itself:\n{_marker(marker, brand)}"
     return strict_json.dumps(body)
 
 
