@@ -19,9 +19,10 @@ from runtimes.failures import HostError, failure_of
 from runtimes.listen import MAX_PORT, plain_address
 from runtimes.loop import Source
 from runtimes.pump import Pump
-from runtimes.tls import TlsFileError, client_context
+from runtimes.tls import PinnedTls, TlsFileError, client_context
 from runtimes.tls_channel import TlsChannel
 from runtimes.workers import Workers
+from svc_proto.client.pins import PIN_CHANGED
 from svc_proto.commands import Connect, Connected
 from svc_proto.facts import Failure, FailureKind
 
@@ -42,7 +43,12 @@ class Connections:
     """The service for `Connect`."""
 
     def __init__(
-        self, pump: Pump, workers: Workers, *, tls: ssl.SSLContext | None = None, resolver: Resolver = resolve
+        self,
+        pump: Pump,
+        workers: Workers,
+        *,
+        tls: ssl.SSLContext | PinnedTls | None = None,
+        resolver: Resolver = resolve,
     ) -> None:
         self._pump = pump
         self._workers = workers
@@ -54,7 +60,7 @@ class Connections:
         if not 0 < command.port <= MAX_PORT:
             self._pump.refuse(command.op, FailureKind.INVALID, "no such port")
             return
-        connecting = _Connecting(self._pump, command, self._context)
+        connecting = _Connecting(self._pump, command, self._trust)
         self._pump.begin(command.op, connecting.give_up)
         host, port = command.host, command.port
         if ":" in host or host.replace(".", "").isdigit():
@@ -66,7 +72,7 @@ class Connections:
             return
         self._workers.submit(lambda: self._resolver(host, port), connecting.found)
 
-    def _context(self) -> ssl.SSLContext:
+    def _trust(self) -> ssl.SSLContext | PinnedTls:
         if self._tls is None:
             self._tls = client_context()
         return self._tls
@@ -75,10 +81,11 @@ class Connections:
 class _Connecting:
     """One `Connect` on its way."""
 
-    def __init__(self, pump: Pump, command: Connect, context: Callable[[], ssl.SSLContext]) -> None:
+    def __init__(self, pump: Pump, command: Connect, trust: Callable[[], ssl.SSLContext | PinnedTls]) -> None:
         self._pump = pump
         self._command = command
-        self._context = context
+        self._trust = trust
+        self._pins: PinnedTls | None = None
         self._addresses: deque[tuple[Any, ...]] = deque()
         self._attempts: list[_Attempt] = []
         self._last: Failure = Failure(FailureKind.UNREACHABLE, "name not resolved")
@@ -147,7 +154,8 @@ class _Connecting:
             self._open(Channel(pump, sock, command.ch), None)
             return
         try:
-            channel = TlsChannel(pump, sock, command.ch, self._context(), opening=self, server_hostname=command.host)
+            context = self._context(self._trust())
+            channel = TlsChannel(pump, sock, command.ch, context, opening=self, server_hostname=command.host)
         except (ValueError, ssl.SSLError, TlsFileError) as error:
             sock.close()
             self._fail(failure_of(HostError(FailureKind.TLS, f"cannot begin: {type(error).__name__}")))
@@ -156,12 +164,23 @@ class _Connecting:
         channel.open()
 
     def opened(self, channel: TlsChannel, alpn: str | None) -> None:
-        """The TLS handshake is done."""
+        """The TLS handshake is done. A key that was pinned is compared before a byte of ours leaves."""
+        command, pins = self._command, self._pins
+        if pins is not None and not pins.accepts(command.host, command.port, channel.peer_certificate()):
+            channel.drop()
+            self._fail(Failure(FailureKind.TLS, PIN_CHANGED))
+            return
         self._open(channel, alpn)
 
     def failed(self, channel: TlsChannel, failure: Failure) -> None:
         """The TLS handshake has failed."""
         self._fail(failure)
+
+    def _context(self, trust: ssl.SSLContext | PinnedTls) -> ssl.SSLContext:
+        if isinstance(trust, ssl.SSLContext):
+            return trust
+        self._pins = trust
+        return trust.context(self._command.host, self._command.port)
 
     def _open(self, channel: Channel, alpn: str | None) -> None:
         self._over = True

@@ -9,7 +9,16 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-__all__ = ["HANDSHAKE_TIMEOUT", "MAX_HANDSHAKES", "TlsFileError", "client_context", "server_context"]
+from svc_proto.client.pins import pin_of, same_pin
+
+__all__ = [
+    "HANDSHAKE_TIMEOUT",
+    "MAX_HANDSHAKES",
+    "PinnedTls",
+    "TlsFileError",
+    "client_context",
+    "server_context",
+]
 
 HANDSHAKE_TIMEOUT = 10.0  # s, from accept to the end of the TLS handshake: drop
 MAX_HANDSHAKES = 512  # handshakes under way on one core: the oldest is dropped for a new one
@@ -46,6 +55,54 @@ def client_context(cafile: str | Path | None = None) -> ssl.SSLContext:
     except (ssl.SSLError, OSError) as error:
         raise TlsFileError(f"cannot use {cafile}: {error}") from error
     return _common(context)
+
+
+class PinnedTls:
+    """A client's trust that remembers keys: a server whose pin is known needs that key, and nothing else.
+
+    Without a pin the system's trust decides, and the pin is there to be asked for afterwards (wire core 10.8). Used on
+    the loop's thread, and on workers between two connections.
+    """
+
+    def __init__(self) -> None:
+        self._expected: dict[tuple[str, int], str] = {}
+        self._seen: dict[tuple[str, int], str] = {}
+        self._checking: ssl.SSLContext | None = None
+        self._pinning: ssl.SSLContext | None = None
+
+    def expect(self, host: str, port: int, pin: str | None) -> None:
+        """The pin that this server has to have; None: whatever the system trusts."""
+        if pin is None:
+            self._expected.pop((host, port), None)
+        else:
+            self._expected[host, port] = pin
+
+    def seen(self, host: str, port: int) -> str | None:
+        """The pin of the last connection that was accepted."""
+        return self._seen.get((host, port))
+
+    def context(self, host: str, port: int) -> ssl.SSLContext:
+        """What to shake hands with. Raises `TlsFileError`."""
+        if (host, port) not in self._expected:
+            self._checking = self._checking or client_context()
+            return self._checking
+        if self._pinning is None:
+            self._pinning = _common(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+            self._pinning.check_hostname = False
+            self._pinning.verify_mode = ssl.CERT_NONE  # the key is compared instead, before a byte is sent
+        return self._pinning
+
+    def accepts(self, host: str, port: int, certificate: bytes | None) -> bool:
+        """Whether a server that has shown this DER certificate may be talked to."""
+        try:
+            pin = pin_of(certificate or b"")
+        except ValueError:
+            return (host, port) not in self._expected
+        expected = self._expected.get((host, port))
+        if expected is not None and not same_pin(expected, pin):
+            return False
+        self._seen[host, port] = pin
+        return True
 
 
 def _common(context: ssl.SSLContext) -> ssl.SSLContext:

@@ -73,6 +73,10 @@ class TlsChannel(Channel):
         self._ended = False  # the peer's close_notify has come
         self._error: Exception | None = None
 
+    def peer_certificate(self) -> bytes | None:
+        """The DER certificate that the peer has shown."""
+        return self._tls.getpeercert(binary_form=True)
+
     # --- the handshake -------------------------------------------------------------------------------------------
 
     def open(self) -> None:
