@@ -1,0 +1,62 @@
+"""`svc-relay bridge`: call a Device Control route of a phone."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, print_json, runtime_option
+from clients.commands.desktop import on_desktop, who_options, whom
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc-relay bridge GET /ping
+  svc-relay bridge POST /tap_text text=Mail
+  svc-relay bridge POST /tap x:=310 y:=870
+  svc-relay bridge GET /screen | jq '.nodes | length'
+
+\b
+key=text is a text, key:=json a number, a list and so on. With several phones add device=NAME.
+Exit codes: 0; 1 when the phone or the relay refuses (its answer is on standard output); 2 for bad arguments.
+"""
+
+
+@click.command("bridge", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.argument("method", type=click.Choice(["GET", "POST"], case_sensitive=False))
+@click.argument("route", metavar="/ROUTE")
+@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
+@who_options
+@runtime_option
+def main(
+    method: str, route: str, arguments: tuple[str, ...], remote: str | None, token: str | None, runtime: str
+) -> int:
+    """Have a phone do something, and print its answer as JSON. The phone's own safety gates decide."""
+    from svc_proto.client.desk import find_session, target_for
+    from svc_proto.client.problem import MISUSED, Problem
+    from svc_proto.client.remote import call_phone, read_arguments
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+    who, given = whom(remote, token), read_arguments(arguments)
+    if not route.startswith("/") or not route.strip("/"):
+        raise Problem("the route begins with a slash, for example /ping", code=MISUSED)
+
+    def plan(engine: Engine) -> Flow[tuple[int, object]]:
+        session = yield from find_session(engine, who)
+        relay = yield from target_for(engine, session)
+        return (yield from call_phone(engine, relay, method.upper(), route, given))
+
+    status, answer = on_desktop(plan, runtime)
+    print_json(answer)
+    if status < 300:
+        return 0
+    print(f"error: status {status}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    main(prog_name="svc-relay bridge")

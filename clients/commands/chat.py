@@ -1,0 +1,121 @@
+"""`svc-relay chat`: say something to the agent, and see its answer and its tools as they come."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, runtime_option
+from svc_proto.client.problem import MISUSED, Problem
+
+if TYPE_CHECKING:
+    from svc_proto.commands import Tell
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc-relay chat 'What is on the phone?'
+  svc-relay chat --session 5f0d… 'And now?'       go on in a session
+  git diff | svc-relay chat -                     the message from standard input
+  svc-relay chat --json hello | jq -r 'select(.event == "assistant.delta").data.delta'
+
+\b
+The answer goes to standard output; what the tools do, and the session's id, to standard error. --json prints each event
+of the server on a line of its own: {"event": …, "data": {…}}.
+Exit codes: 0; 1 when the server refuses, cannot be reached, or the agent did not finish; 2 for bad options.
+"""
+
+
+@click.command("chat", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.argument("message", required=False)
+@click.option("--session", metavar="ID", help="Go on in this session.  [a new one]")
+@click.option("--api-url", envvar="SVC_API_URL", metavar="URL", help="The API server.  [SVC_API_URL; configuration]")
+@click.option("--api-key", envvar="API_SERVER_KEY", help="Its key.  [API_SERVER_KEY; configuration]")
+@click.option("--json", "as_json", is_flag=True, help="Print each event as one JSON line.")
+@runtime_option
+def main(
+    message: str | None, session: str | None, api_url: str | None, api_key: str | None, *, as_json: bool, runtime: str
+) -> int:
+    """Say something to the agent and stream its answer."""
+    from clients.commands.host import read_relay_config
+    from clients.commands.perform import perform
+    from svc_proto.client.chat import ChatEnd, ChatOrder, api_target, chat
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+    from svc_proto.settings import http_address
+
+    if message in (None, "-"):
+        if message is None and sys.stdin.isatty():
+            raise Problem("a message is needed: as an argument, or on standard input", code=MISUSED)
+        message = sys.stdin.read()
+    if not message or not message.strip():
+        raise Problem("the message is empty", code=MISUSED)
+    if api_url is not None and http_address(api_url) is None:
+        raise Problem("--api-url must be an http:// or https:// URL without a password", code=MISUSED)
+    if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
+        raise Problem("--api-key must be printable ASCII", code=MISUSED)
+    config, order = read_relay_config(), ChatOrder(message=message, session=session, raw=as_json)
+    address = None if api_url is None else api_url.rstrip("/")
+
+    def plan(engine: Engine) -> Flow[ChatEnd]:
+        api = yield from api_target(engine, config, address, api_key)
+        return (yield from chat(engine, api, order))
+
+    writer = _Writer(raw=as_json)
+    try:
+        end = perform(plan, runtime, on_tell=writer.tell)
+    finally:
+        writer.finish()
+    if not as_json and session is None:
+        print(f"[session {end.session}]", file=sys.stderr)
+    if not end.completed:
+        raise Problem("the agent did not finish")
+    return 0
+
+
+class _Writer:
+    """Text to standard output as it comes, tools between it to standard error."""
+
+    def __init__(self, *, raw: bool) -> None:
+        self._raw = raw
+        self._open = False  # a line of the answer has no end yet
+        self._style = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        self._clean = sys.stdout.isatty()
+
+    def tell(self, news: Tell) -> None:
+        """Show one piece of news."""
+        match news.event:
+            case "event":
+                line = {"event": news.fields["event"], "data": news.fields["data"]}
+                print(json.dumps(line, ensure_ascii=False), flush=True)
+            case "text":
+                text = str(news.fields["text"])
+                if self._clean:  # a terminal obeys escape sequences, whoever wrote them
+                    text = "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
+                sys.stdout.write(text)
+                sys.stdout.flush()
+                self._open = not text.endswith("\n") if text else self._open
+            case "tool":
+                self.finish()
+                line_ = str(news.fields["line"])
+                print(f"\x1b[2m{line_}\x1b[0m" if self._style else line_, file=sys.stderr, flush=True)
+            case _:
+                pass
+
+    def finish(self) -> None:
+        """End the line."""
+        if self._open:
+            self._open = False
+            with suppress(OSError):  # whoever reads has left: that is said already
+                print(flush=True)
+
+
+if __name__ == "__main__":
+    main(prog_name="svc-relay chat")

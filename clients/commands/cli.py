@@ -1,0 +1,145 @@
+"""The manners of every command: subcommands loaded when wanted, errors on one line, exit codes, Ctrl-C, broken output.
+
+Only click is imported here, so that `--help` and shell completion cost nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from svc_proto.client.problem import Problem
+
+__all__ = ["SETTINGS", "Lazy", "Single", "json_option", "print_json", "print_lines", "runtime_option"]
+
+INTERRUPTED = 130  # the shell's code for Ctrl-C
+RUNTIMES = ("anyio", "asyncio", "uvloop", "trio", "curio")  # of `runtimes.run`, which is not imported for this
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def runtime_option(command: Command) -> Command:
+    """`--runtime`."""
+    return click.option(
+        "--runtime",
+        type=click.Choice(RUNTIMES),
+        default="anyio",
+        show_default=True,
+        envvar="SVC_RUNTIME",
+        help="Event loop to run on (anyio is asyncio).  [SVC_RUNTIME]",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document, for programs.")(command)
+
+
+def print_lines(lines: list[str]) -> None:
+    """To standard output."""
+    for line in lines:
+        print(line)
+
+
+def print_json(value: object, *, ordered: bool = False) -> None:
+    """To standard output, indented; `ordered` by name."""
+    print(json.dumps(value, indent=2, sort_keys=ordered, ensure_ascii=False))
+
+
+class Single(click.Command):
+    """A program of one command."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run, and end the process."""
+        _main(super().main, args, extra)
+
+
+class Lazy(click.Group):
+    """A program of several commands: `modules` says for each where it is (`module:attribute`), and its short help."""
+
+    def __init__(self, *args: Any, modules: Mapping[str, tuple[str, str]], **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        self._modules = modules
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run, and end the process."""
+        _main(super().main, args, extra)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, in the order of the table."""
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one."""
+        if cmd_name not in self._modules:
+            return None
+        module, _, attribute = self._modules[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Say what there is instead of a command that there is not."""
+        if args and not args[0].startswith("-") and args[0] not in self._modules:
+            ctx.fail(f"No such command {args[0]!r}: choose one of {', '.join(self._modules)}.")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table, without loading anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self._modules.items()])
+
+
+def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, Any]) -> NoReturn:
+    extra["standalone_mode"] = False
+    try:
+        code = _guarded(run, args, extra)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has seen enough
+        code = _abandon_output()
+    except OSError as error:
+        code = _abandon_output()
+        _say(f"the output cannot be written: {(error.strerror or type(error).__name__).lower()}")
+    sys.exit(code)
+
+
+def _guarded(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, Any]) -> int:
+    try:
+        code = run(*args, **extra)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return error.exit_code
+    except click.UsageError as error:
+        where = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
+        return _say(" ".join(error.format_message().split()).rstrip(".") + where, error.exit_code)
+    except click.ClickException as error:
+        return _say(" ".join(error.format_message().split()), error.exit_code)
+    except Problem as error:
+        return _say(str(error), error.code)
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except OSError:
+        raise
+    except Exception as error:
+        if os.environ.get("SVC_DEBUG"):
+            raise
+        return _say(f"internal error: {type(error).__name__} (SVC_DEBUG=1 shows where)", 70)
+    return code if isinstance(code, int) else 0
+
+
+def _say(text: str, code: int = 1) -> int:
+    print(f"error: {text}", file=sys.stderr)
+    return code
+
+
+def _abandon_output() -> int:
+    """Standard output takes no more: let nothing try again at the interpreter's end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1

@@ -1,0 +1,146 @@
+"""`svc-relay devices`: the devices that are paired with a relay; revoke and extend (wire core 10.7)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import click
+
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, runtime_option
+from clients.commands.desktop import on_desktop, who_options, whom
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc-relay devices
+  svc-relay devices revoke 1c2d3e4f
+  svc-relay devices extend 1c2d3e4f --ttl 90d
+  svc-relay devices --remote ws://192.168.1.5 --json
+
+\b
+The relay is --remote, SVC_RELAY_URL, or the only one stored.
+Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options.
+"""
+REVOKING = """
+\b
+Example:
+  svc-relay devices revoke 1c2d3e4f      the PREFIX that svc-relay devices shows, or more of the token
+"""
+EXTENDING = """
+\b
+Examples:
+  svc-relay devices extend 1c2d3e4f                 a day from now on
+  svc-relay devices extend 1c2d3e4f --ttl never
+"""
+
+
+@click.group("devices", invoke_without_command=True, epilog=EXAMPLES, context_settings=SETTINGS)
+@who_options
+@json_option
+@runtime_option
+@click.pass_context
+def main(context: click.Context, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
+    """List the devices that are paired with a relay; revoke or extend one."""
+    context.obj = {"remote": remote, "token": token, "as_json": as_json}
+    if context.invoked_subcommand is not None:
+        return
+    from svc_proto.client.desk import devices, find_session
+    from svc_proto.client.shown import DEVICE_COLUMNS, device_rows, table
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+    who = whom(remote, token)
+
+    def plan(engine: Engine) -> Flow[list[Mapping[str, object]]]:
+        session = yield from find_session(engine, who)
+        return (yield from devices(engine, session))
+
+    found = on_desktop(plan, runtime)
+    if as_json:
+        print_json(found)
+    else:
+        print_lines(table(DEVICE_COLUMNS, device_rows(found, time.time())))
+
+
+@main.command("revoke", epilog=REVOKING, context_settings=SETTINGS)
+@click.argument("prefix")
+@who_options
+@json_option
+@runtime_option
+@click.pass_obj
+def revoke_device(
+    outer: dict[str, object], prefix: str, remote: str | None, token: str | None, *, as_json: bool, runtime: str
+) -> None:
+    """End the session whose token begins with PREFIX: its device has to pair again."""
+    from svc_proto.client.desk import find_session, forget, target_for
+    from svc_proto.client.operator import revoke, token_prefix
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+    who = whom(remote or _text(outer["remote"]), token or _text(outer["token"]))
+    token_prefix(prefix)
+
+    def plan(engine: Engine) -> Flow[Mapping[str, object]]:
+        session = yield from find_session(engine, who)
+        relay = yield from target_for(engine, session)
+        answer = yield from revoke(engine, relay, prefix)
+        if answer.get("revoked_self") is True:
+            yield from forget(engine, session)
+        return answer
+
+    answer = on_desktop(plan, runtime)
+    if as_json or outer["as_json"]:
+        print_json(answer)
+        return
+    own = " It was this desktop's own." if answer.get("revoked_self") is True else ""
+    print(f"Revoked {answer.get('revoked')}: its device has to pair again.{own}")
+
+
+@main.command("extend", epilog=EXTENDING, context_settings=SETTINGS)
+@click.argument("prefix")
+@click.option("--ttl", metavar="DURATION", default="86400", show_default=True, help="Lifetime from now on.")
+@who_options
+@json_option
+@runtime_option
+@click.pass_obj
+def extend_device(
+    outer: dict[str, object],
+    prefix: str,
+    ttl: str,
+    remote: str | None,
+    token: str | None,
+    *,
+    as_json: bool,
+    runtime: str,
+) -> None:
+    """Give the session whose token begins with PREFIX a new lifetime."""
+    from svc_proto.client.desk import extend, find_session
+    from svc_proto.client.operator import token_prefix
+    from svc_proto.client.shown import expiry_of
+    from svc_proto.client.spans import parse_span, short_expiry
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+    who = whom(remote or _text(outer["remote"]), token or _text(outer["token"]))
+    span, named = parse_span(ttl, "--ttl"), token_prefix(prefix)
+
+    def plan(engine: Engine) -> Flow[Mapping[str, object]]:
+        session = yield from find_session(engine, who)
+        return (yield from extend(engine, session, named, span))
+
+    answer = on_desktop(plan, runtime)
+    if as_json or outer["as_json"]:
+        print_json(answer)
+    else:
+        print(f"Extended {answer.get('token_prefix')}: expires {short_expiry(expiry_of(answer), time.time())}.")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+if __name__ == "__main__":
+    main(prog_name="svc-relay devices")

@@ -1,0 +1,43 @@
+"""`svc-relay doctor`: is everything between this desktop and its relays as it should be?"""
+
+from __future__ import annotations
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, runtime_option
+from clients.commands.desktop import on_desktop, relay_option
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc-relay doctor
+  svc-relay doctor --remote wss://home.example --json
+
+\b
+Exit codes: 0; 1 when something is wrong.
+"""
+
+
+@click.command("doctor", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@relay_option
+@json_option
+@runtime_option
+def main(remote: str | None, *, as_json: bool, runtime: str) -> int:
+    """Look at the stored sessions, their relays and routes, and say what to do about what is wrong."""
+    from svc_proto.client.doctor import examine, finding_lines, findings_json
+    from svc_proto.client.inputs import clean_remote
+
+    only = clean_remote(remote) if remote else None
+    findings = on_desktop(lambda engine: examine(engine, only), runtime)
+    report = findings_json(findings)
+    if as_json:
+        print_json(report)
+    else:
+        print_lines(finding_lines(findings))
+    return 0 if report["ok"] else 1
+
+
+if __name__ == "__main__":
+    main(prog_name="svc-relay doctor")

@@ -1,0 +1,50 @@
+"""What commands take from this host: settings of the relay, the service home, trust in the relay's own certificate."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from pathlib import Path
+
+from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.config import ConfigError, RelayConfig, relay_config
+
+__all__ = ["read_relay_config", "service_home", "trust_for"]
+
+
+def service_home() -> Path:
+    """`SVC_HOME`, else `~/.svc`; not made."""
+    named = os.environ.get("SVC_HOME") or os.environ.get("HERMES_HOME") or "~/.svc"
+    return Path(named).expanduser().absolute()
+
+
+def read_relay_config(**options: object) -> RelayConfig:
+    """The settings of the relay on this host. Raises `Problem`, code 2."""
+    try:
+        return relay_config(
+            os.environ,
+            options,
+            home=str(service_home()),
+            path_separator=os.pathsep,
+            temp_dir=tempfile.gettempdir(),
+            user_home=str(Path.home()),
+        )
+    except ConfigError as error:
+        raise Problem(str(error), code=MISUSED) from None
+
+
+def trust_for(config: RelayConfig) -> ssl.SSLContext | None:
+    """Trust in the relay's own certificate, whoever issued it and whatever name it bears; None without TLS."""
+    if not config.tls:
+        return None
+    from runtimes.tls import TlsFileError, client_context
+
+    try:
+        context = client_context(config.ssl_cert)
+    except TlsFileError as error:
+        raise Problem(f"RELAY_SSL_CERT: {error}", code=MISUSED) from None
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context

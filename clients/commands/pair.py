@@ -1,0 +1,209 @@
+"""`svc pair` and `svc-pair`: make a pairing code and show it as a QR; register a phone's code; revoke a session."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, runtime_option
+from svc_proto.client.problem import MISUSED, Problem
+
+if TYPE_CHECKING:
+    from svc_proto.config import RelayConfig
+    from svc_proto.machines.pairing import PairingMeta
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc pair                                   a QR with every route there is
+  svc pair --ttl never --grants terminal=7d,bridge=1h
+  svc pair --mode public --public-url https://home.example/relay
+  svc pair --prefer mesh
+  svc pair --register-code Q7M2ZK            a code that the phone shows
+  svc pair --revoke 1c2d3e4f                 end a session (see svc-relay devices)
+  svc pair --json | jq -r .pairing_url
+
+\b
+Durations: never, 0 (never), seconds, or a number with s, m, h, d, w or y.
+Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options. A relay that is down is no error
+for a QR: it then leads to the API server only.
+"""
+
+
+@click.command("pair", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.option("--ttl", metavar="DURATION", help="Lifetime of the session; the phone cannot change it.  [30d]")
+@click.option("--grants", metavar="CHANNEL=DURATION,…", help="Preset grants, for example terminal=7d,bridge=1h.")
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "lan", "mesh", "tailscale", "public"]),
+    default="auto",
+    show_default=True,
+    help="Which routes go into the QR.",
+)
+@click.option("--public-url", metavar="URL", help="http:// or https:// address of this host from outside.")
+@click.option("--prefer", metavar="ROLE", help="Route to put first: lan, mesh or public.")
+@click.option("--register-code", metavar="CODE", help="Register a code that the phone made, and make no QR.")
+@click.option("--transport-hint", type=click.Choice(["ws", "wss"]), help="Only with --register-code.")
+@click.option("--revoke", metavar="PREFIX", help="End the session whose token begins so.")
+@click.option("--host", metavar="HOST", help="Address of the API server for the QR.  [configuration]")
+@click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API server.  [configuration; 8642]")
+@click.option("--dashboard-url", metavar="URL", help="Address of the dashboard for the QR.")
+@click.option("--png", is_flag=True, help="Write the QR as a PNG file, even where there is no terminal.")
+@click.option("--no-qr", is_flag=True, help="Draw no QR and write no file.")
+@click.option("--no-relay", is_flag=True, help="Leave the relay out: a QR for the API server only.")
+@json_option
+@runtime_option
+def main(
+    *,
+    ttl: str | None,
+    grants: str | None,
+    mode: str,
+    public_url: str | None,
+    prefer: str | None,
+    register_code: str | None,
+    transport_hint: str | None,
+    revoke: str | None,
+    host: str | None,
+    port: int | None,
+    dashboard_url: str | None,
+    png: bool,
+    no_qr: bool,
+    no_relay: bool,
+    as_json: bool,
+    runtime: str,
+) -> None:
+    """Make a pairing code and show it as a QR for a phone to scan. Run it on the relay's own host."""
+    from clients.commands.host import read_relay_config, trust_for
+    from clients.commands.perform import perform
+    from svc_proto.client.pairing import PairOrder, pair
+    from svc_proto.client.report import invite_json, invite_lines
+    from svc_proto.client.routes import Mode
+    from svc_proto.client.spans import parse_grant_spans, parse_span
+    from svc_proto.machines.pairing import PairingMeta
+
+    config = read_relay_config()
+    if transport_hint is not None and register_code is None:
+        raise Problem("--transport-hint is only for --register-code", code=MISUSED)
+    if register_code is not None and revoke is not None:
+        raise Problem("--register-code and --revoke exclude each other", code=MISUSED)
+    meta = PairingMeta(
+        ttl_seconds=None if ttl is None else parse_span(ttl, "--ttl"),
+        grants=(parse_grant_spans(grants) or None) if grants is not None else None,
+        transport_hint=transport_hint,
+    )
+    if revoke is not None:
+        _revoke(config, revoke, runtime, as_json=as_json)
+        return
+    if register_code is not None:
+        _register(config, register_code, meta, runtime, as_json=as_json)
+        return
+    order = PairOrder(
+        config=config,
+        meta=meta,
+        mode=Mode("mesh" if mode == "tailscale" else mode),
+        public_url=public_url,
+        prefer=prefer,
+        host=host,
+        port=port,
+        dashboard_url=(dashboard_url or "").strip().rstrip("/") or None,
+        with_relay=not no_relay,
+    )
+    home = _home(config)
+    invite = perform(lambda engine: pair(engine, order), runtime, home=home, client_tls=trust_for(config))
+    terminal = sys.stdout.isatty()
+    if as_json:
+        file = _write_png(invite.qr_payload) if png else None
+        print_json({**invite_json(invite), "png": file})
+        return
+    print_lines(invite_lines(invite))
+    drawn = terminal and not no_qr
+    if drawn:
+        _draw(invite.qr_payload)
+    file = _write_png(invite.qr_payload) if png or drawn else None
+    if file is not None:
+        print(f"\nPNG   {file}")
+    if drawn or file is not None:
+        print("Warning: the QR holds credentials. Whoever sees it can use this host until the code is used or over.")
+
+
+def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *, as_json: bool) -> None:
+    from clients.commands.host import trust_for
+    from clients.commands.perform import perform
+    from svc_proto.basics.errors import Refused
+    from svc_proto.client.operator import health, local_relay, register
+    from svc_proto.client.problem import because
+    from svc_proto.client.report import meta_lines
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+    from svc_proto.facts import Failure
+    from svc_proto.machines.pairing import normalise
+
+    try:
+        code = normalise(text)
+    except Refused:
+        raise Problem("--register-code must be six characters of A-Z and 0-9", code=MISUSED) from None
+    relay = local_relay(config)
+
+    def plan(engine: Engine) -> Flow[None]:
+        found = yield from health(engine, relay)
+        if isinstance(found, Failure):
+            raise Problem(f"the relay at {relay.url} cannot be reached: {because(found)}; {relay.remedy}")
+        yield from register(engine, relay, code, meta)
+
+    perform(plan, runtime, client_tls=trust_for(config))
+    if as_json:
+        print_json(
+            {"ok": True, "code": code, "relay_url": relay.url, "ttl_seconds": meta.ttl_seconds, "grants": meta.grants}
+        )
+    else:
+        print_lines([f"Registered {code} at {relay.url}: it works once, for 10 minutes.", *meta_lines(meta)])
+
+
+def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) -> None:
+    from clients.commands.host import trust_for
+    from clients.commands.perform import perform
+    from svc_proto.client.operator import local_relay, revoke
+
+    relay = local_relay(config)
+    answer = perform(lambda engine: revoke(engine, relay, prefix), runtime, client_tls=trust_for(config))
+    if as_json:
+        print_json(answer)
+    else:
+        print(f"Revoked {answer.get('revoked')}: its device has to pair again.")
+
+
+def _draw(text: str) -> None:
+    import segno
+
+    print()
+    segno.make(text, error="l", micro=False).terminal(compact=True)
+
+
+def _write_png(text: str) -> str:
+    """A file of ours alone in the system's temporary folder; its path."""
+    import os
+    import tempfile
+
+    import segno
+
+    fd, path = tempfile.mkstemp(prefix="svc-pair-", suffix=".png")
+    try:
+        with os.fdopen(fd, "wb") as file:
+            segno.make(text, error="l", micro=False).save(file, kind="png", scale=6)
+    except OSError as error:
+        os.unlink(path)
+        raise Problem(f"the QR cannot be written to {path}: {(error.strerror or 'failed').lower()}") from None
+    return path
+
+
+def _home(config: RelayConfig) -> Path:
+    return Path(config.home).expanduser().absolute()
+
+
+if __name__ == "__main__":
+    main(prog_name="svc-pair")

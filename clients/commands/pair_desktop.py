@@ -1,0 +1,158 @@
+"""`svc-relay pair`: make this desktop a device of a relay, by a code or by an invite (wire core 10.3, 10.4)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, runtime_option
+from svc_proto.client.problem import MISUSED, Problem
+
+if TYPE_CHECKING:
+    from svc_proto.client.desk import Paired
+    from svc_proto.client.invites import Invitation
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc-relay pair Q7M2ZK --remote ws://192.168.1.5        the code that svc pair shows
+  svc-relay pair --remote wss://home.example             asks for the code
+  svc-relay pair --pair-qr 'svc-relay://pair?payload=…'  an invite URL, its value, or the QR's JSON text
+  SVC_RELAY_PAIR_QR="$(cat invite)" svc-relay pair
+
+\b
+Of several ways options win over variables, and an invite over a code. An address without a port gets 8767.
+The session is stored in ~/.svc/remote-sessions.json (SVC_HOME), and the relay's key is pinned if it speaks TLS.
+Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options.
+"""
+TRIES = 3  # wire core 10.3
+
+
+@click.command("pair", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.argument("code", required=False)
+@click.option("--code", "code_option", metavar="CODE", help="The same as the argument.  [SVC_RELAY_CODE]")
+@click.option("--remote", metavar="URL", help="The relay's ws:// or wss:// address.  [SVC_RELAY_URL]")
+@click.option("--pair-qr", metavar="INVITE", help="Invite URL, its value, or JSON; - reads it.  [SVC_RELAY_PAIR_QR]")
+@click.option("--name", help="Name of this device.  [host name]")
+@click.option("--ttl", metavar="DURATION", help="Lifetime to ask for, where the operator preset none.")
+@click.option("--new-certificate", is_flag=True, help="Accept that the relay has another certificate now.")
+@json_option
+@runtime_option
+def main(
+    code: str | None,
+    code_option: str | None,
+    remote: str | None,
+    pair_qr: str | None,
+    name: str | None,
+    ttl: str | None,
+    *,
+    new_certificate: bool,
+    as_json: bool,
+    runtime: str,
+) -> None:
+    """Pair this desktop with a relay, and store the session."""
+    from clients.commands.desktop import session_path
+    from svc_proto.client.invites import read_invitation
+    from svc_proto.client.shown import paired_json, paired_lines
+    from svc_proto.client.spans import parse_span
+
+    span = None if ttl is None else parse_span(ttl, "--ttl")
+    typed = code or code_option
+    pair_qr = sys.stdin.read() if pair_qr == "-" else pair_qr
+    invite = _invite(pair_qr, typed)
+    pairing = _Pairing(name, span, runtime, new_certificate)
+    if invite is not None:
+        paired = pairing.use(read_invitation(*invite), by_qr=True)
+    else:
+        typed = typed or os.environ.get("SVC_RELAY_CODE") or os.environ.get("HERMES_RELAY_CODE")
+        paired = _by_code(pairing, typed, remote)
+    if as_json:
+        print_json(paired_json(paired))
+    else:
+        print_lines(paired_lines(paired, str(session_path())))
+
+
+def _invite(pair_qr: str | None, typed: str | None) -> tuple[str, str] | None:
+    """The invite and what it is called: options first, then a code that is none, then the variable."""
+    from svc_proto.client.inputs import looks_like_invite
+
+    if pair_qr is not None:
+        return pair_qr, "--pair-qr"
+    if typed is not None:
+        return (typed, "the invite") if looks_like_invite(typed) else None
+    for variable in ("SVC_RELAY_PAIR_QR", "HERMES_RELAY_PAIR_QR"):
+        if os.environ.get(variable):
+            return os.environ[variable], variable
+    return None
+
+
+def _by_code(pairing: _Pairing, typed: str | None, remote: str | None) -> Paired:
+    from svc_proto.client.inputs import clean_code, clean_remote, looks_like_invite
+    from svc_proto.client.invites import Invitation, read_invitation
+    from svc_proto.client.link import Refusal
+    from svc_proto.device.route_choice import Candidate
+
+    variable = os.environ.get("SVC_RELAY_URL") or os.environ.get("HERMES_RELAY_URL")
+    if not remote and not variable:
+        remote = _ask("Relay address (ws://host or wss://host): ", "--remote ws://… is needed, or --pair-qr")
+    url = clean_remote(remote) if remote else clean_remote(variable or "", "SVC_RELAY_URL")
+    if typed:
+        return pairing.use(Invitation(clean_code(typed), (Candidate("", 0, url),)), by_qr=False)
+    for left in reversed(range(TRIES)):
+        text = _ask("Pairing code: ", "a code is needed: svc-relay pair CODE")
+        try:
+            if looks_like_invite(text):
+                return pairing.use(read_invitation(text, "that"), by_qr=True)
+            return pairing.use(Invitation(clean_code(text), (Candidate("", 0, url),)), by_qr=False)
+        except Problem as error:
+            # What was typed wrongly, or refused, may be typed once more; an absent relay stays absent.
+            if not left or not (error.code == MISUSED or isinstance(error, Refusal)):
+                raise
+            print(f"{error}. Try again.", file=sys.stderr)
+    raise AssertionError("unreachable")
+
+
+def _ask(prompt: str, otherwise: str) -> str:
+    """A line from the person at the terminal. Raises `Problem`, code 2, where there is none."""
+    if not sys.stdin.isatty():
+        raise Problem(otherwise, code=MISUSED)
+    print(prompt, end="", file=sys.stderr, flush=True)
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):
+        print(file=sys.stderr)
+    if not line:
+        raise Problem(otherwise, code=MISUSED)
+    return line.decode("utf-8", "replace").rstrip("\n")
+
+
+class _Pairing:
+    """How this command pairs, whatever the way to the code was."""
+
+    def __init__(self, name: str | None, span: int | None, runtime: str, new_certificate: bool) -> None:
+        self._name = name
+        self._span = span
+        self._runtime = runtime
+        self._new_certificate = new_certificate
+
+    def use(self, invitation: Invitation, *, by_qr: bool) -> Paired:
+        """Pair."""
+        from clients.commands.desktop import on_desktop
+        from svc_proto.client.desk import PairRequest, pair_desktop
+
+        wanted = PairRequest(
+            invitation=invitation,
+            name=self._name,
+            ttl_seconds=self._span,
+            by_qr=by_qr,
+            new_certificate=self._new_certificate,
+        )
+        return on_desktop(lambda engine: pair_desktop(engine, wanted), self._runtime)
+
+
+if __name__ == "__main__":
+    main(prog_name="svc-relay pair")

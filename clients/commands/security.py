@@ -1,0 +1,47 @@
+"""`svc relay insecure-api-key`: see and turn the relay's switch for API keys over plain HTTP (wire core 10.2)."""
+
+from __future__ import annotations
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, runtime_option
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc relay insecure-api-key            is it on?
+  svc relay insecure-api-key on         until the relay restarts
+  svc-relay insecure-api-key off --json
+"""
+WANTED = {"status": None, "on": True, "enable": True, "off": False, "disable": False}
+
+
+@click.command("insecure-api-key", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.argument("what", type=click.Choice(list(WANTED)), default="status", metavar="[status|on|off]")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The relay's loopback address.")
+@click.option("--port", type=click.IntRange(1, 65_535), help="The relay's port.  [RELAY_PORT; 8767]")
+@json_option
+@runtime_option
+def main(what: str, host: str, port: int | None, *, as_json: bool, runtime: str) -> None:
+    """Whether voice routes accept an API key over plain HTTP from other hosts.
+
+    Such a key can be read by anybody on the way. The switch falls back when the relay restarts.
+    """
+    from clients.commands.host import read_relay_config, trust_for
+    from clients.commands.perform import perform
+    from svc_proto.client.operator import local_relay, security
+    from svc_proto.client.report import security_lines
+
+    config = read_relay_config(host=host, port=port)
+    relay = local_relay(config)
+    state = perform(lambda engine: security(engine, relay, WANTED[what]), runtime, client_tls=trust_for(config))
+    if as_json:
+        print_json(state, ordered=True)
+    else:
+        print_lines(security_lines(state.get("allow_insecure_api_bearer")))
+
+
+if __name__ == "__main__":
+    main(prog_name="svc-relay insecure-api-key")

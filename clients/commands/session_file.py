@@ -1,0 +1,87 @@
+"""The desktop's session file on disk: read whole, changed under a lock, replaced atomically, for nobody but us.
+
+Two programs that change it at once take turns, so that neither loses what the other wrote. Whoever is killed while
+writing leaves the old file; its lock goes with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from runtimes.failures import HostError
+from runtimes.files import private_folder
+from runtimes.state import StateFolder
+from svc_proto.client.stored import FILE_NAME, Change, change_text, is_damaged
+from svc_proto.facts import FailureKind
+
+__all__ = ["SessionFile"]
+
+LOCK_NAME = f".{FILE_NAME}.lock"
+DAMAGED_NAME = f"{FILE_NAME}.damaged"
+LOCK_WITHIN = 5.0  # s to wait for another program's turn
+LOCK_POLL = 0.02  # s between two tries
+
+
+class SessionFile:
+    """One file in the service home. The calls block and raise `OSError` or `HostError`."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._folder = StateFolder(home)
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self._home / FILE_NAME
+
+    def read(self) -> str:
+        """Its text; empty if there is none."""
+        try:
+            return self._folder.read(FILE_NAME).decode("utf-8", "replace")
+        except FileNotFoundError:
+            return ""
+
+    def change(self, change: Change) -> None:
+        """Make one change to whatever it holds by then."""
+        private_folder(self._home)
+        with self._locked():
+            text = self.read()
+            if is_damaged(text):
+                self._folder.write(DAMAGED_NAME, text.encode("utf-8"))
+            self._sweep()
+            self._folder.write(FILE_NAME, change_text(text, change).encode("utf-8"))
+
+    def _sweep(self) -> None:
+        """Under the lock nobody writes: what lies about was left by a program that was killed."""
+        for left in self._home.glob(f".{FILE_NAME}.*"):
+            if left.name != LOCK_NAME:
+                left.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        until = time.monotonic() + LOCK_WITHIN
+        fd = os.open(self._home / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            while not _lock(fd):
+                if time.monotonic() > until:
+                    raise HostError(FailureKind.TIMED_OUT, "another program has locked the session file")
+                time.sleep(LOCK_POLL)
+            yield
+        finally:
+            os.close(fd)  # and with it goes the lock
+
+
+def _lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True

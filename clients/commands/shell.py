@@ -1,0 +1,96 @@
+"""`svc-relay shell`: a terminal on the relay's host on this terminal, or one command there."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, runtime_option
+from clients.commands.desktop import on_desktop, on_desktop_chore, who_options, whom
+from svc_proto.client.problem import MISUSED, Problem
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc-relay shell                           the session "default"
+  svc-relay shell --session work            another one, kept where the relay has tmux
+  svc-relay shell --exec 'uptime; df -h'    one command, with its exit status
+  echo 'uptime' | svc-relay shell           what standard input holds is typed
+
+\b
+Ctrl-] detaches: with tmux on the relay's host the session goes on, and the same command comes back to it. Another key:
+--escape '^\\', or none. When the connection is lost it comes back by itself; Ctrl-C gives up while it is away.
+Exit codes: that of the command with --exec; 0 when the shell ended or was detached; 1 when the relay refuses or cannot
+be reached, or the terminal was lost; 2 for bad options.
+"""
+
+
+@click.command("shell", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.option("--session", "name", default=None, help="Name of the terminal session.  [default]")
+@click.option("--shell", metavar="PATH", help="Absolute path of the shell to start.  [the relay's]")
+@click.option("--exec", "command", metavar="COMMAND", help="Run one command line in a POSIX shell, and end.")
+@click.option(
+    "--escape", metavar="KEY", default="^]", show_default=True, help="Key that detaches: ^ and a sign, or none."
+)
+@who_options
+@runtime_option
+def main(
+    name: str | None,
+    shell: str | None,
+    command: str | None,
+    escape: str,
+    remote: str | None,
+    token: str | None,
+    runtime: str,
+) -> int:
+    """Open a terminal on the relay's host. Ctrl-] detaches."""
+    from clients.commands.terminal import Terminal
+    from svc_proto.client.desk import find_session
+    from svc_proto.client.shell import ShellChore, ShellOrder
+
+    who, key = whom(remote, token), _key(escape)
+    if shell is not None and not shell.startswith("/"):
+        raise Problem("--shell must be an absolute path", code=MISUSED)
+    if name is not None and not (0 < len(name.strip()) <= 64 and name.isprintable()):
+        raise Problem("--session must be a name of 1 to 64 printable characters", code=MISUSED)
+    person = sys.stdin.isatty()
+    session = on_desktop(lambda engine: find_session(engine, who), runtime)
+    order = ShellOrder(
+        session=session,
+        name=name or (f"exec-{os.urandom(4).hex()}" if command is not None else "default"),
+        shell=shell,
+        command=command,
+        escape=key,
+        keyboard=person or command is None,
+        person=person,
+    )
+    with Terminal() as terminal:
+        chore = ShellChore(order, watched=sys.stderr.isatty())
+        end = on_desktop_chore(
+            chore,
+            runtime,
+            stdio=True,
+            compute={"terminal.size": terminal.size, "terminal.resized": terminal.resized},
+            on_tell=lambda news: terminal.raw() if news.event == "raw" else None,
+        )
+        terminal.restore()
+    if end.note and person:
+        print(f"\r{end.note}", file=sys.stderr)
+    return end.status
+
+
+def _key(text: str) -> int | None:
+    """`^X`, or none."""
+    if text.lower() == "none":
+        return None
+    if len(text) == 2 and text[0] == "^" and "@" <= text[1].upper() <= "_":
+        return ord(text[1].upper()) ^ 0x40
+    raise Problem("--escape must be none, or ^ and one of A-Z [ \\ ] ^ _", code=MISUSED)
+
+
+if __name__ == "__main__":
+    main(prog_name="svc-relay shell")

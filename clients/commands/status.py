@@ -1,0 +1,45 @@
+"""`svc-relay status`: the sessions that this desktop has stored. Asks nobody (wire core 10.6)."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from svc_proto.client.problem import Problem
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc-relay status
+  svc-relay status --json | jq 'keys'
+  svc-relay status --json --reveal-tokens      the tokens too: they are secrets
+"""
+
+
+@click.command("status", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.option("--reveal-tokens", is_flag=True, help="Show session tokens.")
+@json_option
+def main(*, reveal_tokens: bool, as_json: bool) -> None:
+    """Show the sessions that are stored here."""
+    from clients.commands.host import service_home
+    from clients.commands.session_file import SessionFile
+    from svc_proto.client.shown import status_lines
+    from svc_proto.client.stored import parse_sessions, status_json
+
+    file = SessionFile(service_home())
+    try:
+        sessions = parse_sessions(file.read())
+    except OSError as error:
+        raise Problem(f"{file.path} cannot be read: {(error.strerror or 'failed').lower()}") from None
+    if as_json:
+        print_json(status_json(sessions, reveal=reveal_tokens))
+    else:
+        print_lines(status_lines(sessions, time.time(), reveal=reveal_tokens))
+
+
+if __name__ == "__main__":
+    main(prog_name="svc-relay status")

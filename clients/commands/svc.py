@@ -1,0 +1,52 @@
+"""The program `svc`: pair phones, and the switches of the relay on this host."""
+
+from __future__ import annotations
+
+import click
+
+from clients.commands.cli import SETTINGS, Lazy
+
+__all__ = ["main", "relay"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc pair                              show a QR for a phone
+  svc pair --ttl 90d --grants bridge=1d
+  svc pair --revoke 1c2d3e4f
+  svc relay insecure-api-key status
+
+\b
+Shell completion (bash; zsh and fish likewise):
+  eval "$(_SVC_COMPLETE=bash_source svc)"
+"""
+
+
+@click.group(
+    cls=Lazy,
+    modules={
+        "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
+        "relay": ("clients.commands.svc:relay", "Switches of the relay on this host."),
+    },
+    epilog=EXAMPLES,
+    context_settings=SETTINGS,
+)
+@click.version_option(package_name="svc-relay", message="%(prog)s %(version)s")
+def main() -> None:
+    """Commands for the operator of a relay, on the relay's own host."""
+
+
+@click.group(
+    cls=Lazy,
+    modules={
+        "insecure-api-key": ("clients.commands.security:main", "Accept API keys over plain HTTP from other hosts?"),
+    },
+    epilog="\b\nExample:\n  svc relay insecure-api-key status",
+    context_settings=SETTINGS,
+)
+def relay() -> None:
+    """Switches of the relay on this host."""
+
+
+if __name__ == "__main__":
+    main(prog_name="svc")

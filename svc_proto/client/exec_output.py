@@ -1,0 +1,71 @@
+"""One command in a terminal: what to type, and what of the screen is its output, with its exit status.
+
+A terminal carries no exit status, so the command is typed between two marks, which the shell prints in a spelling that
+its echo of the typed line does not have. tmux would draw the output as a screen; so there the command is what "locks"
+the tmux client: it has that client's terminal to itself, and its output comes byte for byte there too.
+"""
+
+from __future__ import annotations
+
+import re
+
+from svc_proto.client.problem import MISUSED, Problem
+
+__all__ = ["ExecOutput", "typed_line"]
+
+MAX_TYPED = 4_000  # bytes: a terminal takes lines of 4095
+KEPT = 64  # characters at the end that may be the beginning of a mark
+
+
+def typed_line(command: str, nonce: str, *, tmux: bool) -> str:
+    """What to type into a POSIX shell. Raises `Problem`, code 2, for what no line can hold."""
+    if "\n" in command or "\r" in command or "\x00" in command:
+        raise Problem("--exec takes one line: put the rest into a script", code=MISUSED)
+    marks = (f"printf '%s%s\\n' {nonce} B", f"printf '\\n%s%s%s.\\n' {nonce} E $?")
+    line = f"stty -onlcr; {marks[0]}; sh -c {_quoted(command)} 2>&1; {marks[1]}"
+    if tmux:
+        locking = f'{_quoted(line + "; tmux -S ")}"${{TMUX%%,*}}"{_quoted(" wait-for -S " + nonce)}'
+        line = f"tmux set lock-command {locking}; tmux lock-client; tmux wait-for {nonce}"
+    if len(line.encode("utf-8", "replace")) > MAX_TYPED:
+        raise Problem("--exec takes no more than a terminal's line holds: put the command into a script", code=MISUSED)
+    return f"{line}; exit\r"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+class ExecOutput:
+    """Takes what the terminal shows; gives what the command wrote."""
+
+    def __init__(self, nonce: str) -> None:
+        self._begin = f"{nonce}B\n"
+        self._end = re.compile(rf"\n{re.escape(nonce)}E([0-9]{{1,3}})\.")
+        self._pending = ""
+        self._begun = False
+        self.status: int | None = None
+
+    def feed(self, text: str) -> str:
+        """The next piece of output."""
+        if self.status is not None:
+            return ""
+        self._pending += text
+        if not self._begun:
+            before, mark, after = self._pending.partition(self._begin)
+            if not mark:
+                self._pending = before[-KEPT:]
+                return ""
+            self._begun, self._pending = True, after
+        end = self._end.search(self._pending)
+        if end is not None:
+            self.status = int(end[1])
+            shown, self._pending = self._pending[: end.start()], ""
+            return shown
+        cut = max(len(self._pending) - KEPT, 0)
+        shown, self._pending = self._pending[:cut], self._pending[cut:]
+        return shown
+
+    def rest(self) -> str:
+        """What is left when the terminal has ended without the second mark."""
+        shown, self._pending = self._pending if self._begun else "", ""
+        return shown

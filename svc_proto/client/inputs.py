@@ -1,0 +1,85 @@
+"""What people type and paste, cleaned: pairing codes, relay addresses (wire core 10.4).
+
+A paste brings along what the terminal put around it, so escape sequences and control characters go first.
+"""
+
+from __future__ import annotations
+
+import re
+
+from svc_proto.basics.entropy import CODE_LENGTH
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.client.routes import bracketed
+from svc_proto.wire.urls import Url, parse_url
+
+__all__ = ["clean_code", "clean_remote", "http_base", "looks_like_invite", "relay_route", "strip_controls"]
+
+RELAY_PORT = 8767  # spec: a bare ws address with no port gets it
+LONGEST_CODE = 64  # characters of what may still be a code; an invite is longer
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI, bracketed paste included
+    r"|(?:\x1b[\]P^_X]|[\x9d\x90\x9e\x9f\x98]).*?(?:\x07|\x1b\\|\x9c|\Z)"  # OSC, DCS, PM, APC, SOS
+    r"|\x1bO[@-~]?"  # SS3: cursor and function keys
+    r"|\x1b[ -/]*[0-~]?",
+    re.DOTALL,
+)
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_NOT_CODE = re.compile(r"[^A-Za-z0-9]")
+
+
+def strip_controls(text: str) -> str:
+    """Without escape sequences and control characters."""
+    return _CONTROLS.sub("", _SEQUENCES.sub("", text))
+
+
+def clean_code(text: str) -> str:
+    """A pairing code out of what was pasted: six of A-Z and 0-9. Raises `Problem`, code 2."""
+    kept = _NOT_CODE.sub("", strip_controls(text)).upper()[:CODE_LENGTH]
+    if len(kept) < CODE_LENGTH:
+        raise Problem(
+            "a pairing code has six characters of A-Z and 0-9: see svc pair on the relay's host", code=MISUSED
+        )
+    return kept
+
+
+def looks_like_invite(text: str) -> bool:
+    """Whether it is an invite rather than a code."""
+    text = strip_controls(text).strip()
+    return "://" in text or text.startswith("{") or len(text) > LONGEST_CODE
+
+
+def clean_remote(text: str, name: str = "--remote") -> str:
+    """A relay's address. Only ws without a port gets 8767; anything else stays as it is. Raises `Problem`, code 2."""
+    text = strip_controls(text).strip()
+    try:
+        url = parse_url(text)
+    except RemoteProtocolError as error:
+        raise Problem(f"{name} must be an address such as ws://192.168.1.5:8767: {error}", code=MISUSED) from None
+    if url.scheme not in ("ws", "wss"):
+        raise Problem(f"{name} must begin with ws:// or wss://, not {url.scheme}://", code=MISUSED)
+    if url.tls or _has_port(text):
+        return text
+    return f"ws://{bracketed(url.host)}:{RELAY_PORT}{url.target.rstrip('/')}"
+
+
+def http_base(remote: str) -> str:
+    """Where the HTTP routes of a relay are: ws becomes http, wss https; a path stays (wire core 10.4)."""
+    url = parse_url(remote)
+    return f"{'https' if url.tls else 'http'}://{bracketed(url.host)}:{url.port}{_path(url)}"
+
+
+def relay_route(remote: str) -> tuple[str, int] | None:
+    """Host and port of a relay that is reached over TLS; None for any other."""
+    url = parse_url(remote)
+    return (url.host, url.port) if url.tls else None
+
+
+def _has_port(text: str) -> bool:
+    netloc = text.partition("://")[2].partition("/")[0].partition("?")[0]
+    return netloc.rpartition("]")[2].rpartition(":")[1] == ":"
+
+
+def _path(url: Url) -> str:
+    path = url.target.partition("?")[0].rstrip("/")
+    return path.removesuffix("/ws")

@@ -1,0 +1,82 @@
+"""What the mesh VPN of this host says about itself: the JSON of `tailscale status` and `tailscale serve status`.
+
+Both are a program's answers, so anything may be missing: then there is no mesh route, and that is no error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from attrs import frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.commands import Compute
+from svc_proto.engine.child import Finished, run_command
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, ask
+
+__all__ = ["Mesh", "find_mesh", "read_served", "read_status"]
+
+WITHIN = 1.5  # s for each of the two questions: pairing must not wait for a VPN that hangs
+
+
+@frozen
+class Mesh:
+    """This host on its mesh: an address, its name there, and the ports that the mesh serves with TLS."""
+
+    address: str
+    name: str | None
+    served: tuple[int, ...] = ()
+
+
+def find_mesh(engine: Engine) -> Flow[Mesh | None]:
+    """Ask the mesh program, if it is installed."""
+    program = yield from ask(engine, Compute(engine.new_op(), "which", ("tailscale",)))
+    if not isinstance(program, str):
+        return None
+    said = yield from run_command(engine, (program, "status", "--json"), within=WITHIN)
+    mesh = read_status(said.output) if isinstance(said, Finished) else None
+    if mesh is None or mesh.name is None:
+        return mesh
+    said = yield from run_command(engine, (program, "serve", "status", "--json"), within=WITHIN)
+    return Mesh(mesh.address, mesh.name, read_served(said.output)) if isinstance(said, Finished) else mesh
+
+
+def read_status(text: bytes) -> Mesh | None:
+    """The answer of `status --json`; None if this host is not up on the mesh."""
+    status = _object(text)
+    if status.get("BackendState", "Running") != "Running":
+        return None
+    own = status.get("Self")
+    members = cast("dict[str, object]", own) if isinstance(own, dict) else {}
+    addresses = members.get("TailscaleIPs")
+    listed = (
+        [address for address in cast("list[object]", addresses) if isinstance(address, str) and address]
+        if (isinstance(addresses, list))
+        else []
+    )
+    if not listed:
+        return None
+    best = next((address for address in listed if ":" not in address), listed[0])  # IPv4, which every phone can use
+    name = members.get("DNSName")
+    return Mesh(best, name.rstrip(".") or None if isinstance(name, str) else None)
+
+
+def read_served(text: bytes) -> tuple[int, ...]:
+    """The ports of `serve status --json` that are served with HTTPS."""
+    tcp = _object(text).get("TCP")
+    ports = cast("dict[str, object]", tcp) if isinstance(tcp, dict) else {}
+    return tuple(
+        int(port)
+        for port, how in ports.items()
+        if port.isascii() and port.isdecimal() and len(port) <= 5 and isinstance(how, dict) and how.get("HTTPS") is True
+    )
+
+
+def _object(text: bytes) -> Mapping[str, object]:
+    try:
+        value = strict_json.loads(text)
+    except strict_json.JsonError:
+        return {}
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

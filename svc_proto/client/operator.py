@@ -1,0 +1,107 @@
+"""What the operator's commands ask of the relay on this host: health, codes, revocation, the security switch.
+
+All of it over loopback and without a credential (wire core 0.3), with the time limits of wire core 10.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from svc_proto.client.calls import Target, answer_object, error_text, request, request_json
+from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.client.routes import bracketed
+from svc_proto.config import RelayConfig
+from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+from svc_proto.machines.pairing import PairingMeta
+from svc_proto.wire.urls import encode_segment
+
+__all__ = ["LOCAL", "health", "local_relay", "register", "registration", "revoke", "security", "token_prefix"]
+
+PROBE_WITHIN = 1.0  # s, wire core 10.1
+REGISTER_WITHIN = 2.0  # s, wire core 10.1
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addresses that loopback is part of
+LOCAL = "the relay"
+REMEDY = "start it with: python -m servers.relay"
+MIN_PREFIX, MAX_PREFIX = 4, 64  # characters, spec "Limits"; a whole token has 36
+
+
+def local_relay(config: RelayConfig) -> Target:
+    """Where programs on this host find the relay that listens as configured."""
+    host = ANYWHERE.get(config.host, config.host)
+    scheme = "https" if config.tls else "http"
+    return Target(LOCAL, f"{scheme}://{bracketed(host)}:{config.port}", remedy=REMEDY)
+
+
+def health(engine: Engine, relay: Target, *, within: float = PROBE_WITHIN) -> Flow[Mapping[str, object] | Failure]:
+    """The relay's health; a `Failure` when there is no relay. Raises `Problem` for something else in its place."""
+    answer = yield from fetch(engine, "GET", f"{relay.url}/health", within=within)
+    if isinstance(answer, Failure):
+        return answer
+    found = answer_object(relay, answer)
+    if answer.status != 200 or found.get("status") != "ok":
+        raise Problem(f"{relay.name} at {relay.url} is not well: {error_text(answer)}")
+    return found
+
+
+def registration(code: str, meta: PairingMeta) -> dict[str, object]:
+    """The body of `POST /pairing/register`."""
+    body: dict[str, object] = {"code": code}
+    if meta.ttl_seconds is not None:
+        body["ttl_seconds"] = int(meta.ttl_seconds)
+    if meta.grants is not None:
+        body["grants"] = {channel: int(span) for channel, span in meta.grants.items()}
+    if meta.transport_hint is not None:
+        body["transport_hint"] = meta.transport_hint
+    return body
+
+
+def register(engine: Engine, relay: Target, code: str, meta: PairingMeta) -> Flow[None]:
+    """Make a code usable. Raises `Problem`."""
+    answer = yield from request(
+        engine, relay, "POST", "/pairing/register", registration(code, meta), within=REGISTER_WITHIN
+    )
+    _expect(relay, answer)
+
+
+def revoke(engine: Engine, relay: Target, prefix: str, *, within: float = 10.0) -> Flow[Mapping[str, object]]:
+    """End the one session whose token begins so; `revoked` of the answer is its prefix. Raises `Problem`."""
+    answer = yield from request(
+        engine, relay, "DELETE", f"/sessions/{encode_segment(token_prefix(prefix))}", within=within
+    )
+    if answer.status == 404:
+        raise Problem(f"no session has a token that begins with {prefix.strip()!r}: it may be over already")
+    if answer.status == 409:
+        raise Problem(f"{error_text(answer)}: give more of the token")
+    if answer.status == 204:
+        return {"ok": True, "revoked": prefix.strip()[:8], "revoked_self": False}
+    _expect(relay, answer)
+    return answer_object(relay, answer)
+
+
+def token_prefix(text: str) -> str:
+    """The beginning of a token as a person may name it. Raises `Problem`, code 2."""
+    prefix = text.strip()
+    if not MIN_PREFIX <= len(prefix) <= MAX_PREFIX or not all("!" <= sign <= "~" for sign in prefix):
+        raise Problem(f"a token prefix has {MIN_PREFIX} to {MAX_PREFIX} characters, usually the 8 shown", code=MISUSED)
+    return prefix
+
+
+def security(engine: Engine, relay: Target, allow: bool | None) -> Flow[Mapping[str, object]]:
+    """The state of the switch for API keys over plain HTTP, turned first unless `allow` is None (wire core 8.3)."""
+    if allow is None:
+        return (yield from request_json(engine, relay, "GET", "/relay/security"))
+    wanted = {"allow_insecure_api_bearer": allow}
+    return cast("Mapping[str, object]", (yield from request_json(engine, relay, "PATCH", "/relay/security", wanted)))
+
+
+def _expect(relay: Target, answer: Fetched) -> None:
+    if answer.status == 403:
+        raise Problem(
+            f"{relay.name} at {relay.url} takes this only from its own host, over loopback: {error_text(answer)}"
+        )
+    if answer.status >= 300:
+        raise Problem(f"{relay.name} refuses: {error_text(answer)}")

@@ -1,0 +1,159 @@
+"""The operator's pairing: a code at the relay, the routes to this host, the signed QR payload (spec "Pairing flow").
+
+A relay that does not answer is no error: the QR then leads to the API server alone, and a note says so.
+"""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from svc_proto.basics.entropy import new_code
+from svc_proto.client.api_address import find_api
+from svc_proto.client.chore import doing
+from svc_proto.client.mesh import Mesh, find_mesh
+from svc_proto.client.operator import health, local_relay, register
+from svc_proto.client.problem import MISUSED, Problem, because
+from svc_proto.client.routes import (
+    ApiRoute,
+    Mode,
+    Route,
+    bracketed,
+    candidate,
+    lan_route,
+    mesh_route,
+    prefer,
+    public_route,
+)
+from svc_proto.commands import Compute
+from svc_proto.config import RelayConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.files import ensure_secret
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure
+from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
+from svc_proto.machines.qr import build_payload, encode_payload, pairing_url, relay_block, signed
+
+__all__ = ["Invite", "PairOrder", "pair"]
+
+NOTHING_PRESET = PairingMeta()
+HERE = ("localhost", "127.0.0.1", "::1", "::", "0.0.0.0")  # a phone cannot use these: the LAN address stands for them
+
+
+@frozen(kw_only=True)
+class PairOrder:
+    """What the operator wants, checked; None where nothing was said."""
+
+    config: RelayConfig
+    meta: PairingMeta = NOTHING_PRESET
+    mode: Mode = Mode.AUTO
+    public_url: str | None = None
+    prefer: str | None = None
+    host: str | None = None
+    port: int | None = None
+    dashboard_url: str | None = None
+    with_relay: bool = True
+
+
+@frozen(kw_only=True)
+class Invite:
+    """What came of it. `code` and `relay_url` are None when the relay has no part in it."""
+
+    api: ApiRoute
+    key: str = field(repr=False)
+    code: str | None = field(repr=False)
+    expires_at: int | None  # epoch seconds, of the code
+    relay_url: str | None
+    meta: PairingMeta
+    routes: tuple[Route, ...]
+    qr_payload: str = field(repr=False)
+    pairing_url: str = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
+    """Register a code and make the invite. Raises `Problem`."""
+    config, notes = order.config, list[str]()
+    if order.mode is Mode.PUBLIC and not order.public_url:
+        raise Problem("--mode public needs --public-url https://…", code=MISUSED)
+    public = None if order.public_url is None else public_route(order.public_url, config.port)
+    relay = local_relay(config)
+    doing(engine, f"asking the relay at {relay.url}")
+    code = None
+    if order.with_relay:
+        found = yield from health(engine, relay)
+        if isinstance(found, Failure):
+            notes.append(
+                f"the relay at {relay.url} cannot be reached ({because(found)}), so the QR is for the API server only; "
+                f"{relay.remedy}"
+            )
+        else:
+            code = new_code(engine.entropy)
+            yield from register(engine, relay, code, order.meta)
+    expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
+    doing(engine, "looking for ways to this host")
+    api, key, address = yield from _api(engine, order, notes)
+    relay_host = address if config.host in HERE else config.host
+    relay_url = f"{'wss' if config.tls else 'ws'}://{bracketed(relay_host)}:{config.port}"
+    mesh = None
+    if order.mode in (Mode.AUTO, Mode.MESH):
+        mesh = yield from find_mesh(engine)
+    routes, warning = prefer(_routes(order, lan_route(api, relay_url), mesh, public), order.prefer)
+    if warning is not None:
+        notes.append(warning)
+    top = routes[0].api if code is None else api  # without a relay there are no candidates: the best is all there is
+    payload = build_payload(
+        brand=config.brand,
+        host=top.host,
+        port=top.port,
+        key=key,
+        tls=top.tls,
+        relay=None if code is None else relay_block(relay_url, code, order.meta),
+        endpoints=None if code is None else [candidate(route, place) for place, route in enumerate(routes)],
+        dashboard_url=order.dashboard_url,
+    )
+    secret = yield from ensure_secret(engine, config.qr_secret_name)
+    if isinstance(secret, Failure):
+        notes.append(f"the QR is not signed: the signing key cannot be used ({because(secret)})")
+    else:
+        payload = signed(payload, secret)
+    text = encode_payload(payload)
+    return Invite(
+        api=top,
+        key=key,
+        code=code,
+        expires_at=expires_at,
+        relay_url=None if code is None else relay_url,
+        meta=order.meta,
+        routes=tuple(routes),
+        qr_payload=text,
+        pairing_url=pairing_url(config.brand, text),
+        notes=tuple(notes),
+    )
+
+
+def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRoute, str, str]]:
+    """Where a phone finds the API server, its key, and this host's address on its network."""
+    server = yield from find_api(engine, order.config)
+    lan = yield from ask(engine, Compute(engine.new_op(), "lan_address"))
+    address = lan if isinstance(lan, str) else "127.0.0.1"
+    host = (order.host or server.host).strip()
+    if host.lower() in HERE:
+        host = address
+    if host in HERE:
+        notes.append("this host has no address on a network, so only programs on this host can use the invite")
+    return ApiRoute(host, order.port or server.port, False), server.key, address
+
+
+def _routes(order: PairOrder, lan: Route, mesh: Mesh | None, public: Route | None) -> list[Route]:
+    routes: list[Route] = []
+    mode, config = order.mode, order.config
+    if mode in (Mode.AUTO, Mode.LAN):
+        routes.append(lan)
+    if mesh is not None:
+        role = config.brand.mesh_role
+        routes.append(mesh_route(mesh, role, lan.api, relay_port=config.port, relay_tls=config.tls))
+    elif mode is Mode.MESH:
+        raise Problem("--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan")
+    if public is not None and mode in (Mode.AUTO, Mode.PUBLIC):
+        routes.append(public)
+    return routes

@@ -1,0 +1,71 @@
+"""Pins of certificates: SHA-256 over the leaf's SubjectPublicKeyInfo, trusted on first use (wire core 10.8).
+
+The few lines of DER here find that one structure (RFC 5280 section 4.1) and judge nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+from svc_proto.basics.entropy import same_secret
+from svc_proto.client.problem import because
+from svc_proto.facts import Failure, FailureKind
+
+__all__ = ["PIN_CHANGED", "distrust", "is_pin", "pin_of", "same_pin"]
+
+PIN_CHANGED = "the certificate is not the one that was pinned"  # detail of a `Failure`
+PREFIX = "sha256/"
+LENGTH = len(PREFIX) + 44  # characters: 32 bytes in padded base64
+SEQUENCE, EXPLICIT_0 = 0x30, 0xA0
+BEFORE_KEY = 5  # serial number, signature algorithm, issuer, validity, subject
+
+
+def pin_of(certificate: bytes) -> str:
+    """The pin of a DER certificate. Raises ValueError for what is none."""
+    content, _ = _element(certificate, 0, SEQUENCE)
+    at, _ = _element(certificate, content, SEQUENCE)  # tbsCertificate
+    if certificate[at : at + 1] == bytes([EXPLICIT_0]):  # the version
+        at = _element(certificate, at)[1]
+    for _ in range(BEFORE_KEY):
+        at = _element(certificate, at)[1]
+    end = _element(certificate, at, SEQUENCE)[1]
+    digest = hashlib.sha256(certificate[at:end]).digest()
+    return PREFIX + base64.b64encode(digest).decode("ascii")
+
+
+def is_pin(value: object) -> bool:
+    """Whether it is written like a pin."""
+    return isinstance(value, str) and value.startswith(PREFIX) and len(value) == LENGTH
+
+
+def same_pin(left: str, right: str) -> bool:
+    """Compare two."""
+    return same_secret(left, right)
+
+
+def distrust(url: str, failure: Failure) -> str | None:
+    """What to tell a person when a server's certificate was not accepted; None for any other failure."""
+    if failure.detail == PIN_CHANGED:
+        return (
+            f"{url} shows another certificate than when you paired: somebody may be in between. If you have changed it "
+            "yourself, pair again by QR (svc-relay pair --pair-qr …), or with --new-certificate"
+        )
+    if failure.kind is not FailureKind.TLS:
+        return None
+    return f"{url} cannot be trusted: {because(failure)}; for a certificate of your own, set SSL_CERT_FILE to its file"
+
+
+def _element(data: bytes, at: int, tag: int | None = None) -> tuple[int, int]:
+    """Where the content of the element at `at` begins, and where the element ends."""
+    if at + 2 > len(data) or (tag is not None and data[at] != tag):
+        raise ValueError("not a certificate")
+    length, content = data[at + 1], at + 2
+    if length & 0x80:
+        count = length & 0x7F
+        length = int.from_bytes(data[content : content + count], "big")
+        content += count
+    end = content + length
+    if end > len(data):
+        raise ValueError("not a whole certificate")
+    return content, end

@@ -1,0 +1,32 @@
+"""Why a command ends without doing what it was asked for: one line for people, and the exit code."""
+
+from __future__ import annotations
+
+from svc_proto.facts import Failure, FailureKind
+
+__all__ = ["FAILED", "MISUSED", "Problem", "because"]
+
+FAILED = 1  # the relay or the network said no (wire core 10.1)
+MISUSED = 2  # the command line cannot be meant (wire core 10.1)
+
+_WHY = {
+    FailureKind.NOT_FOUND: "not found",
+    FailureKind.DENIED: "permission denied",
+    FailureKind.NO_SPACE: "no space left on the device",
+    FailureKind.TOO_LARGE: "too large",
+    FailureKind.TIMED_OUT: "no answer in time",
+    FailureKind.UNREACHABLE: "not reachable",
+}
+
+
+class Problem(Exception):  # noqa: N818 - what a person is told, not an error of the program
+    """The text says what is wrong and what to do about it, on one line, and holds no secret."""
+
+    def __init__(self, text: str, *, code: int = FAILED) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def because(failure: Failure) -> str:
+    """A failed effect in a few words: the host's own where it has some."""
+    return failure.detail or _WHY.get(failure.kind, failure.kind.value.replace("_", " "))

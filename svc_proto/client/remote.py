@@ -1,0 +1,238 @@
+"""What a desktop asks of a relay with its session: terminals, notifications, media, the phone's control routes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import cast
+from urllib.parse import quote, urlencode
+
+from attrs import frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.brand import BRANDS
+from svc_proto.client.calls import (
+    Target,
+    answer_object,
+    answer_value,
+    error_text,
+    fields_for,
+    plain,
+    request,
+    unreachable,
+)
+from svc_proto.client.chore import doing
+from svc_proto.client.desk import route_of, sign_in
+from svc_proto.client.link import Link
+from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.client.spans import short_span
+from svc_proto.client.stored import StoredSession
+from svc_proto.commands import Tell
+from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import Failure
+from svc_proto.wire.envelope import Envelope
+from svc_proto.wire.urls import encode_segment
+
+__all__ = [
+    "Media",
+    "call_phone",
+    "list_terminals",
+    "media_path",
+    "notification_rows",
+    "notifications",
+    "read_arguments",
+    "save_media",
+    "terminal_rows",
+]
+
+PIECE = 4 * 1024 * 1024  # bytes of a file that are asked for at once
+LIST_WITHIN = 10.0  # s
+PHONE_WITHIN = 60.0  # s: the relay gives a phone 30 s (spec), and some of them wait themselves
+_FILE_NAME = re.compile(r'filename="([^"]*)"')
+_RANGE = re.compile(r"bytes [0-9]+-[0-9]+/([0-9]{1,15})")
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
+
+
+def refused(relay: Target, answer: Fetched) -> Problem:
+    """What to say of any answer that is none."""
+    if answer.status == 401:
+        return Problem("the relay does not know this session any more: pair again with svc-relay pair")
+    return Problem(f"{relay.name} refuses: {error_text(answer)}")
+
+
+# --- terminals ------------------------------------------------------------------------------------------------
+
+
+def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[Mapping[str, object]]]:
+    """The terminal sessions on the relay's host (wire terminal 1.7). Raises `Problem`."""
+    url = yield from route_of(engine, session)
+    doing(engine, f"connecting to {url}")
+    link, _ = yield from sign_in(engine, session, url)
+    waiting = _Listing(engine, link)
+    answer = yield from wait(waiting.ticket, engine.now.mono + LIST_WITHIN)
+    yield from link.finish()
+    if isinstance(answer, str):
+        raise Problem(f"the relay lists no terminals: {answer}")
+    if isinstance(answer, Failure):
+        raise Problem("the relay lists no terminals: no answer in time")
+    return cast("list[Mapping[str, object]]", answer)
+
+
+class _Listing:
+    def __init__(self, engine: Engine, link: Link) -> None:
+        self._engine = engine
+        self.ticket = engine.new_op()
+        link.on_envelope, link.on_lost = self._heard, self._lost
+        self._id = link.send("terminal", "terminal.list", {})
+
+    def _heard(self, envelope: Envelope) -> None:
+        if envelope.type == "terminal.sessions":
+            rows = envelope.payload.get("sessions")
+            listed = cast("list[object]", rows) if isinstance(rows, list) else []
+            self._engine.resume(self.ticket, [row for row in listed if isinstance(row, dict)])
+        elif envelope.id == self._id:
+            message = envelope.payload.get("message")
+            self._engine.resume(self.ticket, plain(message) if isinstance(message, str) else "no reason given")
+
+    def _lost(self, why: str) -> None:
+        self._engine.resume(self.ticket, f"connection lost: {why}")
+
+
+def terminal_rows(sessions: Sequence[Mapping[str, object]], now: float) -> list[tuple[str, ...]]:
+    """Rows of NAME, STATE, CLIENTS, AGE, SHELL."""
+    rows: list[tuple[str, ...]] = []
+    for session in sessions:
+        created = session.get("created_at")
+        age = short_span(now - created) if isinstance(created, int | float) else "-"
+        state = "attached" if session.get("live") is True else "waiting"
+        rows.append((_text(session, "name"), state, str(session.get("attached", "-")), age, _text(session, "shell")))
+    return rows
+
+
+# --- notifications --------------------------------------------------------------------------------------------
+
+
+def notifications(engine: Engine, relay: Target, limit: int) -> Flow[list[Mapping[str, object]]]:
+    """What phones have shown lately, newest first (wire core 7.3)."""
+    answer = yield from request(engine, relay, "GET", f"/notifications/recent?limit={limit}")
+    if answer.status != 200:
+        raise refused(relay, answer)
+    listed = answer_object(relay, answer).get("notifications")
+    rows = cast("list[object]", listed) if isinstance(listed, list) else []
+    return [cast("dict[str, object]", row) for row in rows if isinstance(row, dict)]
+
+
+def notification_rows(entries: Sequence[Mapping[str, object]], now: float) -> list[tuple[str, ...]]:
+    """Rows of AGE, APP, TITLE, TEXT."""
+    rows: list[tuple[str, ...]] = []
+    for entry in entries:
+        posted = entry.get("posted_at")
+        age = f"{short_span(now - posted / 1000)} ago" if isinstance(posted, int | float) else "-"
+        rows.append((age, _text(entry, "package_name"), _text(entry, "title"), _text(entry, "text")))
+    return rows
+
+
+# --- media ----------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Media:
+    """A file that was fetched."""
+
+    name: str
+    content_type: str
+    size: int
+
+
+def media_path(text: str) -> str:
+    """The route for a media token, a marker with one, or a path on the host. Raises `Problem`, code 2."""
+    text = text.strip().removeprefix("MEDIA:")
+    for brand in BRANDS.values():
+        text = text.removeprefix(f"{brand.scheme}://")
+    if text.startswith("/"):
+        return f"/media/by-path?path={quote(text, safe='')}"
+    if _TOKEN.fullmatch(text) is None:
+        raise Problem("a media token, a MEDIA: marker or an absolute path is needed", code=MISUSED)
+    return f"/media/{text}"
+
+
+def save_media(engine: Engine, relay: Target, path: str) -> Flow[Media]:
+    """Fetch a file piece by piece, each told as `Tell("piece", {"data", "name"})`. Raises `Problem`."""
+    offset, total, name, kind = 0, 1, "", "application/octet-stream"
+    while offset < total:
+        doing(engine, f"fetching {name or path.partition('?')[0]}: {offset} bytes so far")
+        wanted = (b"range", f"bytes={offset}-{offset + PIECE - 1}".encode("ascii"))
+        answer = yield from fetch(engine, "GET", relay.url + path, headers=(*fields_for(relay), wanted), within=60.0)
+        if isinstance(answer, Failure):
+            raise Problem(unreachable(relay, answer))
+        if answer.status == 416 and not offset:
+            total = 0  # an empty file has no first byte
+        elif answer.status == 404:
+            raise Problem("the relay has no such file: a token lasts a day, and no longer than the relay runs")
+        elif answer.status not in (200, 206):
+            raise refused(relay, answer)
+        size = _RANGE.fullmatch((answer.headers.get(b"content-range") or b"").decode("latin-1"))
+        if not offset:
+            kind = ((answer.headers.get(b"content-type") or b"").decode("latin-1") or kind) if total else kind
+            named = _FILE_NAME.search((answer.headers.get(b"content-disposition") or b"").decode("utf-8", "replace"))
+            name = _base_name(named[1]) if named is not None else ""
+            total = total and (int(size[1]) if answer.status == 206 and size is not None else len(answer.body))
+        body = answer.body if total else b""
+        if total and not body:
+            raise Problem("the relay sent an empty piece: try again")
+        engine.emit(Tell("piece", {"data": body, "name": name}))
+        offset += len(body)
+    return Media(name, plain(kind), offset)
+
+
+def _base_name(text: str) -> str:
+    """A name that stays in the folder that it is put into."""
+    name = plain(text.replace("\\", "/").rpartition("/")[2])
+    return "" if name in (".", "..") else name
+
+
+# --- the phone ------------------------------------------------------------------------------------------------
+
+
+def read_arguments(arguments: Sequence[str]) -> dict[str, object]:
+    """`key=text`, or `key:=json`. Raises `Problem`, code 2."""
+    found: dict[str, object] = {}
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        name = key.removesuffix(":")
+        if not equals or not name:
+            raise Problem(f"an argument is key=text or key:=json, not {plain(argument, 40)!r}", code=MISUSED)
+        if name in found:
+            raise Problem(f"{plain(name, 40)!r} is given twice", code=MISUSED)
+        found[name] = value
+        if key.endswith(":"):
+            try:
+                found[name] = strict_json.loads(value)
+            except strict_json.JsonError as error:
+                raise Problem(f"{plain(name, 40)}:= is not JSON: {error}", code=MISUSED) from None
+    return found
+
+
+def call_phone(
+    engine: Engine, relay: Target, method: str, route: str, arguments: Mapping[str, object]
+) -> Flow[tuple[int, object]]:
+    """One Device Control call: the status, and the phone's answer. Raises `Problem` when there is no answer at all."""
+    path = "/" + "/".join(encode_segment(part) for part in route.strip("/").split("/"))
+    body: Mapping[str, object] | None = arguments
+    if method == "GET":
+        texts = {
+            name: value if isinstance(value, str) else strict_json.dumps(value) for name, value in arguments.items()
+        }
+        path, body = path + (f"?{urlencode(texts)}" if texts else ""), None
+    doing(engine, f"waiting for the phone: {method} {path.partition('?')[0]}")
+    answer = yield from request(engine, relay, method, path, body, within=PHONE_WITHIN)
+    if answer.status == 401:
+        raise refused(relay, answer)
+    return answer.status, answer_value(relay, answer)
+
+
+def _text(members: Mapping[str, object], name: str) -> str:
+    value = members.get(name)
+    return plain(value) if isinstance(value, str) else ""

@@ -1,0 +1,78 @@
+"""What the operator's commands print, line by line, in the order of wire core 10.1. Some of it is secret on purpose."""
+
+from __future__ import annotations
+
+from svc_proto.client.pairing import Invite
+from svc_proto.client.spans import span_label
+from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
+
+__all__ = ["invite_json", "invite_lines", "mask", "meta_lines", "security_lines"]
+
+FULLY_MASKED = 8  # characters of a key up to which nothing of it is shown (wire core 10.1)
+MINUTES = f"{CODE_LIFETIME / 60:.0f} minutes"
+
+
+def mask(key: str) -> str:
+    """A key that can be told from others without being given away: first 4, last 3, length."""
+    if len(key) <= FULLY_MASKED:
+        return "*" * len(key)
+    return f"{key[:4]}…{key[-3:]} ({len(key)} characters)"
+
+
+def invite_lines(invite: Invite) -> list[str]:
+    """The connection block, the relay block and the invite URL."""
+    lines = ["API server", f"  URL       {invite.api.url}"]
+    if invite.key:
+        lines += [f"  Key       {mask(invite.key)}", f"  To type   {invite.key}", "  Access    with the key only"]
+    else:
+        lines += ["  Key       none", "  Access    open: no API_SERVER_KEY is set"]
+    if invite.code is not None:
+        lines += ["", "Relay", f"  URL       {invite.relay_url}", f"  Code      {invite.code}"]
+        lines += [f"            works once, for {MINUTES}", *meta_lines(invite.meta)]
+        lines += ["", "Routes, best first"]
+        lines += [f"  {route.role:9} {route.api.url}  {route.relay_url}" for route in invite.routes]
+    for note in invite.notes:
+        lines += ["", f"Note: {note}"]
+    return [*lines, "", "Invite URL (holds credentials)", f"  {invite.pairing_url}"]
+
+
+def meta_lines(meta: PairingMeta) -> list[str]:
+    """What was attached to a code."""
+    session = "30 days, or what the phone asks for" if meta.ttl_seconds is None else span_label(meta.ttl_seconds)
+    grants = "the defaults"
+    if meta.grants:
+        grants = ", ".join(f"{channel} {span_label(span)}" for channel, span in sorted(meta.grants.items()))
+    return [f"  Session   {session}", f"  Grants    {grants}"]
+
+
+def invite_json(invite: Invite) -> dict[str, object]:
+    """The same as one object, for programs."""
+    relay: dict[str, object] | None = None
+    if invite.code is not None:
+        relay = {
+            "url": invite.relay_url,
+            "code": invite.code,
+            "expires_at": invite.expires_at,
+            "ttl_seconds": invite.meta.ttl_seconds,
+            "grants": invite.meta.grants,
+        }
+    return {
+        "api": {"url": invite.api.url, "key": invite.key},
+        "relay": relay,
+        "routes": [
+            {"role": route.role, "api_url": route.api.url, "relay_url": route.relay_url} for route in invite.routes
+        ],
+        "qr_payload": invite.qr_payload,
+        "pairing_url": invite.pairing_url,
+        "notes": list(invite.notes),
+    }
+
+
+def security_lines(state: object) -> list[str]:
+    """One line of status, and how to turn it off when it is on (wire core 10.2)."""
+    if state is not True:
+        return ["API keys over plain HTTP from other hosts: refused"]
+    return [
+        "API keys over plain HTTP from other hosts: accepted until the relay restarts",
+        "Turn it off with: svc relay insecure-api-key off",
+    ]

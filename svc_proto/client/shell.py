@@ -1,0 +1,347 @@
+"""A terminal on the relay's host, on the terminal of a desktop (wire terminal 1).
+
+The keyboard and the screen are one channel. Keys go to the relay while it is there; one key is ours and detaches. When
+the connection is lost the same session is attached again, after a pause that doubles from 1 to 30 s. Whoever does not
+read stops the other: a screen that is full stops the relay's socket, a socket that is full stops the keyboard.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections import deque
+from typing import cast
+
+from attrs import evolve, field, frozen
+
+from svc_proto.client.calls import plain
+from svc_proto.client.chore import INTERRUPTED, Chore, doing
+from svc_proto.client.desk import candidates_of, route_of, sign_in
+from svc_proto.client.exec_output import ExecOutput, typed_line
+from svc_proto.client.link import Link, Unreachable
+from svc_proto.client.probe import Routes
+from svc_proto.client.problem import Problem
+from svc_proto.client.stored import StoredSession
+from svc_proto.commands import Compute, Tell, TerminalSize
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, ask, sleep, wait
+from svc_proto.facts import Accepted, Failure
+from svc_proto.wire.envelope import Envelope
+from svc_proto.wire.limits import DEFAULT_LIMITS
+
+__all__ = ["ShellChore", "ShellEnd", "ShellOrder"]
+
+ATTACH_WITHIN = 30.0  # s, wire terminal 1.3
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # s between two attempts to come back
+A_DAY = 86_400.0  # s: nothing here waits longer without looking around
+CTRL_C = 3
+END_OF_INPUT = "\x04"
+QUIET = ("eof", "client detach", "client kill")  # reasons that are no failure (wire terminal 1.5)
+PATIENT = evolve(DEFAULT_LIMITS, write_timeout=A_DAY)  # a pager may well not read for an hour
+WIDE = TerminalSize(250, 200)  # where there is no screen: nothing is to be wrapped
+
+
+@frozen(kw_only=True)
+class ShellOrder:
+    """Which terminal. `escape` is the key that detaches, None for none."""
+
+    session: StoredSession = field(repr=False)
+    name: str = "default"
+    shell: str | None = None
+    command: str | None = None
+    escape: int | None = 0x1D  # Ctrl-]
+    keyboard: bool = True  # a person types, or standard input is to be typed
+    person: bool = True  # at a terminal
+
+
+@frozen
+class ShellEnd:
+    """How it ended: the exit status, and a line for the person."""
+
+    status: int
+    note: str = ""
+
+
+class ShellChore(Chore[ShellEnd]):
+    """The service. `Tell("raw")` asks the program to hand the terminal's keys over unchanged."""
+
+    def __init__(self, order: ShellOrder, *, watched: bool = False) -> None:
+        super().__init__(self._play, watched=watched)
+        self._order = order
+        self._screen: _Screen | None = None
+        self._link: Link | None = None
+        self._events: deque[tuple[str, str]] = deque()
+        self._keys = codecs.getincrementaldecoder("utf-8")("replace")
+        self._attach_id = ""
+        self._attached = False
+        self._ever = False
+        self._input_over = False
+        self._exec: ExecOutput | None = None
+        self._reattached = False  # these two as the relay said of the last attach
+        self._tmux = False
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine."""
+        super().bind(engine)
+        self.engine = engine
+        self._ticket, self._drained = engine.new_op(), engine.new_op()
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """The keyboard and the screen, once."""
+        if self._screen is not None:
+            return None
+        self._screen = _Screen(self, fact)
+        self._govern()
+        return self._screen
+
+    # --- the play ---
+
+    def _play(self, engine: Engine) -> Flow[ShellEnd]:
+        order = self._order
+        routes = Routes(engine, candidates_of(order.session))
+        nonce = "svc" + engine.entropy(6).hex()
+        if order.command is not None:
+            typed_line(order.command, nonce, tmux=True)  # refused before anybody is called
+        yield from self._connect(routes, anew=False)
+        if order.command is not None:
+            self._exec = ExecOutput(nonce)
+            self._type(typed_line(order.command, nonce, tmux=self._tmux))
+        watcher = engine.spawn(self._watch_size(), name="window size") if order.person else None
+        try:
+            return (yield from self._serve(routes))
+        finally:
+            if watcher is not None:
+                watcher.cancel()
+
+    def _serve(self, routes: Routes) -> Flow[ShellEnd]:
+        while True:
+            kind, text = yield from self._event()
+            if kind == "ended":
+                return (yield from self._ended(text))
+            if kind == "detach":
+                yield from self._leave()
+                yield from self._flushed()
+                again = f"svc-relay shell --session {self._order.name}"
+                return ShellEnd(0, f"[detached from {self._order.name}; {again} comes back to it]")
+            if kind == "lost":
+                yield from self._come_back(routes, text)
+
+    def _come_back(self, routes: Routes, why: str) -> Flow[None]:
+        if self._exec is not None:
+            raise Problem(f"the connection was lost while the command ran: {why}")
+        pause = FIRST_PAUSE
+        while True:
+            self._show(f"\r\n[{why}; trying again in {pause:.0f} s]\r\n")
+            yield from sleep(self.engine, pause)
+            try:
+                yield from self._connect(routes, anew=True)
+            except Unreachable as error:
+                why, pause = str(error), min(pause * 2, LONGEST_PAUSE)
+            else:
+                return
+
+    def _connect(self, routes: Routes, *, anew: bool) -> Flow[None]:
+        engine, order = self.engine, self._order
+        if anew and len(candidates_of(order.session)) > 1:
+            chosen = yield from routes.choose_anew()
+            if chosen is None:
+                raise Unreachable("no route to the relay answers")
+            url = chosen.url
+        else:
+            url = yield from route_of(engine, order.session, routes)
+        doing(engine, f"connecting to {url}")
+        link, _ = yield from sign_in(engine, order.session, url)
+        self._link = link
+        link.on_envelope, link.on_lost, link.on_drained = self._heard, self._lost, self._govern
+        size = yield from self._size()
+        payload: dict[str, object] = {"session_name": order.name, "cols": size.cols, "rows": size.rows}
+        shell = "/bin/sh" if order.command is not None else order.shell
+        if shell is not None:
+            payload["shell"] = shell
+        self._attach_id = link.send("terminal", "terminal.attach", payload)
+        kind, text = yield from self._event(ATTACH_WITHIN)
+        if kind == "lost":
+            raise Unreachable(text)
+        if kind != "attached":
+            link.close()
+            raise Problem(f"the relay gives no terminal: {text or 'no answer'}")
+        if self._ever and not self._reattached:
+            self._show("[the old shell is gone: this is a new one]\r\n")
+        self._attached = self._ever = True
+        engine.emit(Tell("raw", {}))
+        self._govern()
+        if self._input_over:
+            self._type(END_OF_INPUT)
+
+    def _ended(self, reason: str) -> Flow[ShellEnd]:
+        yield from self._leave(detach=False)
+        if self._exec is not None:
+            self._show(self._lines(self._exec.rest()))
+        yield from self._flushed()
+        if self._exec is not None:
+            if self._exec.status is None:
+                raise Problem(f"the command ended without a word of its status: {plain(reason)}")
+            return ShellEnd(self._exec.status)
+        return ShellEnd(0 if reason in QUIET else 1, f"[{plain(reason) if reason != 'eof' else 'the shell has ended'}]")
+
+    def _watch_size(self) -> Flow[None]:
+        while True:
+            found = yield from ask(self.engine, Compute(self.engine.new_op(), "terminal.resized"), within=A_DAY)
+            if not isinstance(found, Failure) and self._attached and self._link is not None:
+                size = _as_size(found)
+                payload = {"session_name": self._order.name, "cols": size.cols, "rows": size.rows}
+                self._link.send("terminal", "terminal.resize", payload)
+            elif isinstance(found, Failure):
+                yield from sleep(self.engine, 1.0)
+
+    def _size(self) -> Flow[TerminalSize]:
+        if not self._order.person:
+            return WIDE
+        return _as_size((yield from ask(self.engine, Compute(self.engine.new_op(), "terminal.size"))))
+
+    # --- what happens meanwhile ---
+
+    def _event(self, within: float = A_DAY) -> Flow[tuple[str, str]]:
+        if not self._events:
+            yield from wait(self._ticket, self.engine.now.mono + within)
+        return self._events.popleft() if self._events else ("", "")
+
+    def _tell(self, kind: str, text: str = "") -> None:
+        self._events.append((kind, text))
+        self.engine.resume(self._ticket, None)
+
+    def _heard(self, envelope: Envelope) -> None:
+        payload = envelope.payload
+        match (envelope.channel, envelope.type):
+            case ("terminal", "terminal.output"):
+                data = payload.get("data")
+                if isinstance(data, str):
+                    self._show(data if self._exec is None else self._lines(self._exec.feed(data)))
+            case ("terminal", "terminal.attached"):
+                self._reattached = payload.get("reattach") is True
+                self._tmux = payload.get("tmux_available") is True
+                self._tell("attached")
+            case ("terminal", "terminal.detached"):
+                self._attached = False
+                self._tell("ended", _text(payload.get("reason")))
+            case ("terminal" | "system", "terminal.error" | "error") if envelope.id == self._attach_id:
+                self._tell("refused", _text(payload.get("message")))
+            case _:
+                pass
+
+    def _lost(self, why: str) -> None:
+        self._attached, self._link = False, None
+        self._govern()
+        self._tell("lost", f"connection lost: {why}")
+
+    def typed(self, data: bytes) -> None:
+        """Keys, or what standard input holds."""
+        escape = self._order.escape if self._order.person else None
+        if not self._attached:
+            if CTRL_C in data or (escape is not None and escape in data):
+                self.engine.exit(INTERRUPTED)  # given up while there is no connection
+        elif escape is not None and escape in data:
+            self._type(self._keys.decode(data[: data.index(escape)]))
+            self._tell("detach")
+        else:
+            self._type(self._keys.decode(data))
+
+    def typed_all(self) -> None:
+        """There is no more standard input."""
+        self._input_over = True
+        if self._attached:
+            self._type(self._keys.decode(b"", True) + END_OF_INPUT)
+
+    def screen_gone(self) -> None:
+        """Nobody can see anything any more."""
+        self.engine.exit(1, "nobody can see the terminal any more: standard output is closed")
+
+    def screen_writable(self, writable: bool) -> None:
+        """The screen takes more, or no more for now."""
+        if self._link is not None:
+            self._link.hold(not writable)
+
+    def screen_empty(self) -> None:
+        """All that was shown has left."""
+        self.engine.resume(self._drained, None)
+
+    def _type(self, text: str) -> None:
+        if text and self._link is not None:
+            self._link.send("terminal", "terminal.input", {"session_name": self._order.name, "data": text})
+            self._govern()
+
+    def _show(self, text: str) -> None:
+        if text and self._screen is not None and not self._screen.gone:
+            self._screen.write(text.encode("utf-8", "replace"))
+
+    def _lines(self, text: str) -> str:
+        """The output of a command has bare line ends; a terminal whose keys are raw wants the other sign too."""
+        return text.replace("\n", "\r\n") if self._order.person else text
+
+    def _govern(self) -> None:
+        """Keys are read while they can go somewhere; between two connections a person's are, for Ctrl-C."""
+        screen = self._screen
+        if screen is None or screen.gone:
+            return
+        ready = self._attached and self._link is not None and self._link.writable
+        wanted = self._order.keyboard and (ready or (self._ever and not self._attached and self._order.person))
+        screen.hold(not wanted)
+
+    def _leave(self, *, detach: bool = True) -> Flow[None]:
+        link, self._link = self._link, None
+        assert link is not None  # a terminal ends, and keys detach, only while there is a connection
+        if detach:
+            link.send("terminal", "terminal.detach", {"session_name": self._order.name})
+        yield from link.finish()
+
+    def _flushed(self) -> Flow[None]:
+        while self._screen is not None and not self._screen.gone and self._screen.credit.unsent:
+            yield from wait(self._drained, self.engine.now.mono + A_DAY)
+
+
+class _Screen(Channel):
+    """Standard input and output."""
+
+    __slots__ = ("_chore",)
+
+    def __init__(self, chore: ShellChore, fact: Accepted) -> None:
+        super().__init__(chore.engine, fact.ch, PATIENT)
+        self._chore = chore
+
+    def received(self, data: bytes) -> None:
+        self._chore.typed(data)
+
+    def read_closed(self) -> None:
+        self._chore.typed_all()
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        if self.credit.blocked:
+            self._chore.screen_writable(False)
+
+    def reads_on(self) -> bool:
+        return True
+
+    def writable(self) -> None:
+        self._chore.screen_writable(True)
+
+    def all_sent(self) -> None:
+        self._chore.screen_empty()
+
+    def closed(self, why: str) -> None:
+        super().closed(why)
+        self._chore.screen_gone()
+
+    def stop(self) -> None:
+        self.drop()
+
+
+def _as_size(found: object) -> TerminalSize:
+    if isinstance(found, tuple) and len(found) == 2:
+        cols, rows = cast("tuple[int, int]", found)
+        return TerminalSize(max(cols, 1), max(rows, 1))
+    return TerminalSize(80, 24)
+
+
+def _text(value: object) -> str:
+    return plain(value) if isinstance(value, str) else ""

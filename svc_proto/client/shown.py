@@ -1,0 +1,142 @@
+"""What the desktop's commands print of sessions and devices (wire core 10.6, 10.7), as lines and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from svc_proto.client.calls import plain
+from svc_proto.client.desk import Paired
+from svc_proto.client.spans import short_expiry, short_span
+from svc_proto.client.stored import StoredSession
+
+__all__ = [
+    "DEVICE_COLUMNS",
+    "device_rows",
+    "expiry_of",
+    "grants_text",
+    "paired_json",
+    "paired_lines",
+    "status_lines",
+    "table",
+]
+
+DEVICE_COLUMNS = ("PREFIX", "DEVICE", "DETAILS", "LAST SEEN", "EXPIRES", "TRANSPORT", "GRANTS")
+PIN_SHOWN = 12  # characters of a pin, after its prefix (wire core 10.6)
+NOTHING = "none stored: pair with svc-relay pair CODE --remote ws://…"
+
+
+def paired_lines(paired: Paired, file: str) -> list[str]:
+    """After a pairing."""
+    session = paired.session
+    now = float(session.paired_at)  # so that 30 days are 30 days, and not a moment less
+    lines = [f"Paired with {session.url}", f"  Session   {session.token[:8]}…, expires {_expiry(session, now)}"]
+    if session.role is not None:
+        lines.append(f"  Route     {plain(session.role)}")
+    lines.append(f"  Grants    {grants_text(session.grants, now)}")
+    if session.cert_pin is not None:
+        lines.append(f"  Pin       {session.cert_pin[7 : 7 + PIN_SHOWN]}…")
+    return [*lines, f"  Stored    {file}"]
+
+
+def paired_json(paired: Paired) -> dict[str, object]:
+    """The same for programs, without the token."""
+    session = paired.session
+    return {
+        "ok": True,
+        "url": session.url,
+        "token_prefix": session.token[:8],
+        "expires_at": session.expires_at,
+        "grants": None if session.grants is None else dict(session.grants),
+        "server_version": session.server_version,
+        "endpoint_role": session.role,
+        "transport_hint": paired.transport_hint,
+        "cert_pin_sha256": session.cert_pin,
+    }
+
+
+def status_lines(sessions: Mapping[str, StoredSession], now: float, *, reveal: bool) -> list[str]:
+    """What is stored, one block for each relay."""
+    if not sessions:
+        return [f"Sessions: {NOTHING}"]
+    lines: list[str] = []
+    for url, session in sessions.items():
+        consent = "given" if session.tools_consented else "not given"
+        pin = "none" if session.cert_pin is None else f"{session.cert_pin[7 : 7 + PIN_SHOWN]}…"
+        lines += [
+            *([""] if lines else []),
+            plain(url),
+            f"  Server    {plain(session.server_version or 'unknown')}",
+            f"  Paired    {short_span(now - session.paired_at)} ago",
+            f"  Token     {session.token if reveal else '(redacted)'}",
+            f"  Expires   {_expiry(session, now)}",
+            f"  Tools     consent {consent}",
+            f"  Route     {plain(session.role or 'as typed')}",
+            f"  Grants    {grants_text(session.grants, now)}",
+            f"  Pin       {pin}",
+        ]
+    return lines
+
+
+def device_rows(devices: Sequence[Mapping[str, object]], now: float) -> list[tuple[str, ...]]:
+    """A row for each device, in the order of `DEVICE_COLUMNS`."""
+    return [_device(device, now) for device in devices]
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows under their heads, as wide as they need to be. One who wants other widths takes --json."""
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    return [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (columns, *rows)
+    ]
+
+
+def expiry_of(answer: Mapping[str, object]) -> float | None:
+    """The `expires_at` of a relay's answer."""
+    return _number(answer.get("expires_at"))
+
+
+def grants_text(grants: Mapping[str, float | None] | None, now: float) -> str:
+    """`name=when`, sorted."""
+    if not grants:
+        return "unknown" if grants is None else "none"
+    return " ".join(
+        f"{plain(channel)}={short_expiry(expiry, now).replace(' ', '')}" for channel, expiry in sorted(grants.items())
+    )
+
+
+def _device(device: Mapping[str, object], now: float) -> tuple[str, ...]:
+    name = _text(device, "device_name") or "unknown"
+    details = [
+        _text(device, key) for key in ("device_model", "device_platform", "client_surface", "device_form_factor")
+    ]
+    known = list(dict.fromkeys(each for each in details if each and each != "unknown"))
+    seen = _number(device.get("last_seen"))
+    grants = device.get("grants")
+    return (
+        _text(device, "token_prefix"),
+        f"{name} (this one)" if device.get("is_current") is True else name,
+        ", ".join(known) or "-",
+        "-" if seen is None else f"{short_span(now - seen)} ago",
+        short_expiry(_number(device.get("expires_at")), now),
+        _text(device, "transport_hint"),
+        grants_text(_times(cast("dict[str, object]", grants)) if isinstance(grants, dict) else None, now),
+    )
+
+
+def _expiry(session: StoredSession, now: float) -> str:
+    return short_expiry(session.expires_at, now)
+
+
+def _text(members: Mapping[str, object], name: str) -> str:
+    value = members.get(name)
+    return plain(value) if isinstance(value, str) else ""
+
+
+def _times(members: Mapping[str, object]) -> dict[str, float | None]:
+    return {channel: _number(expiry) for channel, expiry in members.items()}
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

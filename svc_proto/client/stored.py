@@ -1,0 +1,213 @@
+"""The desktop's sessions, one for each relay address: `remote-sessions.json` (wire core 10.5).
+
+What is read may be damaged or written by another version: what cannot be used is left out, what is not known is kept.
+How a change and the file become the new file is decided here; who locks and writes is elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TypeAlias, cast
+
+from attrs import field, frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.client.pins import is_pin
+
+__all__ = [
+    "FILE_NAME",
+    "Change",
+    "Forget",
+    "Put",
+    "StoredSession",
+    "change_text",
+    "is_damaged",
+    "parse_sessions",
+    "record_members",
+    "status_json",
+]
+
+FILE_NAME = "remote-sessions.json"
+VERSION = 1
+REDACTED = "(redacted)"
+
+
+@frozen(kw_only=True)
+class StoredSession:
+    """One record. Times in epoch seconds; `grants` None where nothing is known, a value None for never."""
+
+    url: str
+    token: str = field(repr=False)
+    server_version: str | None = None
+    paired_at: int = 0
+    cert_pin: str | None = None
+    grants: Mapping[str, float | None] | None = None
+    expires_at: float | None = None
+    role: str | None = None
+    candidates: tuple[Mapping[str, object], ...] = ()
+    route_pins: Mapping[str, str] = {}
+    prefer_secure_routes: bool = False
+    tools_consented: bool = False
+    computer_use_consented: bool = False
+
+
+@frozen
+class Put:
+    """Write these members of the record of a relay; the others keep their values."""
+
+    url: str
+    members: Mapping[str, object] = field(repr=False)
+
+
+@frozen
+class Forget:
+    """Drop the record of a relay, if its token still is this one."""
+
+    url: str
+    token: str = field(repr=False)
+
+
+Change: TypeAlias = Put | Forget
+
+
+def parse_sessions(text: str) -> dict[str, StoredSession]:
+    """The records by address, in the order of the file. Anything that cannot be read is an empty store."""
+    found = _sessions(_document(text))
+    records = ((url, _record(url, members)) for url, members in found.items())
+    return {url: record for url, record in records if record is not None}
+
+
+def is_damaged(text: str) -> bool:
+    """Whether there is something that the next change would lose."""
+    return bool(text.strip()) and _document(text) is None
+
+
+def change_text(text: str, change: Change) -> str:
+    """The file after a change."""
+    document = dict(_document(text) or {})
+    sessions = dict(_sessions(document))
+    if isinstance(change, Put):
+        before = sessions.get(change.url)
+        kept = cast("dict[str, object]", before) if isinstance(before, dict) else DEFAULTS
+        sessions[change.url] = {**kept, **change.members}
+    else:
+        record = sessions.get(change.url)
+        if isinstance(record, dict) and record.get("token") == change.token:
+            del sessions[change.url]
+    document = {"version": VERSION, **document, "sessions": sessions}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+DEFAULTS: Mapping[str, object] = {
+    "token": "",
+    "server_version": None,
+    "paired_at": 0,
+    "cert_pin_sha256": None,
+    "grants": None,
+    "ttl_expires_at": None,
+    "endpoint_role": None,
+    "prefer_secure_routes": False,
+    "tools_consented": False,
+    "computer_use_consented": False,
+}
+
+
+def record_members(session: StoredSession) -> dict[str, object]:
+    """The members that a pairing writes, null ones too, so that an earlier expiry does not stay (wire core 10.5)."""
+    members: dict[str, object] = {
+        "token": session.token,
+        "server_version": session.server_version,
+        "paired_at": session.paired_at,
+        "cert_pin_sha256": session.cert_pin,
+        "grants": None if session.grants is None else dict(session.grants),
+        "ttl_expires_at": session.expires_at,
+        "endpoint_role": session.role,
+        "route_candidates": [dict(each) for each in session.candidates],
+        "route_cert_pins": dict(session.route_pins),
+    }
+    return members
+
+
+def status_json(sessions: Mapping[str, StoredSession], *, reveal: bool) -> dict[str, object]:
+    """What `status --json` prints: records by address, camelCase (wire core 10.6)."""
+    return {url: _status(session, reveal) for url, session in sessions.items()}
+
+
+def _status(session: StoredSession, reveal: bool) -> dict[str, object]:
+    found: dict[str, object] = {
+        "token": session.token if reveal else REDACTED,
+        "serverVersion": session.server_version,
+        "pairedAt": session.paired_at,
+        "certPinSha256": session.cert_pin,
+        "grants": None if session.grants is None else dict(session.grants),
+        "ttlExpiresAt": session.expires_at,
+        "endpointRole": session.role,
+    }
+    if session.candidates:
+        found["routeCandidates"] = [dict(each) for each in session.candidates]
+    found["preferSecureRoutes"] = session.prefer_secure_routes
+    if session.route_pins:
+        found["routeCertPins"] = dict(session.route_pins)
+    found["toolsConsented"] = session.tools_consented
+    found["computerUseConsented"] = session.computer_use_consented
+    return found
+
+
+def _document(text: str) -> dict[str, object] | None:
+    try:
+        value = strict_json.loads(text)
+    except strict_json.JsonError:
+        return None
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+
+
+def _sessions(document: Mapping[str, object] | None) -> Mapping[str, object]:
+    sessions = (document or {}).get("sessions")
+    return cast("dict[str, object]", sessions) if isinstance(sessions, dict) else {}
+
+
+def _record(url: str, value: object) -> StoredSession | None:
+    if not isinstance(value, dict):
+        return None
+    members = cast("dict[str, object]", value)
+    token = members.get("token")
+    if not isinstance(token, str) or not token or not all("!" <= sign <= "~" for sign in token):
+        return None
+    paired_at, grants = _number(members.get("paired_at")), members.get("grants")
+    candidates, pins = members.get("route_candidates"), members.get("route_cert_pins")
+    return StoredSession(
+        url=url,
+        token=token,
+        server_version=_text(members.get("server_version")),
+        paired_at=int(paired_at or 0),
+        cert_pin=_pin(members.get("cert_pin_sha256")),
+        grants=_grants(cast("dict[str, object]", grants)) if isinstance(grants, dict) else None,
+        expires_at=_number(members.get("ttl_expires_at")),
+        role=_text(members.get("endpoint_role")),
+        candidates=tuple(each for each in candidates if isinstance(each, dict)) if isinstance(candidates, list) else (),
+        route_pins={key: pin for key, pin in pins.items() if is_pin(pin)} if isinstance(pins, dict) else {},
+        prefer_secure_routes=members.get("prefer_secure_routes") is True,
+        tools_consented=members.get("tools_consented") is True,
+        computer_use_consented=members.get("computer_use_consented") is True,
+    )
+
+
+def _grants(members: Mapping[str, object]) -> dict[str, float | None]:
+    numbers = {channel: _number(expiry) for channel, expiry in members.items()}
+    return {channel: expiry for channel, expiry in numbers.items() if expiry is not None or members[channel] is None}
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) < 1e15 and math.isfinite(value) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _pin(value: object) -> str | None:
+    return cast("str", value) if is_pin(value) else None

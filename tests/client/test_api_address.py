@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.client.api_address import ApiServer, find_api
+from svc_proto.config import RelayConfig
+from svc_proto.facts import Failure
+from tests.client.world import World
+
+CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="env-key", api_host="env", api_port=3)
+FULL = {"platforms": {"api_server": {"extra": {"key": "k1", "host": " h1 ", "port": "81"}, "api_key": "k2"}}}
+
+
+def found(yaml: object = None, dotenv: str | None = None, config: RelayConfig = CONFIG) -> ApiServer:
+    files: dict[str, bytes | Failure] = {} if yaml is None else {"/h/config.yaml": b"x"}
+    if dotenv is not None:
+        files["/h/.env"] = dotenv.encode()
+    world = World(lambda engine: find_api(engine, config), files=files, compute={"yaml.load": lambda text: yaml})
+    return world.run()
+
+
+def test_the_configuration_first() -> None:
+    assert found(FULL, "API_SERVER_KEY=no") == ApiServer(host="h1", port=81, key="k1")
+
+
+def test_each_value_falls_through_for_itself() -> None:
+    yaml = {"platforms": {"api_server": {"extra": {"key": "", "port": 0}, "api_key": "k2", "host": 7}}}
+    assert found(
+        yaml, "# a comment\nexport API_SERVER_PORT='82'\nAPI_SERVER_HOST=h2\n#API_SERVER_KEY=x\n"
+    ) == ApiServer(host="h2", port=82, key="k2")
+
+
+@pytest.mark.parametrize("yaml", [None, {}, {"platforms": []}, {"platforms": {"api_server": None}}, [1]])
+def test_the_environment(yaml: object) -> None:
+    assert found(yaml) == ApiServer(host="env", port=3, key="env-key")
+
+
+@pytest.mark.parametrize("port", ["", "x", "99999", "123456", 99_999, -1, True, 1.5, None])
+def test_bad_ports_count_as_absent(port: object) -> None:
+    assert found({"platforms": {"api_server": {"port": port}}}).port == 3
+
+
+def test_defaults() -> None:
+    assert found(config=RelayConfig(home="/h", config_path="/h/config.yaml")) == ApiServer()
+
+
+def test_the_key_is_not_shown() -> None:
+    assert "secret" not in repr(ApiServer(key="secret"))

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.client.calls import Target
+from svc_proto.client.chat import ChatEnd, ChatOrder, api_target, chat
+from svc_proto.commands import Exit, Tell
+from svc_proto.config import RelayConfig
+from tests.client.world import REFUSED, Answer, Asked, World, as_json
+
+API = Target("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
+HELLO = ChatOrder(message="hello")
+
+
+def stream(*events: tuple[str, Any]) -> tuple[int, bytes]:
+    return 200, b"".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode() for kind, data in events)
+
+
+CREATED = as_json({"id": "s1"}, 201)
+TURN = stream(
+    ("run.started", {}),
+    ("tool.started", {"tool_name": "screen", "args": {"a": 1}}),
+    ("tool.completed", {"tool_name": "screen", "result_preview": "two\x1b[2J nodes"}),
+    ("tool.failed", {"error": "no"}),
+    ("assistant.delta", {"delta": "Hel"}),
+    ("assistant.delta", {"delta": "lo"}),
+    ("assistant.delta", {"delta": None}),
+    ("assistant.completed", {"content": "Hello"}),
+    ("run.completed", {"completed": True, "usage": {"input_tokens": 3, "output_tokens": 4}}),
+    ("done", {"state": "final"}),
+)
+
+
+def world(answer: Answer = TURN, order: ChatOrder = HELLO, created: Answer = CREATED) -> World[ChatEnd]:
+    def http(asked: Asked) -> Answer:
+        return created if asked.path == "/api/sessions" else answer
+
+    return World(lambda engine: chat(engine, API, order), http=http)
+
+
+def test_a_turn() -> None:
+    there = world()
+    assert there.run() == ChatEnd("s1", True, 7)
+    assert [asked.path for asked in there.asked] == ["/api/sessions", "/api/sessions/s1/chat/stream"]
+    assert there.asked[1].json == {"message": "hello"}
+    assert there.asked[1].headers.get(b"authorization") == b"Bearer k3y"
+    assert there.told[1:] == [
+        Tell("tool", {"line": '→ screen: {"a":1}'}),
+        Tell("tool", {"line": "← screen: two [2J nodes"}),
+        Tell("tool", {"line": "✗ tool: no"}),
+        Tell("text", {"text": "Hel"}),
+        Tell("text", {"text": "lo"}),
+    ]
+
+
+def test_raw() -> None:
+    there = world(order=ChatOrder(message="x", session="s 9", raw=True))
+    assert there.run().session == "s 9"
+    assert there.asked[0].path == "/api/sessions/s%209/chat/stream"
+    assert [tell.fields["event"] for tell in there.told[1:]][:2] == ["run.started", "tool.started"]
+    assert {tell.event for tell in there.told[1:]} == {"event"}
+
+
+def test_an_answer_that_comes_at_once() -> None:
+    there = world(
+        stream(("assistant.completed", {"content": "All"}), ("run.completed", {"completed": False, "usage": {}}))
+    )
+    assert there.run() == ChatEnd("s1", False)
+    assert there.told[-1] == Tell("text", {"text": "All"})
+
+
+def test_what_is_not_understood_is_passed_over() -> None:
+    body = b"data: [DONE]\n\nevent: run.completed\ndata: [1]\n\nevent: tool.started\ndata: {}\n\n"
+    there = world((200, body))
+    assert there.run() == ChatEnd("s1", True)
+    assert there.told[-1] == Tell("tool", {"line": "→ tool"})
+
+
+@pytest.mark.parametrize(
+    ("created", "session"), [(as_json({"session": {"id": 7}}), "7"), (as_json({"id": "s", "session": []}), "s")]
+)
+def test_ids(created: Answer, session: str) -> None:
+    assert world(created=created).run().session == session
+
+
+@pytest.mark.parametrize(
+    ("created", "answer", "says"),
+    [
+        (REFUSED, TURN, "the API server at http://127.0.0.1:8642 cannot be reached: connection refused; start it"),
+        (as_json({"id": True}), TURN, "the API server gave no session id: is it really one?"),
+        (as_json({"error": {"message": "wrong key"}}, 401), TURN, "the API server refuses: wrong key (status 401)"),
+        (
+            as_json({"id": "s"}),
+            REFUSED,
+            "the API server at http://127.0.0.1:8642 cannot be reached: connection refused",
+        ),
+        (
+            as_json({"id": "s"}),
+            (401, b"{}"),
+            "the API server does not accept the key: set API_SERVER_KEY, or --api-key",
+        ),
+        (as_json({"id": "s"}), (404, b"{}"), "the API server has no session 's': leave --session out for a new one"),
+        (as_json({"id": "s"}), (503, b'{"error": "busy"}'), "the API server refuses: busy (status 503)"),
+        (as_json({"id": "s"}), stream(("error", {"message": "no\nmodel"})), "the agent failed: no model"),
+        (as_json({"id": "s"}), stream(("error", {"error": "why"})), "the agent failed: why"),
+        (as_json({"id": "s"}), stream(("error", {})), "the agent failed: no reason given"),
+    ],
+)
+def test_problems(created: Answer, answer: Answer, says: str) -> None:
+    end = world(answer, created=created).fails()
+    assert end.code == 1
+    assert end.reason.startswith(says)
+
+
+def test_an_answer_that_breaks_off() -> None:
+    there = world()
+    there.cut = 100
+    assert there.fails() == Exit(1, "the answer broke off: reset")
+
+
+@pytest.mark.parametrize(
+    ("config", "url", "key", "target"),
+    [
+        (
+            RelayConfig(api_host="0.0.0.0", api_key="k"),
+            None,
+            None,
+            Target("the API server", "http://127.0.0.1:8642", "k"),
+        ),
+        (RelayConfig(api_host="h", api_port=1), "http://x", "", Target("the API server", "http://x", "")),
+    ],
+)
+def test_where_it_is(config: RelayConfig, url: str | None, key: str | None, target: Target) -> None:
+    found = World(lambda engine: api_target(engine, config, url, key)).run()
+    assert (found.url, found.token) == (target.url, target.token)

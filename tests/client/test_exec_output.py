@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.client.exec_output import ExecOutput, typed_line
+from svc_proto.client.problem import Problem
+
+NONCE = "svc0123"
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "status"),
+    [
+        ("echo hi", "hi\n", 0),
+        ("printf noeol; exit 3", "noeol", 3),
+        ("echo 'it''s' \"$((1+1))\" \\\\", "its 2 \\\n", 0),
+        ("true", "", 0),
+        ("(", None, 2),
+        ("kill -9 $$", None, 137),
+    ],
+)
+def test_a_real_shell(command: str, output: str | None, status: int) -> None:
+    line = typed_line(command, NONCE, tmux=False).replace("stty -onlcr; ", "").rstrip("\r")
+    said = subprocess.run(["sh", "-c", line], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    reader = ExecOutput(NONCE)
+    shown = "".join(reader.feed(sign) for sign in "$ " + line + "\r\n" + said.stdout)
+    assert reader.status == status
+    assert output is None or shown == output
+    assert reader.feed("$ exit\n") == reader.rest() == ""
+
+
+def test_within_tmux_the_command_has_the_clients_terminal() -> None:
+    line = typed_line("echo 'a'", NONCE, tmux=True)
+    assert line.startswith("tmux set lock-command 'stty -onlcr; printf ")
+    assert line.endswith(f"; tmux lock-client; tmux wait-for {NONCE}; exit\r")
+    assert NONCE + "B" not in line
+
+
+@given(st.text(alphabet="ab\n svc0123BE.", max_size=200), st.integers(1, 70))
+def test_however_it_is_cut(text: str, size: int) -> None:
+    whole = f"prompt {NONCE}B\n{text}\n{NONCE}E7.\nmore"
+    reader = ExecOutput(NONCE)
+    shown = "".join(reader.feed(whole[at : at + size]) for at in range(0, len(whole), size))
+    assert (shown, reader.status) == (text, 7)
+
+
+def test_without_its_end() -> None:
+    reader = ExecOutput(NONCE)
+    assert reader.feed("x" * 1000) == reader.rest() == ""
+    assert reader.feed(f"{NONCE}B\nabc") == ""
+    assert reader.rest() == "abc"
+    assert reader.status is None
+
+
+@pytest.mark.parametrize("command", ["x" * 4000, "'" * 1000, "a\nb", "a\rb", "a\0b"])
+def test_what_no_line_can_hold(command: str) -> None:
+    with pytest.raises(Problem, match="--exec takes") as caught:
+        typed_line(command, NONCE, tmux=True)
+    assert caught.value.code == 2

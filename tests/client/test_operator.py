@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from svc_proto.client.operator import health, local_relay, register, registration, revoke, security, token_prefix
+from svc_proto.client.problem import Problem
+from svc_proto.commands import Exit
+from svc_proto.config import RelayConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+from svc_proto.machines.pairing import PairingMeta
+from tests.client.world import REFUSED, Answer, World, as_json
+
+CONFIG = RelayConfig()
+RELAY = local_relay(CONFIG)
+META = PairingMeta(ttl_seconds=60.0, grants={"bridge": 3600.0}, transport_hint="ws")
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:8767"),
+        ("::", "http://[::1]:8767"),
+        ("127.0.0.1", "http://127.0.0.1:8767"),
+        ("192.0.2.10", "http://192.0.2.10:8767"),
+    ],
+)
+def test_where_it_is(host: str, url: str) -> None:
+    assert local_relay(evolve(CONFIG, host=host)).url == url
+
+
+def test_with_tls() -> None:
+    assert local_relay(RelayConfig(ssl_cert="c", ssl_key="k")).url == "https://127.0.0.1:8767"
+
+
+def test_health() -> None:
+    plan = lambda engine: health(engine, RELAY)  # noqa: E731
+    assert World(plan, http=lambda asked: as_json({"status": "ok"})).run() == {"status": "ok"}
+    assert isinstance(World(plan, http=lambda asked: REFUSED).run(), Failure)
+    assert World(plan, http=lambda asked: as_json({"status": "ill"})).fails().reason == (
+        "the relay at http://127.0.0.1:8767 is not well: status 200"
+    )
+    assert World(plan, http=lambda asked: as_json({"status": "ok"}, 500)).fails().code == 1
+
+
+def test_registration() -> None:
+    assert registration("Q7M2ZK", PairingMeta()) == {"code": "Q7M2ZK"}
+    assert registration("Q7M2ZK", META) == {
+        "code": "Q7M2ZK",
+        "ttl_seconds": 60,
+        "grants": {"bridge": 3600},
+        "transport_hint": "ws",
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            as_json({"error": "loopback only"}, 403),
+            f"the relay at {RELAY.url} takes this only from its own host, over loopback: loopback only (status 403)",
+        ),
+        (as_json({"error": "bad"}, 400), "the relay refuses: bad (status 400)"),
+    ],
+)
+def test_a_refused_code(answer: Answer, reason: str) -> None:
+    plan = lambda engine: register(engine, RELAY, "Q7M2ZK", META)  # noqa: E731
+    assert World(plan, http=lambda asked: answer).fails() == Exit(1, reason)
+
+
+def test_a_code() -> None:
+    world = World(lambda engine: register(engine, RELAY, "Q7M2ZK", META), http=lambda asked: as_json({"ok": True}))
+    assert world.run() is None
+    assert world.asked[0].json["code"] == "Q7M2ZK"
+
+
+def revoking(engine: Engine) -> Flow[object]:
+    return (yield from revoke(engine, RELAY, " 1c2d3e4f "))
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        (as_json({"ok": True, "revoked": "1c2d3e4f"}), {"ok": True, "revoked": "1c2d3e4f"}),
+        ((204, b""), {"ok": True, "revoked": "1c2d3e4f", "revoked_self": False}),
+    ],
+)
+def test_revoking(answer: Answer, result: object) -> None:
+    world = World(revoking, http=lambda asked: answer)
+    assert world.run() == result
+    assert (world.asked[0].method, world.asked[0].path) == ("DELETE", "/sessions/1c2d3e4f")
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (404, "no session has a token that begins with '1c2d3e4f': it may be over already"),
+        (409, "2 sessions match (status 409): give more of the token"),
+        (500, "the relay refuses: 2 sessions match (status 500)"),
+    ],
+)
+def test_revoking_in_vain(status: int, reason: str) -> None:
+    world = World(revoking, http=lambda asked: as_json({"error": "2 sessions match"}, status))
+    assert world.fails() == Exit(1, reason)
+
+
+@pytest.mark.parametrize("prefix", ["", "abc", "x" * 65, "ab cd", "ab\x1bcd", "\u00e9\u00e9\u00e9\u00e9"])
+def test_bad_prefixes(prefix: str) -> None:
+    with pytest.raises(Problem) as caught:
+        token_prefix(prefix)
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(("allow", "method"), [(None, "GET"), (True, "PATCH"), (False, "PATCH")])
+def test_the_switch(allow: bool | None, method: str) -> None:
+    world = World(lambda engine: security(engine, RELAY, allow), http=lambda asked: as_json({"ok": True}))
+    assert world.run() == {"ok": True}
+    (asked,) = world.asked
+    assert (asked.method, asked.path) == (method, "/relay/security")
+    if allow is not None:
+        assert asked.json == {"allow_insecure_api_bearer": allow}

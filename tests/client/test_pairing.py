@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from svc_proto.basics.brand import HERMES
+from svc_proto.client.pairing import Invite, PairOrder, pair
+from svc_proto.client.routes import Mode
+from svc_proto.commands import Exit
+from svc_proto.config import RelayConfig
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.pairing import PairingMeta
+from svc_proto.machines.qr import parse_invite, verify
+from tests.client.world import REFUSED, Asked, World, as_json
+
+CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="k3y")
+ORDER = PairOrder(config=CONFIG)
+TAILSCALE = "/bin/tailscale"
+MESH = {
+    f"{TAILSCALE} status --json": b'{"Self": {"TailscaleIPs": ["100.64.0.7"]}}',
+}
+
+
+def relay(asked: Asked) -> tuple[int, bytes]:
+    return as_json({"status": "ok"} if asked.path == "/health" else {"ok": True})
+
+
+def world(order: PairOrder, **more: Any) -> World[Invite]:
+    compute = {"lan_address": lambda: "192.0.2.10", "which": lambda name: None}
+    return World(lambda engine: pair(engine, order), **{"http": relay, "compute": compute, **more})
+
+
+def meshed(order: PairOrder) -> World[Invite]:
+    compute = {"lan_address": lambda: "192.0.2.10", "which": lambda name: TAILSCALE}
+    return world(order, compute=compute, programs=dict(MESH))
+
+
+def payload(invite: Invite) -> dict[str, Any]:
+    return parse_invite(invite.pairing_url)
+
+
+def test_a_plain_invite() -> None:
+    there = world(evolve(ORDER, meta=PairingMeta(ttl_seconds=60.0)))
+    invite = there.run()
+    assert [asked.path for asked in there.asked] == ["/health", "/pairing/register"]
+    assert there.asked[1].json == {"code": invite.code, "ttl_seconds": 60}
+    found = payload(invite)
+    assert json.loads(invite.qr_payload) == found
+    assert (found["svc"], found["host"], found["port"], found["key"], found["tls"]) == (
+        3,
+        "192.0.2.10",
+        8642,
+        "k3y",
+        False,
+    )
+    assert found["relay"] == {"url": "ws://192.0.2.10:8767", "code": invite.code, "ttl_seconds": 60}
+    assert [each["role"] for each in found["endpoints"]] == ["lan"]
+    assert verify(found, bytes(range(32)))
+    assert invite.expires_at == int(there.now.wall + 600)
+    assert invite.notes == ()
+    assert "k3y" not in repr(invite)
+    assert str(invite.code) not in repr(invite)
+
+
+def test_every_route() -> None:
+    order = evolve(ORDER, public_url="https://home.example", prefer="public", dashboard_url="http://d")
+    found = payload(meshed(order).run())
+    assert [(each["role"], each["priority"]) for each in found["endpoints"]] == [("public", 0), ("lan", 1), ("mesh", 2)]
+    assert found["dashboard_url"] == "http://d"
+
+
+@pytest.mark.parametrize(("mode", "roles"), [(Mode.LAN, ["lan"]), (Mode.MESH, ["mesh"]), (Mode.PUBLIC, ["public"])])
+def test_one_route(mode: Mode, roles: list[str]) -> None:
+    found = payload(meshed(evolve(ORDER, mode=mode, public_url="https://home.example")).run())
+    assert [each["role"] for each in found["endpoints"]] == roles
+
+
+def test_the_other_brand() -> None:
+    config = evolve(CONFIG, brand=HERMES)
+    found = payload(meshed(evolve(ORDER, config=config, mode=Mode.MESH)).run())
+    assert found["hermes"] == 3
+    assert found["endpoints"][0]["role"] == "tailscale"
+
+
+def test_a_relay_that_is_down() -> None:
+    order = evolve(ORDER, mode=Mode.PUBLIC, public_url="https://home.example")
+    invite = world(order, http=lambda asked: REFUSED).run()
+    assert (invite.code, invite.expires_at, invite.relay_url) == (None, None, None)
+    (note,) = invite.notes
+    assert "cannot be reached (connection refused)" in note
+    found = payload(invite)
+    assert "relay" not in found
+    assert "endpoints" not in found
+    assert (found["host"], found["port"], found["tls"]) == ("home.example", 443, True)
+
+
+def test_no_relay_wanted() -> None:
+    there = world(evolve(ORDER, with_relay=False, host="api.example", port=1, prefer="mesh"))
+    invite = there.run()
+    assert there.asked == []
+    assert invite.notes == ("--prefer 'mesh' changes nothing: the routes are lan",)
+    assert invite.api.url == "http://api.example:1"
+
+
+def test_a_relay_with_tls_on_one_address() -> None:
+    config = evolve(CONFIG, host="198.51.100.7", ssl_cert="c", ssl_key="k")
+    assert world(evolve(ORDER, config=config)).run().relay_url == "wss://198.51.100.7:8767"
+
+
+def test_a_host_without_a_network() -> None:
+    compute = {"lan_address": lambda: Failure(FailureKind.INTERNAL), "which": lambda name: None}
+    invite = world(ORDER, compute=compute).run()
+    assert invite.api.host == "127.0.0.1"
+    assert invite.notes == ("this host has no address on a network, so only programs on this host can use the invite",)
+
+
+def test_an_unsigned_invite() -> None:
+    invite = world(ORDER, secret=Failure(FailureKind.DENIED)).run()
+    assert invite.notes == ("the QR is not signed: the signing key cannot be used (permission denied)",)
+    assert "sig" not in payload(invite)
+
+
+@pytest.mark.parametrize(
+    ("order", "end"),
+    [
+        (evolve(ORDER, mode=Mode.PUBLIC), Exit(2, "--mode public needs --public-url https://…")),
+        (
+            evolve(ORDER, mode=Mode.MESH),
+            Exit(1, "--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan"),
+        ),
+    ],
+)
+def test_impossible_orders(order: PairOrder, end: Exit) -> None:
+    assert world(order).fails() == end

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from svc_proto.client.calls import Target
+from svc_proto.client.problem import Problem
+from svc_proto.client.remote import (
+    Media,
+    call_phone,
+    list_terminals,
+    media_path,
+    notification_rows,
+    notifications,
+    read_arguments,
+    save_media,
+    terminal_rows,
+)
+from svc_proto.client.stored import StoredSession
+from svc_proto.commands import Exit
+from tests.client.world import REFUSED, Answer, Asked, World, as_json
+
+RELAY = Target("the relay", "http://h:8767", token="t")
+SESSION = StoredSession(url="ws://h:8767", token="t")
+OK = {"channel": "system", "type": "auth.ok", "id": "1", "payload": {"session_token": "t"}}
+
+
+# --- terminals ----------------------------------------------------------------------------------------------------
+
+
+def listing(answer: Mapping[str, Any] | str | None) -> World[list[Mapping[str, object]]]:
+    def socket(message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        if message["type"] == "auth":
+            return [OK]
+        if answer is None:
+            return None
+        return [] if isinstance(answer, str) else [{**answer, "id": message["id"]}]
+
+    return World(lambda engine: list_terminals(engine, SESSION), socket=socket)
+
+
+def test_terminals() -> None:
+    rows = [{"name": "a"}, 7]
+    assert listing({"channel": "terminal", "type": "terminal.sessions", "payload": {"sessions": rows}}).run() == [
+        {"name": "a"}
+    ]
+    assert listing({"channel": "terminal", "type": "terminal.sessions", "payload": {}}).run() == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ({"channel": "system", "type": "error", "payload": {"message": "no grant"}}, "no grant"),
+        ({"channel": "system", "type": "error", "payload": {}}, "no reason given"),
+        (None, "connection lost: reset"),
+        ("silence", "no answer in time"),
+    ],
+)
+def test_no_terminals(answer: Mapping[str, Any] | str | None, says: str) -> None:
+    assert listing(answer).fails() == Exit(1, f"the relay lists no terminals: {says}")
+
+
+def test_other_envelopes_are_not_for_us() -> None:
+    there = listing("silence")
+    there.script = [
+        (1, lambda w: w.push({"channel": "x", "type": "y", "id": "other", "payload": {}})),
+        (
+            2,
+            lambda w: w.push(
+                {"channel": "terminal", "type": "terminal.sessions", "id": "z", "payload": {"sessions": []}}
+            ),
+        ),
+    ]
+    assert there.run() == []
+
+
+def test_rows_of_terminals() -> None:
+    rows = terminal_rows(
+        [{"name": "a", "live": True, "attached": 2, "created_at": 40, "shell": "/bin/sh"}, {"name": 7}], 100.0
+    )
+    assert rows == [("a", "attached", "2", "1m", "/bin/sh"), ("", "waiting", "-", "-", "")]
+
+
+# --- notifications ------------------------------------------------------------------------------------------------
+
+
+def test_notifications() -> None:
+    there = World(
+        lambda engine: notifications(engine, RELAY, 5),
+        http=lambda asked: as_json({"notifications": [{"title": "x"}, 7]}),
+    )
+    assert there.run() == [{"title": "x"}]
+    assert there.asked[0].path == "/notifications/recent?limit=5"
+    empty = World(lambda engine: notifications(engine, RELAY, 5), http=lambda asked: as_json({}))
+    assert empty.run() == []
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (401, "the relay does not know this session any more: pair again with svc-relay pair"),
+        (500, "the relay refuses: oh (status 500)"),
+    ],
+)
+def test_no_notifications(status: int, says: str) -> None:
+    there = World(lambda e: notifications(e, RELAY, 5), http=lambda asked: as_json({"error": "oh"}, status))
+    assert there.fails() == Exit(1, says)
+
+
+def test_rows_of_notifications() -> None:
+    entries: list[Mapping[str, object]] = [
+        {"package_name": "org.mail", "title": "Hi\n\x1b[2J", "text": None, "posted_at": 40_000},
+        {},
+    ]
+    assert notification_rows(entries, 100.0) == [("1m ago", "org.mail", "Hi  [2J", ""), ("-", "", "", "")]
+
+
+# --- media --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("k3yKk3yKk3yKk3yKk3yKk3", "/media/k3yKk3yKk3yKk3yKk3yKk3"),
+        (" MEDIA:svc-relay://abcdefgh ", "/media/abcdefgh"),
+        ("MEDIA:hermes-relay://abcdefgh", "/media/abcdefgh"),
+        ("MEDIA:/tmp/a b?.png", "/media/by-path?path=%2Ftmp%2Fa%20b%3F.png"),
+    ],
+)
+def test_where_media_are(text: str, path: str) -> None:
+    assert media_path(text) == path
+
+
+@pytest.mark.parametrize("text", ["", "short", "../etc/passwd", "a/bcdefgh", "abc defgh"])
+def test_no_media(text: str) -> None:
+    with pytest.raises(Problem) as caught:
+        media_path(text)
+    assert caught.value.code == 2
+
+
+class Shelf:
+    """Serves one file by ranges."""
+
+    def __init__(self, data: bytes, name: str = 'inline; filename="../a.png"') -> None:
+        self.data = data
+        self.name = name
+        self.ranges = True
+
+    def http(self, asked: Asked) -> Answer:
+        first, last = self._range(asked)
+        if not self.ranges:
+            return 200, self.data
+        return (206, self.data[first : last + 1]) if first < len(self.data) else as_json({"error": "no"}, 416)
+
+    def fields(self, asked: Asked) -> list[tuple[bytes, bytes]]:
+        first, last = self._range(asked)
+        last = min(last, len(self.data) - 1)
+        more = [(b"content-disposition", self.name.encode())]
+        if self.ranges and first <= last:
+            more.append((b"content-range", b"bytes %d-%d/%d" % (first, last, len(self.data))))
+        return more
+
+    @staticmethod
+    def _range(asked: Asked) -> tuple[int, int]:
+        first, _, last = (asked.headers.get(b"range") or b"").decode().removeprefix("bytes=").partition("-")
+        return int(first), int(last)
+
+
+def fetching(shelf: Shelf) -> World[Media]:
+    return World(lambda engine: save_media(engine, RELAY, "/media/x"), http=shelf.http, fields=shelf.fields)
+
+
+def pieces(world: World[Media]) -> bytes:
+    return b"".join(bytes(tell.fields["data"]) for tell in world.told if tell.event == "piece")  # type: ignore[call-overload] # bytes
+
+
+def test_a_file_in_pieces() -> None:
+    there = fetching(Shelf(bytes(range(256)) * 40_000))
+    assert there.run() == Media("a.png", "application/json", 10_240_000)
+    assert pieces(there) == bytes(range(256)) * 40_000
+    assert len(there.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("disposition", "name"), [("inline", ""), ('inline; filename=".."', ""), ('x; filename="c:\\b"', "b")]
+)
+def test_names_stay_in_the_folder(disposition: str, name: str) -> None:
+    assert fetching(Shelf(b"x", disposition)).run().name == name
+
+
+def test_an_empty_file() -> None:
+    there = fetching(Shelf(b""))
+    assert there.run() == Media("a.png", "application/octet-stream", 0)
+    assert pieces(there) == b""
+
+
+def test_a_server_without_ranges() -> None:
+    shelf = Shelf(b"all of it")
+    shelf.ranges = False
+    there = fetching(shelf)
+    assert there.run().size == 9
+    assert len(there.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (REFUSED, "the relay at http://h:8767 cannot be reached: connection refused"),
+        ((404, b""), "the relay has no such file: a token lasts a day, and no longer than the relay runs"),
+        ((403, b'{"error": "outside"}'), "the relay refuses: outside (status 403)"),
+        ((401, b""), "the relay does not know this session any more: pair again with svc-relay pair"),
+    ],
+)
+def test_no_file(answer: Answer, says: str) -> None:
+    there: World[Media] = World(lambda engine: save_media(engine, RELAY, "/media/x"), http=lambda asked: answer)
+    assert there.fails() == Exit(1, says)
+
+
+def test_a_piece_without_anything() -> None:
+    there: World[Media] = World(
+        lambda engine: save_media(engine, RELAY, "/media/x"),
+        http=lambda asked: (206, b""),
+        fields=lambda asked: [(b"content-range", b"bytes 0-4/5")],
+    )
+    assert there.fails() == Exit(1, "the relay sent an empty piece: try again")
+
+
+# --- the phone ----------------------------------------------------------------------------------------------------
+
+
+def test_arguments() -> None:
+    assert read_arguments(["text=a=b", "x:=3", "list:=[1]", "empty="]) == {
+        "text": "a=b",
+        "x": 3,
+        "list": [1],
+        "empty": "",
+    }
+
+
+@pytest.mark.parametrize("arguments", [["x"], ["=1"], [":=1"], ["a=1", "a:=2"], ["a:=x"]])
+def test_bad_arguments(arguments: list[str]) -> None:
+    with pytest.raises(Problem) as caught:
+        read_arguments(arguments)
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "path", "body"),
+    [
+        ("GET", {}, "/ping", b""),
+        ("GET", {"a": "b c", "n": 3}, "/ping?a=b+c&n=3", b""),
+        ("POST", {"text": "x"}, "/ping", b'{"text":"x"}'),
+        ("POST", {}, "/ping", b"{}"),
+    ],
+)
+def test_calls(method: str, arguments: dict[str, object], path: str, body: bytes) -> None:
+    there = World(
+        lambda engine: call_phone(engine, RELAY, method, "/ping", arguments), http=lambda asked: as_json({"a": 1}, 403)
+    )
+    assert there.run() == (403, {"a": 1})
+    assert (there.asked[0].method, there.asked[0].path, there.asked[0].body) == (method, path, body)
+
+
+def test_a_session_that_is_over() -> None:
+    there = World(lambda engine: call_phone(engine, RELAY, "GET", "/ping", {}), http=lambda asked: (401, b""))
+    assert "pair again" in there.fails().reason

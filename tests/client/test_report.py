@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from svc_proto.client.pairing import Invite
+from svc_proto.client.report import invite_json, invite_lines, mask, security_lines
+from svc_proto.client.routes import ApiRoute, lan_route
+from svc_proto.machines.pairing import PairingMeta
+
+API = ApiRoute("192.0.2.10", 8642, False)
+INVITE = Invite(
+    api=API,
+    key="abcdefghijklm",
+    code="Q7M2ZK",
+    expires_at=1_800_000_600,
+    relay_url="ws://192.0.2.10:8767",
+    meta=PairingMeta(ttl_seconds=604_800.0, grants={"terminal": 0.0, "bridge": 3600.0}),
+    routes=(lan_route(API, "ws://192.0.2.10:8767"),),
+    qr_payload="{}",
+    pairing_url="svc-relay://pair?payload=e30",
+    notes=("a note",),
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [("", ""), ("12345678", "********"), ("123456789", "1234…789 (9 characters)")],
+)
+def test_masks(key: str, shown: str) -> None:
+    assert mask(key) == shown
+
+
+def test_the_order_of_the_blocks() -> None:
+    assert invite_lines(INVITE) == [
+        "API server",
+        "  URL       http://192.0.2.10:8642",
+        "  Key       abcd…klm (13 characters)",
+        "  To type   abcdefghijklm",
+        "  Access    with the key only",
+        "",
+        "Relay",
+        "  URL       ws://192.0.2.10:8767",
+        "  Code      Q7M2ZK",
+        "            works once, for 10 minutes",
+        "  Session   7 days",
+        "  Grants    bridge 1 hour, terminal never expires",
+        "",
+        "Routes, best first",
+        "  lan       http://192.0.2.10:8642  ws://192.0.2.10:8767",
+        "",
+        "Note: a note",
+        "",
+        "Invite URL (holds credentials)",
+        "  svc-relay://pair?payload=e30",
+    ]
+
+
+def test_without_a_relay_and_a_key() -> None:
+    bare = evolve(INVITE, key="", code=None, relay_url=None, expires_at=None, notes=(), meta=PairingMeta())
+    lines = invite_lines(bare)
+    assert "  Key       none" in lines
+    assert "Relay" not in lines
+    assert invite_json(bare)["relay"] is None
+
+
+def test_nothing_preset() -> None:
+    lines = invite_lines(evolve(INVITE, meta=PairingMeta()))
+    assert "  Session   30 days, or what the phone asks for" in lines
+    assert "  Grants    the defaults" in lines
+
+
+def test_json() -> None:
+    found = invite_json(INVITE)
+    assert list(found) == ["api", "relay", "routes", "qr_payload", "pairing_url", "notes"]
+    assert found["routes"] == [
+        {"role": "lan", "api_url": "http://192.0.2.10:8642", "relay_url": "ws://192.0.2.10:8767"}
+    ]
+
+
+def test_the_switch() -> None:
+    assert security_lines(False) == ["API keys over plain HTTP from other hosts: refused"]
+    assert len(security_lines(True)) == 2

@@ -1,0 +1,434 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from svc_proto.client.chore import INTERRUPTED
+from svc_proto.client.shell import ShellChore, ShellEnd, ShellOrder
+from svc_proto.client.stored import StoredSession
+from svc_proto.commands import Abort, Exit, Tell
+from svc_proto.engine.core import Engine
+from svc_proto.facts import ChannelId, Failure, FailureKind, Stopping
+from tests.client.world import SILENT, STDIO, World, as_json
+from tests.playbook import Playbook, accepted, counting_entropy
+
+LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
+SESSION = StoredSession(url=LAN, token="t0ken-1234")
+MANY = evolve(
+    SESSION,
+    candidates=(
+        {"role": "lan", "priority": 0, "relay": {"url": LAN}},
+        {"role": "public", "priority": 1, "relay": {"url": PUBLIC}},
+    ),
+)
+ORDER = ShellOrder(session=SESSION)
+OK = {"channel": "system", "type": "auth.ok", "id": "1", "payload": {"session_token": "t0ken-1234"}}
+
+
+def terminal(kind: str, identity: str = "1", /, **payload: object) -> dict[str, Any]:
+    return {"channel": "terminal", "type": f"terminal.{kind}", "id": identity, "payload": payload}
+
+
+class Relay:
+    """Answers; `attach` is what it says to each attach in turn, None for dropping the line."""
+
+    def __init__(self, *attach: list[Mapping[str, Any]] | None) -> None:
+        self.attach = list(attach) or [[terminal("attached", session_name="default")]]
+
+    def __call__(self, message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        match message["type"]:
+            case "auth":
+                return [OK]
+            case "terminal.attach":
+                answers = self.attach.pop(0) if len(self.attach) > 1 else self.attach[0]
+                return None if answers is None else [{**each, "id": message["id"]} for each in answers]
+            case _:
+                return []
+
+
+def shell(order: ShellOrder, relay: Relay | None = None, **more: Any) -> World[ShellEnd]:
+    compute = {"terminal.size": lambda: (100, 30), "terminal.resized": lambda: SILENT}
+    given = {"socket": relay or Relay(), "compute": compute, "http": lambda asked: as_json({"status": "ok"}), **more}
+    chore = ShellChore(order)
+    return World(chore._play, chore=chore, stdio=True, **given)
+
+
+def said(world: World[ShellEnd], kind: str) -> list[dict[str, Any]]:
+    return [message["payload"] for message in world.said if message["type"] == f"terminal.{kind}"]
+
+
+def test_a_session_at_a_terminal() -> None:
+    there = shell(
+        ORDER,
+        script=[
+            (1, lambda w: w.keys(b"l")),
+            (1.1, lambda w: w.keys(b"\xc3")),
+            (2, lambda w: w.keys(b"\xa9\r\x03")),
+            (3, lambda w: w.push(terminal("output", session_name="default", data="\x1b[1mok\r\n"))),
+            (4, lambda w: w.push(terminal("output", session_name="default", data=7))),
+            (5, lambda w: w.push({"channel": "system", "type": "pong", "id": "9", "payload": {}})),
+            (6, lambda w: w.push(terminal("detached", session_name="default", reason="eof"))),
+        ],
+    )
+    assert there.run() == ShellEnd(0, "[the shell has ended]")
+    assert said(there, "attach") == [{"session_name": "default", "cols": 100, "rows": 30}]
+    assert "".join(each["data"] for each in said(there, "input")) == "l\u00e9\r\x03"
+    assert there.screen == "\x1b[1mok\r\n"
+    assert Tell("raw", {}) in there.told
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"), [("client kill", 0), ("pty closed", 1), ("server shutdown", 1), (None, 1)]
+)
+def test_other_ends(reason: object, status: int) -> None:
+    there = shell(ORDER, script=[(1, lambda w: w.push(terminal("detached", reason=reason)))])
+    assert there.run() == ShellEnd(status, f"[{reason or ''}]")
+
+
+def test_detaching() -> None:
+    there = shell(ORDER, script=[(1, lambda w: w.keys(b"ls\x1dmore"))])
+    assert there.run() == ShellEnd(0, "[detached from default; svc-relay shell --session default comes back to it]")
+    assert [each["data"] for each in said(there, "input")] == ["ls"]
+    assert said(there, "detach") == [{"session_name": "default"}]
+
+
+def test_without_an_escape_key() -> None:
+    order = evolve(ORDER, escape=None, shell="/bin/zsh")
+    there = shell(
+        order, script=[(1, lambda w: w.keys(b"\x1d")), (2, lambda w: w.push(terminal("detached", reason="eof")))]
+    )
+    assert there.run().status == 0
+    assert [each["data"] for each in said(there, "input")] == ["\x1d"]
+    assert said(there, "attach")[0]["shell"] == "/bin/zsh"
+
+
+def test_standard_input_is_typed_to_its_end() -> None:
+    order = evolve(ORDER, person=False)
+    there = shell(
+        order,
+        script=[
+            (1, lambda w: w.keys(b"\x1dls\n\xc3")),
+            (2, lambda w: w.keys(None)),
+            (3, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    assert there.run().status == 0
+    assert "".join(each["data"] for each in said(there, "input")) == "\x1dls\n\ufffd\x04"
+    assert said(there, "attach") == [{"session_name": "default", "cols": 250, "rows": 200}]
+
+
+def test_a_window_that_changes() -> None:
+    sizes: list[object] = [Failure(FailureKind.INTERNAL), (120, 0), SILENT]
+    compute = {"terminal.size": lambda: "nonsense", "terminal.resized": lambda: sizes.pop(0)}
+    there = shell(ORDER, compute=compute, script=[(5, lambda w: w.push(terminal("detached", reason="eof")))])
+    there.run()
+    assert said(there, "attach")[0] == {"session_name": "default", "cols": 80, "rows": 24}
+    assert said(there, "resize") == [{"session_name": "default", "cols": 120, "rows": 1}]
+
+
+def test_a_change_of_size_while_away_is_not_told() -> None:
+    there = shell(
+        ORDER,
+        script=[
+            (1, lambda w: w.drop()),
+            (1.1, lambda w: w.answer("terminal.resized", (1, 1))),
+            (1.2, lambda w: w.answer("terminal.resized", (2, 2))),
+            (5, lambda w: w.answer("terminal.resized", (3, 3))),
+            (6, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    assert there.run().status == 0
+    assert [each["cols"] for each in said(there, "resize")] == [3]
+
+
+def test_standard_input_that_is_over_before_there_is_a_shell() -> None:
+    there = shell(
+        evolve(ORDER, person=False),
+        Relay([]),
+        script=[
+            (1, lambda w: w.keys(None)),
+            (2, lambda w: w.push(terminal("attached"))),
+            (3, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    assert there.run().status == 0
+    assert [each["data"] for each in said(there, "input")] == ["\x04"]
+
+
+def test_a_screen_that_comes_late() -> None:
+    there = shell(
+        ORDER,
+        script=[
+            (1, lambda w: w.push(terminal("output", data="lost"))),
+            (2, lambda w: w.enter(accepted(STDIO))),
+            (3, lambda w: w.push(terminal("output", data="seen"))),
+            (4, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    there.stdio = False
+    assert there.run().status == 0
+    assert there.screen == "seen"
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answers", "says"),
+    [
+        ([terminal("error", message="no\x1b usable shell")], "the relay gives no terminal: no  usable shell"),
+        ([{"channel": "system", "type": "error", "payload": {"message": 7}}], "the relay gives no terminal: no answer"),
+        ([], "the relay gives no terminal: no answer"),
+        (None, "connection lost: reset"),
+    ],
+)
+def test_no_terminal(answers: list[Mapping[str, Any]] | None, says: str) -> None:
+    assert shell(ORDER, Relay(answers)).fails() == Exit(1, says)
+
+
+def attach_id(world: World[ShellEnd]) -> str:
+    identity: str = next(message["id"] for message in world.said if message["type"] == "terminal.attach")
+    return identity
+
+
+def test_an_error_that_is_not_about_the_attach_is_ignored() -> None:
+    there = shell(
+        ORDER,
+        script=[
+            (1, lambda w: w.push(terminal("error", "other", message="too fast"))),
+            (1.5, lambda w: w.push(terminal("error", attach_id(w), message="late"))),
+            (2, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    assert there.run().status == 0
+
+
+def test_ctrl_c_before_anything() -> None:
+    there = shell(ORDER, Relay([]), script=[(1, lambda w: w.enter(Stopping(2.0)))])
+    assert there.fails() == Exit(INTERRUPTED)
+
+
+def test_only_one_screen() -> None:
+    chore = ShellChore(ORDER)
+    book = Playbook(Engine(chore, entropy=counting_entropy()))
+    book >> accepted()
+    book.take()
+    book >> accepted(4) << [Abort(ChannelId(4))]
+
+
+def test_a_connection_that_is_lost_before_the_attach() -> None:
+    compute = {"terminal.size": lambda: SILENT, "terminal.resized": lambda: SILENT}
+    there = shell(
+        ORDER, compute=compute, script=[(1, lambda w: w.drop()), (2, lambda w: w.answer("terminal.size", (9, 9)))]
+    )
+    assert there.fails() == Exit(1, "connection lost: reset")
+
+
+# --- coming back --------------------------------------------------------------------------------------------------
+
+
+def test_it_comes_back() -> None:
+    there = shell(
+        ORDER,
+        Relay([terminal("attached")], [terminal("attached", reattach=True)]),
+        script=[
+            (1, lambda w: w.drop()),
+            (1.5, lambda w: w.keys(b"lost")),
+            (10, lambda w: w.keys(b"found")),
+            (11, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    assert there.run().status == 0
+    assert there.screen == "\r\n[connection lost: reset; trying again in 1 s]\r\n"
+    assert [each["data"] for each in said(there, "input")] == ["found"]
+
+
+def test_the_pause_doubles_and_a_new_shell_is_said_to_be_one() -> None:
+    up = True
+
+    def turn(on: bool, world: World[ShellEnd]) -> None:
+        nonlocal up
+        up = on
+        if not on:
+            world.drop()
+
+    there = shell(
+        ORDER,
+        connect=lambda host, port: None if up else Failure(FailureKind.UNREACHABLE, "connection refused"),
+        script=[
+            (1, lambda w: turn(False, w)),
+            (100, lambda w: turn(True, w)),
+            (140, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    assert there.run().status == 0
+    pauses = [line.rpartition(" in ")[2] for line in there.screen.split("\r\n") if "trying again" in line]
+    assert pauses == ["1 s]", "2 s]", "4 s]", "8 s]", "16 s]", "30 s]", "30 s]", "30 s]"]
+    assert there.screen.endswith("[the old shell is gone: this is a new one]\r\n")
+
+
+def test_over_another_route() -> None:
+    up = [LAN]
+
+    def leave(world: World[ShellEnd]) -> None:
+        up.clear()
+        world.drop()
+
+    there = shell(
+        evolve(ORDER, session=MANY),
+        http=lambda asked: (
+            as_json({}) if any(asked.url.startswith(url.replace("ws", "http")) for url in up) else (503, b"")
+        ),
+        script=[
+            (1, leave),
+            (5, lambda w: up.append(PUBLIC)),
+            (20, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    assert there.run().status == 0
+    assert "[no route to the relay answers; trying again in 2 s]" in there.screen
+
+
+@pytest.mark.parametrize("keys", [b"\x03", b"\x1d"])
+def test_giving_up_while_it_is_away(keys: bytes) -> None:
+    there = shell(ORDER, script=[(1, lambda w: w.drop()), (1.2, lambda w: w.keys(b"x")), (1.5, lambda w: w.keys(keys))])
+    assert there.fails() == Exit(INTERRUPTED)
+
+
+def test_giving_up_while_it_connects() -> None:
+    there = shell(
+        ORDER, Relay([terminal("attached")], []), script=[(1, lambda w: w.drop()), (2.5, lambda w: w.keys(b"\x03"))]
+    )
+    assert there.fails() == Exit(INTERRUPTED)
+
+
+def test_a_refused_session_is_not_tried_again() -> None:
+    answers = [OK, {**OK, "type": "auth.fail", "payload": {"reason": "the session token is unknown"}}]
+    relay = Relay()
+
+    def answer(message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        return [answers.pop(0)] if message["type"] == "auth" else relay(message)
+
+    there = shell(ORDER, socket=answer, script=[(1, lambda w: w.drop())])
+    assert there.fails().reason == "the relay refuses: the session token is unknown; pair again: svc-relay pair"
+
+
+# --- the screen ---------------------------------------------------------------------------------------------------
+
+
+def test_a_screen_that_does_not_read_stops_the_relay() -> None:
+    big = "x" * 300_000
+
+    def fill(world: World[ShellEnd]) -> None:
+        world.stuck = True
+        world.push(terminal("output", data=big))
+
+    there = shell(
+        ORDER,
+        script=[
+            (1, fill),
+            (2, lambda w: checked.append(dict(w.held))),
+            (3, lambda w: w.unstick(len(big))),
+            (4, lambda w: checked.append(dict(w.held))),
+            (5, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    checked: list[dict[ChannelId, bool]] = []
+    assert there.run().status == 0
+    sockets = [[held for ch, held in each.items() if ch != STDIO] for each in checked]
+    assert sockets == [[True], [False]]
+
+
+def test_the_last_words_are_waited_for() -> None:
+    def last(world: World[ShellEnd]) -> None:
+        world.stuck = True
+        world.push(terminal("output", data="bye"))
+        world.push(terminal("detached", reason="eof"))
+
+    there = shell(ORDER, script=[(1, last), (50, lambda w: w.unstick(3))])
+    began = there.now.mono
+    assert there.run().status == 0
+    assert there.now.mono == began + 50
+
+
+GONE = Exit(1, "nobody can see the terminal any more: standard output is closed")
+
+
+def test_a_screen_that_goes_away() -> None:
+    assert shell(ORDER, script=[(1, lambda w: w.hang_up())]).fails() == GONE
+
+
+def test_a_screen_that_goes_away_while_the_relay_is() -> None:
+    assert shell(ORDER, script=[(1, lambda w: w.drop()), (1.5, lambda w: w.hang_up())]).fails() == GONE
+
+
+def test_a_screen_that_reads_again_while_the_relay_is_away() -> None:
+    def fill(world: World[ShellEnd]) -> None:
+        world.stuck = True
+        world.push(terminal("output", data="x" * 300_000))
+
+    there = shell(
+        ORDER,
+        script=[
+            (1, fill),
+            (2, lambda w: w.drop()),
+            (2.5, lambda w: w.unstick(len(w.screen))),
+            (9, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    assert there.run().status == 0
+
+
+def test_stopping_closes_the_screen() -> None:
+    there = shell(ORDER, script=[(1, lambda w: w.enter(Stopping(2.0)))])
+    assert there.fails() == Exit(INTERRUPTED)
+
+
+# --- one command --------------------------------------------------------------------------------------------------
+
+EXEC = ShellOrder(session=SESSION, name="exec-1", command="ls", keyboard=False, person=False)
+
+
+def nonce(world: World[ShellEnd]) -> str:
+    typed: str = said(world, "input")[0]["data"]
+    return "svc" + typed.partition(" svc")[2].partition(" ")[0]
+
+
+def outcome(end: str) -> list[tuple[float, Any]]:
+    return [
+        (1, lambda w: w.push(terminal("output", data=f"$ echo\r\n{nonce(w)}B\nhi\n"))),
+        (2, lambda w: w.push(terminal("output", data=end.replace("NONCE", nonce(w))))),
+        (3, lambda w: w.push(terminal("detached", reason="eof"))),
+    ]
+
+
+@pytest.mark.parametrize(("person", "shown"), [(False, "hi\n"), (True, "hi\r\n")])
+@pytest.mark.parametrize("tmux", [False, True])
+def test_exec(person: bool, shown: str, tmux: bool) -> None:
+    order = evolve(EXEC, person=person)
+    relay = Relay([terminal("attached", tmux_available=tmux)])
+    there = shell(order, relay, script=outcome("\nNONCEE3.\n"))
+    assert there.run() == ShellEnd(3)
+    assert there.screen == shown
+    assert said(there, "attach")[0]["shell"] == "/bin/sh"
+    assert ("tmux lock-client" in said(there, "input")[0]["data"]) is tmux
+
+
+def test_exec_without_an_end() -> None:
+    there = shell(EXEC, script=outcome("more"))
+    assert there.fails() == Exit(1, "the command ended without a word of its status: eof")
+    assert there.screen == "hi\nmore"
+
+
+def test_exec_does_not_come_back() -> None:
+    there = shell(EXEC, script=[(1, lambda w: w.drop())])
+    assert there.fails() == Exit(1, "the connection was lost while the command ran: connection lost: reset")
+
+
+def test_a_command_that_is_too_long_calls_nobody() -> None:
+    there = shell(evolve(EXEC, command="x" * 4000))
+    assert there.fails().code == 2
+    assert there.said == []

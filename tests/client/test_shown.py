@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from svc_proto.client.desk import Paired
+from svc_proto.client.shown import (
+    DEVICE_COLUMNS,
+    device_rows,
+    expiry_of,
+    grants_text,
+    paired_json,
+    paired_lines,
+    status_lines,
+    table,
+)
+from svc_proto.client.stored import StoredSession
+
+NOW = 1_000_000.0
+DAY = 86_400.0
+PIN = "sha256/ABCDEFGHIJKLMNOP" + "A" * 27 + "="
+SESSION = StoredSession(
+    url="wss://h",
+    token="1c2d3e4f-0000",
+    server_version="1.0.0",
+    paired_at=int(NOW),
+    cert_pin=PIN,
+    grants={"tui": None, "bridge": NOW + DAY},
+    expires_at=NOW + 30 * DAY,
+    role="lan",
+)
+BARE = StoredSession(url="ws://h:1", token="x")
+
+
+def test_after_pairing() -> None:
+    assert paired_lines(Paired(session=SESSION, transport_hint="wss"), "/h/file") == [
+        "Paired with wss://h",
+        "  Session   1c2d3e4f…, expires in 30d",
+        "  Route     lan",
+        "  Grants    bridge=in1d tui=never",
+        "  Pin       ABCDEFGHIJKL…",
+        "  Stored    /h/file",
+    ]
+    assert len(paired_lines(Paired(session=BARE, transport_hint="ws"), "/h/file")) == 4
+    found = paired_json(Paired(session=SESSION, transport_hint="wss"))
+    assert found["token_prefix"] == "1c2d3e4f"
+    assert "1c2d3e4f-0000" not in str(found)
+    assert paired_json(Paired(session=BARE, transport_hint="ws"))["grants"] is None
+
+
+def test_status() -> None:
+    assert status_lines({}, NOW, reveal=False)[0].startswith("Sessions: none stored")
+    lines = status_lines({"wss://h": SESSION, "ws://h:1": BARE}, NOW + 60, reveal=False)
+    assert lines[:9] == [
+        "wss://h",
+        "  Server    1.0.0",
+        "  Paired    1m ago",
+        "  Token     (redacted)",
+        "  Expires   in 29d",
+        "  Tools     consent not given",
+        "  Route     lan",
+        "  Grants    bridge=in23h tui=never",
+        "  Pin       ABCDEFGHIJKL…",
+    ]
+    assert lines[9:11] == ["", "ws://h:1"]
+    assert "  Token     1c2d3e4f-0000" in status_lines({"wss://h": SESSION}, NOW, reveal=True)
+
+
+def test_grants() -> None:
+    assert grants_text(None, NOW) == "unknown"
+    assert grants_text({}, NOW) == "none"
+    assert grants_text({"b": NOW, "a": None}, NOW) == "a=never b=expired"
+
+
+def test_devices() -> None:
+    found = device_rows(
+        [
+            {
+                "token_prefix": "1c2d3e4f",
+                "device_name": "My\x1b[2J desk",
+                "device_model": "unknown",
+                "device_platform": "Linux",
+                "client_surface": "desktop",
+                "device_form_factor": "desktop",
+                "last_seen": NOW - 5,
+                "expires_at": None,
+                "transport_hint": "ws",
+                "grants": {"chat": None},
+                "is_current": True,
+            },
+            {"grants": 7, "last_seen": True},
+        ],
+        NOW,
+    )
+    assert found == [
+        ("1c2d3e4f", "My [2J desk (this one)", "Linux, desktop", "5s ago", "never", "ws", "chat=never"),
+        ("", "unknown", "-", "-", "never", "", "unknown"),
+    ]
+    lines = table(DEVICE_COLUMNS, found)
+    assert lines[0].split("  ")[0] == "PREFIX"
+    assert lines[0].index("DEVICE") == lines[1].index("My")
+    assert expiry_of({"expires_at": 5}) == 5
+
+
+def test_an_empty_table() -> None:
+    assert table(("A", "BC"), []) == ["A  BC"]

@@ -1,0 +1,36 @@
+"""Fixtures for the commands."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients.commands.support import Shelf
+from tests.runtimes.conftest import certificate
+from tests.servers.support import running_relay
+
+__all__ = ["certificate", "desk", "lonely", "other"]
+
+
+@pytest.fixture
+def lonely(tmp_path: Path) -> Shelf:
+    """A home without a relay."""
+    return Shelf(tmp_path)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Shelf]:
+    """A home with a relay on this host; its terminals are bare shells."""
+    env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
+    with running_relay(tmp_path, env=env) as (_, port):
+        yield Shelf(tmp_path, port)
+
+
+@pytest.fixture(scope="session")
+def other(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Another certificate for the same names, with another key."""
+    make: Callable[[pytest.TempPathFactory], tuple[Path, Path]] = inspect.unwrap(certificate)  # the function itself
+    return make(tmp_path_factory)

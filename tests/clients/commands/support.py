@@ -1,0 +1,98 @@
+"""The commands as processes of their own, against a real relay."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pexpect
+from attrs import define
+
+from tests.servers.support import ROOT, TIMEOUT, environment
+
+__all__ = ["Outcome", "Shelf", "module"]
+
+PROGRAMS = {
+    "svc": "clients.commands.svc",
+    "svc-pair": "clients.commands.pair",
+    "svc-relay": "clients.commands.svc_relay",
+}
+
+
+@define
+class Outcome:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def problem(self) -> str:
+        """The one line on standard error, when that is all it said."""
+        assert self.out == ""
+        assert self.err.startswith("error: "), self.err
+        assert self.err.count("\n") == 1, self.err
+        return self.err.removeprefix("error: ").rstrip("\n")
+
+
+def module(program: str) -> list[str]:
+    """What starts a program."""
+    return [sys.executable, "-W", "error", "-m", PROGRAMS[program]]
+
+
+@define
+class Shelf:
+    """A person's home, and the relay's port if there is one."""
+
+    home: Path
+    port: int = 9  # nobody listens there
+    runtime: str = "anyio"
+    more: Mapping[str, str] = {}
+
+    @property
+    def env(self) -> dict[str, str]:
+        settings = {"RELAY_PORT": str(self.port), "RELAY_HOST": "127.0.0.1", "SVC_RUNTIME": self.runtime}
+        return environment(self.home, {**settings, "TERM": "xterm-256color", "SHELL": "/bin/sh", **self.more})
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}"
+
+    def run(
+        self, program: str, *arguments: str, text: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Outcome:
+        """To its end, without a terminal."""
+        done = subprocess.run(
+            [*module(program), *arguments],
+            cwd=ROOT,
+            env={**self.env, **(env or {})},
+            input=text or "",
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT * 2,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def spawn(self, program: str, *arguments: str, env: Mapping[str, str] | None = None) -> pexpect.spawn[str]:
+        """On a terminal of its own."""
+        words = module(program)
+        return pexpect.spawn(
+            words[0],
+            [*words[1:], *arguments],
+            cwd=str(ROOT),
+            env={**self.env, **(env or {})},
+            encoding="utf-8",
+            timeout=TIMEOUT,
+            dimensions=(24, 100),
+        )

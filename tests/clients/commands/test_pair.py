@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from svc_proto.machines.qr import parse_invite, verify
+from tests.clients.commands.support import Shelf, module
+from tests.servers.support import ROOT, call, sign_in
+
+LOOPS = ("anyio", "trio", "curio", "uvloop")
+
+
+@pytest.mark.parametrize("runtime", LOOPS)
+def test_a_code_that_works(desk: Shelf, runtime: str) -> None:
+    pytest.importorskip(runtime)
+    desk.runtime = runtime
+    done = desk.run("svc-pair", "--ttl", "7d", "--grants", "bridge=1h", "--no-qr")
+    assert (done.code, done.err) == (0, "")
+    blocks = [line for line in done.out.splitlines() if line and not line.startswith(" ")]
+    assert blocks == ["API server", "Relay", "Routes, best first", "Invite URL (holds credentials)"]
+    code = re.search(r"Code +([A-Z0-9]{6})$", done.out, re.MULTILINE)
+    assert code is not None
+    session = sign_in(desk.port, pairing_code=code[1])
+    (record,) = call(desk.port, "GET", "/sessions").body["sessions"]
+    assert record["expires_at"] - record["created_at"] == pytest.approx(604_800, abs=1)
+    assert session["grants"]["bridge"] - record["created_at"] == pytest.approx(3600, abs=1)
+
+
+def test_json_and_the_signature(desk: Shelf) -> None:
+    done = desk.run("svc", "pair", "--json", "--public-url", "https://home.example/relay", "--prefer", "public")
+    found = done.json
+    assert list(found) == ["api", "relay", "routes", "qr_payload", "pairing_url", "notes", "png"]
+    assert [route["role"] for route in found["routes"]] == ["public", "lan"]
+    payload = parse_invite(found["pairing_url"])
+    assert payload == parse_invite(found["qr_payload"])
+    assert verify(payload, (desk.home / "svc" / "svc-relay-qr-secret").read_bytes())
+
+
+def test_a_terminal_shows_a_qr_and_a_file(desk: Shelf) -> None:
+    terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)})
+    terminal.expect_exact("Invite URL (holds credentials)")
+    terminal.expect("[\u2580\u2584\u2588]+")
+    terminal.expect(r"PNG   (\S+\.png)\r\n")
+    assert isinstance(terminal.match, re.Match)
+    file = Path(terminal.match[1])
+    terminal.expect_exact("Warning: the QR holds credentials")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 0
+    assert file.parent == desk.home
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_qr_on_a_terminal(desk: Shelf) -> None:
+    terminal = desk.spawn("svc", "pair", "--no-qr", env={"TMPDIR": str(desk.home)})
+    shown = terminal.read()
+    assert "\u2588" not in shown
+    assert not list(desk.home.glob("*.png"))
+
+
+def test_a_relay_that_is_down_is_no_error(lonely: Shelf) -> None:
+    done = lonely.run("svc", "pair")
+    assert (done.code, done.err) == (0, "")
+    assert "Note: the relay at http://127.0.0.1:9 cannot be reached (connection refused)" in done.out
+    assert "relay" not in parse_invite(done.out)
+
+
+def test_keys_are_masked_but_for_typing(lonely: Shelf) -> None:
+    done = lonely.run("svc", "pair", "--no-relay", env={"API_SERVER_KEY": "abcdefghijkl"})
+    assert "  Key       abcd…jkl (12 characters)\n  To type   abcdefghijkl\n" in done.out
+    assert parse_invite(done.out)["key"] == "abcdefghijkl"
+
+
+def test_the_configuration_file(lonely: Shelf) -> None:
+    (lonely.home / "svc").mkdir()
+    (lonely.home / "svc" / "config.yaml").write_text("platforms: {api_server: {extra: {key: from-yaml, port: 99}}}")
+    found = lonely.run("svc", "pair", "--json", "--host", "api.example").json
+    assert found["api"] == {"url": "http://api.example:99", "key": "from-yaml"}
+
+
+def test_a_mesh(lonely: Shelf) -> None:
+    program = lonely.home / "tailscale"
+    program.write_text('#!/bin/sh\necho \'{"Self": {"TailscaleIPs": ["100.64.0.7"], "DNSName": "box.ts.net."}}\'\n')
+    program.chmod(0o755)
+    env = {"PATH": f"{lonely.home}:/usr/bin:/bin"}
+    found = lonely.run("svc", "pair", "--mode", "mesh", "--json", env=env).json
+    assert found["routes"] == [{"role": "mesh", "api_url": "http://100.64.0.7:8642", "relay_url": "ws://100.64.0.7:9"}]
+
+
+def test_over_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    from tests.servers.support import running_relay
+
+    env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
+    with running_relay(tmp_path, env=env) as (_, port):
+        done = Shelf(tmp_path, port).run("svc", "pair", "--json", env=env)
+    assert done.json["relay"]["url"].startswith("wss://")
+
+
+def test_a_code_of_the_phone(desk: Shelf) -> None:
+    done = desk.run("svc-pair", "--register-code", " q7m2zk ", "--ttl", "never", "--transport-hint", "wss")
+    assert done.out.startswith(f"Registered Q7M2ZK at http://127.0.0.1:{desk.port}: it works once, for 10 minutes.\n")
+    answer = sign_in(desk.port, pairing_code="Q7M2ZK")
+    assert (answer["expires_at"], answer["transport_hint"]) == (None, "wss")
+    assert desk.run("svc-pair", "--register-code", "AAAAAA", "--json").json["ok"] is True
+
+
+def test_revoking(desk: Shelf) -> None:
+    desk.run("svc", "pair", "--register-code", "Q7M2ZK")
+    token = sign_in(desk.port, pairing_code="Q7M2ZK")["session_token"]
+    assert desk.run("svc", "pair", "--revoke", token[:8]).out == f"Revoked {token[:8]}: its device has to pair again.\n"
+    done = desk.run("svc", "pair", "--revoke", token[:8], "--json")
+    assert (done.code, done.problem) == (
+        1,
+        f"no session has a token that begins with {token[:8]!r}: it may be over already",
+    )
+
+
+def test_the_switch(desk: Shelf) -> None:
+    assert desk.run("svc", "relay", "insecure-api-key").out == "API keys over plain HTTP from other hosts: refused\n"
+    assert "until the relay restarts" in desk.run("svc-relay", "insecure-api-key", "enable").out
+    assert desk.run("svc", "relay", "insecure-api-key", "status", "--json").json["allow_insecure_api_bearer"] is True
+    done = desk.run("svc", "relay", "insecure-api-key", "off", "--json")
+    assert list(done.json) == sorted(done.json)
+    assert done.json["allow_insecure_api_bearer"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["pair", "--bogus"], 2, "No such option '--bogus'"),
+        (["pair", "extra"], 2, "unexpected extra argument"),
+        (["pair", "--ttl", "soon"], 2, "--ttl must be a duration"),
+        (["pair", "--ttl", "99y"], 2, "at most 10 years"),
+        (["pair", "--grants", "bridge"], 2, "--grants must be channel=duration"),
+        (["pair", "--mode", "wan"], 2, "'--mode'"),
+        (["pair", "--mode", "public"], 2, "--mode public needs --public-url"),
+        (["pair", "--public-url", "ftp://x"], 2, "--public-url"),
+        (["pair", "--port", "70000"], 2, "'--port'"),
+        (["pair", "--transport-hint", "ws"], 2, "--transport-hint is only for --register-code"),
+        (["pair", "--register-code", "12345"], 2, "--register-code must be six"),
+        (["pair", "--register-code", "Q7M2ZK", "--revoke", "abcd"], 2, "exclude each other"),
+        (["pair", "--register-code", "Q7M2ZK"], 1, "cannot be reached: connection refused; start it with"),
+        (["pair", "--revoke", "abc"], 2, "token prefix"),
+        (["pair", "--revoke", "abcd"], 1, "cannot be reached"),
+        (["pair", "--mode", "mesh"], 1, "no mesh VPN"),
+        (["pair", "--runtime", "twisted"], 2, "'--runtime'"),
+        (["relay", "insecure-api-key"], 1, "cannot be reached"),
+        (["relay", "insecure-api-key", "maybe"], 2, "maybe"),
+        (["relay", "bogus"], 2, "No such command 'bogus'"),
+        (["bogus"], 2, "No such command 'bogus'"),
+    ],
+)
+def test_bad_input(lonely: Shelf, arguments: list[str], code: int, says: str) -> None:
+    done = lonely.run("svc", *arguments, env={"PATH": "/nowhere"})
+    assert done.code == code
+    assert says in done.problem
+
+
+def test_bad_settings(lonely: Shelf) -> None:
+    done = lonely.run("svc", "pair", env={"RELAY_PORT": "many"})
+    assert (done.code, done.problem) == (2, "RELAY_PORT must be a whole number from 0 to 65535, not 'many'")
+
+
+def test_a_full_disk(desk: Shelf) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*module("svc"), "pair"],
+            cwd=ROOT,
+            env=desk.env,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "error: the output cannot be written: no space left on device\n")
+
+
+def test_a_reader_that_leaves(desk: Shelf) -> None:
+    words = " ".join([*module("svc"), "pair", "--help", "| true"])
+    done = subprocess.run(["sh", "-c", words], cwd=ROOT, env=desk.env, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("program", ["svc", "svc-pair", "svc-relay"])
+def test_help_says_how(lonely: Shelf, program: str) -> None:
+    done = lonely.run(program, "-h")
+    assert done.code == 0
+    assert "eval" in done.out or "Examples:" in done.out
+
+
+def test_help_and_pair_import_little() -> None:
+    shown = subprocess.run(
+        [module("svc")[0], "-X", "importtime", "-m", "clients.commands.svc", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+    for heavy in ("servers", "runtimes", "sqlalchemy", "asyncio", "yaml", "rich", "segno", "ssl", "h11", "wsproto"):
+        assert not re.search(rf"\| +{heavy}\b", shown), heavy
+
+
+def test_pair_imports_no_server_and_no_database(desk: Shelf) -> None:
+    words = [module("svc")[0], "-X", "importtime", "-m", "clients.commands.pair"]
+    shown = subprocess.run(words, cwd=ROOT, env=desk.env, capture_output=True, text=True, check=True).stderr
+    for heavy in ("servers", "sqlalchemy", "svc_proto.relay", "svc_proto.api", "yaml", "rich"):
+        assert not re.search(rf"\| +{heavy}\b", shown), heavy

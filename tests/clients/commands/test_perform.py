@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from clients.commands.perform import Progress, perform
+from svc_proto.client.problem import Problem
+from svc_proto.commands import Tell
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+
+WAITING = Tell("waiting", {"seconds": 1})
+
+
+def test_what_takes_long_is_said_until_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    heard: list[Tell] = []
+    progress = Progress(heard.append)
+    progress.tell(Tell("doing", {"text": "calling"}))
+    progress.tell(WAITING)
+    progress.tell(WAITING)
+    assert capsys.readouterr().err == "\r\x1b[Kcalling … 1 s\r\x1b[Kcalling … 2 s"
+    progress.tell(Tell("text", {"text": "x"}))
+    assert capsys.readouterr().err == "\r\x1b[K"
+    progress.tell(WAITING)  # an answer comes: nothing is to be written into it
+    assert capsys.readouterr().err == ""
+    progress.tell(Tell("doing", {"text": "calling again"}))
+    progress.tell(WAITING)
+    assert capsys.readouterr().err == "\r\x1b[Kcalling again … 1 s"
+    progress.clear()
+    progress.clear()
+    assert capsys.readouterr().err == "\r\x1b[K"
+    assert heard == [Tell("text", {"text": "x"})]
+
+
+def plan(engine: Engine) -> Flow[str]:
+    yield from sleep(engine, 0.0)
+    engine.emit(Tell("text", {}))
+    return "done"
+
+
+def test_a_result() -> None:
+    assert perform(plan, "anyio") == "done"
+
+
+def test_a_loop_that_is_not_there() -> None:
+    with pytest.raises(Problem) as caught:
+        perform(plan, "twisted")
+    assert caught.value.code == 2
+
+
+def test_a_bug_is_told_by_its_reference() -> None:
+    def broken(engine: Engine) -> Flow[str]:
+        yield from sleep(engine, 0.0)
+        raise RuntimeError("a secret")
+
+    with pytest.raises(Problem, match="internal error, reference bug-1") as caught:
+        perform(broken, "anyio")
+    assert caught.value.code == 70
+
+
+def test_output_that_takes_no_more_ends_the_run() -> None:
+    told: list[Tell] = []
+
+    def show(news: Tell) -> None:
+        told.append(news)
+        raise BrokenPipeError
+
+    def endless(engine: Engine) -> Flow[str]:
+        while True:
+            engine.emit(Tell("text", {}))
+            yield from sleep(engine, 0.001)
+
+    with pytest.raises(BrokenPipeError):
+        perform(endless, "anyio", on_tell=show)
+    assert len(told) == 1

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runtimes.host import Program
+from runtimes.listen import bind
+from runtimes.run import run
+from runtimes.waker import Handle
+from svc_proto.engine.core import Engine
+from tests.clients.commands.support import Shelf, module
+from tests.clients.commands.test_desktop import paired
+from tests.peers.api import Event, ScriptedApi, hello
+from tests.servers.support import ROOT, TIMEOUT, call, running, sign_in
+
+
+@pytest.fixture
+def home(desk: Shelf) -> Shelf:
+    """Paired."""
+    paired(desk)
+    return desk
+
+
+# --- chat ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(api: ScriptedApi) -> Iterator[str]:
+    """The scripted API server on a thread; its address."""
+    listener, handle, ready = bind("127.0.0.1", 0), Handle(), threading.Event()
+    program = Program(core=Engine(api, entropy=os.urandom), listeners=[listener], on_ready=ready.set)
+    thread = threading.Thread(target=lambda: run(program, "anyio", handle=handle, signals=False))
+    thread.start()
+    try:
+        assert ready.wait(10)
+        yield f"http://127.0.0.1:{listener.address.port}"
+    finally:
+        handle.stop(1.0)
+        thread.join(10)
+
+
+TOOLS: list[Event] = [
+    ("tool.started", {"tool_name": "screen", "args": {"all": True}}),
+    ("tool.completed", {"tool_name": "screen", "result_preview": "3 nodes"}),
+]
+
+
+def test_a_chat(lonely: Shelf) -> None:
+    api = ScriptedApi("k3y")
+    api.turns = [[*hello("Hi \u00e9\n")[:3], *TOOLS, *hello("Hi \u00e9\n")[3:]]]
+    with serving(api) as url:
+        done = lonely.run("svc-relay", "chat", "hello", "--api-url", url, env={"API_SERVER_KEY": "k3y"})
+    assert (done.code, done.out) == (0, "Hi \u00e9\n")
+    assert done.err == '→ screen: {"all":true}\n← screen: 3 nodes\n[session s-1]\n'
+    assert api.seen[-1][2] == {"message": "hello"}
+
+
+def test_a_message_from_standard_input(lonely: Shelf) -> None:
+    api = ScriptedApi()
+    with serving(api) as url:
+        first = lonely.run("svc-relay", "chat", env={"SVC_API_URL": url}, text="from a pipe\n")
+        second = lonely.run("svc-relay", "chat", "-", "--session", "s-1", "--api-url", url, text="and on")
+    assert (first.out, first.err) == ("Hello\n", "[session s-1]\n")
+    assert (second.out, second.err) == ("Hello\n", "")
+    assert [body["message"] for _, path, body in api.seen if path.endswith("stream")] == ["from a pipe\n", "and on"]
+
+
+def test_json_lines(lonely: Shelf) -> None:
+    with serving(ScriptedApi()) as url:
+        done = lonely.run("svc-relay", "chat", "x", "--json", "--api-url", url)
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert all(list(event) == ["event", "data"] for event in events)
+    assert events[-1] == {"event": "done", "data": {"state": "final"}}
+    assert done.err == ""
+
+
+def test_a_reader_that_leaves(lonely: Shelf) -> None:
+    api = ScriptedApi()
+    api.turns = [hello("x" * 50_000)]
+    with serving(api) as url:
+        words = " ".join([*module("svc-relay"), "chat", "x", "--json", "--api-url", url, "| head -1"])
+        done = subprocess.run(
+            ["sh", "-c", words], cwd=ROOT, env=lonely.env, capture_output=True, text=True, timeout=TIMEOUT, check=False
+        )
+        full = subprocess.run(
+            ["sh", "-c", words.replace("| head -1", "> /dev/full")],
+            cwd=ROOT, env=lonely.env, capture_output=True, text=True, timeout=TIMEOUT, check=False,
+        )  # fmt: skip
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")
+    assert (full.returncode, full.stderr) == (1, "error: the output cannot be written: no space left on device\n")
+
+
+def test_a_wrong_key(lonely: Shelf) -> None:
+    with serving(ScriptedApi("k3y")) as url:
+        done = lonely.run("svc-relay", "chat", "x", "--api-url", url, "--api-key", "no")
+    assert (done.code, done.problem) == (1, "the API server refuses: wrong key (status 401)")
+
+
+def test_colour_only_where_it_is_wanted(lonely: Shelf) -> None:
+    api = ScriptedApi()
+    with serving(api) as url:
+        for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
+            api.turns = [[*TOOLS, *hello()]]
+            shown = lonely.spawn("svc-relay", "chat", "x", "--api-url", url, env=env).read()
+            assert ("\x1b[2m" in shown) is coloured
+            assert "Hello" in shown
+
+
+# --- the rest -----------------------------------------------------------------------------------------------------
+
+
+def test_a_phone(home: Shelf) -> None:
+    call(home.port, "POST", "/pairing/register", {"code": "AAAAA1"})
+    assert home.run("svc-relay", "bridge", "GET", "/ping").err == "error: status 503\n"
+    with running(home.home, "clients.phone", "--remote", home.url, "--code", "AAAAA1", "--allow") as phone:
+        phone.line("paired")
+        assert home.run("svc-relay", "bridge", "GET", "/ping").json["pong"] is True
+        done = home.run("svc-relay", "bridge", "post", "/tap_text", "text=Mail")
+        assert (done.code, done.json["ok"]) == (0, True)
+        done = home.run("svc-relay", "bridge", "GET", "/nope")
+        assert (done.code, done.err) == (1, "error: status 404\n")
+        marker = home.run("svc-relay", "bridge", "GET", "/screenshot").json["media"]
+    done = home.run("svc-relay", "media", "get", marker, "-o", str(home.home), "--json")
+    assert done.json["content_type"] == "image/png"
+    assert Path(done.json["file"]).read_bytes().startswith(b"\x89PNG")
+
+
+def test_notifications(home: Shelf) -> None:
+    assert home.run("svc-relay", "notifications").out.startswith("No notifications: ")
+    assert home.run("svc-relay", "notifications", "--json").json == []
+
+
+def test_a_file(home: Shelf) -> None:
+    data = os.urandom(5_000_000)
+    (home.home / "big.bin").write_bytes(data)
+    there, here = str(home.home / "big.bin"), home.home / "copy.bin"
+    assert home.run("svc-relay", "media", "get", there, "-o", str(here)).out == (
+        f"{here}: 5000000 bytes, application/octet-stream\n"
+    )
+    assert here.read_bytes() == data
+    done = home.run("svc-relay", "media", "get", there, "-o", str(here))
+    assert (done.code, done.problem) == (1, f"{here} is there already: --force replaces it, -o names another")
+    assert home.run("svc-relay", "media", "get", there, "-o", str(here), "--force").code == 0
+    (home.home / "empty").touch()
+    assert home.run("svc-relay", "media", "get", str(home.home / "empty"), "-o", str(home.home / "e")).code == 0
+    assert (home.home / "e").read_bytes() == b""
+    (home.home / "text").write_text("hello")
+    assert home.run("svc-relay", "media", "get", str(home.home / "text"), "-o", "-").out == "hello"
+    done = home.run("svc-relay", "media", "get", there, "-o", "/nowhere/x")
+    assert (done.code, done.problem) == (1, "/nowhere/x cannot be written: no such file or directory")
+    os.mkfifo(home.home / "pipe")
+    with open(home.home / "piped", "wb") as out, subprocess.Popen(["cat", home.home / "pipe"], stdout=out) as reader:
+        assert home.run("svc-relay", "media", "get", there, "-o", str(home.home / "pipe"), "--force").code == 0
+        assert reader.wait(TIMEOUT) == 0
+    assert (home.home / "piped").read_bytes() == data
+    assert (home.home / "pipe").is_fifo()
+    done = home.run("svc-relay", "media", "get", there, "-o", str(home.home / "pipe" / "x"))
+    assert done.code == 1
+    done = home.run("svc-relay", "media", "get", "/etc/passwd", "-o", str(home.home / "p"))
+    assert done.code == 1
+    assert "(status 403)" in done.problem
+    assert not list(home.home.glob(".*.part"))
+
+
+def test_doctor(home: Shelf) -> None:
+    done = home.run("svc-relay", "doctor")
+    assert done.code == 0
+    assert done.out.splitlines()[-1] == f"✓ {home.url}: the relay knows this session"
+    assert home.run("svc-relay", "doctor", "--json").json["ok"] is True
+    (record,) = call(home.port, "GET", "/sessions").body["sessions"]
+    call(home.port, "DELETE", f"/sessions/{record['token_prefix']}")
+    done = home.run("svc-relay", "doctor", "--remote", home.url)
+    assert done.code == 1
+    assert "✗" in done.out
+    assert "pair again: svc-relay pair" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["chat", " "], 2, "the message is empty"),
+        (["chat", "x", "--api-url", "nonsense"], 2, "--api-url must be an http:// or https:// URL"),
+        (["chat", "x", "--api-key", "\u00e9"], 2, "--api-key must be printable ASCII"),
+        (["chat", "x", "--api-url", "http://127.0.0.1:9"], 1, "the API server at http://127.0.0.1:9 cannot be reached"),
+        (["notifications", "--limit", "0"], 2, "'--limit'"),
+        (["notifications"], 1, "no session is stored"),
+        (["media", "get", "x"], 2, "a media token, a MEDIA: marker or an absolute path is needed"),
+        (["media", "get", "abcdefgh"], 1, "no session is stored"),
+        (["media", "get", "abcdefgh", "-o", "-", "--json"], 2, "--json and -o - exclude each other"),
+        (["media", "bogus"], 2, "No such command 'bogus'"),
+        (["bridge", "DELETE", "/x"], 2, "DELETE"),
+        (["bridge", "GET", "ping"], 2, "the route begins with a slash"),
+        (["bridge", "GET", "/ping", "x"], 2, "an argument is key=text or key:=json"),
+        (["bridge", "GET", "/ping"], 1, "no session is stored"),
+        (["doctor", "--remote", "http://x"], 2, "--remote must begin with ws:// or wss://"),
+        (["insecure-api-key", "on"], 1, "the relay at http://127.0.0.1:9 cannot be reached"),
+    ],
+)
+def test_bad_input(lonely: Shelf, arguments: list[str], code: int, says: str) -> None:
+    done = lonely.run("svc-relay", *arguments)
+    assert done.code == code
+    assert says in done.problem
+
+
+COMMANDS = [
+    "pair", "status", "devices", "devices revoke", "devices extend", "shell", "sessions", "chat", "notifications",
+    "media", "media get", "bridge", "doctor", "insecure-api-key",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(lonely: Shelf, command: str) -> None:
+    done = lonely.run("svc-relay", *command.split(), "--help")
+    assert (done.code, done.err) == (0, "")
+    assert "Usage: " in done.out
+    assert "Example" in done.out
+
+
+def test_completion(lonely: Shelf) -> None:
+    env = {"_SVC_RELAY_COMPLETE": "bash_complete", "COMP_WORDS": "svc-relay dev", "COMP_CWORD": "1"}
+    assert lonely.run("svc-relay", env=env).out == "plain,devices\n"
+
+
+def test_a_phones_session_is_no_secret_here(home: Shelf) -> None:
+    call(home.port, "POST", "/pairing/register", {"code": "AAAAA1"})
+    token = sign_in(home.port, pairing_code="AAAAA1")["session_token"]
+    env = {"SVC_RELAY_URL": home.url, "SVC_RELAY_TOKEN": token}
+    done = home.run("svc-relay", "devices", env=env)
+    assert done.code == 0
+    assert token not in done.out + done.err

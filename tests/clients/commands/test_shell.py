@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.clients.commands.support import Shelf, module
+from tests.clients.commands.test_desktop import paired
+from tests.clients.commands.test_pair import LOOPS
+from tests.servers.support import ROOT, TIMEOUT, call, running_relay
+
+PROMPT = "[$#] "
+HAS_TMUX = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+
+@pytest.fixture
+def home(desk: Shelf) -> Shelf:
+    """Paired."""
+    paired(desk)
+    return desk
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[Shelf]:
+    """Paired with a relay that keeps terminals in tmux."""
+    env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "TMUX_TMPDIR": str(tmp_path)}
+    with running_relay(tmp_path, env=env) as (_, port):
+        desk = Shelf(tmp_path, port)
+        paired(desk)
+        yield desk
+    subprocess.run(
+        ["tmux", "-L", "svc-relay", "kill-server"], env={**os.environ, **env}, capture_output=True, check=False
+    )
+
+
+def ended(terminal: pexpect.spawn[str]) -> int | None:
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    status: int | None = terminal.exitstatus
+    return status
+
+
+@pytest.mark.parametrize("runtime", LOOPS)
+def test_at_a_terminal(home: Shelf, runtime: str) -> None:
+    pytest.importorskip(runtime)
+    home.runtime = runtime
+    terminal = home.spawn("svc-relay", "shell")
+    before = termios.tcgetattr(terminal.child_fd)
+    terminal.expect(PROMPT)
+    assert termios.tcgetattr(terminal.child_fd) != before
+    terminal.sendline("echo $((40 + 2)); stty size")
+    terminal.expect("42\r\n")
+    terminal.expect("24 100")
+    terminal.expect(PROMPT)
+    terminal.setwinsize(30, 120)
+    # The new size travels beside what is typed: ask until it has arrived.
+    terminal.sendline("until [ \"$(stty size)\" = '30 120' ]; do :; done; echo res''ized")
+    terminal.expect("resized")
+    terminal.sendline("cat")
+    terminal.expect("cat\r\n")
+    terminal.sendintr()
+    terminal.expect(PROMPT)
+    terminal.sendline("echo still-$((1 + 1))")
+    terminal.expect("still-2")
+    terminal.sendline("exit")
+    terminal.expect_exact("[the shell has ended]")
+    assert termios.tcgetattr(terminal.child_fd) == before
+    assert ended(terminal) == 0
+
+
+def test_detaching_from_a_bare_shell(home: Shelf) -> None:
+    terminal = home.spawn("svc-relay", "shell", "--session", "work", "--escape", "^\\")
+    terminal.expect(PROMPT)
+    terminal.send("\x1d")  # is not the key now
+    terminal.send("\x1c")
+    terminal.expect_exact("[detached from work; svc-relay shell --session work comes back to it]")
+    assert ended(terminal) == 0
+
+
+@HAS_TMUX
+def test_detach_and_come_back(tmux: Shelf) -> None:
+    terminal = tmux.spawn("svc-relay", "shell")
+    terminal.expect(PROMPT)
+    terminal.sendline("echo left-$((1 + 1))")
+    terminal.expect("left-2")
+    terminal.send("\x1d")
+    terminal.expect_exact("[detached from default")
+    assert ended(terminal) == 0
+    (row,) = tmux.run("svc-relay", "sessions", "--json").json
+    assert (row["name"], row["live"]) == ("default", False)
+    assert tmux.run("svc-relay", "sessions").out.splitlines()[1].split()[:3] == ["default", "waiting", "0"]
+    terminal = tmux.spawn("svc-relay", "shell")
+    terminal.expect("left-2")
+    terminal.sendline("exit")
+    assert ended(terminal) == 0
+    assert tmux.run("svc-relay", "sessions", "--json").json == []
+
+
+@HAS_TMUX
+def test_one_command_under_tmux(tmux: Shelf) -> None:
+    done = tmux.run("svc-relay", "shell", "--exec", "seq 1 5000; exit 7")
+    assert (done.code, done.out) == (7, "".join(f"{n}\n" for n in range(1, 5001)))
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "out"),
+    [
+        ("echo 'a b'; exit 3", 3, "a b\n"),
+        ("printf noeol", 0, "noeol"),
+        ("true", 0, ""),
+        ("seq 1 20000 | tail -1", 0, "20000\n"),
+    ],
+)
+def test_one_command(home: Shelf, command: str, code: int, out: str) -> None:
+    done = home.run("svc-relay", "shell", "--exec", command)
+    assert (done.code, done.out, done.err) == (code, out, "")
+
+
+def test_one_command_at_a_terminal(home: Shelf) -> None:
+    terminal = home.spawn("svc-relay", "shell", "--exec", "read line; echo got-$line; exit 4")
+    terminal.sendline("this")
+    terminal.expect("got-this\r\n")
+    assert ended(terminal) == 4
+
+
+def test_what_standard_input_holds_is_typed(home: Shelf) -> None:
+    done = home.run("svc-relay", "shell", text="echo typed-$((2 + 2))\n")
+    assert done.code == 0
+    assert "typed-4" in done.out
+
+
+def test_the_relay_goes_away_and_comes_back(tmp_path: Path) -> None:
+    env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
+    desk = Shelf(tmp_path)
+    with running_relay(tmp_path, env=env) as (_, desk.port):
+        paired(desk)
+        terminal = desk.spawn("svc-relay", "shell")
+        terminal.expect(PROMPT)
+    terminal.expect("trying again in 1 s")
+    with running_relay(tmp_path, env=env, port=desk.port):
+        terminal.expect_exact("[the old shell is gone: this is a new one]")
+        terminal.expect(PROMPT)
+        terminal.sendline("echo again-$((1 + 1))")
+        terminal.expect("again-2")
+    terminal.expect("trying again in 1 s")
+    terminal.sendintr()
+    assert ended(terminal) == 130
+
+
+def test_a_signal_restores_the_terminal(home: Shelf) -> None:
+    terminal = home.spawn("svc-relay", "shell")
+    before = termios.tcgetattr(terminal.child_fd)
+    terminal.expect(PROMPT)
+    assert termios.tcgetattr(terminal.child_fd) != before
+    assert terminal.pid is not None
+    os.kill(terminal.pid, signal.SIGTERM)
+    terminal.expect(pexpect.EOF)
+    assert termios.tcgetattr(terminal.child_fd) == before
+    terminal.close()
+    assert terminal.exitstatus == 130
+
+
+def test_a_revoked_session(home: Shelf) -> None:
+    terminal = home.spawn("svc-relay", "shell")
+    before = termios.tcgetattr(terminal.child_fd)
+    terminal.expect(PROMPT)
+    (record,) = call(home.port, "GET", "/sessions").body["sessions"]
+    call(home.port, "DELETE", f"/sessions/{record['token_prefix']}")
+    terminal.expect("error: the relay refuses: .*; pair again: svc-relay pair")
+    assert termios.tcgetattr(terminal.child_fd) == before
+    assert ended(terminal) == 1
+
+
+def test_a_reader_that_leaves(home: Shelf) -> None:
+    words = " ".join([*module("svc-relay"), "shell", "--exec", "'yes | head -100000'", "| head -2"])
+    done = subprocess.run(
+        ["sh", "-c", words], cwd=ROOT, env=home.env, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+    assert done.stdout == "y\ny\n"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["shell", "--escape", "x"], 2, "--escape must be none, or ^ and one of"),
+        (["shell", "--shell", "bash"], 2, "--shell must be an absolute path"),
+        (["shell", "--session", ""], 2, "--session must be a name"),
+        (["shell", "--exec", "a\nb"], 2, "--exec takes one line"),
+        (["shell"], 1, "no session is stored"),
+        (["sessions"], 1, "no session is stored"),
+    ],
+)
+def test_bad_input(lonely: Shelf, arguments: list[str], code: int, says: str) -> None:
+    if "--exec" in arguments:
+        arguments = [*arguments, "--remote", "ws://127.0.0.1:9", "--token", "t"]
+    done = lonely.run("svc-relay", *arguments)
+    assert done.code == code
+    assert says in done.problem
