@@ -22,8 +22,8 @@ WIDTH = 110  # columns at least, so that no figure is cut where there is no term
 EXAMPLES = """
 \b
 Examples:
-  python -m bench                                everything, about five minutes
-  python -m bench --quick                        everything, roughly: about a minute
+  python -m bench                                everything, about fifteen minutes
+  python -m bench --quick                        everything, roughly: about three minutes
   python -m bench --section core                 only what needs no socket
   python -m bench --section sockets --seconds 20 longer under load, for quieter figures
   python -m bench --json figures.json            the same figures for a program
@@ -60,6 +60,12 @@ def _media() -> Section:
     return media_section
 
 
+def _api() -> Section:
+    from bench.api import api_section
+
+    return api_section
+
+
 def _starts() -> Section:
     from bench.starts import starts_section
 
@@ -78,6 +84,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
     "sockets": _sockets,
     "terminal": _terminal,
     "media": _media,
+    "api": _api,
     "starts": _starts,
     "memory": _memory,
 }
@@ -89,7 +96,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
 @click.option("--json", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here too.")
 @click.option("--quick", is_flag=True, help="Fewer rounds: to see that it runs, not to compare.")
 def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, quick: bool) -> None:
-    """Measure the core, the loops, terminals, files, the start and an idle phone, side by side with others."""
+    """Measure the core, the loops, terminals, files, streams, the start and an idle phone, side by side with others."""
     scale = QUICK if quick else FULL
     if seconds is not None:
         scale = evolve(scale, seconds=seconds)

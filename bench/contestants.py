@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -34,6 +35,7 @@ __all__ = [
     "missing",
     "pinned",
     "placement",
+    "room_for",
     "running",
     "wait_healthy",
 ]
@@ -41,6 +43,7 @@ __all__ = [
 START_WITHIN = 30.0  # s
 STOP_WITHIN = 10.0  # s
 TICKS = os.sysconf("SC_CLK_TCK")  # of /proc/PID/stat, per second
+SPARE = 100  # descriptors for everything else, in this process and in a server
 PAGE = os.sysconf("SC_PAGE_SIZE")  # bytes
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
@@ -108,11 +111,23 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / TICKS  # utime and stime, proc_pid_stat(5)
 
     def waited(self) -> float:
-        """Seconds for which it was ready to run and another program had its CPU; zero where that is not counted."""
+        """Seconds for which its first thread was ready and had no CPU; zero where that is not counted."""
         try:
             return int(Path(f"/proc/{self.pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
         except OSError:
             return 0.0
+
+    def others(self) -> float:
+        """CPU seconds that others have spent on the CPU of the servers so far; any time, where they have none.
+
+        A server waits for its own threads, too: what it waited for others is no more than they have used.
+        """
+        if len(CPUS) < 2:
+            return time.monotonic()
+        name = f"cpu{CPUS[0]} "
+        lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
+        user, nice, system = next(line.split() for line in lines if line.startswith(name))[1:4]  # proc_stat(5)
+        return (int(user) + int(nice) + int(system)) / TICKS - self.cpu()
 
     def resident(self) -> int:
         """Bytes of memory that it holds."""
@@ -120,8 +135,11 @@ class Server:
 
 
 @contextmanager
-def running(one: Contestant) -> Iterator[Server]:
-    """Start a server, give its address, and end it. Raises `BenchError` if it does not start."""
+def running(one: Contestant, *, beside_load: bool = False) -> Iterator[Server]:
+    """Start a server, give its address, and end it. Raises `BenchError` if it does not start.
+
+    One that is no contestant but part of the load runs `beside_load`, on its CPU.
+    """
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as home:
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("RELAY_", "SVC_"))}
         environment |= {"SVC_HOME": home, "RELAY_SESSIONS_FILE": "", "PYTHONPATH": str(ROOT), **dict(one.variables)}
@@ -129,6 +147,8 @@ def running(one: Contestant) -> Iterator[Server]:
             [sys.executable, "-m", *one.arguments], cwd=home, env=environment, stderr=subprocess.PIPE
         ) as process:
             assert process.stderr is not None  # asked for above
+            if beside_load:
+                _pin(process.pid, CPUS[-1:])
             said: deque[str] = deque(maxlen=20)
             yield Server(one, process.pid, _address(process, process.stderr, said, one.name))
 
@@ -168,6 +188,22 @@ def pinned() -> Iterator[None]:
 def load_cpu() -> int:
     """The CPU that the load runs on, for helpers of it; -1 where that is left to the system."""
     return CPUS[-1] if len(CPUS) > 1 else -1
+
+
+@contextmanager
+def room_for(descriptors: int) -> Iterator[int]:
+    """Raise the limit on open descriptors, which a server started meanwhile inherits; how many there is room for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = descriptors + SPARE
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    else:
+        most = wanted
+    try:
+        yield most - SPARE
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def wait_healthy(address: Address, within: float = START_WITHIN) -> None:

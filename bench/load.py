@@ -21,7 +21,7 @@ from bench.contestants import Address, pinned
 from bench.measure import BenchError
 from bench.wire import PING, PONG, TEXT, FrameReader, auth_message, frame, phone_answer, upgrade
 
-__all__ = ["Load", "Phone", "drive", "new_code"]
+__all__ = ["PATIENCE", "READ", "Load", "Phone", "drive", "new_code", "no_gc"]
 
 READ = 65_536  # bytes
 PATIENCE = 10.0  # s for anything that has to be answered
@@ -173,7 +173,7 @@ def drive(
         watched: Sequence[Readable] = pool if phone is None else [*pool, phone]
         for one in watched:
             selector.register(one.sock, selectors.EVENT_READ, one.on_readable)
-        with pinned(), _no_gc():
+        with pinned(), no_gc():
             try:
                 _loop(selector, pool, load, seconds, most)
             except OSError as error:
@@ -230,7 +230,7 @@ def _callers(address: Address, asked: bytes, load: Load, count: int) -> Iterator
 
 
 @contextmanager
-def _no_gc() -> Iterator[None]:
+def no_gc() -> Iterator[None]:
     """A collection in the middle would show up as the server's latency."""
     gc.collect()
     gc.disable()

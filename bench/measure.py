@@ -34,6 +34,11 @@ class Scale:
     phones: tuple[int, ...]  # idle ones, ascending
     terminal_bytes: int  # that a program in a terminal writes, in each round
     file_bytes: int  # of the file that is fetched
+    deltas: int  # of each stream of the API
+    streams: tuple[int, ...]  # at once
+    background: int  # streams that run while others begin
+    held: int  # streams that are open and silent
+    chats: int  # sessions in the list
     most_requests: int = 1_000_000  # per contestant and round, whatever the time
 
 
@@ -47,6 +52,11 @@ FULL = Scale(
     phones=(1000, 5000),
     terminal_bytes=50_000_000,
     file_bytes=100_000_000,
+    deltas=1000,
+    streams=(1, 50, 200),
+    background=50,
+    held=1000,
+    chats=10_000,
 )
 QUICK = Scale(
     cycles=500,
@@ -58,6 +68,11 @@ QUICK = Scale(
     phones=(200,),
     terminal_bytes=5_000_000,
     file_bytes=20_000_000,
+    deltas=200,
+    streams=(1, 50),
+    background=20,
+    held=100,
+    chats=1000,
 )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import resource
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
-from bench.contestants import RELAYS, Contestant, Server, available, missing, running, wait_healthy
+from bench.contestants import RELAYS, Contestant, Server, available, missing, room_for, running, wait_healthy
 from bench.load import Phone, new_code
 from bench.measure import BenchError, Progress, Scale
 from bench.report import Column, Row, Table
@@ -16,7 +14,6 @@ __all__ = ["memory_section"]
 
 SETTLE = 0.5  # s in which the server finishes what the last phone began
 WITHIN = 120.0  # s for the phones of one relay: what comes later is left out
-SPARE = 100  # descriptors for everything else, in this process and in the server
 
 
 def memory_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
@@ -26,7 +23,7 @@ def memory_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant
         "buffers that the kernel holds for a socket are not in it",
         *missing(relays),
     ]
-    with _room_for(max(scale.phones)) as most:
+    with room_for(max(scale.phones)) as most:
         rows = [Row(one.name, _grow(one, scale, progress, most, notes)) for one in available(relays)]
     columns = [Column("one_mib", "one phone, MiB"), Column("all_mib", "all of them, MiB")]
     columns[1:1] = [Column(_key(count), f"{count:,} more, kB each", 2) for count in scale.phones]
@@ -74,19 +71,3 @@ def _connect(server: Server, number: int, stack: ExitStack) -> None:
 def _resident(server: Server) -> int:
     time.sleep(SETTLE)
     return server.resident()
-
-
-@contextmanager
-def _room_for(phones: int) -> Iterator[int]:
-    """Raise the limit on open descriptors, which a server started meanwhile inherits; the phones there is room for."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = phones + SPARE
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    else:
-        most = wanted
-    try:
-        yield most - SPARE
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -78,9 +78,10 @@ class Rounds:
 
 def take_round(rounds: Rounds, server: Server, run: Callable[[], Work]) -> Work:
     """Run one round and add it."""
-    cpu, waited = server.cpu(), server.waited()
+    cpu, waited, others = server.cpu(), server.waited(), server.others()
     work = run()
-    rounds.add(work, cpu=server.cpu() - cpu, waited=server.waited() - waited)
+    waited, others = server.waited() - waited, server.others() - others
+    rounds.add(work, cpu=server.cpu() - cpu, waited=min(waited, max(others, 0.0)))
     return work
 
 

@@ -9,16 +9,24 @@ import time
 from collections.abc import Callable
 from statistics import median
 
+from attrs import evolve
+
+from bench.api_servers import api_contestant
 from bench.contestants import PEERS, RELAYS, ROOT, Contestant, available, missing, running, wait_healthy
 from bench.measure import BenchError, Progress, Scale, rotated
 from bench.report import Column, Row, Table
 
 __all__ = ["starts_section"]
 
+OTHERS = (
+    evolve(RELAYS[0], name="relay, asyncio, store in a file", variables=(("RELAY_SESSIONS_FILE", "svc.db"),)),
+    api_contestant("asyncio"),
+)
 COLUMNS = (Column("median_ms", "median ms", 0), Column("best_ms", "best ms", 0))
 COMMANDS: dict[str, tuple[str, ...]] = {
     "python -c pass": ("-c", "pass"),
     "import svc_proto.relay.service": ("-c", "import svc_proto.relay.service"),
+    "import svc_proto.api.service": ("-c", "import svc_proto.api.service"),
     "python -m servers.relay --help": ("-m", "servers.relay", "--help"),
 }
 
@@ -28,11 +36,12 @@ def starts_section(
     progress: Progress,
     *,
     relays: tuple[Contestant, ...] = RELAYS,
+    others: tuple[Contestant, ...] = OTHERS,
     peers: tuple[Contestant, ...] = PEERS,
 ) -> list[Table]:
     """Wall-clock time from the start of a process to its end, or to the first answered `/health`."""
     timed: dict[str, Callable[[], float]] = {name: _command(arguments) for name, arguments in COMMANDS.items()}
-    for one in [*available(relays), *available(peers)]:
+    for one in [*available(relays), *others, *available(peers)]:
         timed[f"first /health: {one.name}"] = _first_answer(one)
     samples: dict[str, list[float]] = {name: [] for name in timed}
     for turn in range(scale.repeats + 1):

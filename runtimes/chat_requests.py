@@ -11,7 +11,21 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import attrs
-from sqlalchemy import ColumnElement, Connection, Row, String, cast, delete, func, insert, literal, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    String,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from runtimes.chat_search import ChatSearch
 from runtimes.chat_tables import CHAT_MESSAGES, CHAT_SESSIONS
@@ -58,6 +72,26 @@ _CAN_BE_SET: Mapping[str, tuple[type, ...]] = {
     "end_reason": (str, type(None)),
 }
 _ENDING = ("ended_at", "end_reason")
+_NAMES = tuple(column.name for column in _SESSION)
+
+# The statements of every turn, made once: to make one takes as long as to run it.
+_ONE_SESSION = select(*_SESSION).where(_S.id == bindparam("wanted"))
+_ONE_SESSION_LOCKED = _ONE_SESSION.with_for_update()
+_SESSION_IS_THERE = select(_S.id).where(_S.id == bindparam("wanted"))
+_KNOWN_MESSAGES = select(*_MESSAGE).where(
+    _M.session_id == bindparam("wanted"), _M.id.in_(bindparam("ids", expanding=True))
+)
+_PAGE = (
+    select(*_MESSAGE).where(_M.session_id == bindparam("wanted")).limit(bindparam("most")).offset(bindparam("skipped"))
+)
+_OLDEST_FIRST, _LATEST_FIRST = _PAGE.order_by(_M.seq), _PAGE.order_by(_M.seq.desc())
+_NEW_SESSION, _NEW_MESSAGES = insert(CHAT_SESSIONS), insert(CHAT_MESSAGES)
+_COUNTED = ("preview", "last_active", "updated_at", "message_count", "tool_call_count", "input_tokens", "output_tokens")
+_COUNT_MESSAGES = (
+    update(CHAT_SESSIONS)
+    .where(_S.id == bindparam("wanted"))
+    .values({name: bindparam(f"new_{name}") for name in _COUNTED})
+)
 
 
 def chat_handlers(search: ChatSearch) -> dict[type[StoreRequest[Any]], Handler]:
@@ -172,13 +206,12 @@ def _list_titles(connection: Connection, request: ListTitles) -> tuple[str, ...]
 
 
 def _session(connection: Connection, session_id: str, *, lock: bool = False) -> ChatSession | None:
-    found = select(*_SESSION).where(_S.id == session_id)
-    row = connection.execute(found.with_for_update() if lock else found).one_or_none()
+    row = connection.execute(_ONE_SESSION_LOCKED if lock else _ONE_SESSION, {"wanted": session_id}).one_or_none()
     return None if row is None else _as_session(row)
 
 
 def _insert_session(connection: Connection, session: ChatSession) -> None:
-    connection.execute(insert(CHAT_SESSIONS), attrs.asdict(session, recurse=False))
+    connection.execute(_NEW_SESSION, attrs.asdict(session, recurse=False))
 
 
 def _set(connection: Connection, session_id: str, values: Mapping[str, object]) -> None:
@@ -186,7 +219,7 @@ def _set(connection: Connection, session_id: str, values: Mapping[str, object]) 
 
 
 def _as_session(row: Row[Any]) -> ChatSession:
-    return ChatSession(**row._mapping)
+    return ChatSession(**dict(zip(_NAMES, row, strict=True)))
 
 
 # --- messages -----------------------------------------------------------------------------------------------------
@@ -204,7 +237,7 @@ def _add_messages(connection: Connection, request: AddMessages) -> bool:
             here = (_M.session_id == session.id) & (_M.id == message.id)
             connection.execute(update(CHAT_MESSAGES).where(here).values(**_columns(message, session.id)))
     if fresh:
-        connection.execute(insert(CHAT_MESSAGES), [_columns(message, session.id) for message in fresh])
+        connection.execute(_NEW_MESSAGES, [_columns(message, session.id) for message in fresh])
     if messages:
         preview = session.preview
         if any("user" in (before.role, messages[before.id].role) for before in old.values()):
@@ -212,32 +245,26 @@ def _add_messages(connection: Connection, request: AddMessages) -> bool:
         elif preview is None:
             preview = _first_preview(_text_of(message.content) for message in fresh if message.role == "user")
         latest = max(message.timestamp for message in request.messages)
-        _set(
-            connection,
-            session.id,
-            {
-                "preview": preview,
-                "last_active": max(session.last_active, latest),
-                "updated_at": max(session.updated_at, latest),
-                "message_count": session.message_count + len(fresh),
-                **_counters(session, add=list(messages.values()), drop=list(old.values())),
-            },
-        )
+        counted = {
+            "preview": preview,
+            "last_active": max(session.last_active, latest),
+            "updated_at": max(session.updated_at, latest),
+            "message_count": session.message_count + len(fresh),
+            **_counters(session, add=list(messages.values()), drop=list(old.values())),
+        }
+        values = {f"new_{name}": value for name, value in counted.items()}
+        connection.execute(_COUNT_MESSAGES, {"wanted": session.id, **values})
     return True
 
 
 def _list_messages(connection: Connection, request: ListMessages) -> tuple[Message, ...] | None:
-    there = connection.execute(select(_S.id).where(_S.id == request.session_id)).first()
+    there = connection.execute(_SESSION_IS_THERE, {"wanted": request.session_id}).first()
     if there is None:
         return None
-    order = _M.seq.desc() if request.latest else _M.seq
     limit = MAX_NUMBER if request.limit is None else _natural(request.limit)
     rows = connection.execute(
-        select(*_MESSAGE)
-        .where(_M.session_id == request.session_id)
-        .order_by(order)
-        .limit(limit)
-        .offset(_natural(request.offset))
+        _LATEST_FIRST if request.latest else _OLDEST_FIRST,
+        {"wanted": request.session_id, "most": limit, "skipped": _natural(request.offset)},
     ).all()
     return tuple(map(_as_message, reversed(rows) if request.latest else rows))
 
@@ -276,7 +303,7 @@ def _messages(connection: Connection, session_id: str, ids: list[str]) -> dict[s
     """Those of a session that are there already, by id."""
     there: dict[str, Message] = {}
     for chunk in _chunks(ids):
-        rows = connection.execute(select(*_MESSAGE).where(_M.session_id == session_id, _M.id.in_(chunk)))
+        rows = connection.execute(_KNOWN_MESSAGES, {"wanted": session_id, "ids": chunk})
         there |= {row.id: _as_message(row) for row in rows}
     return there
 

@@ -1,8 +1,8 @@
 """The store: named requests of a core, carried out in order on one thread, in memory or in any SQL database.
 
-In memory means an SQLite database that nobody else sees, so there is one implementation. SQLAlchemy is loaded when a
-store is opened, not before. SQL lives in `runtimes.schema` and `runtimes.chat_requests`, and what only one kind of
-database understands in `runtimes.store_dialects` and `runtimes.chat_search_sqlite`.
+In memory means a dict for the relay's sessions and, for everything else, an SQLite database that nobody else sees.
+SQLAlchemy is loaded when a database is opened, not before. SQL lives in `runtimes.schema` and `runtimes.chat_requests`,
+and what only one kind of database understands in `runtimes.store_dialects` and `runtimes.chat_search_sqlite`.
 """
 
 from __future__ import annotations
@@ -54,10 +54,13 @@ class StoreService:
 def open_store(where: str | Path) -> Store:
     """Open a store: an SQLAlchemy URL, a path of an SQLite file, or `memory:`. Migrates it. Raises `StoreError`.
 
+    `memory:` opens nothing yet, and so has nothing to migrate.
     An SQLite file is created with mode 0600; a folder made for it gets mode 0700.
     """
     if where == "memory:":
-        return _open_sql("sqlite://")
+        from runtimes.store_memory import MemoryStore  # noqa: PLC0415, RUF100 - it imports this module
+
+        return MemoryStore()
     if isinstance(where, str) and "://" in where:
         return _open_sql(where)
     path = Path(where).expanduser().absolute()

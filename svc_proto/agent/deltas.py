@@ -7,7 +7,7 @@ that was not streamed is one chunk with a `message`. What is of a wrong type cou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias, cast
 
 from attrs import define, field
@@ -81,15 +81,24 @@ class Assembly:
         """Whether nothing more is to be taken."""
         return self.done or self.full
 
-    def take(self, data: str) -> Iterator[Delta]:
-        """One event's data. Raises `UpstreamProblem`."""
+    def take(self, data: str) -> Iterable[Delta]:
+        """One event's data; go through what it gives before the next. Raises `UpstreamProblem`, here or there."""
         if data.strip() == "[DONE]":
             self.done = True
-            return
+            return ()
         try:
             chunk = _object(strict_json.loads(data))
         except strict_json.JsonError:
             raise UpstreamProblem("it sent an event that is not JSON") from None
+        text = _plain(chunk)
+        size = self._text_size + len(text)
+        if not text or size >= MAX_TEXT:
+            return self._take(chunk)
+        self._text_size = size
+        self._text.append(text)
+        return (TextDelta(text),)
+
+    def _take(self, chunk: Members) -> Iterator[Delta]:
         error = chunk.get("error")
         if error:
             raise UpstreamProblem(error_text(error) or "it reported an error")
@@ -166,6 +175,21 @@ class Assembly:
     def _count(self, usage: Members) -> None:
         self.input_tokens = _whole(usage.get("prompt_tokens"), self.input_tokens)
         self.output_tokens = _whole(usage.get("completion_tokens"), self.output_tokens)
+
+
+def _plain(chunk: Members) -> str:
+    """The text of a chunk that says nothing else, as nearly all do; empty for any other."""
+    if chunk.get("error") or chunk.get("usage"):
+        return ""
+    choices = chunk.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict) or choice.get("finish_reason") or choice.get("message") is not None:
+        return ""
+    delta = choice.get("delta")
+    if not isinstance(delta, dict) or len(delta) != 1:
+        return ""
+    text = delta.get("content")
+    return text if isinstance(text, str) else ""
 
 
 def error_text(error: object) -> str:

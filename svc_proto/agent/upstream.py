@@ -155,7 +155,7 @@ class _Tale:
 
     def take(self, data: str) -> None:
         for delta in self.assembly.take(data):
-            if isinstance(delta, TextDelta) and self._before_text:
+            if self._before_text and isinstance(delta, TextDelta):
                 self._host.tell(TextDelta(self._before_text))
                 self._before_text = ""
             self._host.tell(delta)

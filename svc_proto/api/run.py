@@ -90,16 +90,20 @@ class Run:
 
     def tell(self, event: TurnEvent) -> None:
         """See `TurnHost`."""
+        if type(event) is TextDelta:
+            text = event.text
+            if not self._gap:
+                self._round.append(text)
+            elif text != GAP:
+                self._text.append(GAP)
+                self._publish(TextDelta(GAP))
+                self._round.append(text)
+            # else: the agent tells of the gap itself; it belongs to no row
+            self._gap = False
+            self._text.append(text)
+            self._publish(event)
+            return
         match event:
-            case TextDelta(text):
-                own = self._gap and text == GAP  # the agent tells of the gap itself; it belongs to no row
-                if self._gap and not own:
-                    self._text.append(GAP)
-                    self._publish(TextDelta(GAP))
-                self._gap = False
-                self._text.append(text)
-                if not own:
-                    self._round.append(text)
             case ReasoningDelta(text):
                 self._thoughts.append(text)
             case ModelAsked():
@@ -272,12 +276,13 @@ class Run:
     # --- helpers ---
 
     def _publish(self, event: StoryEvent) -> None:
-        if not isinstance(event, ToolPending):  # which has no name there
+        if type(event) is not ToolPending:  # which has no name there
             self._last = event
         if self._watch is not None:
             self._watch(event)
-        if self.reader is not None:
-            self.reader.take(event)
+        reader = self.reader
+        if reader is not None:
+            reader.take(event)
 
     def _row(self, role: str, content: str, *, message_id: str | None = None, **members: object) -> Message:
         return Message(

@@ -149,7 +149,8 @@ class EventReader(ClientChannel):
         if not events:
             return
         self._events += events
-        self._unread += sum(len(event.data) + OVERHEAD for event in events)
+        for event in events:
+            self._unread += len(event.data) + OVERHEAD
         if self._unread > MAX_UNREAD:
             self.hold(True)
         self.engine.resume(self.ticket, None)

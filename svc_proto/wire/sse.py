@@ -94,16 +94,21 @@ class EventStreamDecoder:
         if not text:
             return []
         self._after_cr = text.endswith("\r")
-        *complete, rest = _LINE_END.split(text)
+        *complete, rest = _LINE_END.split(text) if "\r" in text else text.split("\n")
         events: list[ServerSentEvent] = []
         for piece in complete:
-            self._extend_line(piece)
-            line = "".join(self._line)
-            self._line.clear()
-            self._line_size = 0
-            event = self._take_line(line)
-            if event is not None:
-                events.append(event)
+            line = piece
+            if self._line or len(piece) > self._max_line:
+                self._extend_line(piece)
+                line = "".join(self._line)
+                self._line.clear()
+                self._line_size = 0
+            if line:
+                self._take_line(line)
+            elif self._data:
+                events.append(self._dispatch())
+            else:
+                self._forget()
         if rest:
             self._extend_line(rest)
         return events
@@ -114,33 +119,30 @@ class EventStreamDecoder:
             raise RemoteProtocolError(f"server-sent events: a line of more than {self._max_line} characters")
         self._line.append(piece)
 
-    def _take_line(self, line: str) -> ServerSentEvent | None:
-        if not line:
-            return self._dispatch()
+    def _take_line(self, line: str) -> None:
         field, _, value = line.partition(":")  # a comment is a line whose field is empty
         value = value.removeprefix(" ")
-        match field:
-            case "data":
-                self._data_size += len(value) + 1
-                if self._data_size > self._max_event:
-                    raise RemoteProtocolError(f"server-sent events: more than {self._max_event} characters of data")
-                self._data.append(value)
-            case "event":
-                self._event = value
-            case "id" if "\x00" not in value:
-                self._id = value
-            case "retry" if len(value) <= MAX_RETRY_DIGITS and _DIGITS.fullmatch(value):
-                self._retry = int(value)
-            case _:
-                pass
-        return None
+        if field == "data":
+            self._data_size += len(value) + 1
+            if self._data_size > self._max_event:
+                raise RemoteProtocolError(f"server-sent events: more than {self._max_event} characters of data")
+            self._data.append(value)
+        elif field == "event":
+            self._event = value
+        elif field == "id" and "\x00" not in value:
+            self._id = value
+        elif field == "retry" and len(value) <= MAX_RETRY_DIGITS and _DIGITS.fullmatch(value):
+            self._retry = int(value)
 
-    def _dispatch(self) -> ServerSentEvent | None:
+    def _dispatch(self) -> ServerSentEvent:
         data, kind = self._data, self._event
         self._data = []
+        self._forget()
+        text = data[0] if len(data) == 1 else "\n".join(data)
+        return ServerSentEvent(text, kind or "message", self._last_id, self._retry)
+
+    def _forget(self) -> None:
+        """An empty line ends an event, even one without data."""
         self._data_size = 0
         self._event = ""
         self._last_id = self._id
-        if not data:
-            return None
-        return ServerSentEvent("\n".join(data), kind or "message", self._last_id, self._retry)

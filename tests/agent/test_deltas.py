@@ -243,3 +243,17 @@ def test_an_error_without_words() -> None:
     with pytest.raises(UpstreamProblem, match="it reported an error"):
         fed('{"error": {"code": 500}}')
     assert not fed('{"error": null}').begun
+
+
+@pytest.mark.parametrize("content", ["Hi", "", None, 5, "x" * MAX_TEXT, "x" * (MAX_TEXT + 1)])
+@pytest.mark.parametrize("more", [{}, {"error": ""}, {"usage": {}}, {"usage": {"prompt_tokens": 3}}])
+def test_a_chunk_that_is_only_text_says_the_same_as_one_that_is_looked_at_closer(
+    content: object, more: dict[str, object]
+) -> None:
+    plain, closer = Assembly(), Assembly()
+    plain_chunk = {"choices": [{"delta": {"content": content}, "finish_reason": None}], **more}
+    closer_chunk = {"choices": [{"delta": {"content": content, "role": "assistant"}}], **more}
+    for _ in range(2):
+        told = [list(each.take(json.dumps(data))) for each, data in ((plain, plain_chunk), (closer, closer_chunk))]
+        assert told[0] == told[1]
+    assert (plain.text, plain.full, plain.input_tokens) == (closer.text, closer.full, closer.input_tokens)

@@ -12,7 +12,8 @@ from attrs import evolve
 from click.testing import CliRunner
 
 from bench import __main__ as program
-from bench import memory
+from bench import api, contestants
+from bench.api import api_section
 from bench.contestants import RELAYS, Contestant, running
 from bench.core import core_section
 from bench.measure import QUICK, BenchError, Progress
@@ -36,6 +37,11 @@ TINY = evolve(
     most_requests=50,
     terminal_bytes=100_000,
     file_bytes=200_000,
+    deltas=20,
+    streams=(2,),
+    background=2,
+    held=3,
+    chats=120,
 )
 SILENT = Progress(silent=True)
 ABSENT = Contestant("bare absent", ("bench.peers_absent",), ("no_such_package_at_all",))
@@ -88,9 +94,26 @@ def test_media_without_nginx() -> None:
     assert "left out, not installed: nginx" in table.notes
 
 
+@pytest.mark.timeout(180)  # it starts nine servers
+def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "PACED_FOR", 0.3)
+    monkeypatch.setattr(api, "PROBES", 3)
+    monkeypatch.setattr(api, "SETTLE", 0.05)
+    streams, paced, first, lists, held = api_section(TINY, SILENT, loops=("asyncio",))
+    with_peers = all(find_spec(package) is not None for package in ("starlette", "uvicorn", "httpx"))
+    for table in (streams, paced, first):
+        check(table, 3 if with_peers else 1)
+        assert ("left out, not installed: Starlette and httpx, proxy" in table.notes) is not with_peers
+    check(lists, 4)
+    check(held, 2 if with_peers else 1)
+    assert all(row.values["per_second"] > 0 for table in (streams, lists) for row in table.rows)
+    assert all(0 < row.values["p50_ms"] <= row.values["p99_ms"] for row in paced.rows)
+    assert all(row.values["idle_p50_ms"] > 0 for row in first.rows)
+
+
 def test_starts() -> None:
-    (table,) = starts_section(TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT,))
-    check(table, 4)
+    (table,) = starts_section(TINY, SILENT, relays=RELAYS[:1], others=(), peers=(ABSENT,))
+    check(table, 5)
     assert "left out, not installed: bare absent" in table.notes
 
 
@@ -103,7 +126,7 @@ def test_memory() -> None:
 
 
 def test_more_phones_than_descriptors_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (memory.SPARE + 5, memory.SPARE + 5))
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (contestants.SPARE + 5, contestants.SPARE + 5))
     monkeypatch.setattr(resource, "setrlimit", lambda which, limits: None)
     (table,) = memory_section(evolve(TINY, phones=(3, 6)), SILENT, relays=RELAYS[:1])
     assert "kb_at_6" not in table.rows[0].values
