@@ -10,6 +10,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 from runtimes.failures import why
@@ -259,11 +260,9 @@ class Channel(Source):
 
     def _release(self, *, reset: bool) -> list[FileBody]:
         self.gone = True
-        if reset:
-            try:
+        if reset and not self.write_closed:  # behind a FIN the kernel goes on to deliver what it holds
+            with suppress(OSError):  # the peer was faster
                 self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            except OSError:
-                reset = False  # the peer was faster
         bodies = [item for item in self._outbox or () if isinstance(item, FileBody)]
         self._outbox = None
         self.pump.loop.close(self)

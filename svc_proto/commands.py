@@ -122,7 +122,10 @@ class CloseWrite:
 
 @frozen
 class Abort:
-    """Drop the channel now, unsent bytes included. Answered by `Closed`."""
+    """Drop the channel now, unsent bytes included. Answered by `Closed`.
+
+    Behind a FIN that has left, what was sent is still delivered: a peer that reads slowly loses nothing by our going.
+    """
 
     ch: ChannelId
 

@@ -148,9 +148,10 @@ class End:
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def abort(self, why: str = "aborted") -> None:
-        """Drop everything, what flies included, and send RST."""
+        """Drop everything, what flies included, and send RST; behind a FIN, with nothing unread, what flies arrives."""
         if not self.gone:
-            self._reset()
+            if self._inbox or not self.fin_sent:
+                self._reset()
             self.finish(why)
 
     def vanish(self, *, reset: bool) -> None:

@@ -35,9 +35,21 @@ class Responses:
         self._sessions: dict[str, str] = {}  # the session of each
         self._conversations: dict[str, str] = {}  # the session of each name
 
+    def load(self) -> Flow[None]:
+        """Read the file. After this a response can be found as soon as `keep` has begun."""
+        if self._loaded:
+            return
+        yield from self._busy.enter()
+        try:
+            if not self._loaded:
+                yield from self._read()
+                self._loaded = True
+        finally:
+            self._busy.leave()
+
     def get(self, response_id: str) -> Flow[Mapping[str, object] | None]:
         """A response, which counts as used now."""
-        yield from self._load()
+        yield from self.load()
         text = self._texts.pop(response_id, None)
         if text is None:
             return None
@@ -46,17 +58,17 @@ class Responses:
 
     def session_of(self, response_id: str) -> Flow[str | None]:
         """The session that a response belongs to."""
-        yield from self._load()
+        yield from self.load()
         return self._sessions.get(response_id)
 
     def conversation(self, name: str) -> Flow[str | None]:
         """The session of a conversation."""
-        yield from self._load()
+        yield from self.load()
         return self._conversations.get(name)
 
     def keep(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
         """Keep a response. One that is too large is not kept."""
-        yield from self._load()
+        yield from self.load()
         response_id, text = str(response["id"]), strict_json.dumps(response)
         if conversation is not None:
             self._conversations.pop(conversation, None)
@@ -73,7 +85,7 @@ class Responses:
 
     def drop(self, response_id: str) -> Flow[bool]:
         """Forget a response; False if there is none."""
-        yield from self._load()
+        yield from self.load()
         if self._texts.pop(response_id, None) is None:
             return False
         del self._sessions[response_id]
@@ -81,17 +93,6 @@ class Responses:
         return True
 
     # --- helpers ---
-
-    def _load(self) -> Flow[None]:
-        if self._loaded:
-            return
-        yield from self._busy.enter()
-        try:
-            if not self._loaded:
-                yield from self._read()
-                self._loaded = True
-        finally:
-            self._busy.leave()
 
     def _read(self) -> Flow[None]:
         engine = self._engine

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.timers import Timers
-from svc_proto.commands import Abort, Command, Exit, Level, Log, Operation
+from svc_proto.commands import Abort, Command, Exit, Level, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import (
@@ -112,6 +112,8 @@ class Engine:
             self.now = now.at(max(timer.when, self.now.mono))
             self._guard(timer.fire, timer.owner)
         self.now = now
+        if out and isinstance(fact, Closed):  # what a timer wrote just now is for a channel that is gone
+            out[:] = [command for command in out if not (isinstance(command, Send) and command.ch == fact.ch)]
         if fact is not None:
             try:
                 self._apply[type(fact)](fact)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.basics.moment import Moment
 from svc_proto.commands import (
     Abort,
     Cancel,
@@ -22,7 +23,7 @@ from svc_proto.commands import (
     Send,
     SendFile,
 )
-from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.flow import Flow, ask, sleep, wait
 from svc_proto.engine.message import FilePart, Request, Response, Streamed
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import (
@@ -586,3 +587,26 @@ def test_a_peer_that_reads_wakes_no_ordinary_answer() -> None:
     order = only_send_file(commands)
     book >> Sent(CH, len(wire_bytes(commands))) << [ResumeReading(CH)]
     book >> Done(order.op, 5) << [ReleaseFile(7)]
+
+
+def test_what_is_written_when_the_channel_turns_out_to_be_gone() -> None:
+    """A pause of the producer ends in the very call that brings `Closed`: nothing is ordered for the channel."""
+    book = open_book()
+    over: list[bool] = []
+
+    def produce(writer: ResponseWriter) -> Flow[None]:
+        try:
+            for text in (b"one", b"two"):
+                writer.write(text)
+                yield from writer.drained()
+                yield from sleep(book.engine, 5.0)
+        finally:
+            over.append(True)
+
+    book.toy.answer = lambda request: Streamed(200, TEXT, produce)
+    commands = book.get(b"/answer").take()
+    assert b"one" in wire_bytes(commands)
+    book >> Sent(CH, len(wire_bytes(commands))) << []
+    later = Moment(book.now.mono + 5.0, book.now.wall + 5.0)
+    assert book.engine.handle(Closed(CH, "reset by the peer"), later) == []
+    assert over == [True]

@@ -1,16 +1,18 @@
 """A model's server that says what a test wants: one scripted answer for each request, in order.
 
     model = ScriptedModel([calls(("phone_ping", {})), plain("Done.")])
+    model = ScriptedModel([lambda request: plain(last_result(request))])
 
-Where a script has no answer left, it says so as plain text. Nothing waits by itself: a pause is part of an answer.
+An answer may depend on its request. Where a script has no answer left, it says so as plain text. Nothing waits by
+itself: a pause is part of an answer.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
 
@@ -33,8 +35,11 @@ __all__ = [
     "ScriptedModel",
     "calls",
     "chunk",
+    "counted",
+    "counting",
     "event",
     "huge",
+    "last_result",
     "plain",
     "refusal",
     "usage",
@@ -73,6 +78,9 @@ class Answer:
     def stuck(self, after: int) -> Answer:
         """Nothing comes after so many events."""
         return evolve(self, events=(self.events or ())[:after], hangs=True)
+
+
+Scripted: TypeAlias = "Answer | Callable[[dict[str, Any]], Answer]"
 
 
 # --- events -------------------------------------------------------------------------------------------------------
@@ -138,6 +146,23 @@ def huge(events: int, size: int) -> Answer:
     return Answer(events=(*(chunk({"content": "x" * size}) for _ in range(events)), chunk(finish="stop"), DONE))
 
 
+def last_result(request: Mapping[str, Any]) -> str:
+    """What the tool that ran last gave."""
+    return next(str(row["content"]) for row in reversed(request["messages"]) if row["role"] == "tool")
+
+
+def counting(start: int, deltas: int, *, size: int = 0, together: int = 10) -> Answer:
+    """So many pieces, numbered from `start` and at least `size` characters long; the server writes some together."""
+    pieces = [chunk({"content": counted(number, size)}) for number in range(start, start + deltas)]
+    batches = [b"".join(pieces[at : at + together]) for at in range(0, len(pieces), together)]
+    return Answer(events=(*batches, chunk(finish="stop"), usage(1, deltas), DONE))
+
+
+def counted(number: int, size: int = 0) -> str:
+    """One of those pieces."""
+    return f"{number} ".rjust(size, ".")
+
+
 # --- the server ---------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +171,7 @@ class ScriptedModel:
 
     engine: Engine
 
-    def __init__(self, answers: Iterable[Answer] = ()) -> None:
+    def __init__(self, answers: Iterable[Scripted] = ()) -> None:
         self.answers = list(answers)
         self.seen: list[dict[str, Any]] = []
         self.keys: list[bytes | None] = []
@@ -183,16 +208,20 @@ class ScriptedModel:
     # --- the route ---
 
     def _complete(self, request: Request) -> Flow[Response | Streamed]:
-        self.seen.append(json.loads(request.body))
+        asked = json.loads(request.body)
+        self.seen.append(asked)
         self.keys.append(request.headers.get(b"authorization"))
         channel = self.channels[-1]
         answer = self.answers.pop(0) if self.answers else plain("The script is over.")
+        if not isinstance(answer, Answer):
+            answer = answer(asked)
         yield from sleep(self.engine, answer.before)
         if answer.events is None:
             headers = Headers([(b"content-type", b"application/json"), *answer.headers])
             return Response(answer.status, headers, answer.body)
         headers = Headers([(b"content-type", b"text/event-stream"), *answer.headers])
-        return Streamed(answer.status, headers, lambda writer: self._write(writer, channel, answer))
+        told = answer
+        return Streamed(told.status, headers, lambda writer: self._write(writer, channel, told))
 
     def _write(self, writer: ResponseWriter, channel: ServerChannel, answer: Answer) -> Flow[None]:
         for place, data in enumerate(answer.events or ()):

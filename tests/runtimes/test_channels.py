@@ -120,6 +120,15 @@ def test_abort_resets(runtime: str) -> None:
         sock.close()
 
 
+def test_abort_behind_a_fin_loses_nothing(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(Send(ch, b"z" * 10_000), CloseWrite(ch), Abort(ch))
+        assert live.closed(ch).why == "aborted"
+        assert read_all(sock) == b"z" * 10_000
+        sock.close()
+
+
 def test_abort_in_answer_to_accepted_and_received(runtime: str) -> None:
     def react(fact: Fact) -> list[Command]:
         if isinstance(fact, Accepted) and fact.ch == 4:

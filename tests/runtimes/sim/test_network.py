@@ -405,6 +405,18 @@ def test_abort_loses_what_flies() -> None:
     wire.pause()
 
 
+def test_abort_behind_a_fin_loses_nothing() -> None:
+    bench = Bench(World())
+    wire = connected(bench)
+    bench.order(Send(CH, b"last words"), CloseWrite(CH), Abort(CH))
+    bench.world.run_idle()
+    assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
+    assert (wire.receive(), wire.eof, wire.closed) == (b"last words", True, False)
+    wire.close_write()
+    bench.world.run_idle()
+    assert bench.world.network.connections == ()
+
+
 def test_a_peer_that_resets() -> None:
     bench = Bench(World())
     wire = connected(bench)

@@ -1,0 +1,213 @@
+"""What a session's stream may be, as strictly as the strictest client takes it (wire api 4.2 to 4.4).
+
+`check_turn` looks at the bytes of a whole stream: framing, the members of each event and their JSON types, numbering,
+order, ids, and that the deltas make the text. Members that the tables do not name are faults, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from tests.loops.streams import Told, parse_frames
+
+__all__ = ["KINDS", "Turn", "check_events", "check_turn"]
+
+Kind = Callable[[Any], bool]
+
+
+def text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def some_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def text_or_null(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def mapping(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def usage(value: Any) -> bool:
+    """Three integers (wire api 4.3)."""
+    names = ("input_tokens", "output_tokens", "total_tokens")
+    return (
+        isinstance(value, dict)
+        and tuple(value) == names
+        and all(whole(value[name]) for name in names)
+        and value["total_tokens"] == value["input_tokens"] + value["output_tokens"]
+    )
+
+
+def exactly(expected: object) -> Kind:
+    return lambda value: value == expected and type(value) is type(expected)
+
+
+def members(**kinds: Kind) -> Kind:
+    return lambda value: (
+        isinstance(value, dict) and set(value) == set(kinds) and all(kinds[name](value[name]) for name in kinds)
+    )
+
+
+@frozen
+class Shape:
+    """The members of an event beside the envelope."""
+
+    required: Mapping[str, Kind]
+    optional: Mapping[str, Kind] = field(factory=dict)
+
+
+ENVELOPE: dict[str, Kind] = {"session_id": some_text, "run_id": some_text, "seq": whole, "ts": number}
+CALL: dict[str, Kind] = {"tool_name": some_text, "call_id": some_text, "tool_call_id": some_text}
+FLAGS: dict[str, Kind] = {
+    "message_id": some_text,
+    "completed": boolean,
+    "partial": boolean,
+    "interrupted": boolean,
+    "usage": usage,
+}
+KINDS: dict[str, Shape] = {
+    "session.created": Shape({"title": text_or_null}, {"model": text, "cwd": text_or_null}),
+    "run.started": Shape({"user_message": members(id=some_text, role=exactly("user"), content=text)}),
+    "message.started": Shape({"message": members(id=some_text, role=exactly("assistant"))}),
+    "assistant.delta": Shape({"message_id": some_text, "delta": some_text}),
+    "tool.progress": Shape({"message_id": some_text, "delta": some_text, "tool_name": exactly("_thinking")}),
+    "tool.pending": Shape(CALL, {"preview": text_or_null, "args": mapping}),
+    "tool.started": Shape({**CALL, "preview": text_or_null, "args": mapping}),
+    "tool.completed": Shape(
+        {**CALL, "args": mapping, "result_preview": text_or_null}, {"success": exactly(True), "duration": number}
+    ),
+    "tool.failed": Shape(
+        {**CALL, "error": some_text}, {"success": exactly(False), "duration": number, "args": mapping}
+    ),
+    "assistant.completed": Shape({**FLAGS, "content": text}),
+    "run.completed": Shape({**FLAGS, "api_calls": whole}),
+    "error": Shape({"message": some_text, "error": some_text}),
+    "done": Shape({"state": exactly("final")}),
+}
+"""The thirteen events."""
+
+LETTERS = dict(zip(KINDS, "CRMatPSTFXYEZ", strict=True))  # one letter for each, for the grammar of a turn
+GRAMMAR = re.compile("CRM[atPSTF]*(?:XYZ|EZ)|EZ")  # wire api 4.4; a turn that could not begin has no beginning
+
+
+@frozen
+class Turn:
+    """A stream that has passed."""
+
+    events: list[Told]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all events."""
+        return [told.name for told in self.events]
+
+    @property
+    def story(self) -> list[str]:
+        """The same, with several deltas in a row as one."""
+        names = self.names
+        pairs = zip([""], names, strict=False) if not names else zip(["", *names[:-1]], names, strict=True)
+        return [name for before, name in pairs if name != before or name not in ("assistant.delta", "tool.progress")]
+
+    @property
+    def said(self) -> str:
+        """All deltas, joined."""
+        return "".join(told.data["delta"] for told in self.all("assistant.delta"))
+
+    @property
+    def thought(self) -> str:
+        """All reasoning, joined."""
+        return "".join(told.data["delta"] for told in self.all("tool.progress"))
+
+    def all(self, name: str) -> list[Told]:
+        """The events of a name."""
+        return [told for told in self.events if told.name == name]
+
+    def one(self, name: str) -> dict[str, Any]:
+        """The data of an event that comes once."""
+        (told,) = self.all(name)
+        return told.data
+
+
+def check_turn(body: bytes) -> Turn:
+    """Check the bytes of a whole stream. AssertionError names what is wrong."""
+    turn = Turn(parse_frames(body))
+    check_events(turn.events)
+    names = "".join(LETTERS[name] for name in turn.names)
+    assert GRAMMAR.fullmatch(names), turn.names
+    _check_text(turn)
+    return turn
+
+
+def check_events(events: list[Told]) -> None:
+    """Check as many events as there are: each by itself, their numbers, and the life of each tool call."""
+    calls: dict[str, str] = {}  # where each is, by id
+    for place, told in enumerate(events, 1):
+        _check_event(told)
+        assert told.data["seq"] == place, "numbered from 1, without a gap"
+        if told.name.startswith("tool.") and told.name != "tool.progress":
+            _check_call(calls, told)
+    for name in ("session_id", "run_id"):
+        assert len({told.data[name] for told in events}) <= 1, name
+    stamps = [told.data["ts"] for told in events]
+    assert stamps == sorted(stamps)
+    ids = {told.data["message_id"] for told in events if "message_id" in told.data}
+    ids |= {told.data["message"]["id"] for told in events if told.name == "message.started"}
+    assert len(ids) <= 1, "one message_id for the whole turn"
+    if events and events[-1].name == "done" and not any(told.data.get("interrupted") for told in events):
+        cut_off = any(told.name == "error" for told in events)
+        assert cut_off or not {"pending", "started"} & set(calls.values()), calls
+
+
+def _check_event(told: Told) -> None:
+    shape = KINDS[told.name]
+    required = {**ENVELOPE, **shape.required}
+    missing = [name for name in required if name not in told.data]
+    assert not missing, f"{told.name} lacks {missing}: {told.data}"
+    for name, value in told.data.items():
+        kind = required.get(name) or shape.optional.get(name)
+        assert kind is not None, f"{told.name}.{name} is in no table"
+        assert kind(value), f"{told.name}.{name} is {value!r}"
+
+
+def _check_call(calls: dict[str, str], told: Told) -> None:
+    identity, kind = told.data["call_id"], told.name.removeprefix("tool.")
+    assert identity == told.data["tool_call_id"]
+    allowed: dict[str, list[str | None]] = {
+        "pending": [None],
+        "started": [None, "pending"],
+        "completed": ["started"],
+        "failed": ["started", "pending"],
+    }
+    assert calls.get(identity) in allowed[kind], f"{kind} after {calls.get(identity)}"
+    calls[identity] = kind
+
+
+def _check_text(turn: Turn) -> None:
+    if "assistant.completed" not in turn.names:
+        return
+    answer, run = turn.one("assistant.completed"), turn.one("run.completed")
+    assert answer["content"] == turn.said
+    for name in FLAGS:
+        assert answer[name] == run[name], name
+    assert answer["completed"] is not answer["partial"]
+    assert answer["partial"] or not answer["interrupted"]

@@ -1,0 +1,188 @@
+"""kill -9 at any moment of a turn: what was told is stored, the session goes on (SPEC.md "Events", wire api 4.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from runtimes.sim.world import World as Simulation
+from svc_proto.commands import Send
+from tests.loops.conftest import open_world
+from tests.loops.session_events import check_turn
+from tests.loops.stored import check_history, check_rows, events_in
+from tests.loops.streams import Told, UnreadStream, chat, open_stream
+from tests.loops.virtual import VirtualRelay, VirtualWorld
+from tests.loops.world import ApiHandle, World
+from tests.peers.model import Answer, ScriptedModel, calls, plain
+
+KEY = "sk-kill-a6d3"
+REMEMBER = ("memory", {"action": "add", "target": "memory", "content": "likes tea"})
+KILLS = 10  # of a real process
+EVENTS = 18  # of the turn of `script`, or more
+LIVE = "asyncio"  # the loop on which they are
+
+
+def script() -> list[Answer]:
+    """A turn with everything: reasoning, text, three tools of which one fails, text."""
+    skills: tuple[str, dict[str, object]] = ("skills_list", {})
+    return [
+        calls(REMEMBER, skills, ("demo_fail", {}), text="I note it."),
+        plain("Noted. Is there more?", reasoning="That was that."),
+    ]
+
+
+def start(world: World) -> tuple[ApiHandle, ScriptedModel]:
+    model = ScriptedModel()
+    url = world.peer(model)
+    return world.api(
+        key=KEY, killable=True, model_base_url=f"{url}/v1", model="m", relay_url="http://127.0.0.1:9"
+    ), model
+
+
+def check_life_goes_on(
+    world: World, api: ApiHandle, model: ScriptedModel, session: str, told: list[Told], *, asked: str
+) -> None:
+    """After the restart."""
+    rows = api.messages(session)
+    check_rows(rows, told)
+    model.answers[:] = [plain("I am back.")]
+    model.seen.clear()
+    turn = check_turn(chat(world, api, session, "Are you there?").rest())
+    assert turn.said == "I am back."
+    after = api.messages(session)
+    assert after[: len(rows)] == rows
+    assert [(row["role"], row["content"]) for row in after[len(rows) :]] == [
+        ("user", "Are you there?"),
+        ("assistant", "I am back."),
+    ]
+    (request,) = model.seen
+    check_history(request["messages"])
+    users = [message["content"] for message in request["messages"] if message["role"] == "user"]
+    assert users == [row["content"] for row in after if row["role"] == "user"]
+    (listed,) = [one for one in api.ask("GET", "/api/sessions").json["sessions"] if one["id"] == session]
+    assert listed["message_count"] == len(after)
+    assert users in ([asked, "Are you there?"], ["Are you there?"])
+
+
+# --- in the simulator -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["sim"])
+def traced() -> Iterator[VirtualWorld]:
+    world = VirtualWorld(simulation=Simulation(5, trace=True))
+    yield world
+    world.close()
+
+
+class Scene:
+    """An API that dies and comes back."""
+
+    def __init__(self, world: VirtualWorld) -> None:
+        self.world = world
+        self.api, self.model = start(world)
+
+    def begin(self) -> tuple[str, UnreadStream, int]:
+        session = self.api.session()
+        self.model.answers[:] = script()
+        at = len(self.world.simulation.records)
+        path = f"/api/sessions/{session}/chat/stream"
+        return session, open_stream(self.world, self.api, "POST", path, {"message": "I like tea"}), at
+
+    def die(self, since: int) -> list[Told]:
+        """Kill it; every event that it sent since, whether it arrived or not."""
+        server = self.api.server
+        assert isinstance(server, VirtualRelay)
+        name = server.process.name
+        server.kill()
+        records = self.world.simulation.records[since:]
+        sent = [record.what for record in records if record.process == name]
+        server.restart()
+        return events_in(b"".join(command.data for command in sent if isinstance(command, Send)))
+
+
+def test_a_kill_at_each_event_of_a_turn(traced: VirtualWorld) -> None:
+    """At the moment at which the n-th event reaches the client, for each n up to the last."""
+    scene = Scene(traced)
+    read, whole = 0, 0
+    reached: dict[str, None] = {}
+    while not whole or read < whole:
+        session, stream, at = scene.begin()
+        stream.open()
+        for _ in range(read):
+            assert stream.event() is not None
+        if read and stream.body.endswith(b'"state":"final"}\n\n'):
+            whole = read
+        read += 1
+        told = scene.die(at)
+        reached.update(dict.fromkeys(event.name for event in told))
+        check_life_goes_on(traced, scene.api, scene.model, session, told, asked="I like tea")
+    assert whole > 15
+    assert list(reached)[-3:] == ["assistant.completed", "run.completed", "done"]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_kill_at_each_moment_of_a_turn(traced: VirtualWorld, part: int) -> None:
+    """After each n-th thing that happens anywhere: between the store's answer and the event, too."""
+    scene = Scene(traced)
+    steps, over = part, False
+    counts: dict[int, None] = {}
+    while not over:
+        session, _, at = scene.begin()
+        for _ in range(steps):
+            traced.simulation.step()
+        steps += 4
+        told = scene.die(at)
+        counts[len(told)] = None
+        over = bool(told) and told[-1].name == "done"
+        check_life_goes_on(traced, scene.api, scene.model, session, told, asked="I like tea")
+    assert len(counts) > 5
+
+
+def test_a_kill_while_a_person_is_asked(traced: VirtualWorld) -> None:
+    """The question is gone with its run; the call counts as interrupted."""
+    scene = Scene(traced)
+    scene.model.answers[:] = [calls(("demo_ask", {}))]
+    session = scene.api.session()
+    at = len(traced.simulation.records)
+    stream = chat(traced, scene.api, session, "Do it")
+    run_id = stream.until("tool.pending").data["run_id"]
+    told = scene.die(at)
+    gone = scene.api.ask("POST", f"/v1/runs/{run_id}/approval", {"choice": "once"})
+    assert (gone.status, gone.json["error"]["code"]) == (404, "run_not_found")
+    check_life_goes_on(traced, scene.api, scene.model, session, told, asked="Do it")
+    results = [message for message in scene.model.seen[0]["messages"] if message["role"] == "tool"]
+    assert [message["content"].partition(":")[0] for message in results] == ["interrupted"]
+
+
+# --- a real process -------------------------------------------------------------------------------------------------
+
+
+def test_kills_of_a_real_process(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """A little after each event or two, at moments that have nothing to do with what goes on there."""
+    rng = Random(4)
+    with open_world(LIVE, tmp_path, request) as world:
+        api, model = start(world)
+        seen: list[int] = []
+        for number in range(KILLS):
+            model.answers[:] = [answer.slow(0.008) for answer in script()]
+            session = api.session()
+            path = f"/api/sessions/{session}/chat/stream"
+            stream = open_stream(world, api, "POST", path, {"message": "I like tea"})
+            if number:
+                stream.open()
+                for _ in range(number * EVENTS // KILLS):
+                    assert stream.event() is not None
+            late = b""
+            with suppress(TimeoutError):
+                late = stream.wire.read_some(rng.uniform(0.0005, 0.02))
+            api.server.kill()
+            told = events_in(stream.body + late + stream.wire.read_all())
+            seen.append(len(told))
+            stream.close()
+            api.server.restart()
+            check_life_goes_on(world, api, model, session, told, asked="I like tea")
+        assert len(set(seen)) > 3, seen

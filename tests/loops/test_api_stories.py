@@ -1,0 +1,222 @@
+"""Whole stories on every loop: a chat, a model, the relay, a phone, and back; and calls that a person has to allow."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from clients.phone.handset import SimulatedHandset
+from clients.phone.handset.png import draw
+from svc_proto.device.safety.settings import Answers, SafetySettings
+from tests.loops.session_events import Turn, check_turn
+from tests.loops.streams import UnreadStream, chat, open_stream
+from tests.loops.world import REMOTE, ApiHandle, World, bearer
+from tests.peers.model import ScriptedModel, calls, last_result, plain
+
+KEY = "sk-stories-3c90"
+BEGIN = ["session.created", "run.started", "message.started"]
+END = ["assistant.completed", "run.completed", "done"]
+ASKED = ["tool.pending", "tool.started", "tool.completed"]
+MAIL = "com.example.mail"
+
+
+def api_with(world: World, model: ScriptedModel, **config: Any) -> ApiHandle:
+    return world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="small", **config)
+
+
+def turn_of(world: World, api: ApiHandle, session: str, message: str) -> Turn:
+    return check_turn(chat(world, api, session, message).rest())
+
+
+# --- a phone --------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_drives_the_phone(relayed: World) -> None:
+    handset = SimulatedHandset(name="Pixel")
+    relayed.phone(handset=handset, name="Pixel")
+    model = ScriptedModel(
+        [
+            calls(("phone_open_app", {"package": MAIL}), ("phone_tap_text", {"text": "Compose"}), text="I open it."),
+            lambda request: calls(("phone_current_app", {})) if "Compose" in str(request) else plain("lost"),
+            lambda request: plain(f"You are in {json.loads(last_result(request))['package']}."),
+        ]
+    )
+    api = api_with(relayed, model)
+    session = api.session()
+    turn = turn_of(relayed, api, session, "Write a mail")
+    tools = ["tool.started", "tool.completed"]
+    assert turn.story == [*BEGIN, "assistant.delta", *tools, *tools, *tools, "assistant.delta", *END]
+    assert turn.said == f"I open it.\n\nYou are in {MAIL}."
+    assert [told.data["tool_name"] for told in turn.all("tool.completed")] == [
+        "phone_open_app",
+        "phone_tap_text",
+        "phone_current_app",
+    ]
+    offered = {tool["function"]["name"] for tool in model.seen[0]["tools"]}
+    assert {"phone_screen", "phone_tap_text", "memory"} <= offered
+    activity = relayed.http("GET", "/bridge/activity").json["activity"]
+    assert [record["path"] for record in activity] == ["/current_app", "/tap_text", "/open_app"]
+    assert [row["role"] for row in api.messages(session)].count("tool") == 3
+
+
+def test_a_picture_that_a_second_client_fetches(relayed: World) -> None:
+    handset = SimulatedHandset(name="Pixel")
+    relayed.phone(handset=handset, name="Pixel")
+    viewer = relayed.pair("Laptop", peer=REMOTE)
+    model = ScriptedModel(
+        [
+            calls(("phone_screenshot", {})),
+            lambda request: plain(f"Here it is:\n{last_result(request).splitlines()[-1]}"),
+        ]
+    )
+    api = api_with(relayed, model)
+    session = api.session()
+    turn = turn_of(relayed, api, session, "What is on my screen?")
+    marker = turn.said.splitlines()[-1]
+    assert marker.startswith("MEDIA:svc-relay://"), turn.said
+    assert api.messages(session)[-1]["content"] == turn.said
+    path = f"/media/{marker.rpartition('/')[2]}"
+    fetched = relayed.http("GET", path, headers=bearer(viewer.token), peer=REMOTE)
+    assert (fetched.status, fetched.headers.get(b"content-type")) == (200, b"image/png")
+    assert fetched.body == draw(handset.device.windows(), screen_on=handset.device.screen_on)
+    assert relayed.http("GET", path, headers=bearer("no such token"), peer=REMOTE).status == 401
+
+
+def test_a_phone_that_says_no(relayed: World) -> None:
+    """The refusal goes to the model with what it means, and the turn goes on."""
+    relayed.phone(safety=SafetySettings(armed=True, answers=Answers.DENY))
+    model = ScriptedModel([calls(("phone_tap_text", {"text": "Send"})), lambda request: plain(last_result(request))])
+    api = api_with(relayed, model)
+    turn = turn_of(relayed, api, api.session(), "Tap it")
+    assert turn.story == [*BEGIN, "tool.started", "tool.failed", "assistant.delta", *END]
+    assert "denied" in turn.one("tool.failed")["error"]
+    assert turn.said.startswith("error: 403 user_denied")
+
+
+def test_a_phone_that_is_lost_in_the_middle(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    model = ScriptedModel([calls(("phone_ping", {})), lambda request: plain(last_result(request))])
+    api = api_with(relayed, model)
+    stream = chat(relayed, api, api.session(), "Is it there?")
+    phone.command()
+    phone.wire.abort()
+    turn = check_turn(stream.rest())
+    assert turn.story == [*BEGIN, "tool.started", "tool.failed", "assistant.delta", *END]
+    assert "502 phone_disconnected" in turn.said
+
+
+# --- approvals ------------------------------------------------------------------------------------------------------
+
+CALLING = ("phone_call", {"number": "+15550100"})
+
+
+def waiting(world: World, *, approve: str = "demo_ask", **config: Any) -> tuple[ApiHandle, str, UnreadStream, str]:
+    """A turn that waits for a person: the API, the session, its stream, its run."""
+    model = ScriptedModel([calls((approve, {}), text="May I?"), lambda request: plain(last_result(request))])
+    api = api_with(world, model, relay_url="http://127.0.0.1:9", **config)
+    session = api.session()
+    stream = chat(world, api, session, "Do it")
+    pending = stream.until("tool.pending").data
+    assert pending["tool_name"] == approve
+    run_id = str(pending["run_id"])
+    assert api.ask("GET", f"/v1/runs/{run_id}").json["status"] == "waiting_for_approval"
+    return api, session, stream, run_id
+
+
+def answer(api: ApiHandle, run_id: str, choice: str, **more: object) -> tuple[int, Any]:
+    answered = api.ask("POST", f"/v1/runs/{run_id}/approval", {"choice": choice, **more})
+    return answered.status, answered.json
+
+
+@pytest.mark.parametrize("choice", ["once", "approve"])
+def test_an_approval_in_a_session_stream(world: World, choice: str) -> None:
+    api, session, stream, run_id = waiting(world)
+    assert answer(api, run_id, "perhaps")[0] == 400
+    status, body = answer(api, run_id, choice)
+    assert (status, body["run_id"], body["choice"], body["resolved"]) == (200, run_id, "once", 1)
+    turn = check_turn(stream.rest())
+    assert turn.story == [*BEGIN, "assistant.delta", *ASKED, "assistant.delta", *END]
+    assert len({turn.one(name)["call_id"] for name in ASKED}) == 1
+    assert turn.said == "May I?\n\nyou allowed it"
+    assert answer(api, run_id, "once")[1]["error"]["code"] == "approval_not_active"
+    assert [row["role"] for row in api.messages(session)] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_a_denial(world: World) -> None:
+    api, session, stream, run_id = waiting(world)
+    assert answer(api, run_id, "deny")[0] == 200
+    turn = check_turn(stream.rest())
+    assert turn.story == [*BEGIN, "assistant.delta", "tool.pending", "tool.failed", "assistant.delta", *END]
+    assert turn.one("tool.failed")["call_id"] == turn.one("tool.pending")["call_id"]
+    assert "did not allow" in turn.said
+    assert "did not allow" in api.messages(session)[2]["content"]
+
+
+def test_nobody_answers(world: World) -> None:
+    """Denied after a while: a minute, unless it is set otherwise (wire api 6.5)."""
+    config: dict[str, Any] = {} if world.virtual_time else {"approval_timeout": 0.2}
+    begun = world.clock()
+    api, _, stream, run_id = waiting(world, **config)
+    turn = check_turn(stream.rest(90.0))
+    assert turn.one("tool.failed")["error"]
+    assert "did not allow" in turn.said
+    if world.virtual_time:
+        assert 60.0 < world.clock() - begun < 61.0
+        assert stream.body.count(b": keepalive\n\n") >= 1  # after 30 s of silence
+    assert answer(api, run_id, "once")[0] == 409
+
+
+def test_a_stop_while_it_waits(world: World) -> None:
+    api, session, stream, run_id = waiting(world)
+    assert api.ask("POST", f"/v1/runs/{run_id}/stop").status == 200
+    turn = check_turn(stream.rest())
+    assert turn.one("run.completed")["interrupted"] is True
+    assert "tool.started" not in turn.names
+    assert answer(api, run_id, "once")[0] == 409
+    assert check_turn(chat(world, api, session, "And now?").rest()).names[-1] == "done"
+
+
+def test_an_approval_for_the_session_is_remembered_in_it_alone(world: World) -> None:
+    ask: tuple[str, object] = ("demo_ask", {})
+    model = ScriptedModel([calls(ask), plain("1"), calls(ask), plain("2"), calls(ask), plain("3")])
+    api = api_with(world, model, relay_url="http://127.0.0.1:9")
+    session = api.session()
+    stream = chat(world, api, session, "Do it")
+    run_id = stream.until("tool.pending").data["run_id"]
+    assert answer(api, run_id, "session")[0] == 200
+    assert check_turn(stream.rest()).said == "1"
+    turn = turn_of(world, api, session, "Again")
+    assert ("tool.pending" in turn.names, turn.said) == (False, "2")
+    other = chat(world, api, api.session(), "Do it")
+    run_id = other.until("tool.pending").data["run_id"]
+    assert answer(api, run_id, "deny")[0] == 200
+    assert check_turn(other.rest()).said == "3"
+
+
+def test_an_approval_that_lets_the_phone_act(relayed: World) -> None:
+    relayed.phone(name="Pixel")
+    model = ScriptedModel([calls(CALLING), plain("Calling.")])
+    api = api_with(relayed, model)
+    stream = chat(relayed, api, api.session(), "Call Ada")
+    pending = stream.until("tool.pending").data
+    assert pending["args"] == CALLING[1]
+    assert "/call" not in [record["path"] for record in relayed.http("GET", "/bridge/activity").json["activity"]]
+    assert answer(api, pending["run_id"], "once")[0] == 200
+    turn = check_turn(stream.rest())
+    assert turn.story == [*BEGIN, *ASKED, "assistant.delta", *END]
+    assert relayed.http("GET", "/bridge/activity").json["activity"][0]["path"] == "/call"
+
+
+def test_an_approval_in_the_stream_of_a_run(world: World) -> None:
+    """The same question by its other name (wire api 6.3)."""
+    model = ScriptedModel([calls(("demo_ask", {})), plain("Done.")])
+    api = api_with(world, model, relay_url="http://127.0.0.1:9")
+    stream = open_stream(world, api, "POST", "/v1/runs", {"input": "Do it", "stream": True}).open()
+    asked = stream.until("approval.request").data
+    assert asked["choices"] == ["once", "session", "always", "deny"]
+    assert answer(api, asked["run_id"], "once")[0] == 200
+    assert stream.until("approval.responded").data["choice"] == "once"
+    assert stream.until("run.completed").data["output"] == "Done."
+    assert stream.rest().endswith(b": stream closed\n\n")

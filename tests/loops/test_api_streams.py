@@ -1,0 +1,304 @@
+"""Many streams at once, and clients that read nothing: every delta once and in order, and memory that does not grow."""
+
+from __future__ import annotations
+
+import json
+import re
+import selectors
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define, frozen
+
+from svc_proto.engine.core import Service
+from tests.loops.conftest import WORLDS, open_world
+from tests.loops.live import ChildRelay
+from tests.loops.session_events import check_turn
+from tests.loops.streams import chat, eventually, open_stream
+from tests.loops.virtual import VirtualWorld
+from tests.loops.world import ApiHandle, World
+from tests.peers.model import ScriptedModel, counted, counting, plain
+
+KEY = "sk-streams-e1c7"
+NOWHERE = "http://127.0.0.1:9"
+DELTA = re.compile(rb'event: assistant\.delta\ndata: [^\n]*"delta":"([^"]*)"}\n\n')
+LIVE = [name for name in WORLDS if name != "sim"]
+KEEPALIVE = b": keepalive\n\n"
+MIB = 1024 * 1024
+PATIENCE = 50.0  # s
+LOOKS = 60  # that show the same: nothing moves any more
+
+
+@frozen
+class Load:
+    """How much of it."""
+
+    streams: int
+    deltas: int
+
+
+FULL = Load(200, 1_000)  # on one loop; the others show the same with less
+LESS = Load(40, 250)
+SILENT = Load(50, 2_500)  # clients that read nothing, and what they miss: some 2.7 MB each, text and events
+SIZE = 400  # characters of each delta of theirs
+# Bytes for each of them, whatever they miss: up to 256 KiB and one piece on its channel, a piece in its stream, one
+# unread from the model (a piece is what was read at once, in both forms some 200 KB), and the text so far.
+HELD = 1_500_000
+
+
+def text_of(start: int, deltas: int, size: int = 0) -> str:
+    return "".join(counted(number, size) for number in range(start, start + deltas))
+
+
+def start(world: World, model: ScriptedModel, **config: Any) -> ApiHandle:
+    config = {"max_concurrent_runs": 0, "relay_url": NOWHERE, **config}
+    return world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", **config)
+
+
+@define(eq=False)
+class Client:
+    """A plain socket that has asked for a turn. `stingy` ones have next to no room for what they do not read."""
+
+    sock: socket.socket
+    session: str
+    data: bytearray
+
+    def ask(self, api: ApiHandle, *, stingy: bool) -> None:
+        sock = self.sock
+        if stingy:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536
+            )  # by which the server's kernel measures its room
+        sock.settimeout(PATIENCE)
+        sock.connect(("127.0.0.1", api.server.port))
+        body = json.dumps({"message": "Count"})
+        head = f"POST /api/sessions/{self.session}/chat/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+        sock.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+
+    def body(self) -> bytes:
+        """What has come, without head and chunks."""
+        data = bytes(self.data)
+        head, _, rest = data.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 "), head
+        pieces: list[bytes] = []
+        while rest:
+            size, _, rest = rest.partition(b"\r\n")
+            length = int(size, 16)
+            pieces.append(rest[:length])
+            rest = rest[length + 2 :]
+        return b"".join(pieces)
+
+
+Ask = Callable[..., Client]
+
+
+@pytest.fixture
+def ask() -> Iterator[Ask]:
+    """Makes clients, and sees to it that their sockets are closed."""
+    with ExitStack() as sockets:
+
+        def asked(api: ApiHandle, session: str, *, stingy: bool = False) -> Client:
+            client = Client(sockets.enter_context(socket.socket()), session, bytearray())
+            client.ask(api, stingy=stingy)
+            return client
+
+        yield asked
+
+
+def read_all(clients: list[Client]) -> None:
+    """All at once, each to the end of its stream."""
+    with selectors.DefaultSelector() as selector:
+        for client in clients:
+            client.sock.setblocking(False)
+            selector.register(client.sock, selectors.EVENT_READ, client)
+        left = len(clients)
+        while left:
+            ready = selector.select(PATIENCE)
+            assert ready, f"{left} streams have stopped"
+            for key, _ in ready:
+                reader: Client = key.data
+                data = reader.sock.recv(1 << 16)
+                assert data, "the connection ended"
+                reader.data += data
+                if reader.data.endswith(b"\r\n0\r\n\r\n"):
+                    selector.unregister(reader.sock)
+                    reader.sock.close()
+                    left -= 1
+
+
+def check_stream(body: bytes, deltas: int) -> int:
+    """Every delta once and in order; the number of the first, by which streams are told apart."""
+    told = [piece.decode() for piece in DELTA.findall(body)]
+    first = int(told[0])
+    assert told == [counted(number) for number in range(first, first + deltas)]
+    assert body.endswith(b'"state":"final"}\n\n')
+    return first
+
+
+# --- many -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_many_streams_at_once(name: str, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    load = FULL if name == "asyncio" else LESS
+    with open_world(name, tmp_path, request) as world:
+        model = ScriptedModel(counting(10_000 * number, load.deltas) for number in range(load.streams))
+        api = start(world, model)
+        clients = [ask(api, api.session()) for _ in range(load.streams)]
+        read_all(clients)
+        bodies = [client.body() for client in clients]
+        firsts = [check_stream(body, load.deltas) for body in bodies]
+        assert sorted(firsts) == [10_000 * number for number in range(load.streams)]
+        check_turn(bodies[0])
+        for client, first in zip(clients[::20], firsts[::20], strict=True):
+            rows = [row["content"] for row in api.messages(client.session)]
+            assert rows == ["Count", text_of(first, load.deltas)]
+
+
+def test_many_streams_at_once_in_the_simulator(virtual_world: VirtualWorld) -> None:
+    world = virtual_world
+    model = ScriptedModel(counting(10_000 * number, 100) for number in range(20))
+    api = start(world, model)
+    paths = [f"/api/sessions/{api.session()}/chat/stream" for _ in range(20)]
+    streams = [open_stream(world, api, "POST", path, {"message": "Count"}) for path in paths]
+    reading = [stream.open() for stream in streams]
+    while reading:
+        reading = [stream for stream in reading if stream.more()]
+    firsts = [check_stream(stream.body, 100) for stream in streams]
+    assert sorted(firsts) == [10_000 * number for number in range(20)]
+
+
+def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: World) -> None:
+    """SPEC.md "Limits": ten at once, unless it is set otherwise; nothing but comments comes to those that wait."""
+    model = ScriptedModel([plain("one two").stuck(2), plain("second")])
+    api = start(world, model, max_concurrent_runs=1)
+    first = chat(world, api, api.session(), "a")
+    run_id = first.until("run.started").data["run_id"]
+    second = open_stream(world, api, "POST", f"/api/sessions/{api.session()}/chat/stream", {"message": "b"})
+    for path, body in (
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "c"}]}),
+        ("/v1/runs", {"input": "c"}),
+        ("/v1/responses", {"input": "c"}),
+    ):
+        refused = api.ask("POST", path, body)
+        assert (refused.status, refused.headers.get(b"retry-after")) == (429, b"1")
+        assert refused.json["error"]["code"] == "rate_limit_exceeded"
+    if isinstance(world, VirtualWorld):
+        world.pass_time(65.0)
+        second.open()
+        while len(second.body) < 2 * len(KEEPALIVE):
+            assert second.more()
+        assert second.body == 2 * KEEPALIVE
+    assert api.ask("POST", f"/v1/runs/{run_id}/stop").status == 200
+    first.rest()
+    if not second.status:
+        second.open()
+    assert check_turn(second.rest()).said == "second"
+
+
+# --- clients that read nothing --------------------------------------------------------------------------------------
+
+
+def rss(server: object) -> int:
+    """Bytes that a process holds."""
+    assert isinstance(server, ChildRelay)
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{server._process.pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def wait_stalled(world: World, api: ApiHandle, model: ScriptedModel, sessions: list[str]) -> None:
+    """Wait until nothing moves any more. Every turn has begun by then, and none is over."""
+    looks: list[int] = []
+
+    def still() -> bool:
+        looks.append(model.written)
+        return len(looks) > LOOKS and len(set(looks[-LOOKS:])) == 1
+
+    eventually(world, api, still, PATIENCE)
+    for session in sessions:
+        assert [row["role"] for row in api.messages(session)] == ["user"], "it was read further than it was told"
+
+
+@pytest.fixture
+def silent_server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[World, ApiHandle, ScriptedModel]]:
+    """A server process of its own, so that its memory can be measured."""
+    with open_world("asyncio", tmp_path, request) as world:
+        model = ScriptedModel([counting(0, 10)])
+        env = {
+            "API_SERVER_KEY": KEY,
+            "API_SERVER_MAX_CONCURRENT_RUNS": "0",
+            "SVC_MODEL_BASE_URL": f"{world.peer(model)}/v1",
+            "SVC_MODEL": "m",
+            "SVC_RELAY_URL": NOWHERE,
+        }
+        yield world, ApiHandle(world, world.start_program("servers.api", env, _never, port=0), KEY), model
+
+
+def _never(port: int, home: str) -> Service:
+    raise NotImplementedError("it is a process of its own")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is read from /proc")
+def test_memory_with_clients_that_read_nothing(silent_server: tuple[World, ApiHandle, ScriptedModel], ask: Ask) -> None:
+    world, api, model = silent_server
+    api.turn(api.session(), "Warm up")
+    sessions = [api.session() for _ in range(SILENT.streams)]
+    model.answers[:] = [counting(0, SILENT.deltas, size=SIZE) for _ in sessions]
+    before = rss(api.server)
+    clients = [ask(api, session, stingy=True) for session in sessions]
+    wait_stalled(world, api, model, sessions)
+    grown = rss(api.server) - before
+    assert grown < SILENT.streams * HELD, f"{grown / MIB:.1f} MiB for {SILENT.streams} clients"
+    for client in clients:
+        client.sock.close()
+    answer = text_of(0, SILENT.deltas, SIZE)
+    for session in sessions:
+        eventually(world, api, lambda session=session: len(api.messages(session)) == 2, PATIENCE)  # type: ignore[misc]
+        last = api.messages(session)[1]
+        assert (last["finish_reason"], last["content"]) == ("stop", answer)
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_clients_that_read_nothing_hold_up_nobody(
+    name: str, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    with open_world(name, tmp_path, request) as world:
+        model = ScriptedModel([counting(0, SILENT.deltas, size=SIZE) for _ in range(4)])
+        api = start(world, model)
+        silent = [ask(api, api.session(), stingy=True) for _ in range(4)]
+        wait_stalled(world, api, model, [client.session for client in silent])
+        model.answers[:] = [counting(10_000 * number, 100) for number in range(4)]
+        others = [ask(api, api.session()) for _ in range(4)]
+        read_all(others)
+        assert sorted(check_stream(client.body(), 100) for client in others) == [0, 10_000, 20_000, 30_000]
+        for client in silent[:2]:
+            client.sock.close()
+        read_all(silent[2:])
+        for client in silent:
+            eventually(world, api, lambda client=client: len(api.messages(client.session)) == 2)  # type: ignore[misc]
+            assert api.messages(client.session)[1]["content"] == text_of(0, SILENT.deltas, SIZE)
+
+
+def test_a_client_that_never_reads_is_dropped_and_its_turn_goes_on(virtual_world: VirtualWorld) -> None:
+    """After a minute without progress; the answer is found in the session."""
+    world = virtual_world
+    model = ScriptedModel([counting(0, SILENT.deltas, size=SIZE)])
+    api = start(world, model)
+    session = api.session()
+    stream = chat(world, api, session, "Count")
+    stream.wire.pause()
+    world.pass_time(30.0)
+    held = model.written
+    assert held < 0.8 * SILENT.deltas / 10
+    assert len(api.messages(session)) == 1
+    world.pass_time(10.0)
+    assert model.written == held
+    world.pass_time(60.0)
+    assert [row["content"] for row in api.messages(session)] == ["Count", text_of(0, SILENT.deltas, SIZE)]

@@ -1,0 +1,299 @@
+"""Clients that are not ours, unmodified, on a live server: the `openai` package, and `httpx-sse` for each stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from httpx_sse import ServerSentEvent, connect_sse
+
+from svc_proto.wire.sse import EventStreamDecoder
+from tests.loops.conftest import WORLDS, open_world
+from tests.loops.world import ApiHandle, World
+from tests.peers.model import Answer, ScriptedModel, calls, plain, refusal
+
+KEY = "sk-openai-9e12"
+TEXT = "Grüße aus Köln, 東京 und 🙂!"
+NOWHERE = "http://127.0.0.1:9"
+REMEMBER = ("memory", {"action": "add", "target": "memory", "content": "likes tea"})
+Live = tuple[World, ApiHandle, ScriptedModel]
+
+
+@pytest.fixture(params=[name for name in WORLDS if name != "sim"], scope="module")
+def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """A server that the tests of this module share. Those clients want sockets, which a simulation has not."""
+    with open_world(request.param, tmp_path_factory.mktemp("openai"), request) as world:
+        model = ScriptedModel()
+        yield world, world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE), model
+
+
+def script(live: Live, *answers: Answer) -> ApiHandle:
+    """What the model is to say next."""
+    _, api, model = live
+    model.answers[:] = answers
+    return api
+
+
+def base_url(api: ApiHandle) -> str:
+    return f"http://127.0.0.1:{api.server.port}"
+
+
+@pytest.fixture
+def client(live: Live) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{base_url(live[1])}/v1", api_key=KEY, max_retries=0, timeout=10.0) as opened:
+        yield opened
+
+
+# --- openai ---------------------------------------------------------------------------------------------------------
+
+
+def test_it_lists_models(live: Live, client: openai.OpenAI) -> None:
+    models = client.models.list().data
+    assert [model.id for model in models] == ["svc-agent"]
+    assert (models[0].object, models[0].owned_by) == ("model", "svc")
+
+
+def test_it_completes_and_streams_the_same(live: Live, client: openai.OpenAI) -> None:
+    script(live, plain(TEXT), plain(TEXT, reasoning="Let me see"))
+    whole = client.chat.completions.create(
+        model="svc-agent",
+        messages=[{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Grüß mich"}],
+    )
+    assert whole.object == "chat.completion"
+    (choice,) = whole.choices
+    assert (choice.message.role, choice.message.content, choice.finish_reason) == ("assistant", TEXT, "stop")
+    chunks = list(
+        client.chat.completions.create(
+            model="svc-agent",
+            messages=[{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Grüß mich"}],
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+    )
+    deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
+    assert "".join(delta.content or "" for delta in deltas) == TEXT
+    assert [delta.role for delta in deltas if delta.role] == ["assistant"]
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+    assert len({(chunk.id, chunk.created, chunk.model) for chunk in chunks}) == 1
+    assert {chunk.object for chunk in chunks} == {"chat.completion.chunk"}
+    usage = chunks[-1].usage
+    assert usage is not None
+    assert whole.usage is not None
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (
+        whole.usage.prompt_tokens,
+        whole.usage.completion_tokens,
+        whole.usage.total_tokens,
+    )
+
+
+def test_what_the_model_is_given(live: Live, client: openai.OpenAI) -> None:
+    script(live, plain("Eight."))
+    client.chat.completions.create(
+        model="svc-agent",
+        messages=[
+            {"role": "system", "content": "Count."},
+            {"role": "user", "content": "What is 2 + 2?"},
+            {"role": "assistant", "content": "Four."},
+            {"role": "user", "content": [{"type": "text", "text": "Twice that?"}]},
+        ],
+    )
+    sent = live[2].seen[-1]["messages"]
+    assert sent[0]["role"] == "system"
+    assert "Count." in sent[0]["content"]
+    assert [message["role"] for message in sent[1:]] == ["user", "assistant", "user"]
+    assert "Twice that?" in json.dumps(sent[-1]["content"])
+
+
+def test_it_streams_a_turn_with_tools(live: Live, client: openai.OpenAI) -> None:
+    """Tool progress has an `event:` line; the package reads what it knows and stumbles over nothing."""
+    script(live, calls(REMEMBER, text="I note it."), plain("Noted."))
+    stream = client.chat.completions.create(
+        model="svc-agent", messages=[{"role": "user", "content": "I like tea"}], stream=True
+    )
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
+    assert text == "I note it.\n\nNoted."
+
+
+def test_its_stream_helper_agrees(live: Live, client: openai.OpenAI) -> None:
+    script(live, plain(TEXT))
+    with client.chat.completions.stream(model="svc-agent", messages=[{"role": "user", "content": "Hi"}]) as stream:
+        for _ in stream:
+            pass
+        final = stream.get_final_completion()
+    assert final.choices[0].message.content == TEXT
+    assert final.choices[0].finish_reason == "stop"
+
+
+def test_it_has_no_key(live: Live) -> None:
+    url = f"{base_url(live[1])}/v1"
+    for key in ("wrong", "sk-openai-9e1", f"{KEY}x"):
+        with openai.OpenAI(base_url=url, api_key=key, max_retries=0) as stranger:
+            with pytest.raises(openai.AuthenticationError) as refused:
+                stranger.models.list()
+            assert refused.value.code == "invalid_api_key"
+            assert key not in str(refused.value)
+            assert isinstance(refused.value.body, dict)
+            assert refused.value.body["message"] in str(refused.value)
+            assert "API_SERVER_KEY" in refused.value.body["message"] or "key" in refused.value.body["message"].lower()
+            with pytest.raises(openai.AuthenticationError):
+                stranger.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}], stream=True)
+
+
+def test_its_errors(live: Live, client: openai.OpenAI) -> None:
+    with pytest.raises(openai.BadRequestError) as bad:
+        client.chat.completions.create(model="svc-agent", messages=[])
+    assert bad.value.type == "invalid_request_error"
+    with pytest.raises(openai.NotFoundError):
+        client.get("/no/such/route", cast_to=httpx.Response)
+    script(live, refusal(401, "no"))
+    with pytest.raises(openai.InternalServerError) as incomplete:
+        client.chat.completions.create(model="svc-agent", messages=[{"role": "user", "content": "Hi"}])
+    assert incomplete.value.status_code == 502
+    assert incomplete.value.code == "agent_incomplete"
+    script(live, plain("one two").dropped(2))
+    with pytest.raises(openai.APIError):
+        list(
+            client.chat.completions.create(model="svc-agent", messages=[{"role": "user", "content": "Hi"}], stream=True)
+        )
+
+
+def test_it_uses_responses(live: Live, client: openai.OpenAI) -> None:
+    script(live, plain(TEXT), plain("Of course."), plain(TEXT))
+    first = client.responses.create(model="svc-agent", input="Grüß mich", instructions="Be kind.")
+    assert (first.output_text, first.status, first.object) == (TEXT, "completed", "response")
+    second = client.responses.create(model="svc-agent", input="Again?", previous_response_id=first.id)
+    assert second.output_text == "Of course."
+    sent = live[2].seen[-1]["messages"]
+    assert [message["content"] for message in sent if message["role"] != "system"] == ["Grüß mich", TEXT, "Again?"]
+    assert client.responses.retrieve(first.id).output_text == TEXT
+    events = list(client.responses.create(model="svc-agent", input="Grüß mich", stream=True))
+    deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert "".join(deltas) == TEXT
+    assert [event.type for event in events][:: len(events) - 1] == ["response.created", "response.completed"]
+    client.responses.delete(first.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(first.id)
+
+
+def test_it_leaves_in_the_middle(live: Live, client: openai.OpenAI) -> None:
+    """The agent is interrupted (wire api 5.3), and the server goes on serving."""
+    api = script(live, plain("word " * 1_000).slow(0.02))
+    stream = client.chat.completions.create(
+        model="svc-agent", messages=[{"role": "user", "content": "Hi"}], stream=True
+    )
+    for chunk in stream:
+        if chunk.choices[0].delta.content:
+            break
+    logged = len(api.server.logs)
+    stream.close()
+    live[0].wait_until(lambda: any(line.event == "turn ended" for line in api.server.logs[logged:]))
+    (ended,) = [line for line in api.server.logs[logged:] if line.event == "turn ended"]
+    assert ended.fields["state"] == "cancelled"
+    script(live, plain("Still here."))
+    again = client.chat.completions.create(model="svc-agent", messages=[{"role": "user", "content": "Hi"}])
+    assert again.choices[0].message.content == "Still here."
+
+
+# --- httpx-sse ------------------------------------------------------------------------------------------------------
+
+
+def streams(api: ApiHandle) -> list[tuple[str, str, Any]]:
+    """Every kind of stream that the server has, for one turn each."""
+    message = [{"role": "user", "content": "I like tea"}]
+    return [
+        ("POST", f"/api/sessions/{api.session()}/chat/stream", {"message": "I like tea"}),
+        ("POST", "/v1/chat/completions", {"messages": message, "stream": True}),
+        ("POST", "/v1/runs", {"input": "I like tea", "stream": True}),
+        ("POST", "/v1/responses", {"input": "I like tea", "stream": True}),
+    ]
+
+
+def data_of(event: ServerSentEvent) -> dict[str, Any]:
+    data: dict[str, Any] = event.json()
+    return data
+
+
+def test_httpx_sse_reads_every_stream(live: Live) -> None:
+    _, api, model = live
+    with httpx.Client(base_url=base_url(api), headers=api.headers, timeout=10.0) as client:
+        for method, path, body in streams(api):
+            model.answers[:] = [calls(REMEMBER), plain(TEXT, reasoning="Let me see")]
+            with connect_sse(client, method, path, json=body) as source:
+                assert source.response.status_code == 200
+                events = list(source.iter_sse())
+            deltas = [event for event in events if event.event in ("assistant.delta", "message.delta")]
+            match path.rpartition("/")[2]:
+                case "stream" | "runs":
+                    assert "".join(data_of(event)["delta"] for event in deltas) == TEXT
+                    assert events[-1].event == ("done" if path.endswith("stream") else "run.completed")
+                case "completions":
+                    assert events[-1].data == "[DONE]"
+                    chunks = [data_of(event) for event in events[:-1] if event.event == "message"]
+                    assert "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks) == TEXT
+                    assert [event.event for event in events].count("svc.tool.progress") == 2
+                case _:
+                    assert events[-1].event == "response.completed"
+                    assert [data_of(event)["sequence_number"] for event in events] == list(range(len(events)))
+
+
+def test_httpx_sse_reads_a_run_that_was_begun_apart(live: Live) -> None:
+    api = script(live, plain(TEXT))
+    run_id = api.ask("POST", "/v1/runs", {"input": "Hi"}).json["run_id"]
+    with (
+        httpx.Client(base_url=base_url(api), headers=api.headers, timeout=10.0) as client,
+        connect_sse(client, "GET", f"/v1/runs/{run_id}/events") as source,
+    ):
+        events = list(source.iter_sse())
+    assert [event.event for event in events][:: len(events) - 1] == ["run.started", "run.completed"]
+    assert data_of(events[-1])["output"] == TEXT
+
+
+class Pieces(httpx.SyncByteStream):
+    """A body that arrives in these pieces."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._pieces)
+
+
+def by_httpx_sse(pieces: list[bytes]) -> list[tuple[str, str]]:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Pieces(pieces))
+
+    with (
+        httpx.Client(transport=httpx.MockTransport(answer)) as client,
+        connect_sse(client, "GET", "http://recorded/") as source,
+    ):
+        return [(event.event or "message", event.data) for event in source.iter_sse()]
+
+
+def by_ours(pieces: list[bytes]) -> list[tuple[str, str]]:
+    decoder = EventStreamDecoder()
+    return [(event.event, event.data) for piece in pieces for event in decoder.receive_data(piece)]
+
+
+@pytest.mark.parametrize("kind", range(4), ids=["session", "completions", "runs", "responses"])
+def test_a_stream_cut_anywhere_reads_the_same(kind: int, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Whole, byte by byte, and cut in two at each place: both decoders give the same events."""
+    with open_world("sim", tmp_path, request) as world:
+        model = ScriptedModel([calls(REMEMBER), plain("Gr\u00fc\u00dfe \U0001f642\u2028\r\n!", reasoning="H\u00f6m")])
+        api = world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE)
+        method, path, body = streams(api)[kind]
+        answer = api.ask(method, path, body)
+    recorded = b": keepalive\n\n" + answer.body
+    whole = by_ours([recorded])
+    assert len(whole) >= 7
+    assert by_httpx_sse([recorded]) == whole
+    apart = [recorded[at : at + 1] for at in range(len(recorded))]
+    assert by_httpx_sse(apart) == by_ours(apart) == whole
+    for at in range(1, len(recorded)):
+        halves = [recorded[:at], recorded[at:]]
+        assert by_ours(halves) == whole, at
+        assert by_httpx_sse(halves) == whole, at

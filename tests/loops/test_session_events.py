@@ -1,0 +1,145 @@
+"""The judge of session streams, judged: a good stream passes, and each fault that makes a client stumble is found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.loops.session_events import KINDS, check_turn
+
+Event = tuple[str, dict[str, Any]]
+CALL = {"tool_name": "memory", "call_id": "c1", "tool_call_id": "c1"}
+USAGE = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+FLAGS = {"message_id": "m", "completed": True, "partial": False, "interrupted": False, "usage": USAGE}
+
+
+def good() -> list[Event]:
+    return [
+        ("session.created", {"title": None}),
+        ("run.started", {"user_message": {"id": "u", "role": "user", "content": "Hi"}}),
+        ("message.started", {"message": {"id": "m", "role": "assistant"}}),
+        ("tool.progress", {"message_id": "m", "delta": "Hm", "tool_name": "_thinking"}),
+        ("tool.pending", {**CALL, "preview": None, "args": {}}),
+        ("tool.started", {**CALL, "preview": None, "args": {}}),
+        ("tool.completed", {**CALL, "args": {}, "result_preview": None, "success": True, "duration": 0.1}),
+        ("assistant.delta", {"message_id": "m", "delta": "Hel"}),
+        ("assistant.delta", {"message_id": "m", "delta": "lo"}),
+        ("assistant.completed", {**FLAGS, "content": "Hello"}),
+        ("run.completed", {**FLAGS, "api_calls": 2}),
+        ("done", {"state": "final"}),
+    ]
+
+
+def written(events: list[Event]) -> bytes:
+    frames = []
+    for place, (name, data) in enumerate(events, 1):
+        whole = {"session_id": "s", "run_id": "r", "seq": place, "ts": 1.5, **data}
+        frames.append(f"event: {name}\ndata: {json.dumps(whole, ensure_ascii=False)}\n\n")
+    return "".join(frames).encode()
+
+
+def test_good_streams() -> None:
+    turn = check_turn(written(good()) + b": keepalive\n\n")
+    assert (turn.said, turn.thought) == ("Hello", "Hm")
+    check_turn(written([*good()[:3], ("error", {"message": "no", "error": "e"}), ("done", {"state": "final"})]))
+    failed = [*good()[:5], ("tool.failed", {**CALL, "error": "denied"}), *good()[7:]]
+    check_turn(written(failed))
+    assert len(KINDS) == 13
+
+
+def put(place: int, **members: Any) -> Callable[[list[Event]], None]:
+    def change(events: list[Event]) -> None:
+        events[place][1].update(members)
+
+    return change
+
+
+def take(place: int, member: str) -> Callable[[list[Event]], None]:
+    def change(events: list[Event]) -> None:
+        del events[place][1][member]
+
+    return change
+
+
+def move(source: int, target: int) -> Callable[[list[Event]], None]:
+    def change(events: list[Event]) -> None:
+        events.insert(target, events.pop(source))
+
+    return change
+
+
+def drop(place: int) -> Callable[[list[Event]], None]:
+    def change(events: list[Event]) -> None:
+        del events[place]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(put(0, ts=value) for value in ("2031-02-03T04:05:06Z", None, True)),
+        put(0, seq="1"),
+        put(0, seq=2),
+        put(0, title=5),
+        put(0, surprise=1),
+        put(0, session_id="other"),
+        put(1, user_message="Hi"),
+        put(1, user_message={"id": "u", "role": "assistant", "content": "Hi"}),
+        put(2, message={"id": "other", "role": "assistant"}),
+        put(4, tool_call_id="c2"),
+        put(5, args="{}"),
+        put(6, args=None),
+        put(6, duration="0.1"),
+        put(6, success=1),
+        put(7, delta=""),
+        put(7, delta=["Hel"]),
+        put(7, delta="other"),
+        put(9, usage={"input_tokens": 1.0, "output_tokens": 2, "total_tokens": 3}),
+        put(9, completed=False),
+        put(9, interrupted=True),
+        put(10, api_calls="2"),
+        put(11, state="done"),
+        take(5, "call_id"),
+        take(8, "message_id"),
+        take(9, "content"),
+        move(7, 1),
+        move(11, 10),
+        move(6, 4),
+        *(drop(place) for place in (0, 1, 2, 5, 6, 9, 10, 11)),
+    ],
+)
+def test_faults_of_events(change: Callable[[list[Event]], None]) -> None:
+    events = good()
+    change(events)
+    with pytest.raises(AssertionError):
+        check_turn(written(events))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"\n\n", b"\r\n\r\n"),
+        (b"event: done\n", b""),
+        (b"event: done\n", b"id: 5\nevent: done\n"),
+        (b"event: done\n", b"event: done\nretry: 5\n"),
+        (b'"ts": 1.5', b'"ts": NaN'),
+        (b'"ts": 1.5', b'"ts": 1.5, "ts": 1.5'),
+        (b'"Hel"', b'"\\u0048el"'),
+        (b"data: ", b"data:"),
+        (b'"state": "final"}\n\n', b'"state": "final"}\n'),
+    ],
+)
+def test_faults_of_framing(old: bytes, new: bytes) -> None:
+    body = written(good())
+    assert old in body
+    with pytest.raises((AssertionError, ValueError)):
+        check_turn(body.replace(old, new))
+
+
+def test_a_second_end() -> None:
+    with pytest.raises(AssertionError):
+        check_turn(written([*good(), ("done", {"state": "final"})]))

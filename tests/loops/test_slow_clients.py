@@ -1,0 +1,45 @@
+"""A client that reads slowly gets the whole of an answer that is the last of its connection, however long it takes.
+
+Behind the FIN the server waits a little for the client's, then it lets go. What its kernel still holds by then has to
+arrive nevertheless: phones on poor networks take longer than that over a long answer.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from svc_proto.wire.limits import Limits
+from tests.loops.raw import read_response
+from tests.loops.streams import eventually
+from tests.loops.virtual import VirtualWorld
+from tests.loops.world import ApiHandle, World
+
+KEY = "sk-slow-2f6b"
+LINGER = 0.2  # s, in place of two
+
+
+def wait_longer_than_the_linger(world: World, api: ApiHandle) -> None:
+    if isinstance(world, VirtualWorld):
+        world.pass_time(10.0)
+        return
+    until = world.clock() + 2.5 * LINGER
+    eventually(world, api, lambda: world.clock() > until)
+
+
+@pytest.mark.parametrize("turns", [1, 6])
+def test_a_long_answer_that_is_read_late(world: World, turns: int) -> None:
+    """One that fits into the kernel's buffers on the way, and one that may not: 130 KB for each turn."""
+    api = world.api(key=KEY, relay_url="http://127.0.0.1:9", limits=Limits(linger=LINGER))
+    session = api.session()
+    for _ in range(turns):
+        assert api.ask("POST", f"/api/sessions/{session}/chat", {"message": "/echo " + "x" * 65_000}).status == 200
+    wire = world.connect(port=api.server.port)
+    fields = f"Host: x\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n"
+    wire.send(f"GET /api/sessions/{session}/messages HTTP/1.1\r\n{fields}".encode())
+    wire.pause()
+    wait_longer_than_the_linger(world, api)
+    status, _, body = read_response(wire)
+    assert (status, len(json.loads(body)["messages"])) == (200, 2 * turns)
+    wire.close()
