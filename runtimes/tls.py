@@ -22,7 +22,8 @@ __all__ = [
 
 HANDSHAKE_TIMEOUT = 10.0  # s, from accept to the end of the TLS handshake: drop
 MAX_HANDSHAKES = 512  # handshakes under way on one core: the oldest is dropped for a new one
-ALPN = ["http/1.1"]
+ALPN = ["http/1.1"]  # of a client; a server takes HTTP/2 as well, and finds out by the first bytes
+SERVER_ALPN = ["h2", *ALPN]
 
 
 class TlsFileError(Exception):
@@ -45,7 +46,8 @@ def server_context(cert: str | Path, key: str | Path | None = None) -> ssl.SSLCo
     except (ssl.SSLError, ValueError, OSError) as error:
         reason = getattr(error, "reason", None) or str(error)
         raise TlsFileError(f"cannot use certificate {cert} with key {key or cert}: {reason}") from error
-    return _common(context)
+    _common(context).set_alpn_protocols(SERVER_ALPN)
+    return context
 
 
 def client_context(cafile: str | Path | None = None) -> ssl.SSLContext:

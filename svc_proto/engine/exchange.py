@@ -21,9 +21,9 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.commands import Level, ReleaseFile
+from svc_proto.commands import Level, ReadFile, ReleaseFile
 from svc_proto.engine.date import http_date
-from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.flow import Flow, Task, ask
 from svc_proto.engine.message import FilePart, Request, Response, Streamed, refused_for
 from svc_proto.engine.router import Kind, Route
 from svc_proto.engine.socket import Socket, SocketHandler
@@ -49,6 +49,7 @@ __all__ = ["LIFE", "Exchange", "ExchangeState", "ExchangeTrigger"]
 
 BODILESS = (204, 304)
 CLOSE = (b"connection", b"close")
+PIECE = 64 * 1024  # bytes of a file that are read at once where it passes the core
 SPILL = 16 * 1024  # bytes of a body that are written at once, so that requests behind it may have to wait
 PEERS_FAULT = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED_OUT)
 
@@ -379,12 +380,28 @@ class Exchange:
             self._begin_body(response, length=file.length)
             if self._head.method == "HEAD":
                 return True
-            outcome = yield from send_file(channel, self.stream, file)
+            outcome = yield from (send_file(channel, self.stream, file) if channel.alone else self._copy_file(file))
         finally:
             channel.engine.emit(ReleaseFile(file.handle))
         if isinstance(outcome, Failure) and outcome.kind not in PEERS_FAULT:
             channel.engine.log(Level.WARNING, "file not sent", route=self._pattern, problem=outcome.kind.value)
         return outcome is None
+
+    def _copy_file(self, file: FilePart) -> Flow[Failure | None]:
+        """Through the core, a piece at a time: on this connection others are talking too."""
+        channel, offset, left = self._channel, file.offset, file.length
+        writer = self._outgoing = ResponseWriter(channel, self.stream)
+        while left:
+            order = ReadFile(channel.engine.new_op(), file.handle, offset, min(left, PIECE))
+            data = yield from ask(channel.engine, order, within=channel.limits.write_timeout)
+            if isinstance(data, Failure):
+                return data
+            if not data:
+                return Failure(FailureKind.INVALID, "the file is shorter than it was")
+            writer.write(data)
+            yield from writer.drained()
+            offset, left = offset + len(data), left - len(data)
+        return None
 
     def _produce(self, answer: Streamed) -> Flow[bool]:
         self._begin_body(answer, length=None)

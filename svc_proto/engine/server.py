@@ -23,7 +23,7 @@ from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.message import Request, Response, refused_for
 from svc_proto.engine.router import Router
 from svc_proto.facts import Accepted
-from svc_proto.wire.connection import Role
+from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
     Event,
     RequestData,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpApp", "Phase", "ServerChannel"]
 
+PRI = b"PRI "  # how the preface of HTTP/2 begins, and no request of HTTP/1.1
 NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # stands for a head that could not be read
 
 
@@ -75,11 +76,16 @@ class Phase(Enum):
 class ServerChannel(HttpChannel):
     """One accepted connection."""
 
-    __slots__ = ("app", "exchanges", "peer", "phase", "secure")
+    __slots__ = ("_first", "app", "exchanges", "peer", "phase", "secure")
 
-    def __init__(self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> None:
-        conn = Http1Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
+    alone = True  # nobody else speaks on this connection while an answer is under way
+
+    def __init__(
+        self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits, conn: Connection | None = None
+    ) -> None:
+        conn = conn or Http1Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
         super().__init__(engine, accepted.ch, limits, conn)
+        self._first = b""  # the first bytes, while they may be those of HTTP/2
         self.app = app
         self.peer = accepted.peer
         self.secure = accepted.tls
@@ -88,6 +94,25 @@ class ServerChannel(HttpChannel):
         self._timer.set(engine.now.mono + limits.head_timeout)
 
     # --- facts ---
+
+    def received(self, data: bytes) -> None:
+        """As of any channel; a fresh one may find that its peer speaks HTTP/2."""
+        if self._first or (self.phase is Phase.HEAD and data[0] == PRI[0] and self.conn.idle):
+            data = self._first + data
+            if data.startswith(PRI):
+                self._hand_over(data)
+                return
+            self._first = data if PRI.startswith(data) else b""
+            if self._first:
+                return
+        super().received(data)
+
+    def read_closed(self) -> None:
+        """The peer's FIN: what was asked is still answered."""
+        if self._first:
+            self.conn.receive_data(self._first)
+            self._first = b""
+        super().read_closed()
 
     def closed(self, why: str) -> None:
         """Cancel the work of everyone who was waiting on this connection."""
@@ -185,6 +210,17 @@ class ServerChannel(HttpChannel):
             self.protocol_error(RemoteProtocolError("the request head took too long", status=408))
         else:
             self.shut()
+
+    def _hand_over(self, data: bytes) -> None:
+        """RFC 9113 section 3.3: the peer knew beforehand, or by ALPN, that we speak HTTP/2."""
+        from svc_proto.engine.http2_channel import Http2Channel  # it is built upon this module
+
+        engine = self.engine
+        accepted = Accepted(self.ch, self.peer, self.peer, tls=self.secure)
+        channel = Http2Channel(engine, accepted, self.app, self.limits)
+        self.closed("")
+        engine.attach(channel)
+        channel.received(data)
 
     def _current_phase(self) -> Phase:
         if self.exchanges:

@@ -150,7 +150,7 @@ def test_a_malformed_body_is_answered_if_nothing_was() -> None:
         book
         >> Received(CH, head % b"/echo" + b"zz\r\n")
         << [
-            book.says(400, b"bad_request: the body is malformed", CLOSE),
+            book.says(400, b"bad_request: a malformed chunk size or extension", CLOSE),
             CloseWrite(CH),
         ]
     )

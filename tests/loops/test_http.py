@@ -167,7 +167,6 @@ MALFORMED = [
     b"GET /health\r\n\r\n",
     b"GET /health HTTP/1.1 more\r\nHost: x\r\n\r\n",
     b"GET /health HTTP/2.0\r\nHost: x\r\n\r\n",
-    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     b"GET /health HTTP/1.1\r\n\r\n",  # no Host
     b"GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     b"GET /health HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n",

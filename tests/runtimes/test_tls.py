@@ -65,7 +65,7 @@ def test_server_echo(runtime: str, certificate: Files, version: ssl.TLSVersion) 
         sock = secure(live, certificate, version=version)
         accepted = live.expect(Accepted)
         assert accepted.tls
-        assert accepted.alpn == "http/1.1"
+        assert accepted.alpn == "h2"
         assert sock.version() == {ssl.TLSVersion.TLSv1_2: "TLSv1.2"}.get(version, "TLSv1.3")
         for n in (1, 200_000):
             sock.sendall(b"x" * n)

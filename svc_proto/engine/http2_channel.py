@@ -1,0 +1,288 @@
+"""The server's end of an HTTP/2 connection: each of its streams is served like a connection of its own.
+
+A `Lane` is a `ServerChannel` for one request or one WebSocket, with its own phases, deadlines and credit. What differs
+is underneath: it speaks through the connection that it shares, a stalled or broken one resets its stream and no more,
+and a handler that does not read holds back its own stream only, by HTTP/2's flow control.
+
+| the connection waits for           | deadline       | at the deadline |
+|------------------------------------|----------------|-----------------|
+| the preface, or the rest of a head | `head_timeout` | GOAWAY, close   |
+| a request                          | `idle_timeout` | GOAWAY, close   |
+| its lanes, or the peer to read     | theirs, and `write_timeout` |    |
+
+Bodies of answers wait on their stream, not in the socket: no more of them is written than `high_water` has room for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.commands import Level
+from svc_proto.engine.http_channel import HttpChannel
+from svc_proto.engine.server import HttpApp, Phase, ServerChannel
+from svc_proto.facts import Accepted
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import Event, RequestData, RequestHead, ResponseEnd, StreamId, StreamReset
+from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.limits import Limits
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Http2Channel", "Lane"]
+
+
+class Http2Channel(HttpChannel):
+    """One accepted connection that speaks HTTP/2."""
+
+    __slots__ = ("_over", "app", "http2", "lanes", "peer", "phase", "secure")
+
+    def __init__(self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> None:
+        self.http2 = Http2Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
+        super().__init__(engine, accepted.ch, limits, self.http2)
+        self.app = app
+        self.peer = accepted.peer
+        self.secure = accepted.tls
+        self.lanes: dict[StreamId, Lane] = {}
+        self.phase = Phase.HEAD
+        self._over: list[Lane] = []  # to be told so at the end of this `handle`
+        self._timer.set(engine.now.mono + limits.head_timeout)
+
+    # --- facts ---
+
+    def received(self, data: bytes) -> None:
+        """Feed the connection and take what it understood."""
+        self.http2.at(self.engine.now.mono)
+        for lane in self.lanes.values():
+            for socket in lane.sockets.values():
+                socket.heard()
+        super().received(data)
+
+    def closed(self, why: str) -> None:
+        """Tell everything that lived on this connection."""
+        super().closed(why)
+        for lane in [*self._over, *self.lanes.values()]:
+            lane.closed(why)
+        self._over.clear()
+        self.lanes.clear()
+
+    def stop(self) -> None:
+        """Finish the requests that have begun; sockets are told 1001."""
+        self.http2.go_away()
+        for lane in list(self.lanes.values()):
+            lane.stop()
+        self.pump()
+
+    def writable(self) -> None:
+        """The socket takes more of what waits, and requests that waited may come."""
+        self.pump()
+
+    # --- events ---
+
+    @property
+    def willing(self) -> bool:
+        """Requests wait, too, while too much is unsent; sockets do not, see `reads_on`."""
+        return not self.credit.blocked or self.reads_on()
+
+    def reads_on(self) -> bool:
+        """As of any channel: one that carries a WebSocket is read whatever is unsent."""
+        return any(lane.sockets for lane in self.lanes.values())
+
+    def take(self, event: Event) -> None:
+        """Pass an event on to its lane."""
+        stream = event.stream
+        if isinstance(event, RequestHead):
+            self.lanes[stream] = Lane(self, stream)
+        lane = self.lanes.get(stream)
+        if lane is None:
+            return
+        if isinstance(event, StreamReset):
+            self.end(lane)
+        else:
+            lane.hear(event)
+
+    def protocol_error(self, error: RemoteProtocolError) -> None:
+        """The connection has said GOAWAY: close it, with all that lives on it."""
+        self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
+        for lane in list(self.lanes.values()):
+            self.end(lane)
+        self.shut()
+
+    # --- for lanes ---
+
+    def end(self, lane: Lane) -> None:
+        """Nothing more is said on a lane; it is told at the end of this `handle`."""
+        if not lane.gone:
+            lane.gone = True
+            del self.lanes[lane.stream]
+            self._over.append(lane)
+            self.soil()
+
+    # --- between events ---
+
+    def settle(self) -> None:
+        """Close when there is nothing left to do, else set the deadline."""
+        if self.closing:
+            return
+        if not self.lanes and (self.conn.must_close or self.engine.stopping or self.eof):
+            self.shut()
+            return
+        phase = self._current_phase()
+        if phase is not self.phase:
+            if phase is Phase.WORKING:
+                self._timer.cancel()
+            else:
+                wait = self.limits.idle_timeout if phase is Phase.IDLE else self.limits.head_timeout
+                self._timer.set(self.engine.now.mono + wait)
+        self.phase = phase
+
+    def timed_out(self) -> None:
+        """No request came, or half of one, or the linger is over."""
+        if self.closing:
+            self.drop()
+            return
+        self.http2.go_away()
+        for lane in list(self.lanes.values()):
+            self.end(lane)
+        self.shut()
+
+    def flush_now(self) -> None:
+        """Tell lanes that are over, then write what the socket and the peer's windows have room for."""
+        over, self._over = self._over, []
+        for lane in over:
+            lane.closed("the stream is over")
+        if over:
+            self.settle()
+        if self.credit.unsent > self.limits.max_unsent:
+            self.drop()  # it does not read, and makes us answer its pings
+            return
+        super().flush_now()
+
+    def spill(self) -> None:
+        """Write no more of bodies than there is room for; what is left waits on its lane."""
+        data = self.http2.data_to_send(max(0, self.limits.high_water + 1 - self.credit.unsent))
+        if data:
+            self.write(data)
+        for lane in list(self.lanes.values()):
+            lane.account()
+
+    def _current_phase(self) -> Phase:
+        if self.conn.head_pending:
+            return Phase.HEAD
+        return Phase.WORKING if self.lanes else Phase.IDLE
+
+
+class _LaneConnection:
+    """One stream of a connection, as if it were a connection."""
+
+    __slots__ = ("_under", "ended", "events")
+
+    paused = idle = head_pending = False
+
+    def __init__(self, under: Http2Channel) -> None:
+        self._under = under
+        self.events: deque[Event] = deque()
+        self.ended = False
+
+    @property
+    def must_close(self) -> bool:
+        return self.ended
+
+    def receive_data(self, data: bytes) -> None:
+        """Never called: events come in, not bytes."""
+
+    def receive_eof(self) -> None:
+        """Never called."""
+
+    def next_event(self) -> Event | None:
+        return self.events.popleft() if self.events else None
+
+    def send(self, event: Event) -> None:
+        self._under.http2.send(event)
+        if isinstance(event, ResponseEnd):
+            self.ended = True
+
+    def data_to_send(self) -> bytes:
+        """Nothing: what was said is with the connection below, and written at the end of this `handle`."""
+        self._under.soil()
+        return b""
+
+
+class Lane(ServerChannel):
+    """One stream of an HTTP/2 connection, on which a client asks for one thing."""
+
+    __slots__ = ("_lane", "_owed", "_under", "stream")
+
+    alone = False
+
+    def __init__(self, under: Http2Channel, stream: StreamId) -> None:
+        engine = under.engine
+        accepted = Accepted(engine.new_channel(), under.peer, under.peer, tls=under.secure)
+        self._under = under
+        self._owed = 0  # bytes of body that were heard, and for which the peer may not send others yet
+        self.stream = stream
+        self._lane = _LaneConnection(under)
+        super().__init__(engine, accepted, under.app, under.limits, self._lane)
+
+    def hear(self, event: Event) -> None:
+        """Take an event of this stream."""
+        if isinstance(event, RequestData):
+            self._owed += len(event.data)
+        self._lane.events.append(event)
+        self.pump()
+
+    def hold(self, holding: bool) -> None:
+        """A handler that has to read first holds its stream back; the peer may go on once it has."""
+        if self._owed and not holding:
+            owed, self._owed = self._owed, 0
+            self._under.http2.taken(self.stream, owed)
+            self._under.soil()
+
+    def spill(self) -> None:
+        """Count what waits now; it is written at the end of this `handle`."""
+        self.account()
+        super().spill()
+
+    def account(self) -> None:
+        """Count anew what waits on the stream."""
+        change = self._under.http2.unsent(self.stream) - self.credit.unsent
+        if change > 0:
+            if not self.credit.unsent:
+                self._stall.set(self.engine.now.mono + self.limits.write_timeout)
+            self.credit.queued(change)
+        elif change < 0:
+            self.sent(-change)
+
+    def flush_now(self) -> None:
+        """Have the connection written; at the end give the stream up behind what was said."""
+        if self.sockets and self.credit.unsent > self.limits.max_unsent:
+            self.drop()
+            return
+        self.spill()
+        if self.closing and not self._fin_sent:
+            self._fin_sent = True
+            self._timer.cancel()
+            http2 = self._under.http2
+            if http2.knows(self.stream):
+                http2.send(StreamReset(self.stream))
+            self.account()
+            if not self.credit.unsent:
+                self.all_sent()
+
+    def all_sent(self) -> None:
+        """Behind the end of the stream there is nothing to wait for."""
+        if self._fin_sent:
+            self._under.end(self)
+
+    def drop(self) -> None:
+        """Reset the stream now."""
+        self.closing = True
+        self._timer.cancel()
+        self._stall.cancel()
+        self._under.http2.abandon(self.stream)
+        self._under.end(self)
+
+    def _govern(self) -> None:
+        """The peer is held back by its window, see `hold`."""

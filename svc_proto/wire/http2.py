@@ -1,0 +1,595 @@
+"""HTTP/2 over h2 (RFC 9113), both roles, with WebSockets inside (RFC 8441).
+
+Frames are cut (`http2_frames`) and counted here before h2 sees one; heads are checked in `http2_head`. A malformed
+message ends its stream, with a bare status where one is due; a broken rule of the connection ends that with a GOAWAY.
+
+Bodies that came in hold the peer back until their owner says `taken`; a WebSocket's are taken at once. Bodies that go
+out wait on their stream until the peer's windows are open and `data_to_send` may take more: see `unsent`.
+
+Limits, and what happens at them
+  100 streams at a time: REFUSED_STREAM
+  256 KiB of a stream, 1 MiB of the connection not taken: FLOW_CONTROL_ERROR
+  100 requests more than 20 in each second reset before their answer, by the peer or for its fault: ENHANCE_YOUR_CALM
+  1,000 frames more than 100 in each second that ask for nothing (pings, settings, empty data, window updates that
+    are not matched by a kilobyte of data from us): ENHANCE_YOUR_CALM
+  heads of more than `max_head` bytes, packed or not: ENHANCE_YOUR_CALM; of more than `max_fields` fields: 431
+Priorities are ignored. The header table of our encoder stays within 4 KiB, whatever the peer allows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+
+from h2.errors import ErrorCodes
+from h2.events import (
+    DataReceived,
+    InformationalResponseReceived,
+    RemoteSettingsChanged,
+    RequestReceived,
+    ResponseReceived,
+    StreamEnded,
+    TrailersReceived,
+)
+from h2.events import Event as H2Event
+from h2.events import StreamReset as H2StreamReset
+from h2.exceptions import ProtocolError as H2ProtocolError
+from h2.exceptions import StreamClosedError
+
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.deflate import DeflateParameters
+from svc_proto.wire.events import (
+    AcceptSocket,
+    Event,
+    Headers,
+    Informational,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketAccepted,
+    SocketClosed,
+    StreamId,
+    StreamReset,
+)
+from svc_proto.wire.http2_calm import Allowance
+from svc_proto.wire.http2_frames import Cutter, Fault, Frame, Kind, goaway, read_goaway
+from svc_proto.wire.http2_head import (
+    Fields,
+    accept_fields,
+    announced,
+    read_acceptance,
+    read_length,
+    read_request,
+    read_response,
+    read_trailers,
+    request_fields,
+    response_fields,
+    trailer_fields,
+)
+from svc_proto.wire.http2_outgoing import Outgoing
+from svc_proto.wire.http2_setup import MAX_STREAMS, TABLE_SIZE, new_h2
+from svc_proto.wire.http2_stream import Stream
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.websocket import WebSocket, WebSocketState
+
+__all__ = ["Http2Connection"]
+
+RESETS, RESETS_RATE = 100, 20  # at once, and for each second
+CHORES, CHORES_RATE = 1000, 100
+KILOBYTE = 1024  # bytes of data of ours for which one chore of the peer is free
+UNBOUNDED = 2**31 - 1
+BODILESS = (204, 304)
+INTERIM = (100, *range(102, 200))
+NO_ERROR, PROTOCOL_ERROR = ErrorCodes.NO_ERROR, ErrorCodes.PROTOCOL_ERROR
+
+
+class Http2Connection:
+    """One HTTP/2 connection; see `wire.connection.Connection` for how to drive it, and here for what is more.
+
+    `next_stream` is the stream of a client's next request. `deflate` False neither offers nor accepts
+    permessage-deflate; `secure` is the scheme that a client names. `at` gives the allowances their time.
+    """
+
+    __slots__ = (
+        "_chores",
+        "_client",
+        "_cutter",
+        "_deflate",
+        "_entropy",
+        "_eof",
+        "_events",
+        "_h2",
+        "_left",
+        "_limits",
+        "_out",
+        "_outgoing",
+        "_over",
+        "_parted",
+        "_readable",
+        "_resets",
+        "_role",
+        "_secure",
+        "_settled",
+        "_streams",
+        "_waiting",
+    )
+
+    def __init__(
+        self,
+        role: Role,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        entropy: Entropy,
+        deflate: bool = True,
+        secure: bool = False,
+    ) -> None:
+        self._role = role
+        self._client = role is Role.CLIENT
+        self._limits = limits
+        self._entropy = entropy
+        self._deflate = deflate
+        self._secure = secure
+        self._cutter = Cutter(server=not self._client, max_block=limits.max_head)
+        self._events: deque[Event] = deque()
+        self._streams: dict[StreamId, Stream] = {}
+        self._readable: deque[Stream] = deque()  # those whose WebSocket may have something to tell
+        self._waiting: list[Event] = []  # of a client, until it knows whether the server opens WebSockets
+        self._settled = False  # the peer's settings have come
+        self._eof = False
+        self._left = False  # the peer has said GOAWAY
+        self._parted = False  # we have
+        self._over = False
+        self._out = b""  # our last words, which h2 is not to know of
+        self._resets = Allowance(RESETS, RESETS_RATE)
+        self._chores = Allowance(CHORES, CHORES_RATE)
+        self._h2 = new_h2(client=self._client, limits=limits)
+        self._outgoing = Outgoing(self._h2)
+
+    # --- properties ---
+
+    @property
+    def must_close(self) -> bool:
+        """Nothing more can be said on this connection: write what is queued, then half-close."""
+        return self._over or (not self._streams and (self._eof or self._left or self._parted))
+
+    @property
+    def paused(self) -> bool:
+        """Never: streams do not wait for each other."""
+        return False
+
+    @property
+    def idle(self) -> bool:
+        """No request is in progress, no byte of a next one has come, and the connection can still be used."""
+        return not (self._streams or self._waiting or self.must_close or self._cutter.head_pending)
+
+    @property
+    def head_pending(self) -> bool:
+        """A head, or the preface of the connection, has begun to arrive and is not complete."""
+        return self._cutter.head_pending
+
+    @property
+    def next_stream(self) -> StreamId:
+        """Client: the number of the next request."""
+        waiting = sum(isinstance(event, RequestHead) for event in self._waiting)
+        return StreamId(self._h2.get_next_available_stream_id() + 2 * waiting)
+
+    @property
+    def ready(self) -> bool:
+        """Client: one more request may be sent now."""
+        allowed = self._h2.remote_settings.max_concurrent_streams
+        return not (self._over or self._left or self._eof) and len(self._streams) < allowed
+
+    def unsent(self, stream: StreamId) -> int:
+        """Bytes of a body or of messages that were said, and wait for the peer to want them."""
+        known = self._streams.get(stream)
+        if known is None:
+            return 0
+        known.fill()
+        return known.queued
+
+    def knows(self, stream: StreamId) -> bool:
+        """Whether something may still be said on a stream."""
+        return stream in self._streams
+
+    @property
+    def waiting(self) -> bool:
+        """Whether anything waits on any stream."""
+        return bool(self._outgoing)
+
+    # --- bytes ---
+
+    def at(self, mono: float) -> None:
+        """It is `mono` (monotonic seconds) now; say so before `receive_data`."""
+        self._resets.at(mono)
+        self._chores.at(mono)
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
+        if not (self._over or self._eof):
+            self._cutter.receive(data)
+
+    def receive_eof(self) -> None:
+        """The peer will send no more bytes. What was received before is still parsed."""
+        self._eof = True
+
+    def taken(self, stream: StreamId, n: int) -> None:
+        """`n` bytes of a body that came in were consumed: the peer may send as many more."""
+        known = self._streams.get(stream)
+        if known is not None and not self._over:
+            n = min(n, known.owed)
+            known.owed -= n
+            self._h2.acknowledge_received_data(n, stream)
+
+    def data_to_send(self, most: int = UNBOUNDED) -> bytes:
+        """All that can be written now, but no more than about `most` bytes of bodies; empty when there is nothing."""
+        if not self._over:
+            written, ended = self._outgoing.write(most)
+            self._chores.refund(written / KILOBYTE)
+            for known in ended:
+                if known.reset_after and not known.heard_end:
+                    self._reset(known, NO_ERROR)
+                else:
+                    self._forget_if_done(known)
+        data, self._out = self._h2.data_to_send() + self._out, b""
+        return data
+
+    # --- reading ---
+
+    def next_event(self) -> Event | None:
+        """The next thing the peer said; None when more bytes are needed, and after the end.
+
+        Raises `RemoteProtocolError` once if the peer broke a rule of the connection; after that nothing more is read.
+        """
+        while not self._over:
+            if self._events:
+                return self._events.popleft()
+            if self._readable:
+                event = self._next_of_socket(self._readable[0])
+                if event is not None:
+                    return event
+                continue
+            try:
+                frame = self._cutter.next()
+                if frame is None:
+                    if not (self._eof and self._streams):
+                        return None
+                    if not self._input_ended():
+                        return None
+                else:
+                    self._take(frame)
+            except Fault as fault:
+                self._out += goaway(self._h2.highest_inbound_stream_id, fault.code)
+                self._stop()
+                raise RemoteProtocolError(f"HTTP/2: {fault}") from None
+            except H2ProtocolError as error:  # h2 has said GOAWAY; its text may quote a header
+                self._stop()
+                code = ErrorCodes(error.error_code).name
+                raise RemoteProtocolError(f"HTTP/2: {code.lower().replace('_', ' ')}") from None
+        return None
+
+    def _take(self, frame: Frame) -> None:
+        self._charge(frame)
+        if frame.kind == Kind.GOAWAY:
+            self._farewell(frame)
+            return
+        for event in self._h2.receive_data(frame.raw):
+            self._translate(event)
+
+    def _charge(self, frame: Frame) -> None:
+        kind = frame.kind
+        if kind not in (Kind.HEADERS, Kind.CONTINUATION) and (kind != Kind.DATA or frame.stream not in self._streams):
+            self._spend(self._chores, "too many frames that ask for nothing")
+
+    def _spend(self, allowance: Allowance, what: str) -> None:
+        if not allowance.spend():
+            raise Fault(ErrorCodes.ENHANCE_YOUR_CALM, what)
+
+    def _translate(self, event: H2Event) -> None:
+        if isinstance(event, RemoteSettingsChanged):
+            self._settings()
+            return
+        known = self._streams.get(StreamId(getattr(event, "stream_id", None) or 0))
+        if isinstance(event, RequestReceived):
+            self._request(event)
+        elif known is None:
+            return  # about the connection, or a stream that is over
+        elif isinstance(event, DataReceived):
+            self._data(known, event)
+        elif isinstance(event, StreamEnded):
+            self._ended(known)
+        elif isinstance(event, ResponseReceived | InformationalResponseReceived):
+            self._response(known, event)
+        elif isinstance(event, TrailersReceived):
+            try:
+                known.heard_trailers = read_trailers(event.headers or (), max_fields=self._limits.max_fields)
+            except RemoteProtocolError as error:
+                self._break(known, str(error))
+        elif isinstance(event, H2StreamReset):
+            if not (known.said_head or self._client) or not event.remote_reset:
+                self._spend(self._resets, "too many requests that were reset")
+            self._lose(known, "the peer reset the stream")
+
+    def _request(self, event: RequestReceived) -> None:
+        stream, ended = StreamId(event.stream_id or 0), event.stream_ended is not None
+        if self._parted or len(self._streams) >= MAX_STREAMS:
+            self._spend(self._resets, "too many streams")
+            self._h2.reset_stream(stream, ErrorCodes.REFUSED_STREAM)
+            return
+        try:
+            head = read_request(stream, event.headers or (), max_fields=self._limits.max_fields, ended=ended)
+        except RemoteProtocolError as error:
+            self._spend(self._resets, "too many malformed requests")
+            self._h2.send_headers(stream, [(b":status", b"%d" % error.status)], end_stream=True)
+            if not ended:
+                self._h2.reset_stream(stream, PROTOCOL_ERROR)
+            return
+        self._streams[stream] = Stream(stream, head, heard_head=True)
+        self._events.append(head)
+        if head.websocket:  # complete with its head, as over HTTP/1.1
+            self._events.append(RequestEnd(stream))
+
+    def _response(self, known: Stream, event: ResponseReceived | InformationalResponseReceived) -> None:
+        try:
+            status, headers = read_response(event.headers or (), max_fields=self._limits.max_fields)
+            if isinstance(event, InformationalResponseReceived):
+                self._spend(self._chores, "too many interim responses")
+                self._events.append(Informational(known.id, status, headers))
+                return
+            known.heard_head = True
+            if known.head.websocket and status == 200:
+                choice, deflate = read_acceptance(known.head.headers, headers, deflate=self._deflate)
+                self._open_socket(known, deflate)
+                self._events.append(SocketAccepted(known.id, headers, choice, deflate is not None))
+                return
+            bodiless = known.head.method == "HEAD" or status in BODILESS
+            if event.stream_ended is not None and read_length(headers) and not bodiless:
+                raise RemoteProtocolError("the body is shorter than Content-Length")
+        except RemoteProtocolError as error:
+            self._break(known, str(error))
+            return
+        self._events.append(ResponseHead(known.id, status, headers, "2"))
+        if known.head.websocket:  # declined: we have nothing more to say
+            known.said_end = True
+            self._outgoing.add(known)
+
+    def _data(self, known: Stream, event: DataReceived) -> None:
+        data, size = event.data or b"", event.flow_controlled_length or 0
+        if known.socket is not None:
+            self._h2.acknowledge_received_data(size, known.id)
+            known.socket.receive_data(data)
+            self._readable.append(known)
+            return
+        self._h2.acknowledge_received_data(size - len(data), known.id)  # padding is nobody's to take
+        known.owed += len(data)
+        if not data:
+            if event.stream_ended is None:
+                self._spend(self._chores, "too much empty data")
+        elif known.head.websocket and not (self._client and known.heard_head):
+            self._break(known, "data before the WebSocket is open")
+        else:
+            self._events.append(ResponseData(known.id, data) if self._client else RequestData(known.id, data))
+
+    def _ended(self, known: Stream) -> None:
+        known.heard_end = True
+        if known.socket is not None:
+            known.socket.receive_eof()
+            self._readable.append(known)
+        elif self._client:
+            self._events.append(ResponseEnd(known.id, known.heard_trailers))
+        elif not known.head.websocket:
+            self._events.append(RequestEnd(known.id, known.heard_trailers))
+        self._forget_if_done(known)
+
+    def _next_of_socket(self, known: Stream) -> Event | None:
+        assert known.socket is not None  # of all that are readable
+        event = known.socket.next_event()
+        if event is None:
+            self._readable.popleft()
+        elif isinstance(event, SocketClosed):
+            known.said_end = True
+        if known.id in self._streams:
+            self._outgoing.add(known)  # a pong, perhaps, or a close frame
+        return event
+
+    def _settings(self) -> None:
+        encoder = self._h2.encoder
+        if encoder.header_table_size > TABLE_SIZE:
+            encoder.header_table_size = TABLE_SIZE
+        if not self._settled:
+            self._settled = True
+            waiting, self._waiting = self._waiting, []
+            for event in waiting:
+                if isinstance(event, RequestHead):
+                    self._try_request(event)
+                elif event.stream in self._streams:
+                    self._say_as_client(event)
+
+    def _try_request(self, head: RequestHead) -> None:
+        try:
+            self._say_request(head)
+        except LocalProtocolError as error:  # its sender has long gone on
+            self._events.append(StreamReset(head.stream, str(error)))
+
+    def _farewell(self, frame: Frame) -> None:
+        last, _ = read_goaway(frame)
+        self._left = True
+        if self._client:
+            for known in [known for known in self._streams.values() if known.id > last]:
+                self._h2.reset_stream(known.id, ErrorCodes.CANCEL)
+                self._lose(known, "the server did not look at the request before it went away")
+
+    def _input_ended(self) -> bool:
+        """End what can never be complete. False when nothing came of it."""
+        lost = [known for known in self._streams.values() if not known.heard_end]
+        for known in lost:
+            self._lose(known, "the connection ended within a message")
+        return bool(lost)
+
+    # --- writing ---
+
+    def send(self, event: Event) -> None:
+        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now.
+
+        A `StreamReset` gives a stream up: at once, or behind a message that is complete.
+        """
+        if self._over:
+            raise LocalProtocolError(f"{type(event).__name__}: the connection is over")
+        if not self._client:
+            self._say_as_server(event, self._find(event))
+        elif not self._settled and (self._waiting or (isinstance(event, RequestHead) and event.websocket)):
+            self._waiting.append(event)
+        else:
+            self._say_as_client(event)
+
+    def go_away(self) -> None:
+        """Server: take no further streams; those that have begun are finished."""
+        if not (self._parted or self._over):
+            self._parted = True
+            self._out += goaway(self._h2.highest_inbound_stream_id, NO_ERROR)
+
+    def abandon(self, stream: StreamId) -> None:
+        """Reset a stream now, whatever waits on it; harmless when it is over."""
+        known = self._streams.get(stream)
+        if known is not None and not self._over:
+            self._reset(known, ErrorCodes.CANCEL)
+
+    def _find(self, event: Event) -> Stream:
+        known = self._streams.get(event.stream)
+        if known is None:
+            raise LocalProtocolError(f"{type(event).__name__}: stream {event.stream} is not in progress")
+        return known
+
+    def _say_as_server(self, event: Event, known: Stream) -> None:
+        if isinstance(event, StreamReset):
+            self._give_up(known)
+        elif known.socket is not None:
+            known.socket.send(event)
+            self._outgoing.add(known)
+        elif isinstance(event, ResponseData) and known.said_head and not known.said_end:
+            self._put(known, event.data)
+        elif isinstance(event, ResponseHead) and not known.said_head:
+            self._say_response(known, event)
+        elif isinstance(event, ResponseEnd) and known.said_head and not known.said_end:
+            self._end(known, event.trailers)
+        elif isinstance(event, Informational) and event.status in INTERIM and not known.said_head:
+            self._headers(known, [(b":status", b"%d" % event.status), *trailer_fields(event.headers)])
+        elif isinstance(event, AcceptSocket) and known.head.websocket and not known.said_head:
+            fields, deflate = accept_fields(known.head, event, deflate=self._deflate)
+            self._headers(known, fields)
+            known.said_head = True
+            self._open_socket(known, deflate)
+        else:
+            raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a server here")
+
+    def _say_response(self, known: Stream, event: ResponseHead) -> None:
+        fields = response_fields(event)
+        mute = event.status in BODILESS or known.head.method == "HEAD"
+        known.length = announced(fields)
+        self._headers(known, fields, end=mute)
+        known.said_head = True
+        known.mute = known.wrote_end = mute
+
+    def _say_as_client(self, event: Event) -> None:
+        if isinstance(event, RequestHead):
+            self._say_request(event)
+            return
+        known = self._find(event)
+        if isinstance(event, StreamReset):
+            self._give_up(known)
+        elif known.socket is not None:
+            known.socket.send(event)
+            self._outgoing.add(known)
+        elif isinstance(event, RequestData) and not (known.said_end or known.head.websocket):
+            self._put(known, event.data)
+        elif isinstance(event, RequestEnd) and not known.said_end:
+            if not known.head.websocket:
+                self._end(known, event.trailers)
+        else:
+            raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a client here")
+
+    def _say_request(self, event: RequestHead) -> None:
+        if not self.ready or event.stream % 2 == 0 or event.stream < self._h2.get_next_available_stream_id():
+            raise LocalProtocolError("RequestHead: not now, or not on this stream")
+        if event.websocket and not self._h2.remote_settings.enable_connect_protocol:
+            raise LocalProtocolError("RequestHead: the server opens no WebSockets over HTTP/2")
+        fields = request_fields(event, secure=self._secure, deflate=self._deflate)
+        known = Stream(event.stream, event, said_head=True, length=announced(fields))
+        self._headers(known, fields)
+        self._streams[event.stream] = known
+
+    def _headers(self, known: Stream, fields: Fields, *, end: bool = False) -> None:
+        self._h2.send_headers(known.id, fields, end_stream=end)
+
+    def _put(self, known: Stream, data: bytes) -> None:
+        if data and not known.mute:
+            known.count(data)
+            known.put(data)
+            self._outgoing.add(known)
+
+    def _end(self, known: Stream, trailers: Headers) -> None:
+        known.ended()
+        known.trailers = trailers
+        if not known.wrote_end:
+            self._outgoing.add(known)
+        self._forget_if_done(known)
+
+    # --- the end of a stream, and of all ---
+
+    def _open_socket(self, known: Stream, deflate: DeflateParameters | None) -> None:
+        limits, entropy = self._limits, self._entropy
+        known.socket = WebSocket(self._role, known.id, limits=limits, entropy=entropy, deflate=deflate)
+        if known.heard_end:
+            known.socket.receive_eof()
+            self._readable.append(known)
+
+    def _break(self, known: Stream, why: str) -> None:
+        """The peer broke a rule of the stream."""
+        self._spend(self._resets, "too many malformed messages")
+        self._reset(known, PROTOCOL_ERROR)
+        self._events.append(StreamReset(known.id, why))
+
+    def _give_up(self, known: Stream) -> None:
+        if known.wrote_end:  # RFC 9113 section 8.1: the rest of the request is not wanted
+            self._reset(known, NO_ERROR)
+        elif known.said_end or (known.socket is not None and known.socket.state is WebSocketState.CLOSED):
+            known.reset_after = known.said_end = True
+            self._outgoing.add(known)
+        else:
+            self._reset(known, ErrorCodes.INTERNAL_ERROR if not self._client else ErrorCodes.CANCEL)
+
+    def _reset(self, known: Stream, code: ErrorCodes) -> None:
+        with suppress(StreamClosedError):  # both ends have ended it, the peer perhaps with this very frame
+            self._h2.reset_stream(known.id, code)
+        self._forget(known)
+
+    def _lose(self, known: Stream, why: str) -> None:
+        """Nothing more can be said or heard on a stream."""
+        self._forget(known)
+        if known.socket is not None:
+            known.socket.receive_eof()
+            self._readable.append(known)
+        elif not (self._client and known.heard_end):
+            self._events.append(StreamReset(known.id, why))
+
+    def _forget_if_done(self, known: Stream) -> None:
+        if known.heard_end and known.wrote_end and known.said_end and not known.queued:
+            self._forget(known)
+
+    def _forget(self, known: Stream) -> None:
+        known.drop_queue()
+        self._outgoing.remove(known)
+        if self._streams.pop(known.id, None) is not None and known.owed:
+            self._h2.acknowledge_received_data(known.owed, known.id)  # the connection's window is for all
+
+    def _stop(self) -> None:
+        self._over = True
+        self._streams.clear()
+        self._outgoing.clear()
+        self._readable.clear()
+        self._events.clear()
+        self._cutter.clear()

@@ -1,0 +1,36 @@
+"""How much a peer may ask of us that is not a request: an allowance that fills up again with time.
+
+HTTP/2 has many frames that cost their sender nothing and make work here: pings, settings, priorities, window updates
+by a byte, empty data, streams that are opened only to be reset (CVE-2023-44487, CVE-2019-9511 to 9518).
+"""
+
+from __future__ import annotations
+
+__all__ = ["Allowance"]
+
+
+class Allowance:
+    """`burst` units to begin with, `rate` more with each second that passes, never more than `burst`."""
+
+    __slots__ = ("_burst", "_left", "_rate", "_since")
+
+    def __init__(self, burst: float, rate: float) -> None:
+        self._burst = burst
+        self._rate = rate
+        self._left = burst
+        self._since: float | None = None
+
+    def at(self, mono: float) -> None:
+        """It is `mono` (seconds) now. Who never says so gets no more than the burst."""
+        if self._since is not None:
+            self.refund((mono - self._since) * self._rate)
+        self._since = mono
+
+    def refund(self, units: float) -> None:
+        """Give some back."""
+        self._left = min(self._burst, self._left + units)
+
+    def spend(self) -> bool:
+        """Take one; False when there was none left."""
+        self._left -= 1
+        return self._left >= 0

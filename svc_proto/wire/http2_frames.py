@@ -1,0 +1,152 @@
+"""Cutting a stream of bytes into HTTP/2 frames (RFC 9113 section 4), one at a time, before h2 sees any.
+
+h2 reads all that it is given in one go, and forgets what it has understood when the rest is wrong. One frame at a
+time means the same events however the bytes arrive, and that the rules which h2 leaves open hold before it works:
+
+  section 3.4    the client's preface, byte for byte; then SETTINGS before anything else
+  section 4.2    no frame over 16,384 bytes: FRAME_SIZE_ERROR at its header, nothing of it is kept
+  section 4.3    a header block is not interrupted; one of more than `max_block` bytes is ENHANCE_YOUR_CALM
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+
+from attrs import frozen
+from h2.errors import ErrorCodes
+
+__all__ = ["PREFACE", "Cutter", "Fault", "Frame", "Kind", "goaway", "read_goaway"]
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # RFC 9113 section 3.4
+HEADER = 9  # bytes, RFC 9113 section 4.1
+MAX_PAYLOAD = 16_384  # bytes, RFC 9113 section 4.2: what SETTINGS_MAX_FRAME_SIZE is unless we say otherwise
+ACK = 0x1
+END_HEADERS = 0x4
+STREAM_MASK = 0x7FFF_FFFF
+GOAWAY_SIZE = 8
+
+
+class Kind(IntEnum):
+    """Types of frames, RFC 9113 section 6."""
+
+    DATA = 0x0
+    HEADERS = 0x1
+    PRIORITY = 0x2
+    RST_STREAM = 0x3
+    SETTINGS = 0x4
+    PUSH_PROMISE = 0x5
+    PING = 0x6
+    GOAWAY = 0x7
+    WINDOW_UPDATE = 0x8
+    CONTINUATION = 0x9
+
+
+class Fault(Exception):  # noqa: N818 - a verdict on a frame, which never gets far
+    """The peer broke a rule of the connection. Never leaves `wire`."""
+
+    def __init__(self, code: ErrorCodes, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@frozen
+class Frame:
+    """One frame: `kind` may be one that nobody knows, `raw` is all of it."""
+
+    kind: int
+    flags: int
+    stream: int
+    raw: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of payload."""
+        return len(self.raw) - HEADER
+
+
+class Cutter:
+    """Bytes in, frames out."""
+
+    __slots__ = ("_begun", "_block", "_inbox", "_max_block", "_preface", "_stream")
+
+    def __init__(self, *, server: bool, max_block: int) -> None:
+        self._inbox = bytearray()
+        self._preface = PREFACE if server else b""
+        self._max_block = max_block
+        self._begun = False  # the first frame has come
+        self._stream = 0  # whose header block is open
+        self._block = 0  # bytes of it
+
+    @property
+    def head_pending(self) -> bool:
+        """The preface or a header block has begun and is not complete."""
+        if self._stream or (self._inbox and not self._begun):
+            return True
+        return len(self._inbox) > 3 and self._inbox[3] == Kind.HEADERS
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes."""
+        self._inbox += data
+
+    def clear(self) -> None:
+        """Let go of what has not been read."""
+        self._inbox.clear()
+
+    def next(self) -> Frame | None:
+        """The next frame, None when more bytes are needed. Raises `Fault`."""
+        inbox = self._inbox
+        if self._preface and not self._read_preface():
+            return None
+        if len(inbox) < HEADER:
+            return None
+        size = int.from_bytes(inbox[:3], "big")
+        kind, flags = inbox[3], inbox[4]
+        stream = int.from_bytes(inbox[5:HEADER], "big") & STREAM_MASK
+        self._check(kind, flags, stream, size)
+        if len(inbox) < HEADER + size:
+            return None
+        raw = bytes(inbox[: HEADER + size])
+        del inbox[: HEADER + size]
+        self._begun = True
+        if kind in (Kind.HEADERS, Kind.CONTINUATION):
+            self._block += size
+            self._stream = 0 if flags & END_HEADERS else stream
+            if not self._stream:
+                self._block = 0
+        return Frame(kind, flags, stream, raw)
+
+    def _read_preface(self) -> bool:
+        inbox, preface = self._inbox, self._preface
+        if not preface.startswith(inbox[: len(preface)]):
+            raise Fault(ErrorCodes.PROTOCOL_ERROR, "the connection preface is malformed")
+        if len(inbox) < len(preface):
+            return False
+        del inbox[: len(preface)]
+        self._preface = b""
+        return True
+
+    def _check(self, kind: int, flags: int, stream: int, size: int) -> None:
+        if not self._begun and (kind != Kind.SETTINGS or flags & ACK):
+            raise Fault(ErrorCodes.PROTOCOL_ERROR, "the first frame is not SETTINGS")
+        if size > MAX_PAYLOAD:
+            raise Fault(ErrorCodes.FRAME_SIZE_ERROR, f"a frame of more than {MAX_PAYLOAD} bytes")
+        if (kind == Kind.CONTINUATION) is not bool(self._stream) or (self._stream and stream != self._stream):
+            raise Fault(ErrorCodes.PROTOCOL_ERROR, "a header block is interrupted, or continued where none is open")
+        if kind in (Kind.HEADERS, Kind.CONTINUATION) and self._block + size > self._max_block:
+            raise Fault(ErrorCodes.ENHANCE_YOUR_CALM, f"a header block of more than {self._max_block} bytes")
+
+
+def goaway(last: int, code: int) -> bytes:
+    """A GOAWAY frame, RFC 9113 section 6.8."""
+    return struct.pack(">BHBBLLL", 0, GOAWAY_SIZE, Kind.GOAWAY, 0, 0, last, code)
+
+
+def read_goaway(frame: Frame) -> tuple[int, int]:
+    """The last stream that the peer will look at, and its reason. Raises `Fault`."""
+    if frame.stream:
+        raise Fault(ErrorCodes.PROTOCOL_ERROR, "GOAWAY on a stream")
+    if frame.size < GOAWAY_SIZE:
+        raise Fault(ErrorCodes.FRAME_SIZE_ERROR, "GOAWAY is too short")
+    last, code = struct.unpack_from(">LL", frame.raw, HEADER)
+    return last & STREAM_MASK, code

@@ -1,0 +1,249 @@
+"""Heads of HTTP/2 messages: header lists to events and back (RFC 9113 section 8, RFC 8441).
+
+h2's own checks are switched off: they end the whole connection, where a malformed message should end its stream.
+
+Refused, all of RFC 9113 unless noted
+  section 8.2.1  names that are no lower-case token, values with control characters or edged with white space
+  section 8.2.2  Connection, Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade; TE but for "trailers"
+  section 8.3    pseudo-header fields that are unknown, twice, missing, empty, or behind others
+  section 8.3.1  Host twice, or other than `:authority`; neither of them
+  section 8.1.1  Content-Length twice, or no number
+  section 8.5    CONNECT, but for a WebSocket (RFC 8441): 501
+  RFC 6585       more fields than `Limits` has: 431
+Cookie crumbs are joined (section 8.2.3). A head comes out as HTTP/1.1 would have it, with `host` first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from http import HTTPStatus
+
+from hpack import HeaderTuple, NeverIndexedHeaderTuple
+
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.deflate import OFFER, DeflateParameters, accept_offer, read_agreement
+from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
+
+__all__ = [
+    "Fields",
+    "accept_fields",
+    "announced",
+    "read_acceptance",
+    "read_length",
+    "read_request",
+    "read_response",
+    "read_trailers",
+    "request_fields",
+    "response_fields",
+    "trailer_fields",
+]
+
+Pairs = Iterable[tuple[bytes, bytes]]
+Fields = list[tuple[bytes, bytes]]
+
+VERSION = "2"
+PROTOCOL = b"sec-websocket-protocol"
+EXTENSIONS = b"sec-websocket-extensions"
+WEBSOCKET_VERSION = (b"sec-websocket-version", b"13")
+REQUEST = (b":method", b":scheme", b":path", b":authority", b":protocol")
+RESPONSE = (b":status",)
+HOP_BY_HOP = (b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade")
+SECRETS = (b"authorization", b"cookie", b"set-cookie")  # RFC 7541 section 7.1.3: never in a compression table
+MAX_LENGTH = 18  # digits of a Content-Length
+_NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
+_VALUE = re.compile(rb"(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?")
+_METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_TARGET = re.compile(rb"/[\x21-\x7e]*|\*")
+_STATUS = re.compile(rb"[1-9][0-9]{2}")
+# RFC 3986 section 3.2 without user information
+_AUTHORITY = re.compile(rb"(?:[A-Za-z0-9._~%!$&'()*+;=-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
+
+
+def read_request(stream: StreamId, pairs: Pairs, *, max_fields: int, ended: bool) -> RequestHead:
+    """The head of a request. Raises `RemoteProtocolError` with the status that it deserves."""
+    pseudo, fields = _split(pairs, REQUEST, max_fields)
+    method, scheme, target = (pseudo.get(name, b"") for name in REQUEST[:3])
+    websocket = method == b"CONNECT"
+    if websocket and pseudo.get(b":protocol") != b"websocket":
+        raise RemoteProtocolError("CONNECT is not implemented", status=501)
+    if b":protocol" in pseudo and not websocket:
+        raise RemoteProtocolError(":protocol without CONNECT")
+    if not _METHOD.fullmatch(method):
+        raise RemoteProtocolError(":method is malformed")
+    if scheme not in (b"http", b"https"):
+        raise RemoteProtocolError(":scheme must be http or https")
+    if not _TARGET.fullmatch(target):
+        raise RemoteProtocolError(":path is malformed")
+    headers = Headers(((b"host", _authority(pseudo.get(b":authority"), fields)), *_joined(fields)))
+    length = read_length(headers)
+    if websocket:
+        if ended or length:
+            raise RemoteProtocolError("a WebSocket handshake has no body")
+        if headers.all(WEBSOCKET_VERSION[0]) != [WEBSOCKET_VERSION[1]]:
+            raise RemoteProtocolError("Sec-WebSocket-Version: only 13 is spoken here")
+    elif ended and length:
+        raise RemoteProtocolError("the body is shorter than Content-Length")
+    waiting = not ended and headers.tokens(b"expect") == [b"100-continue"]
+    name = "GET" if websocket else method.decode("ascii")  # as over HTTP/1.1, so that the routes are the same
+    return RequestHead(stream, name, target.decode("ascii"), headers, websocket, waiting, VERSION)
+
+
+def read_response(pairs: Pairs, *, max_fields: int) -> tuple[int, Headers]:
+    """Status and headers of a response. Raises `RemoteProtocolError`."""
+    pseudo, fields = _split(pairs, RESPONSE, max_fields)
+    status = pseudo.get(b":status", b"")
+    if not _STATUS.fullmatch(status):
+        raise RemoteProtocolError(":status is malformed")
+    if status == b"101":
+        raise RemoteProtocolError("a 101 over HTTP/2")  # RFC 9113 section 8.6
+    headers = Headers(fields)
+    read_length(headers)
+    return int(status), headers
+
+
+def read_trailers(pairs: Pairs, *, max_fields: int) -> Headers:
+    """Fields behind a body. Raises `RemoteProtocolError`."""
+    _, fields = _split(pairs, (), max_fields)
+    return Headers(fields)
+
+
+def read_length(headers: Headers) -> int | None:
+    """The Content-Length. Raises `RemoteProtocolError`."""
+    values = headers.all(b"content-length")
+    if not values:
+        return None
+    if len(values) != 1 or not values[0].isdigit() or len(values[0]) > MAX_LENGTH:
+        raise RemoteProtocolError("Content-Length is malformed", code="invalid_content_length")
+    return int(values[0])
+
+
+def read_acceptance(asked: Headers, answer: Headers, *, deflate: bool) -> tuple[str | None, DeflateParameters | None]:
+    """Client: what a server that opened the WebSocket chose. Raises `RemoteProtocolError` for what was not offered."""
+    chosen = answer.all(PROTOCOL)
+    if chosen and (len(chosen) != 1 or chosen[0] not in _listed(asked, PROTOCOL)):
+        raise RemoteProtocolError("Sec-WebSocket-Protocol was not offered")
+    extensions = answer.all(EXTENSIONS)
+    if extensions and not deflate:
+        raise RemoteProtocolError("Sec-WebSocket-Extensions: none was offered")
+    return (chosen[0].decode("latin-1") if chosen else None), read_agreement(extensions)
+
+
+def request_fields(head: RequestHead, *, secure: bool, deflate: bool) -> Fields:
+    """Client: the header list of a request. Raises `LocalProtocolError`."""
+    host = head.headers.get(b"host")
+    if host is None:
+        raise LocalProtocolError("RequestHead: host is missing")
+    try:
+        target, method = head.target.encode("ascii"), head.method.encode("ascii")
+    except UnicodeEncodeError:
+        raise LocalProtocolError("RequestHead: the method or the target is malformed") from None
+    if not (_TARGET.fullmatch(target) and _METHOD.fullmatch(method)):
+        raise LocalProtocolError("RequestHead: the method or the target is malformed")
+    fields = [
+        (b":method", b"CONNECT" if head.websocket else method),
+        (b":scheme", b"https" if secure else b"http"),
+        (b":path", target),
+        (b":authority", host),
+    ]
+    if head.websocket:
+        fields += [(b":protocol", b"websocket"), WEBSOCKET_VERSION]
+        if deflate:
+            fields.append((EXTENSIONS, OFFER))
+    return fields + trailer_fields(pair for pair in head.headers if pair[0] != b"host")
+
+
+def response_fields(head: ResponseHead) -> Fields:
+    """Server: the header list of a response; what only HTTP/1.1 knows is left out. Raises `LocalProtocolError`."""
+    if not 200 <= head.status <= 999:
+        raise LocalProtocolError("ResponseHead: the status is malformed")
+    fields = trailer_fields(head.headers)
+    if head.status == HTTPStatus.NO_CONTENT:
+        fields = [field for field in fields if field[0] != b"content-length"]  # RFC 9110 section 8.6
+    return [(b":status", b"%d" % head.status), *fields]
+
+
+def accept_fields(head: RequestHead, event: AcceptSocket, *, deflate: bool) -> tuple[Fields, DeflateParameters | None]:
+    """Server: the header list that opens a WebSocket, and the compression. Raises `LocalProtocolError`."""
+    fields: Fields = [(b":status", b"200")]
+    if event.subprotocol is not None:
+        chosen = event.subprotocol.encode("utf-8")
+        if chosen not in _listed(head.headers, PROTOCOL):
+            raise LocalProtocolError("the subprotocol was not offered")
+        fields.append((PROTOCOL, chosen))
+    agreement = accept_offer(head.headers.all(EXTENSIONS)) if deflate else None
+    if agreement is not None:
+        fields.append((EXTENSIONS, agreement[1]))
+    return fields + trailer_fields(event.headers), agreement and agreement[0]
+
+
+def trailer_fields(pairs: Pairs) -> Fields:
+    """Fields as they go out: names in lower case, none that only HTTP/1.1 knows. Raises `LocalProtocolError`."""
+    fields: Fields = []
+    for key, value in pairs:
+        name = key.lower()
+        if name in HOP_BY_HOP:
+            continue
+        if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value)):
+            raise LocalProtocolError("a header is malformed")
+        fields.append((NeverIndexedHeaderTuple if name in SECRETS else HeaderTuple)(name, value))
+    return fields
+
+
+def announced(fields: Fields) -> int | None:
+    """The Content-Length that we say. Raises `LocalProtocolError`."""
+    for name, value in fields:
+        if name == b"content-length":
+            if not value.isdigit():
+                raise LocalProtocolError("Content-Length is no number")
+            return int(value)
+    return None
+
+
+def _split(pairs: Pairs, known: tuple[bytes, ...], max_fields: int) -> tuple[dict[bytes, bytes], Fields]:
+    pseudo: dict[bytes, bytes] = {}
+    fields: Fields = []
+    for name, value in pairs:
+        if name[:1] == b":":
+            if fields or name in pseudo or name not in known:
+                raise RemoteProtocolError("a pseudo-header field is unknown, misplaced or given twice")
+            pseudo[name] = value
+            continue
+        if not _NAME.fullmatch(name):
+            raise RemoteProtocolError("the name of a header is malformed")
+        if not _VALUE.fullmatch(value):
+            raise RemoteProtocolError("the value of a header is malformed")
+        if name in HOP_BY_HOP or (name == b"te" and value.lower() != b"trailers"):
+            raise RemoteProtocolError("a header that belongs to HTTP/1.1 alone")
+        fields.append((bytes(name), bytes(value)))
+        if len(fields) > max_fields:
+            raise RemoteProtocolError(f"the head has more than {max_fields} fields", status=431)
+    return pseudo, fields
+
+
+def _authority(authority: bytes | None, fields: Fields) -> bytes:
+    hosts = [value for name, value in fields if name == b"host"]
+    if len(hosts) > 1:
+        raise RemoteProtocolError("Host is given twice")
+    if authority is None and not hosts:
+        raise RemoteProtocolError("Host is missing")
+    chosen = hosts[0] if authority is None else authority
+    if hosts and hosts[0].lower() != chosen.lower():
+        raise RemoteProtocolError("Host is not what :authority says")
+    if not _AUTHORITY.fullmatch(chosen):
+        raise RemoteProtocolError("Host is malformed")
+    return chosen
+
+
+def _joined(fields: Fields) -> Fields:
+    """Without `host`, and with the crumbs of a cookie as one."""
+    crumbs = [value for name, value in fields if name == b"cookie"]
+    if len(crumbs) < 2:
+        return [field for field in fields if field[0] != b"host"]
+    rest = [field for field in fields if field[0] not in (b"host", b"cookie")]
+    return [*rest, (b"cookie", b"; ".join(crumbs))]
+
+
+def _listed(headers: Headers, name: bytes) -> list[bytes]:
+    """The members of a list field, case kept: it matters in subprotocols."""
+    return [part.strip() for value in headers.all(name) for part in value.split(b",")]

@@ -1,0 +1,54 @@
+"""How h2 is set up: what we announce, what is tolerated before the peer has heard of it, which checks are ours."""
+
+from __future__ import annotations
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.settings import SettingCodes, Settings
+
+from svc_proto.wire.http2_frames import PREFACE
+from svc_proto.wire.limits import Limits
+
+__all__ = ["CONNECTION_WINDOW", "MAX_STREAMS", "STREAM_WINDOW", "TABLE_SIZE", "new_h2"]
+
+MAX_STREAMS = 100  # requests at a time, RFC 9113 section 6.5.2 recommends no less
+STREAM_WINDOW = 256 * 1024  # bytes
+CONNECTION_WINDOW = 1024 * 1024  # bytes
+TABLE_SIZE = 4096  # bytes, RFC 9113 section 6.5.2: the default
+UNBOUNDED = 2**31 - 1
+
+
+class _Connection(H2Connection):
+    # Streams that are remembered, so that frames which crossed our reset are forgiven. h2 would take 6 MB for it.
+    MAX_CLOSED_STREAMS = 1000
+
+
+def new_h2(*, client: bool, limits: Limits) -> H2Connection:
+    """A fresh connection of h2 with our first words in it. Heads are not checked: `http2_head` does that."""
+    h2 = _Connection(
+        H2Configuration(
+            client_side=client,
+            header_encoding=None,
+            validate_inbound_headers=False,
+            normalize_inbound_headers=False,
+            validate_outbound_headers=False,
+            normalize_outbound_headers=False,
+        )
+    )
+    own = (SettingCodes.ENABLE_PUSH, 0) if client else (SettingCodes.ENABLE_CONNECT_PROTOCOL, 1)
+    values = {
+        SettingCodes.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
+        SettingCodes.MAX_HEADER_LIST_SIZE: limits.max_head,
+        SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
+        own[0]: own[1],
+    }
+    h2.local_settings = Settings(client=client, initial_values=values)
+    h2.decoder.max_header_list_size = limits.max_head
+    h2.initiate_connection()
+    if not client:
+        h2.receive_data(PREFACE)  # `http2_frames` has compared it
+    # One stream too many is refused by us; h2 would end the connection, of a client perhaps that has not heard of it.
+    tolerated = {**values, SettingCodes.MAX_CONCURRENT_STREAMS: UNBOUNDED}
+    h2.local_settings = Settings(client=client, initial_values=tolerated)
+    h2.increment_flow_control_window(CONNECTION_WINDOW - h2.inbound_flow_control_window)
+    return h2

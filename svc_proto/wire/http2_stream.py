@@ -1,0 +1,78 @@
+"""What is known of one HTTP/2 stream, and what waits there for the peer to open its window."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from attrs import define, field
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.wire.events import NO_HEADERS, Headers, RequestHead, StreamId
+from svc_proto.wire.websocket import WebSocket
+
+__all__ = ["Stream"]
+
+
+@define(eq=False)
+class Stream:
+    """One request and its response, or one WebSocket."""
+
+    id: StreamId
+    head: RequestHead
+    heard_head: bool = False  # the head of the peer's message has come
+    heard_end: bool = False  # the peer has sent END_STREAM
+    said_head: bool = False  # that of ours was said
+    said_end: bool = False  # and all of it
+    wrote_end: bool = False  # and our END_STREAM is out
+    mute: bool = False  # our response has no body, whatever the handler says
+    reset_after: bool = False  # reset the stream once our END_STREAM is out
+    trailers: Headers = NO_HEADERS  # ours
+    heard_trailers: Headers = NO_HEADERS
+    length: int | None = None  # of our body that was announced, and is still to come
+    owed: int = 0  # bytes that the peer has sent and nobody has taken yet
+    queued: int = 0  # bytes that wait
+    socket: WebSocket | None = None
+    _queue: deque[bytes] = field(factory=deque)
+
+    def put(self, data: bytes) -> None:
+        """Have bytes wait."""
+        self._queue.append(data)
+        self.queued += len(data)
+
+    def fill(self) -> None:
+        """Have what our WebSocket has to say wait, if there is one."""
+        data = b"" if self.socket is None else self.socket.data_to_send()
+        if data:
+            self.put(data)
+
+    def count(self, data: bytes) -> None:
+        """A piece of our body was said. Raises `LocalProtocolError` if it is over its Content-Length."""
+        if self.length is not None:
+            self.length -= len(data)
+            if self.length < 0:
+                raise LocalProtocolError("the body is longer than its Content-Length")
+
+    def ended(self) -> None:
+        """All of our message was said. Raises `LocalProtocolError` if it is short of its Content-Length."""
+        if self.length and not self.mute:
+            raise LocalProtocolError("the body is shorter than its Content-Length")
+        self.said_end = True
+
+    def cut(self, most: int) -> bytes:
+        """Up to that many of the bytes that wait, at least one if any does."""
+        pieces: list[bytes] = []
+        left = most
+        while left and self._queue:
+            piece = self._queue.popleft()
+            if len(piece) > left:
+                self._queue.appendleft(piece[left:])
+                piece = piece[:left]
+            pieces.append(piece)
+            left -= len(piece)
+        self.queued -= most - left
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def drop_queue(self) -> None:
+        """Nobody will read what waits."""
+        self._queue.clear()
+        self.queued = 0

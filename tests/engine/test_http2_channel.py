@@ -1,0 +1,571 @@
+"""A server's end of HTTP/2: many requests on one connection, each with its own phases, deadlines and credit."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import (
+    Abort,
+    CloseWrite,
+    Command,
+    Exit,
+    Level,
+    PauseReading,
+    ReadFile,
+    ReleaseFile,
+    ResumeReading,
+    Send,
+)
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import FilePart, Request, Response, Streamed
+from svc_proto.engine.stream import ResponseWriter
+from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    CloseSocket,
+    Event,
+    Headers,
+    Informational,
+    Ping,
+    Pong,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketAccepted,
+    SocketClosed,
+    StreamId,
+    StreamReset,
+    TextMessage,
+)
+from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.engine.service import TestBook, get, open_book
+from tests.playbook import CH, wire_bytes
+from tests.wire.http2_pair import merged2
+from tests.wire.pair import drain, seeded
+
+ONE, THREE, FIVE = StreamId(1), StreamId(3), StreamId(5)
+HOST = Headers(((b"host", b"x"),))
+
+
+class Book2:
+    """A playbook whose peer speaks HTTP/2. `others` are the commands that are no `Send`."""
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, log_level: Level = Level.INFO) -> None:
+        self.book: TestBook = open_book(limits, log_level=log_level)
+        self.toy = self.book.toy
+        self.client = Http2Connection(Role.CLIENT, limits=limits, entropy=seeded())
+        self.others: list[Command] = []
+        self.pauses: list[Command] = []
+        self.unsent = 0
+        assert self.talk() == []
+
+    def talk(self, *, sent: bool = True) -> list[Event]:
+        """Bytes both ways until both are silent; what the client heard."""
+        heard: list[Event] = self.hear(self.book.take(), sent=sent)
+        while data := self.client.data_to_send():
+            self.book >> Received(CH, data)
+            heard += self.hear(self.book.take(), sent=sent)
+        return merged2(heard)
+
+    def hear(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
+        """The client reads what was written."""
+        heard: list[Event] = []
+        while commands:
+            for command in commands:
+                if isinstance(command, PauseReading | ResumeReading):
+                    self.pauses.append(command)
+                elif not isinstance(command, Send):
+                    self.others.append(command)
+            data = wire_bytes(commands)
+            self.client.receive_data(data)
+            heard += drain(self.client)
+            self.unsent += len(data)
+            commands = []
+            if sent and self.unsent:
+                self.book >> Sent(CH, self.unsent)
+                self.unsent = 0
+                commands = self.book.take()
+        return heard
+
+    def after(self, seconds: float) -> list[Event]:
+        self.book.after(seconds)
+        return merged2(self.hear(self.book.take()))
+
+    def ask(self, stream: StreamId, target: str, body: bytes | None = None, *fields: tuple[bytes, bytes]) -> None:
+        method = "GET" if body is None else "POST"
+        self.client.send(RequestHead(stream, method, target, Headers((*HOST, *fields))))
+        if body is not None:
+            self.client.send(RequestData(stream, body))
+        self.client.send(RequestEnd(stream))
+
+    def open(self, stream: StreamId) -> list[Event]:
+        self.client.send(RequestHead(stream, "GET", "/ws", HOST, websocket=True))
+        return self.talk()
+
+
+def answers(events: list[Event]) -> dict[int, tuple[int, bytes]]:
+    """Status and body of the answers that are complete."""
+    found: dict[int, tuple[int, bytes]] = {}
+    for stream in [event.stream for event in events if isinstance(event, ResponseEnd)]:
+        (head,) = [event for event in events if isinstance(event, ResponseHead) and event.stream == stream]
+        pieces = [event.data for event in events if isinstance(event, ResponseData) and event.stream == stream]
+        found[stream] = (head.status, b"".join(pieces))
+    return found
+
+
+# --- how it begins --------------------------------------------------------------------------------------------------
+
+
+def test_the_preface_may_come_in_pieces() -> None:
+    book = open_book()
+    client = Http2Connection(Role.CLIENT, entropy=seeded())
+    client.send(RequestHead(ONE, "GET", "/hello", HOST))
+    client.send(RequestEnd(ONE))
+    data = client.data_to_send()
+    for piece in (data[:1], data[1:3]):
+        book >> Received(CH, piece) << []
+    book >> Received(CH, data[3:])
+    client.receive_data(wire_bytes(book.take()))
+    assert answers(drain(client)) == {1: (200, b"hello")}
+
+
+def test_http1_that_begins_like_it() -> None:
+    book = open_book()
+    book >> Received(CH, b"P") << []
+    book >> Received(CH, b"OST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi") << [book.says(200, b"hi")]
+    book >> Received(CH, b"P") << []
+    book >> Received(CH, b"RI") << []
+    book >> Received(CH, get(b"/hello"))
+    assert wire_bytes(book.take()).startswith(b"HTTP/1.1 405 ")
+    book = open_book()
+    book >> Received(CH, b"PR") << []
+    book >> ReadClosed(CH)
+    assert isinstance(book.take()[-1], CloseWrite)
+
+
+def test_a_peer_that_says_half_a_preface() -> None:
+    book = open_book()
+    book >> Received(CH, b"PRI * ")
+    book.take()
+    book.after(14.9) << []
+    book.after(0.2)
+    assert b"\x07" in wire_bytes(book.take())
+    assert book.take()[-1] == CloseWrite(CH)
+
+
+def test_a_peer_that_breaks_the_rules() -> None:
+    book = Book2(log_level=Level.DEBUG)
+    book.ask(ONE, "/park")
+    book.open(THREE)
+    book.book >> Received(CH, bytes(9))
+    book.hear(book.book.take())
+    assert CloseWrite(CH) in book.others
+    assert book.toy.cleaned == ["park"]
+    assert book.toy.handler.told[-1] == ("closed", 1006, "the stream is over")
+    assert book.book.logs[-1].fields["problem"] == "HTTP/2: protocol error"
+    book.book >> Received(CH, b"more") << []
+    book.book.after(3.0) << [Abort(CH)]
+
+
+# --- requests -------------------------------------------------------------------------------------------------------
+
+
+def test_requests_at_the_same_time() -> None:
+    book = Book2()
+    book.ask(ONE, "/park")
+    book.ask(THREE, "/hello")
+    book.ask(FIVE, "/echo", b"body")
+    assert answers(book.talk()) == {3: (200, b"hello"), 5: (200, b"body")}
+    book.toy.engine.resume(book.toy.ticket, b"at last")
+    book.ask(StreamId(7), "/nowhere")
+    heard = answers(book.talk())
+    assert (heard[1], heard[7][0]) == ((200, b"at last"), 404)
+    assert book.toy.seen[0].headers == Headers(((b"host", b"x"),))
+    book.ask(StreamId(9), "/private")
+    book.ask(StreamId(11), "/empty")
+    book.ask(StreamId(13), "/small", b"x" * 11)
+    book.ask(StreamId(15), "/small", b"x" * 11, (b"content-length", b"11"))
+    heard = answers(book.talk())
+    assert [heard[stream][0] for stream in (9, 11, 13, 15)] == [401, 204, 413, 413]
+    assert book.others == []
+
+
+def test_the_connection_waits_for_requests_for_a_while() -> None:
+    book = Book2()
+    book.ask(ONE, "/hello")
+    book.talk()
+    assert book.after(74.0) == []
+    book.ask(THREE, "/hello")
+    book.talk()
+    assert book.after(74.0) == []
+    assert book.others == []
+    book.after(2.0)
+    assert book.others == [CloseWrite(CH)]
+    assert book.client.must_close
+
+
+def test_the_peer_that_only_begins_a_head() -> None:
+    book = Book2()
+    book.ask(ONE, "/park")
+    book.talk()
+    book.book >> Received(CH, b"\x00\x00\x09\x01") << []
+    book.after(14.0)
+    assert book.others == []
+    book.after(1.5)
+    assert book.others == [CloseWrite(CH)]
+    assert book.toy.cleaned == ["park"]
+
+
+def test_a_body_that_comes_too_slowly_costs_its_stream() -> None:
+    book = Book2()
+    book.client.send(RequestHead(ONE, "POST", "/echo", HOST))
+    book.client.send(RequestData(ONE, b"begun"))
+    book.ask(THREE, "/hello")
+    assert list(answers(book.talk())) == [3]
+    heard = book.after(36.0)
+    assert answers(heard)[1][0] == 408
+    book.ask(FIVE, "/hello")
+    assert list(answers(book.talk())) == [5]
+    assert book.others == []
+
+
+def test_a_peer_that_takes_a_request_back() -> None:
+    book = Book2()
+    book.ask(ONE, "/park")
+    book.talk()
+    book.client.send(StreamReset(ONE))
+    assert book.talk() == []
+    assert book.toy.cleaned == ["park"]
+
+
+def test_a_body_that_is_not_wanted_any_more() -> None:
+    book = Book2(Limits(max_drain=1000))
+    book.client.send(RequestHead(ONE, "POST", "/small", HOST))
+    book.client.send(RequestData(ONE, bytes(11)))
+    assert [type(event) for event in book.talk()][:1] == [ResponseHead]
+    book = Book2(Limits(max_drain=1000))
+    book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"expect", b"100-continue")))))
+    assert book.talk() == [Informational(ONE, 100)]
+    book.client.send(RequestData(ONE, bytes(11)))
+    book.talk()
+    book.client.send(RequestData(ONE, bytes(3000)))
+    book.talk()
+    assert book.client.idle
+
+
+def test_a_handler_with_a_bug() -> None:
+    book = Book2()
+    book.ask(ONE, "/boom")
+    book.ask(THREE, "/header")
+    book.ask(FIVE, "/hello")
+    heard = answers(book.talk())
+    assert (heard[1][0], heard[5]) == (500, (200, b"hello"))
+
+
+# --- bodies ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_handler_that_does_not_read_holds_back_its_stream_only() -> None:
+    book = Book2()
+    got: list[bytes] = []
+
+    def reader(request: Request) -> Flow[Response]:
+        yield from book.toy._park(request)
+        while data := (yield from request.stream.read()):
+            got.append(data)
+        return Response(200, body=b"%d" % sum(map(len, got)))
+
+    book.toy.answer = reader
+    book.ask(ONE, "/stream", bytes(1_500_000))
+    book.talk()
+    assert 900_000 < book.client.unsent(ONE) < 1_300_000
+    book.ask(THREE, "/echo", b"still")
+    assert answers(book.talk()) == {3: (200, b"still")}
+    assert book.after(10.0) == []
+    book.book.core.handle(None, book.book.now)
+    book.toy.engine.resume(book.toy.ticket, b"")
+    book.toy.engine.soil(book.toy.engine._channels[CH])
+    heard = answers(book.talk() + book.after(0.0) + book.talk())
+    assert heard == {1: (200, b"1500000")}
+
+
+def test_a_large_answer_to_a_slow_reader() -> None:
+    book = Book2()
+    book.ask(ONE, "/big")
+    book.ask(THREE, "/big")
+    book.ask(FIVE, "/hello")
+    heard = book.talk()
+    assert answers(heard) == {5: (200, b"hello")}
+    for _ in range(3):
+        for stream in (ONE, THREE):
+            book.client.taken(stream, 262_144)
+        heard += book.talk()
+    assert answers(heard)[3] == (200, b"b" * 600_000)
+    assert answers(heard)[1] == (200, b"b" * 600_000)
+
+
+def test_a_stream_whose_window_stays_shut_is_reset() -> None:
+    book = Book2()
+    book.ask(ONE, "/big")
+    book.talk()
+    book.ask(THREE, "/park")
+    book.talk()
+    assert book.after(19.0) == []
+    heard = book.after(45.0)
+    assert StreamReset(ONE, "the peer reset the stream") in heard
+    assert answers(heard) == {3: (200, b"late")}
+    assert book.others == []
+
+
+def test_the_socket_is_not_filled_beyond_the_mark() -> None:
+    book = Book2()
+    book.client.at(0.0)
+    for stream in (ONE, THREE, FIVE):
+        book.ask(stream, "/big")
+    heard = book.talk(sent=False)
+    assert 262_144 < book.unsent < 300_000
+    assert book.pauses == [PauseReading(CH)]
+    book.book >> Sent(CH, book.unsent)
+    book.unsent = 0
+    heard += book.hear(book.book.take())
+    assert ResumeReading(CH) in book.pauses
+    assert sum(len(event.data) for event in heard if isinstance(event, ResponseData)) == 3 * 262_144
+
+
+def streamed(book: Book2, pieces: int) -> None:
+    def produce(writer: ResponseWriter) -> Flow[None]:
+        for _ in range(pieces):
+            if not writer.write(bytes(100_000)):
+                return
+            yield from writer.drained()
+
+    book.toy.answer = lambda request: Streamed(200, Headers(), produce)
+
+
+def test_a_producer_waits_for_its_own_reader() -> None:
+    book = Book2()
+    streamed(book, 10)
+    book.ask(ONE, "/answer")
+    heard = book.talk()
+    size = sum(len(event.data) for event in heard if isinstance(event, ResponseData))
+    assert size == 262_144
+    for _ in range(4):
+        book.client.taken(ONE, 262_144)
+        heard += book.talk()
+    assert answers(merged2(heard)) == {1: (200, bytes(1_000_000))}
+
+
+def test_a_producer_that_does_not_wait_loses_its_stream() -> None:
+    book = Book2(Limits(max_unsent=500_000))
+
+    def produce(writer: ResponseWriter) -> Flow[None]:
+        while writer.write(bytes(100_000)):
+            writer._channel.spill()
+        yield from ()
+
+    book.toy.answer = lambda request: Streamed(200, Headers(), produce)
+    book.ask(ONE, "/answer")
+    heard = book.talk()
+    assert StreamReset(ONE, "the peer reset the stream") in heard
+    book.ask(THREE, "/hello")
+    assert answers(book.talk()) == {3: (200, b"hello")}
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_file_passes_through_the_core(method: str) -> None:
+    book = Book2()
+    book.toy.answer = lambda request: Response(200, file=FilePart(7, 10, 100_000))
+    book.client.send(RequestHead(ONE, method, "/answer", HOST))
+    book.client.send(RequestEnd(ONE))
+    heard = book.talk()
+    if method == "HEAD":
+        assert book.others == [ReleaseFile(7)]
+        return
+    for offset, size in ((10, 65_536), (65_546, 34_464)):
+        order = book.others.pop()
+        assert isinstance(order, ReadFile)
+        assert (order.handle, order.offset, order.n) == (7, offset, size)
+        book.book >> Done(order.op, b"f" * size)
+        heard += book.talk()
+    assert answers(merged2(heard)) == {1: (200, b"f" * 100_000)}
+    assert book.others == [ReleaseFile(7)]
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_file_that_cannot_be_read_to_its_end(empty: bool) -> None:
+    book = Book2()
+    book.toy.answer = lambda request: Response(200, file=FilePart(7, 0, 10))
+    book.ask(ONE, "/answer")
+    book.talk()
+    order = book.others.pop()
+    assert isinstance(order, ReadFile)
+    book.book >> (Done(order.op, b"") if empty else Failed(order.op, Failure(FailureKind.INTERNAL)))
+    assert StreamReset(ONE, "the peer reset the stream") in book.talk()
+    assert book.book.logs[-1].event == "file not sent"
+
+
+# --- WebSockets -----------------------------------------------------------------------------------------------------
+
+
+def test_sockets_beside_requests() -> None:
+    book = Book2()
+    (accepted,) = book.open(ONE)
+    assert isinstance(accepted, SocketAccepted)
+    first = book.toy.handler.open_socket
+    book.client.send(TextMessage(ONE, "hi"))
+    book.ask(THREE, "/hello")
+    assert answers(book.talk()) == {3: (200, b"hello")}
+    assert book.toy.handler.told == [("open",), ("text", "hi")]
+    book.open(FIVE)
+    second = book.toy.handler.open_socket
+    assert first.number != second.number
+    assert first.send_text("one")
+    second.close(1001, "enough")
+    assert book.after(0.0) + book.talk() == [TextMessage(ONE, "one"), SocketClosed(FIVE, 1001, "enough")]
+    assert book.toy.handler.told[-1] == ("closed", 1001, "")
+    book.client.send(CloseSocket(ONE))
+    assert book.talk() == [SocketClosed(ONE, 1000)]
+    assert book.toy.handler.told[-1] == ("closed", 1000, "")
+    assert book.client.idle
+    assert book.others == []
+
+
+def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped() -> None:
+    book = Book2()
+    book.open(ONE)
+    assert book.after(30.5) == [Ping(ONE)]
+    book.talk()
+    book.after(29.0)
+    book.client.send(Pong(ONE))
+    book.talk()
+    heard = book.after(60.0)
+    assert isinstance(heard[-1], SocketClosed)
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
+    assert book.others == []
+
+
+def test_a_socket_whose_stream_ends() -> None:
+    book = Book2()
+    book.open(ONE)
+    book.client.abandon(ONE)
+    book.talk()
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
+
+
+def test_a_socket_that_is_not_read() -> None:
+    book = Book2(Limits(max_unsent=1_000_000))
+    book.open(ONE)
+    socket = book.toy.handler.open_socket
+    text = seeded()(200_000).hex()
+    while socket.send_text(text):
+        socket._carrier.spill()
+    book.after(0.0)
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
+    assert not socket.send_text("late")
+    socket._carrier.drop()
+    book.ask(THREE, "/hello")
+    assert answers(book.talk()) == {3: (200, b"hello")}
+
+
+def test_a_socket_that_is_not_read_and_makes_us_answer() -> None:
+    book = Book2(Limits(max_unsent=1_000_000))
+    book.open(ONE)
+    socket = book.toy.handler.open_socket
+    for _ in range(8):  # they shrink by half
+        assert socket.send_text(seeded()(200_000).hex())
+    book.after(0.0)
+    book.client.send(Ping(ONE))
+    book.talk(sent=False)
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
+
+
+def test_what_comes_for_a_stream_that_was_just_cut() -> None:
+    book = Book2()
+    book.open(ONE)
+    socket = book.toy.handler.open_socket
+    book.toy.handler.raises = {}
+    texts: list[str] = []
+
+    def once(text: str) -> None:
+        texts.append(text)
+        socket._carrier.drop()
+
+    book.toy.handler.on_text = once  # type: ignore[method-assign] # what a service in trouble would do
+    book.client.send(TextMessage(ONE, "one"))
+    book.client.send(TextMessage(ONE, "two"))
+    book.talk()
+    assert texts == ["one"]
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
+
+
+def test_the_socket_takes_more_again() -> None:
+    book = Book2()
+    streamed(book, 4)
+    book.ask(ONE, "/answer")
+    book.ask(THREE, "/answer")
+    heard = book.talk(sent=False)
+    while book.unsent:
+        n, book.unsent = book.unsent, 0
+        book.book >> Sent(CH, n)
+        heard += book.hear(book.book.take(), sent=False)
+    for stream in (ONE, THREE):
+        book.client.taken(stream, 262_144)
+    assert answers(merged2(heard + book.talk())) == {1: (200, bytes(400_000)), 3: (200, bytes(400_000))}
+
+
+# --- the end --------------------------------------------------------------------------------------------------------
+
+
+def test_stopping() -> None:
+    book = Book2()
+    book.ask(ONE, "/park")
+    book.open(THREE)
+    book.book >> Stopping(10.0)
+    heard = book.talk()
+    assert heard == [SocketClosed(THREE, 1001, "the server is shutting down")]
+    book.toy.engine.resume(book.toy.ticket, b"done")
+    assert answers(book.after(0.0) + book.talk()) == {1: (200, b"done")}
+    assert CloseWrite(CH) in book.others
+    book.book >> Closed(CH, "")
+    assert isinstance(book.book.take()[-1], Exit)
+
+
+def test_stopping_with_nothing_to_do() -> None:
+    book = Book2()
+    book.book >> Stopping(10.0)
+    book.talk()
+    assert book.others == [CloseWrite(CH)]
+
+
+def test_the_connection_is_lost() -> None:
+    book = Book2()
+    book.ask(ONE, "/park")
+    book.open(THREE)
+    book.book >> Closed(CH, "reset") << []
+    assert book.toy.cleaned == ["park"]
+    assert book.toy.handler.told[-1] == ("closed", 1006, "reset")
+
+
+def test_a_client_that_has_nothing_more_to_say() -> None:
+    book = Book2()
+    book.ask(ONE, "/park")
+    book.talk()
+    book.book >> ReadClosed(CH) << []
+    book.toy.engine.resume(book.toy.ticket, b"done")
+    assert answers(book.after(0.0) + book.talk()) == {1: (200, b"done")}
+    assert book.others == [CloseWrite(CH)]
+
+
+def test_a_client_that_does_not_read_at_all() -> None:
+    book = Book2(Limits(max_unsent=2000))
+    book.open(ONE)
+    for _ in range(500):
+        book.client.send(Ping(ONE, b"x" * 100))
+        book.talk(sent=False)
+        if book.others:
+            break
+    assert book.others == [Abort(CH)]

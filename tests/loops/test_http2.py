@@ -1,0 +1,159 @@
+"""HTTP/2 on every loop: the answers of HTTP/1.1, sockets and streams beside each other, TLS with ALPN, floods."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from svc_proto.wire.events import ResponseData, ResponseEnd, ResponseHead
+from svc_proto.wire.sse import EventStreamDecoder
+from tests.loops.live import LiveWorld
+from tests.loops.wires import PATIENCE, Answer, Declined, HttpClient
+from tests.loops.wires2 import Client2, Ws2
+from tests.loops.world import World, bearer
+
+KEY = "sk-loop-h2"
+PER_CONNECTION = (b"date", b"connection")
+
+
+def client2(world: World, *, tls: bool = False) -> Client2:
+    """A connection to the relay."""
+    return Client2(world.connect(tls=tls), world.authority("127.0.0.1"), world.entropy)
+
+
+def plainly(answer: Answer) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """An answer without what each connection and each moment has of its own."""
+    return answer.status, [field for field in answer.headers if field[0] not in PER_CONNECTION], answer.body
+
+
+REQUESTS = [
+    ("GET", "/health", b""),
+    ("HEAD", "/health", b""),
+    ("GET", "/nothing", b""),
+    ("DELETE", "/health", b""),
+    ("GET", "/sessions", b""),
+    ("GET", "/ws", b""),
+    ("POST", "/pairing/register", b'{"code": "ABC'),
+    ("POST", "/pairing/register", b"{}"),
+    ("POST", "/pairing/register", bytes(2_000_000)),
+    ("PATCH", "/sessions/abc", b"{}"),
+    ("POST", "/media/upload", b"{}"),
+    ("GET", "/screen", b""),
+    ("OPTIONS", "/health", b""),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
+def test_answers_are_those_of_http1(served: World, method: str, path: str, body: bytes) -> None:
+    ones: list[HttpClient | Client2] = [served.client(), client2(served)]
+    old, new = (plainly(one.ask(method, path, body=body)) for one in ones)
+    assert new == old
+    for one in ones:
+        one.wire.close()
+
+
+def test_many_at_the_same_time(served: World) -> None:
+    client = client2(served)
+    streams = [client.begin("GET", "/health") for _ in range(90)]
+    assert {client.finish(stream).status for stream in reversed(streams)} == {200}
+    client.wire.close()
+
+
+def test_pairing_and_a_bridge_call_on_one_connection(relayed: World) -> None:
+    client = client2(relayed)
+    register = client.ask("POST", "/pairing/register", body=b'{"code": "ABC123"}')
+    assert register.status == 200
+    phone = Ws2(client)
+    assert phone.compressed
+    message = relayed.sign_in(phone, pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
+    assert message["type"] == "auth.ok"
+    calling = client.begin("GET", "/screen", headers=bearer(phone.token))
+    listing = client.ask("GET", "/sessions", headers=bearer(phone.token))
+    assert [record["device_name"] for record in json.loads(listing.body)["sessions"]] == ["P"]
+    result = {"text": "z" * 1_000_000}
+    phone.respond(phone.command()["request_id"], result)
+    assert client.finish(calling).json == result
+    phone.pong()
+    assert phone.close().clean
+    assert client.ask("GET", "/health").status == 200
+
+
+def test_a_phone_of_http1_and_a_caller_of_http2(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    client = client2(relayed)
+    calling = client.begin("GET", "/screen", headers=bearer(phone.token))
+    phone.respond(phone.command()["request_id"], {"text": "hello"})
+    assert client.finish(calling).json == {"text": "hello"}
+
+
+def test_a_websocket_that_is_declined(served: World) -> None:
+    with pytest.raises(Declined) as caught:
+        Ws2(client2(served), path="/nothing")
+    assert caught.value.answer.status == 404
+
+
+def test_a_file_and_its_ranges(relayed: World) -> None:
+    phone = relayed.pair(surface="android")
+    data = bytes(range(256)) * 3000
+    head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n'
+    headers = {**bearer(phone.token), "content-type": "multipart/form-data; boundary=b"}
+    client = client2(relayed)
+    stored = client.ask("POST", "/media/upload", headers=headers, body=head + data + b"\r\n--b--\r\n")
+    assert stored.status == 200, stored
+    path = f"/media/{stored.json['token']}"
+    whole = client.ask("GET", path, headers=bearer(phone.token))
+    assert (whole.status, whole.body) == (200, data)
+    part = client.ask("GET", path, headers={**bearer(phone.token), "range": "bytes=1000-300999"})
+    assert (part.status, part.body) == (206, data[1000:301_000])
+    old = relayed.client().ask("GET", path, headers=bearer(phone.token))
+    assert plainly(whole) == plainly(old)
+
+
+def test_a_turn_over_server_sent_events(world: World) -> None:
+    api = world.api(key=KEY)
+    session = api.session()
+    client = Client2(world.connect(port=api.server.port), f"127.0.0.1:{api.server.port}", world.entropy)
+    body = json.dumps({"message": "/count 3"}).encode()
+    stream = client.begin("POST", f"/api/sessions/{session}/chat/stream", headers=api.headers, body=body)
+    assert client.ask("GET", "/health").status == 200  # beside it
+    decoder = EventStreamDecoder()
+    names: list[str] = []
+    while not isinstance(event := client.next(stream, PATIENCE), ResponseEnd):
+        if isinstance(event, ResponseData):
+            names += [message.event for message in decoder.receive_data(event.data)]
+        else:
+            assert isinstance(event, ResponseHead)
+            assert (event.status, event.headers.get(b"content-type")) == (200, b"text/event-stream")
+    assert names[0] == "session.created"
+    assert "assistant.delta" in names
+    assert "run.completed" in names
+    assert api.server.stop() == 0
+
+
+def test_tls_with_alpn(world: World) -> None:
+    relay = world.start_relay(tls=True)
+    if isinstance(world, LiveWorld):
+        assert world.client_tls is not None
+        world.client_tls.set_alpn_protocols(["h2", "http/1.1"])
+    client = client2(world, tls=True)
+    if isinstance(world, LiveWorld):
+        assert client.wire._sock.selected_alpn_protocol() == "h2"  # type: ignore[attr-defined] # of live wires only
+        world.client_tls.set_alpn_protocols(["http/1.1"])  # type: ignore[union-attr] # as above
+    assert client.ask("POST", "/pairing/register", body=b'{"code": "ABC123"}').status == 200
+    phone = Ws2(client)
+    message = world.sign_in(phone, pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
+    assert message["type"] == "auth.ok"
+    assert world.client(tls=True).ask("GET", "/health").json["clients"] == 1
+    relay.begin_stop()
+    assert phone.wait_closed().code == 1001
+    client.wire.close()
+    assert relay.exit_code() == 0
+
+
+def test_a_flood_costs_its_own_connection_only(served: World) -> None:
+    wire = served.connect()
+    ping = b"\x00\x00\x08\x06\x00\x00\x00\x00\x00" + bytes(8)
+    wire.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00" + ping * 1100)
+    assert wire.read_all()[-4:] == b"\x00\x00\x00\x0b"  # GOAWAY, ENHANCE_YOUR_CALM
+    assert served.http("GET", "/health").status == 200

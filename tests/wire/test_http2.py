@@ -1,0 +1,320 @@
+"""HTTP/2 between our two ends: the same dialogues as over HTTP/1.1."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.wire.connection import Connection, Role
+from svc_proto.wire.events import (
+    AcceptSocket,
+    BinaryMessage,
+    CloseSocket,
+    Event,
+    Headers,
+    Informational,
+    Ping,
+    Pong,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketAccepted,
+    SocketClosed,
+    StreamReset,
+    TextMessage,
+)
+from svc_proto.wire.http2 import Http2Connection
+from tests.wire.chunks import Cuts, cuts
+from tests.wire.http2_pair import HOST, ONE, THREE, Pair2, open_pair2, signs
+from tests.wire.pair import seeded
+
+TRAILERS = Headers(((b"t", b"v"),))
+LENGTH_2 = Headers(((b"content-length", b"2"),))
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_http2_is_a_connection(role: Role) -> None:
+    connection: Connection = Http2Connection(role, entropy=seeded())
+    assert connection.idle
+    assert [connection.must_close, connection.paused, connection.head_pending] == [False] * 3
+    assert connection.next_event() is None
+    connection.data_to_send()
+    assert connection.data_to_send() == b""
+    connection.receive_eof()
+    assert connection.next_event() is None
+    assert [connection.must_close, connection.idle] == [True, False]
+
+
+@given(cuts())
+@settings(max_examples=25)
+def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
+    pair = Pair2(sizes=sizes)
+    length_5 = Headers((*HOST, (b"content-length", b"5")))
+    assert pair.client.next_stream == ONE
+    pair.client.send(RequestHead(ONE, "POST", "/a?b=c", length_5))
+    pair.client.send(RequestData(ONE, b"he"))
+    pair.client.send(RequestData(ONE, b""))
+    pair.client.send(RequestData(ONE, b"llo"))
+    pair.client.send(RequestEnd(ONE, TRAILERS))
+    assert pair.client.next_stream == THREE
+    pair.client.send(RequestHead(THREE, "GET", "/d", HOST))
+    pair.client.send(RequestEnd(THREE))
+    assert "idle" not in signs(pair.client)
+    _, heard = pair.exchange()
+    assert heard == [
+        RequestHead(ONE, "POST", "/a?b=c", length_5, http_version="2"),
+        RequestData(ONE, b"hello"),
+        RequestEnd(ONE, TRAILERS),
+        RequestHead(THREE, "GET", "/d", HOST, http_version="2"),
+        RequestEnd(THREE),
+    ] or heard == [
+        RequestHead(ONE, "POST", "/a?b=c", length_5, http_version="2"),
+        RequestHead(THREE, "GET", "/d", HOST, http_version="2"),
+        RequestData(ONE, b"hello"),
+        RequestEnd(ONE, TRAILERS),
+        RequestEnd(THREE),
+    ]
+    pair.server.taken(ONE, 5)
+    pair.server.send(Informational(THREE, 103, TRAILERS))
+    pair.server.send(ResponseHead(THREE, 200, LENGTH_2))
+    pair.server.send(ResponseData(THREE, b"ok"))
+    pair.server.send(ResponseEnd(THREE, TRAILERS))
+    assert pair.exchange()[0] == [
+        Informational(THREE, 103, TRAILERS),
+        ResponseHead(THREE, 200, LENGTH_2, "2"),
+        ResponseData(THREE, b"ok"),
+        ResponseEnd(THREE, TRAILERS),
+    ]
+    pair.server.send(ResponseHead(ONE, 204, LENGTH_2))
+    pair.server.send(ResponseData(ONE, b"not sent"))
+    pair.server.send(ResponseEnd(ONE))
+    assert pair.exchange()[0] == [ResponseHead(ONE, 204, http_version="2"), ResponseEnd(ONE)]
+    assert "idle" in signs(pair.server)
+    assert "idle" in signs(pair.client)
+    assert "ready" in signs(pair.client)
+
+
+def test_the_answer_to_head_has_no_body() -> None:
+    pair = Pair2()
+    pair.client.send(RequestHead(ONE, "HEAD", "/", HOST))
+    pair.client.send(RequestEnd(ONE))
+    pair.exchange()
+    pair.server.send(ResponseHead(ONE, 200, LENGTH_2))
+    pair.server.send(ResponseData(ONE, b"ok"))
+    pair.server.send(ResponseEnd(ONE))
+    assert pair.exchange()[0] == [ResponseHead(ONE, 200, LENGTH_2, "2"), ResponseEnd(ONE)]
+
+
+def test_a_large_answer_waits_for_its_reader() -> None:
+    pair = Pair2()
+    pair.client.send(RequestHead(ONE, "GET", "/", HOST))
+    pair.client.send(RequestEnd(ONE))
+    pair.exchange()
+    pair.server.send(ResponseHead(ONE, 200))
+    pair.server.send(ResponseData(ONE, bytes(600_000)))
+    pair.server.send(ResponseEnd(ONE))
+    assert pair.server.unsent(ONE) == 600_000
+    assert "waiting" in signs(pair.server)
+    heard = pair.exchange()[0]
+    window = 262_144
+    assert heard[1] == ResponseData(ONE, bytes(window))
+    assert pair.server.unsent(ONE) == 600_000 - window
+    pair.client.taken(ONE, window)
+    heard = pair.exchange()[0]
+    assert heard == [ResponseData(ONE, bytes(window))]
+    pair.client.taken(ONE, window + 1)  # more than there was
+    assert pair.exchange()[0][-1] == ResponseEnd(ONE)
+    assert pair.server.unsent(ONE) == 0
+    pair.client.taken(ONE, 1)  # of a stream that is over
+    assert "idle" in signs(pair.client)
+
+
+def test_streams_take_turns_and_the_owner_says_how_much() -> None:
+    pair = Pair2()
+    for stream in (ONE, THREE):
+        pair.client.send(RequestHead(stream, "GET", "/", HOST))
+        pair.client.send(RequestEnd(stream))
+    pair.exchange()
+    for stream in (ONE, THREE):
+        pair.server.send(ResponseHead(stream, 200))
+        pair.server.send(ResponseData(stream, bytes(20_000)))
+        pair.server.send(ResponseData(stream, bytes(20_000)))
+    heads = pair.server.data_to_send(0)
+    assert 0 < len(heads) < 100
+    assert 40_000 < len(pair.server.data_to_send(40_000)) < 41_000
+    assert pair.server.unsent(ONE) == 40_000 - 16_384 - 7_232
+    assert pair.server.unsent(THREE) == 40_000 - 16_384
+
+
+# --- WebSockets -------------------------------------------------------------------------------------------------
+
+
+@given(cuts())
+@settings(max_examples=25)
+def test_a_websocket(sizes: Cuts) -> None:
+    pair = Pair2(sizes=sizes)
+    pair.client.send(RequestHead(ONE, "GET", "/ws", Headers((*HOST, (b"sec-websocket-protocol", b"a, B"))), True))
+    pair.client.send(RequestEnd(ONE))
+    assert pair.client.next_stream == THREE
+    pair.client.send(RequestHead(THREE, "GET", "/", HOST))  # behind it
+    _, (head, end, *_rest) = pair.exchange()
+    assert isinstance(head, RequestHead)
+    assert (head.method, head.target, head.websocket, head.http_version) == ("GET", "/ws", True, "2")
+    assert end == RequestEnd(ONE)
+    with pytest.raises(LocalProtocolError, match="subprotocol"):
+        pair.server.send(AcceptSocket(ONE, subprotocol="b"))
+    pair.server.send(AcceptSocket(ONE, TRAILERS, "B"))
+    pair.server.send(TextMessage(ONE, "welcome"))
+    (accepted, text), _ = pair.exchange()
+    assert isinstance(accepted, SocketAccepted)
+    assert (accepted.subprotocol, accepted.deflate, accepted.headers.get(b"t")) == ("B", True, b"v")
+    assert text == TextMessage(ONE, "welcome")
+    pair.client.send(TextMessage(ONE, "x" * 5000))
+    pair.client.send(BinaryMessage(ONE, b"y"))
+    pair.client.send(Ping(ONE, b"p"))
+    heard = pair.exchange()
+    assert heard == ([Pong(ONE, b"p")], [TextMessage(ONE, "x" * 5000), BinaryMessage(ONE, b"y"), Ping(ONE, b"p")])
+    pair.server.send(CloseSocket(ONE, 1001, "bye"))
+    assert pair.exchange() == ([SocketClosed(ONE, 1001, "bye")], [SocketClosed(ONE, 1001)])
+    with pytest.raises(LocalProtocolError):
+        pair.server.send(TextMessage(ONE, "late"))
+
+
+def test_a_websocket_without_compression() -> None:
+    pair = open_pair2(deflate=False)
+    pair.client.send(TextMessage(ONE, "x" * 2000))
+    assert len(pair.client.data_to_send()) > 2000
+
+
+def test_a_websocket_that_was_declined() -> None:
+    pair = Pair2()
+    pair.client.send(RequestHead(ONE, "GET", "/ws", HOST, websocket=True))
+    pair.exchange()
+    pair.server.send(ResponseHead(ONE, 403, LENGTH_2))
+    pair.server.send(ResponseData(ONE, b"no"))
+    pair.server.send(ResponseEnd(ONE))
+    heard: list[Event] = [ResponseHead(ONE, 403, LENGTH_2, "2"), ResponseData(ONE, b"no"), ResponseEnd(ONE)]
+    assert pair.exchange() == (heard, [])
+    assert "idle" in signs(pair.server)
+    assert "idle" in signs(pair.client)
+
+
+def test_the_end_of_the_stream_is_the_end_of_a_websocket() -> None:
+    pair = open_pair2()
+    pair.client.abandon(ONE)
+    pair.client.abandon(ONE)
+    _, (closed,) = pair.exchange()
+    assert isinstance(closed, SocketClosed)
+    assert (closed.code, closed.clean) == (1006, False)
+    assert "idle" in signs(pair.server)
+    pair = open_pair2()
+    pair.server.receive_eof()
+    closed_or_none = pair.server.next_event()
+    assert isinstance(closed_or_none, SocketClosed)
+    assert pair.server.next_event() is None
+    assert "must_close" in signs(pair.server)
+
+
+def test_a_socket_whose_stream_is_given_up_behind_its_close_frame() -> None:
+    pair = open_pair2()
+    pair.client.send(CloseSocket(ONE))
+    pair.server.receive_data(pair.client.data_to_send())
+    assert pair.server.next_event() == SocketClosed(ONE, 1000)
+    pair.server.send(StreamReset(ONE))
+    assert pair.server.unsent(ONE) == 4  # the close frame
+    assert pair.server.knows(ONE)
+    assert pair.server.unsent(THREE) == 0
+    heard, _ = pair.exchange()
+    assert heard == [SocketClosed(ONE, 1000)]
+    assert "idle" in signs(pair.server)
+    assert "idle" in signs(pair.client)
+
+
+# --- the end ----------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_goes_away_finishes_what_it_has() -> None:
+    pair = Pair2()
+    pair.client.send(RequestHead(ONE, "GET", "/", HOST))
+    pair.client.send(RequestEnd(ONE))
+    pair.exchange()
+    pair.client.send(RequestHead(THREE, "GET", "/", HOST))
+    crossing = pair.client.data_to_send()
+    pair.server.go_away()
+    pair.server.go_away()
+    assert "must_close" not in signs(pair.server)
+    (reset,), _ = pair.exchange()
+    assert isinstance(reset, StreamReset)
+    assert reset.stream == THREE
+    pair.server.receive_data(crossing)
+    assert pair.server.next_event() is None
+    pair.server.send(ResponseHead(ONE, 200))
+    pair.server.send(ResponseEnd(ONE))
+    assert pair.exchange()[0] == [ResponseHead(ONE, 200, http_version="2"), ResponseEnd(ONE)]
+    assert "must_close" in signs(pair.server)
+    assert "must_close" in signs(pair.client)
+    assert "ready" not in signs(pair.client)
+    with pytest.raises(LocalProtocolError, match="not now"):
+        pair.client.send(RequestHead(pair.client.next_stream, "GET", "/", HOST))
+
+
+def test_an_end_of_input_within_a_message() -> None:
+    pair = Pair2()
+    pair.client.send(RequestHead(ONE, "POST", "/", HOST))
+    pair.client.send(RequestHead(THREE, "GET", "/", HOST))
+    pair.client.send(RequestEnd(THREE))
+    pair.exchange()
+    pair.server.receive_eof()
+    event = pair.server.next_event()
+    assert isinstance(event, StreamReset)
+    assert event.stream == ONE
+    assert pair.server.next_event() is None
+    assert "must_close" not in signs(pair.server)  # the other is still answered
+    pair.server.send(ResponseHead(THREE, 200))
+    pair.server.send(ResponseEnd(THREE))
+    assert pair.server.data_to_send()
+    assert "must_close" in signs(pair.server)
+    pair.client.receive_eof()
+    assert [type(event) for event in (pair.client.next_event(), pair.client.next_event())] == [StreamReset] * 2
+    assert "must_close" in signs(pair.client)
+
+
+def test_a_stream_that_is_given_up() -> None:
+    pair = Pair2()
+    for stream in (ONE, THREE):
+        pair.client.send(RequestHead(stream, "POST", "/", HOST))
+        pair.client.send(RequestData(stream, b"part"))
+    pair.exchange()
+    pair.server.send(ResponseHead(ONE, 413, LENGTH_2))
+    pair.server.send(ResponseData(ONE, b"no"))
+    pair.server.send(ResponseEnd(ONE))
+    pair.server.send(StreamReset(ONE))  # behind the answer
+    pair.server.send(StreamReset(THREE))
+    heard, _ = pair.exchange()
+    resets = [event.stream for event in heard if isinstance(event, StreamReset)]
+    assert resets == [THREE]
+    assert ResponseEnd(ONE) in heard
+    assert "idle" in signs(pair.server)
+    assert "idle" in signs(pair.client)
+    pair.client.send(RequestHead(pair.client.next_stream, "POST", "/", HOST))
+    pair.exchange()
+    pair.client.send(StreamReset(pair.client.next_stream - 2))  # type: ignore[arg-type] # the last one
+    _, (reset,) = pair.exchange()
+    assert isinstance(reset, StreamReset)
+
+
+def test_an_answer_that_is_written_and_a_request_that_is_not_wanted() -> None:
+    pair = Pair2()
+    pair.client.send(RequestHead(ONE, "POST", "/", HOST))
+    pair.exchange()
+    pair.server.send(ResponseHead(ONE, 204))
+    pair.server.send(ResponseEnd(ONE))
+    pair.server.send(StreamReset(ONE))
+    heard, _ = pair.exchange()
+    assert heard == [ResponseHead(ONE, 204, http_version="2"), ResponseEnd(ONE)]
+    assert "idle" in signs(pair.server)
+    assert "idle" in signs(pair.client)

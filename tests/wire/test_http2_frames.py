@@ -1,0 +1,63 @@
+"""Frames, however the bytes arrive."""
+
+from __future__ import annotations
+
+import pytest
+from h2.errors import ErrorCodes
+from hypothesis import given
+
+from svc_proto.wire.http2_frames import PREFACE, Cutter, Fault, Frame, Kind, goaway, read_goaway
+from tests.wire.chunks import Cuts, cut, cuts
+
+SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+OPENED = b"\x00\x00\x01\x01\x00\x00\x00\x00\x01\x82"
+CONTINUED = b"\x00\x00\x02\x09\x04\x80\x00\x00\x01\x86\x84"  # the reserved bit is ignored
+UNKNOWN = b"\x00\x00\x03\xfa\x07\x00\x00\x00\x05abc"
+
+
+def frames(cutter: Cutter, data: bytes, sizes: Cuts) -> list[Frame]:
+    found: list[Frame] = []
+    for piece in cut(data, sizes):
+        cutter.receive(piece)
+        while (frame := cutter.next()) is not None:
+            found.append(frame)
+    return found
+
+
+@given(cuts())
+def test_cuts_do_not_matter(sizes: Cuts) -> None:
+    cutter = Cutter(server=True, max_block=100)
+    found = frames(cutter, PREFACE + SETTINGS + OPENED + CONTINUED + UNKNOWN, sizes)
+    assert [(frame.kind, frame.flags, frame.stream, frame.size) for frame in found] == [
+        (Kind.SETTINGS, 0, 0, 0),
+        (Kind.HEADERS, 0, 1, 1),
+        (Kind.CONTINUATION, 4, 1, 2),
+        (0xFA, 7, 5, 3),
+    ]
+    assert b"".join(frame.raw for frame in found) == SETTINGS + OPENED + CONTINUED + UNKNOWN
+    assert not cutter.head_pending
+
+
+def test_a_client_gets_no_preface() -> None:
+    assert len(frames(Cutter(server=False, max_block=9), SETTINGS, [1])) == 1
+
+
+def test_what_is_forgotten_is_gone() -> None:
+    cutter = Cutter(server=True, max_block=9)
+    cutter.receive(PREFACE)
+    cutter.clear()
+    assert not cutter.head_pending
+    assert cutter.next() is None
+
+
+def test_the_size_of_a_block_is_that_of_all_its_frames() -> None:
+    cutter = Cutter(server=False, max_block=3)
+    assert len(frames(cutter, SETTINGS + OPENED + CONTINUED + OPENED + CONTINUED, [1000])) == 5
+    with pytest.raises(Fault) as caught:
+        frames(cutter, OPENED + CONTINUED.replace(b"\x00\x00\x02", b"\x00\x00\x03", 1), [1000])
+    assert caught.value.code is ErrorCodes.ENHANCE_YOUR_CALM
+
+
+def test_goaway_there_and_back() -> None:
+    (frame,) = frames(Cutter(server=False, max_block=9), SETTINGS + goaway(5, 11), [1000])[1:]
+    assert read_goaway(frame) == (5, 11)

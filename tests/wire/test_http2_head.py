@@ -1,0 +1,78 @@
+"""Heads of HTTP/2 as functions; what a peer may get wrong is in `test_http2_hostile`."""
+
+from __future__ import annotations
+
+import pytest
+from hpack import NeverIndexedHeaderTuple
+
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
+from svc_proto.wire.http2_head import (
+    accept_fields,
+    announced,
+    read_acceptance,
+    read_length,
+    read_request,
+    read_response,
+    read_trailers,
+    request_fields,
+    response_fields,
+    trailer_fields,
+)
+
+ONE = StreamId(1)
+PSEUDO = [(b":method", b"GET"), (b":scheme", b"https"), (b":path", b"/a"), (b":authority", b"[::1]:80")]
+
+
+def test_a_request_there_and_back() -> None:
+    head = RequestHead(ONE, "GET", "/a", Headers(((b"host", b"[::1]:80"), (b"a", b"b"))), http_version="2")
+    fields = request_fields(head, secure=True, deflate=True)
+    assert fields == [*PSEUDO, (b"a", b"b")]
+    assert read_request(ONE, fields, max_fields=9, ended=True) == head
+
+
+@pytest.mark.parametrize("deflate", [True, False])
+def test_a_websocket_there_and_back(deflate: bool) -> None:
+    asked = RequestHead(ONE, "GET", "/ws", Headers(((b"host", b"a"),)), websocket=True)
+    fields = request_fields(asked, secure=False, deflate=deflate)
+    head = read_request(ONE, fields, max_fields=9, ended=False)
+    assert (head.method, head.websocket, head.expects_continue) == ("GET", True, False)
+    answer, agreed = accept_fields(head, AcceptSocket(ONE), deflate=True)
+    assert (agreed is not None) is deflate
+    status, headers = read_response(answer, max_fields=9)
+    assert status == 200
+    assert read_acceptance(asked.headers, headers, deflate=deflate) == (None, agreed)
+
+
+def test_secrets_stay_out_of_compression_tables() -> None:
+    fields = trailer_fields([(b"Authorization", b"Bearer x"), (b"set-cookie", b"a"), (b"b", b"c")])
+    assert [isinstance(field, NeverIndexedHeaderTuple) for field in fields] == [True, True, False]
+    assert fields[0] == (b"authorization", b"Bearer x")
+
+
+def test_what_only_http1_knows_is_left_out() -> None:
+    headers = Headers(((b"connection", b"close"), (b"transfer-encoding", b"chunked"), (b"a", b"")))
+    assert response_fields(ResponseHead(ONE, 200, headers)) == [(b":status", b"200"), (b"a", b"")]
+
+
+def test_lengths() -> None:
+    assert read_length(Headers(((b"content-length", b"10"),))) == 10
+    assert read_length(Headers()) is None
+    assert announced([(b"a", b"1"), (b"content-length", b"7")]) == 7
+    assert announced([]) is None
+    with pytest.raises(LocalProtocolError):
+        announced([(b"content-length", b"-1")])
+    with pytest.raises(RemoteProtocolError) as caught:
+        read_length(Headers(((b"content-length", b"1,1"),)))
+    assert caught.value.code == "invalid_content_length"
+
+
+def test_trailers_have_no_pseudo_headers() -> None:
+    assert read_trailers([(b"a", b"b")], max_fields=1) == Headers(((b"a", b"b"),))
+    with pytest.raises(RemoteProtocolError):
+        read_trailers([(b":status", b"200")], max_fields=1)
+
+
+def test_a_long_run_of_white_space_is_judged_quickly() -> None:
+    with pytest.raises(RemoteProtocolError):
+        read_trailers([(b"a", b"x" + b" " * 30_000)], max_fields=1)

@@ -1,0 +1,558 @@
+"""HTTP/2 peers that break rules: what ends their stream, what ends their connection, and what it costs."""
+
+from __future__ import annotations
+
+import struct
+
+import h2.events
+import pytest
+from h2.errors import ErrorCodes
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    AcceptSocket,
+    Event,
+    Headers,
+    Informational,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    StreamReset,
+    TextMessage,
+)
+from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.http2_frames import PREFACE
+from svc_proto.wire.limits import Limits
+from tests.wire.http2_pair import CONNECT, GET, HOST, ONE, POST, THREE, BareClient, BareServer, feed, resets, signs
+from tests.wire.pair import drain, seeded
+
+SETTINGS, PING, RST, PRIORITY, WINDOW = 4, 6, 3, 2, 8
+Fields = list[tuple[bytes, bytes]]
+
+
+def frame(kind: int, payload: bytes = b"", *, flags: int = 0, stream: int = 0) -> bytes:
+    return len(payload).to_bytes(3, "big") + struct.pack(">BBL", kind, flags, stream) + payload
+
+
+HELLO = PREFACE + frame(SETTINGS)
+
+
+def ends(data: bytes, code: ErrorCodes, *, hello: bytes = HELLO, sizes: list[int] | None = None) -> str:
+    """The text of the error that these bytes cause; GOAWAY has this code, and nothing more is read or said."""
+    us = Http2Connection(Role.SERVER, entropy=seeded())
+    with pytest.raises(RemoteProtocolError) as caught:
+        feed(us, hello + data, sizes)
+    said = us.data_to_send()
+    assert said[-17:-8] == frame(7, bytes(8))[:9]
+    assert said[-4:] == code.to_bytes(4, "big")
+    us.receive_data(HELLO)
+    assert us.next_event() is None
+    assert "must_close" in signs(us)
+    assert "idle" not in signs(us)
+    assert us.data_to_send() == b""
+    us.abandon(ONE)
+    us.taken(ONE, 1)
+    us.go_away()
+    assert us.data_to_send() == b""
+    with pytest.raises(LocalProtocolError, match="over"):
+        us.send(ResponseEnd(ONE))
+    return str(caught.value)
+
+
+# --- the connection -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [[1], [1000]])
+def test_what_is_no_http2(sizes: list[int]) -> None:
+    assert "preface" in ends(b"PRI * HTTP/2.0\r\n\r\nXX", ErrorCodes.PROTOCOL_ERROR, hello=b"", sizes=sizes)
+    assert "SETTINGS" in ends(frame(PING, bytes(8)), ErrorCodes.PROTOCOL_ERROR, hello=PREFACE, sizes=sizes)
+    assert "SETTINGS" in ends(frame(SETTINGS, flags=1), ErrorCodes.PROTOCOL_ERROR, hello=PREFACE, sizes=sizes)
+    assert "16384" in ends(b"\x00\x40\x01\x00\x00\x00\x00\x00\x01", ErrorCodes.FRAME_SIZE_ERROR, sizes=sizes)
+    assert "protocol error" in ends(frame(WINDOW, bytes(4)), ErrorCodes.PROTOCOL_ERROR, sizes=sizes)
+    assert "GOAWAY on a stream" in ends(frame(7, bytes(8), stream=1), ErrorCodes.PROTOCOL_ERROR, sizes=sizes)
+    assert "too short" in ends(frame(7, bytes(7)), ErrorCodes.FRAME_SIZE_ERROR, sizes=sizes)
+    assert "protocol error" in ends(frame(1, b"\xff" * 9, flags=5, stream=1), ErrorCodes.PROTOCOL_ERROR, sizes=sizes)
+
+
+def test_a_header_block_is_whole() -> None:
+    opened = frame(1, b"\x82", stream=1)
+    assert "block" in ends(frame(9, b"", stream=1), ErrorCodes.PROTOCOL_ERROR)
+    assert "block" in ends(opened + frame(PING, bytes(8)), ErrorCodes.PROTOCOL_ERROR)
+    assert "block" in ends(opened + frame(9, b"", stream=3), ErrorCodes.PROTOCOL_ERROR)
+    more = frame(9, bytes(16_000), stream=1)
+    assert "32768" in ends(opened + more * 3, ErrorCodes.ENHANCE_YOUR_CALM)
+    assert "protocol error" in ends(opened + frame(9, stream=1) * 70, ErrorCodes.PROTOCOL_ERROR)
+
+
+def test_a_head_that_comes_in_pieces_is_pending() -> None:
+    us = Http2Connection(Role.SERVER, entropy=seeded())
+    assert "head_pending" not in signs(us)
+    us.receive_data(PREFACE[:1])
+    assert us.next_event() is None
+    assert "head_pending" in signs(us)
+    assert feed(us, PREFACE[1:] + frame(SETTINGS)) == []
+    assert "head_pending" not in signs(us)
+    for piece in (b"\x00\x00\x04\x01", b"\x00\x00\x00\x00\x01\x82\x86\x84\x41"):
+        us.receive_data(piece)
+        assert us.next_event() is None
+        assert "head_pending" in signs(us)
+    assert "idle" not in signs(us)
+    assert feed(us, frame(9, b"\x01a", flags=4, stream=1)) == [
+        RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),)), http_version="2")
+    ]
+    assert "head_pending" not in signs(us)
+
+
+def test_a_bomb_of_headers() -> None:
+    bare = BareClient()
+    big = b"x" * 4000
+    bare.h2.send_headers(1, [*GET, (b"a", big)] + [(b"a", big)] * 20)
+    with pytest.raises(RemoteProtocolError, match="enhance your calm"):
+        bare.talk()
+
+
+# --- messages -------------------------------------------------------------------------------------------------------
+
+MALFORMED: list[tuple[Fields, int]] = [
+    ([*GET, (b"Upper", b"1")], 400),
+    ([*GET, (b"", b"1")], 400),
+    ([*GET, (b"a", b"b\r\nc: d")], 400),
+    ([*GET, (b"a", b" b")], 400),
+    ([*GET, (b"connection", b"close")], 400),
+    ([*GET, (b"transfer-encoding", b"chunked")], 400),
+    ([*GET, (b"te", b"gzip")], 400),
+    ([*GET, (b"a", b"1"), (b":late", b"1")], 400),
+    ([*GET, (b":path", b"/twice")], 400),
+    ([*GET, (b":status", b"200")], 400),
+    ([*GET, (b":protocol", b"websocket")], 400),
+    ([(b":method", b"G T"), *GET[1:]], 400),
+    (GET[1:], 400),
+    ([GET[0], (b":scheme", b"ftp"), *GET[2:]], 400),
+    ([GET[0], GET[1], (b":path", b""), GET[3]], 400),
+    ([GET[0], GET[1], (b":path", b"x"), GET[3]], 400),
+    (GET[:3], 400),
+    ([*GET, (b"host", b"b")], 400),
+    ([*GET, (b"host", b"a"), (b"host", b"a")], 400),
+    ([*GET[:3], (b":authority", b"u@a")], 400),
+    ([*GET, (b"content-length", b"1"), (b"content-length", b"1")], 400),
+    ([*GET, (b"content-length", b"1" * 19)], 400),
+    ([*GET, (b"a", b"1")] + [(b"a", b"1")] * 100, 431),
+    ([(b":method", b"CONNECT"), GET[3]], 501),
+    ([*CONNECT[:4], (b":protocol", b"other")], 501),
+    (CONNECT[:5], 400),
+    ([*CONNECT, (b"content-length", b"1")], 400),
+]
+
+
+@pytest.mark.parametrize(("fields", "status"), MALFORMED)
+def test_a_malformed_request_ends_its_stream_only(fields: Fields, status: int) -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, fields)
+    assert bare.talk() == []
+    (answer,) = bare.last(h2.events.ResponseReceived)
+    assert isinstance(answer, h2.events.ResponseReceived)
+    assert answer.headers == [(b":status", b"%d" % status)]
+    (reset,) = bare.last(h2.events.StreamReset)
+    assert isinstance(reset, h2.events.StreamReset)
+    assert reset.error_code is ErrorCodes.PROTOCOL_ERROR
+    bare.h2.send_headers(3, GET, end_stream=True)
+    assert len(bare.talk()) == 2
+
+
+def test_a_malformed_request_that_is_complete_is_only_answered() -> None:
+    bare = BareClient()
+    for stream, fields in ((1, [*GET, (b"content-length", b"1")]), (3, CONNECT)):
+        bare.h2.send_headers(stream, fields, end_stream=True)
+    assert bare.talk() == []
+    assert len(bare.last(h2.events.ResponseReceived)) == 2
+    assert bare.last(h2.events.StreamReset) == []
+
+
+def test_a_request_as_http1_would_have_it() -> None:
+    bare = BareClient()
+    crumbs = [(b"cookie", b"a=1"), (b"te", b"trailers"), (b"cookie", b"b=2"), (b"expect", b"100-continue")]
+    bare.h2.send_headers(1, [*POST[:3], (b"host", b"A:1"), *crumbs])
+    fields = Headers(((b"host", b"A:1"), (b"te", b"trailers"), (b"expect", b"100-continue"), (b"cookie", b"a=1; b=2")))
+    assert bare.talk() == [RequestHead(ONE, "POST", "/health?x=1", fields, False, True, "2")]
+    bare.h2.send_headers(3, [(b":method", b"OPTIONS"), GET[1], (b":path", b"*"), GET[3], (b"cookie", b"a")], True)
+    (head, end) = bare.talk()
+    assert isinstance(head, RequestHead)
+    assert (head.target, head.headers[1:], end) == ("*", ((b"cookie", b"a"),), RequestEnd(THREE))
+
+
+def test_trailers_that_are_malformed() -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, POST)
+    bare.talk()
+    bare.h2.send_headers(1, [(b"a", b"1")] * 101, end_stream=True)
+    assert bare.talk() == [StreamReset(ONE, "the head has more than 100 fields")]
+    assert "idle" in signs(bare.us)
+
+
+def test_a_body_that_is_not_as_long_as_was_said() -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, [*POST, (b"content-length", b"5")])
+    bare.h2.send_data(1, b"hell", end_stream=True)
+    with pytest.raises(RemoteProtocolError, match="protocol error"):
+        bare.talk()
+
+
+def test_padding_is_given_back() -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, POST)
+    for _ in range(600):
+        bare.h2.send_data(1, b"", pad_length=255)
+        bare.talk()
+    for _ in range(1200):
+        bare.h2.send_data(1, b"xy", pad_length=255)
+        assert bare.talk() == [RequestData(ONE, b"xy")]
+    assert bare.h2.local_flow_control_window(1) > 100_000
+
+
+def test_data_before_the_websocket_is_open() -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, CONNECT)
+    bare.h2.send_data(1, b"early")
+    assert resets(bare.talk()) == [ONE]
+    assert "idle" in signs(bare.us)
+    bare.h2.send_headers(3, CONNECT)
+    bare.h2.end_stream(3)
+    assert len(bare.talk()) == 2
+    bare.us.send(AcceptSocket(THREE))
+    bare.us.send(TextMessage(THREE, "hi"))
+    (closed,) = bare.talk()
+    assert getattr(closed, "code", None) == 1006
+    assert "idle" in signs(bare.us)
+
+
+# --- floods ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        frame(PING, bytes(8)),
+        frame(SETTINGS),
+        frame(SETTINGS, b"\x00\x04\x00\x00\x00\x00"),
+        frame(PRIORITY, b"\x00\x00\x00\x00\x01", stream=3),
+        frame(WINDOW, b"\x00\x00\x00\x01"),
+        frame(RST, bytes(4), stream=9),
+        frame(0x2A, b"what"),
+        frame(0, b"", stream=1),
+    ],
+)
+def test_frames_that_ask_for_nothing(piece: bytes) -> None:
+    request = frame(1, b"\x83\x86\x84\x41\x01a", flags=4, stream=1)
+    assert "too m" in ends(request + piece * 1003, ErrorCodes.ENHANCE_YOUR_CALM)
+
+
+def test_a_quiet_peer_may_ping_for_ever() -> None:
+    us = Http2Connection(Role.SERVER, entropy=seeded())
+    feed(us, HELLO)
+    for second in range(100):
+        us.at(float(second))
+        feed(us, frame(PING, bytes(8)) * 90)
+    us.at(100.0)
+    with pytest.raises(RemoteProtocolError, match="nothing"):
+        feed(us, frame(PING, bytes(8)) * 1001)
+
+
+def test_requests_that_are_reset_at_once() -> None:
+    bare = BareClient()
+    for stream in range(1, 203, 2):
+        bare.h2.send_headers(stream, GET)
+        bare.h2.reset_stream(stream)
+        if stream < 200:
+            bare.talk()
+    with pytest.raises(RemoteProtocolError, match="reset"):
+        bare.talk()
+
+
+def test_requests_that_are_reset_behind_their_answer_are_no_attack() -> None:
+    bare = BareClient()
+    for stream in range(1, 601, 2):
+        bare.h2.send_headers(stream, GET, end_stream=True)
+        bare.talk()
+        bare.us.send(ResponseHead(StreamId(stream), 200))
+        bare.talk()
+        bare.h2.reset_stream(stream)
+        assert resets(bare.talk()) == [StreamId(stream)]
+    assert "idle" in signs(bare.us)
+
+
+def test_resets_that_the_peer_makes_us_send() -> None:
+    bare = BareClient()
+    for stream in range(1, 203, 2):
+        bare.h2.send_headers(stream, GET[:2])
+        if stream < 200:
+            bare.talk()
+    with pytest.raises(RemoteProtocolError, match="malformed"):
+        bare.talk()
+
+
+def test_more_streams_than_allowed() -> None:
+    bare = BareClient()
+    bare.h2.remote_settings[h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS] = 1000
+    bare.h2.remote_settings.acknowledge()
+    for stream in range(1, 203, 2):
+        bare.h2.send_headers(stream, GET, end_stream=True)
+    assert len(bare.talk()) == 200
+    (reset,) = bare.last(h2.events.StreamReset)
+    assert isinstance(reset, h2.events.StreamReset)
+    assert (reset.stream_id, reset.error_code) == (201, ErrorCodes.REFUSED_STREAM)
+
+
+def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte() -> None:
+    bare = BareClient()
+    bare.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
+    bare.h2.send_headers(1, GET, end_stream=True)
+    bare.talk()
+    bare.us.send(ResponseHead(ONE, 200))
+    bare.us.send(ResponseData(ONE, b"abc"))
+    bare.us.send(ResponseEnd(ONE))
+    bare.talk()
+    assert bare.us.unsent(ONE) == 3
+    for left in (2, 1, 0):
+        bare.h2.increment_flow_control_window(1, 1)
+        bare.talk()
+        assert bare.us.unsent(ONE) == left
+    assert "idle" in signs(bare.us)
+    bare.h2.send_headers(3, GET, end_stream=True)
+    bare.talk()
+    bare.us.send(ResponseHead(THREE, 200))
+    bare.us.send(ResponseData(THREE, bytes(5000)))
+    with pytest.raises(RemoteProtocolError, match="nothing"):
+        bare.talk(frame(WINDOW, b"\x00\x00\x00\x01", stream=3) * 1100)
+
+
+def test_a_window_that_is_too_large() -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, GET)
+    bare.talk()
+    assert resets(bare.talk(frame(WINDOW, b"\x7f\xff\xff\xff", stream=1))) == [ONE]
+
+
+def test_more_than_the_window_that_we_gave() -> None:
+    us = Http2Connection(Role.SERVER, entropy=seeded())
+    feed(us, HELLO + frame(1, b"\x83\x86\x84\x41\x01a", flags=4, stream=1))
+    with pytest.raises(RemoteProtocolError, match="flow control"):
+        feed(us, frame(0, bytes(16_384), stream=1) * 17)
+
+
+def test_a_huge_header_table_is_not_filled() -> None:
+    bare = BareClient()
+    bare.h2.update_settings({h2.settings.SettingCodes.HEADER_TABLE_SIZE: 2**30})
+    bare.h2.send_headers(1, GET, end_stream=True)
+    bare.talk()
+    bare.us.send(ResponseHead(ONE, 200, Headers(((b"a", b"b"),))))
+    bare.talk()
+    (answer,) = bare.last(h2.events.ResponseReceived)
+    assert isinstance(answer, h2.events.ResponseReceived)
+    assert answer.headers == [(b":status", b"200"), (b"a", b"b")]
+
+
+def test_a_client_that_goes_away_hears_the_rest() -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, GET, end_stream=True)
+    bare.talk()
+    bare.h2.close_connection()
+    assert bare.talk() == []
+    assert "must_close" not in signs(bare.us)
+    bare.us.send(ResponseHead(ONE, 200))
+    bare.us.send(ResponseEnd(ONE))
+    assert len(bare.us.data_to_send()) > 9
+    assert "must_close" in signs(bare.us)
+
+
+# --- our own mistakes -----------------------------------------------------------------------------------------------
+
+
+def test_what_a_server_must_not_say() -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, POST)
+    bare.talk()
+    us = bare.us
+    for event in (
+        ResponseData(ONE, b"x"),
+        ResponseEnd(ONE),
+        AcceptSocket(ONE),
+        RequestEnd(ONE),
+        ResponseEnd(THREE),
+        ResponseHead(ONE, 200, Headers(((b"a", b"\n"),))),
+        ResponseHead(ONE, 200, Headers(((b"content-length", b"x"),))),
+        ResponseHead(ONE, 103),
+        Informational(ONE, 101),
+        Informational(ONE, 200),
+    ):
+        with pytest.raises(LocalProtocolError):
+            us.send(event)
+    us.send(ResponseHead(ONE, 200, Headers(((b"Connection", b"close"), (b"content-length", b"2")))))
+    with pytest.raises(LocalProtocolError, match="shorter"):
+        us.send(ResponseEnd(ONE))
+    with pytest.raises(LocalProtocolError, match="longer"):
+        us.send(ResponseData(ONE, b"abc"))
+    bare.talk()
+    (answer,) = bare.last(h2.events.ResponseReceived)
+    assert isinstance(answer, h2.events.ResponseReceived)
+    assert answer.headers == [(b":status", b"200"), (b"content-length", b"2")]
+
+
+def test_what_a_client_must_not_say() -> None:
+    bare = BareServer()
+    us = bare.us
+    early: tuple[Event, ...] = (
+        RequestHead(ONE, "GET", "/"),
+        RequestHead(ONE, "GET", "/\xfc", HOST),
+        RequestHead(ONE, "G T", "/", HOST),
+        RequestHead(StreamId(2), "GET", "/", HOST),
+        RequestEnd(ONE),
+    )
+    for event in early:
+        with pytest.raises(LocalProtocolError):
+            us.send(event)
+    us.send(RequestHead(ONE, "GET", "/", HOST))
+    us.send(RequestEnd(ONE))
+    late: tuple[Event, ...] = (
+        RequestEnd(ONE),
+        RequestData(ONE, b""),
+        ResponseEnd(ONE),
+        RequestHead(ONE, "GET", "/", HOST),
+    )
+    for event in late:
+        with pytest.raises(LocalProtocolError):
+            us.send(event)
+
+
+# --- servers that misbehave -----------------------------------------------------------------------------------------
+
+
+def asked(*, websocket: bool = False) -> BareServer:
+    bare = BareServer()
+    bare.us.send(RequestHead(ONE, "GET", "/", HOST, websocket))
+    bare.us.send(RequestEnd(ONE))
+    bare.talk()
+    return bare
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [(b":status", b"2000")],
+        [(b"a", b"b")],
+        [(b":status", b"101")],
+        [(b":status", b"200"), (b"connection", b"close")],
+        [(b":status", b"200"), (b"content-length", b"3")],
+    ],
+)
+def test_a_malformed_answer(fields: Fields) -> None:
+    bare = asked()
+    bare.h2.send_headers(1, fields, end_stream=fields[0] != (b":status", b"101"))
+    assert resets(bare.talk()) == [ONE]
+    assert "idle" in signs(bare.us)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        (b"sec-websocket-protocol", b"other"),
+        (b"sec-websocket-extensions", b"other"),
+    ],
+)
+def test_a_websocket_with_what_was_not_offered(field: tuple[bytes, bytes]) -> None:
+    bare = asked(websocket=True)
+    bare.h2.send_headers(1, [(b":status", b"200"), field])
+    assert resets(bare.talk()) == [ONE]
+
+
+def test_compression_that_was_not_offered() -> None:
+    bare = BareServer(deflate=False)
+    bare.us.send(RequestHead(ONE, "GET", "/", HOST, websocket=True))
+    bare.talk()
+    bare.h2.send_headers(1, [(b":status", b"200"), (b"sec-websocket-extensions", b"permessage-deflate")])
+    assert resets(bare.talk()) == [ONE]
+
+
+def test_a_server_that_opens_no_websockets() -> None:
+    us = Http2Connection(Role.CLIENT, entropy=seeded(), secure=True)
+    us.send(RequestHead(ONE, "GET", "/ws", HOST, websocket=True))
+    us.send(RequestEnd(ONE))
+    us.send(RequestHead(THREE, "GET", "/", HOST))
+    us.send(RequestEnd(THREE))
+    events = feed(us, frame(SETTINGS))
+    assert resets(events) == [ONE]
+    assert "idle" not in signs(us)
+
+
+def test_a_server_that_goes_away() -> None:
+    bare = BareServer()
+    for stream in (ONE, THREE):
+        bare.us.send(RequestHead(stream, "POST", "/", HOST))
+    bare.talk()
+    assert bare.talk(frame(7, struct.pack(">LL", 1, 0))) == [
+        StreamReset(THREE, "the server did not look at the request before it went away")
+    ]
+    assert "ready" not in signs(bare.us)
+    assert "must_close" not in signs(bare.us)
+    bare.h2.send_headers(1, [(b":status", b"200")], end_stream=True)
+    assert len(bare.talk()) == 2
+    bare.h2.reset_stream(1)
+    assert bare.talk() == []  # the answer is complete
+    assert "must_close" in signs(bare.us)
+
+
+def test_a_server_that_pushes() -> None:
+    bare = asked()
+    with pytest.raises(RemoteProtocolError):
+        bare.talk(frame(5, b"\x00\x00\x00\x02\x88", flags=4, stream=1))
+
+
+# --- anything at all ------------------------------------------------------------------------------------------------
+
+KINDS = st.sampled_from([*range(12), 0xFA])
+FRAMES = st.builds(
+    lambda kind, payload, flags, stream: frame(kind, payload, flags=flags, stream=stream),
+    KINDS,
+    st.binary(max_size=40) | st.sampled_from([bytes(4), bytes(8), b"\x82\x86\x84\x41\x01a", b"\x88", b"\x83\x86\x84"]),
+    st.sampled_from([0, 1, 4, 5, 8, 0x20, 0x2D, 255]),
+    st.sampled_from([0, 1, 2, 3, 5, 2**31 - 1]),
+)
+
+
+@given(st.data(), st.sampled_from(list(Role)))
+@settings(max_examples=100)
+def test_only_the_declared_error_leaves(data: DataObject, role: Role) -> None:
+    """And events are the same, whole or byte by byte."""
+    pieces = [*data.draw(st.lists(FRAMES, max_size=12)), data.draw(st.binary(max_size=30))]
+    hello = HELLO if role is Role.SERVER else frame(SETTINGS, b"\x00\x08\x00\x00\x00\x01")
+    stream = hello + b"".join(pieces)
+    outcomes = []
+    for sizes in ([1_000_000], [1]):
+        us = Http2Connection(role, limits=Limits(max_head=2000), entropy=seeded())
+        if role is Role.CLIENT:
+            us.send(RequestHead(ONE, "GET", "/", HOST))
+            us.send(RequestHead(THREE, "POST", "/", HOST))
+        heard = [repr(event) for event in feed_raw(us, stream, sizes)]
+        outcomes.append((heard, us.data_to_send()))
+    assert outcomes[0] == outcomes[1]
+
+
+def feed_raw(us: Http2Connection, data: bytes, sizes: list[int]) -> list[object]:
+    events: list[object] = []
+    for at in range(0, len(data), sizes[0]):
+        us.receive_data(data[at : at + sizes[0]])
+        try:
+            while (event := us.next_event()) is not None:
+                events.append(event)
+        except RemoteProtocolError as error:
+            events.append(repr(error))
+    us.receive_eof()
+    events.extend(drain(us))
+    return events
