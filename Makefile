@@ -12,6 +12,7 @@ SHELL := /bin/sh
 ARGS ?=
 RUNTIME ?= anyio
 SECONDS ?= 60
+SEEDS ?= 1000
 UV ?= uv
 UPGRADE ?=
 
@@ -34,10 +35,10 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check --no-inp
 STAMP := $(VENV)/.installed
 
 # --- for people ---------------------------------------------------------------------------------------------------
-.PHONY: help venv up demo test check fuzz bench lock clean
+.PHONY: help venv up demo test check fuzz simulate bench conformance lock clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-8s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-11s %s\n' "$$name" "$$text"; done
 
 venv: $(STAMP)-dev ## make or refresh the venv with everything for development
 
@@ -66,8 +67,14 @@ check: $(STAMP)-dev ## lint, formatting, types, layers
 fuzz: $(STAMP)-dev ## fuzz the core for SECONDS=60
 	$(BIN)/python -m fuzz --seconds $(SECONDS) $(ARGS)
 
+simulate: $(STAMP)-dev ## play SEEDS=1000 simulated worlds with faults (ARGS="--seed 7" plays one)
+	$(BIN)/python -m fuzz.run --seeds $(SEEDS) $(ARGS)
+
 bench: $(STAMP)-bench ## run the benchmarks
 	$(BIN)/python -m bench $(ARGS)
+
+conformance: $(STAMP)-dev ## run the suites of others against the wire layer (docs/conformance.md)
+	$(BIN)/python -m tests.conformance $(ARGS)
 
 lock: ## resolve the lock files anew (needs uv; UPGRADE=--upgrade takes newer versions)
 	scripts/lock $(UV) $(UPGRADE)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+import h11
+
 from fuzz.mutate import chunked
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused, RemoteProtocolError
@@ -24,12 +26,14 @@ from svc_proto.wire.envelope import parse_envelope
 from svc_proto.wire.events import (
     BinaryMessage,
     Event,
+    Headers,
     RequestData,
     RequestEnd,
     RequestHead,
     ResponseData,
     ResponseEnd,
     ResponseHead,
+    StreamId,
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
@@ -41,12 +45,29 @@ Target = Callable[[bytes], None]
 NOW = Moment(1000.0, 1_800_000_000.0)
 CH = ChannelId(2)
 PEER = Address("127.0.0.1", 40_000)
+ONE = StreamId(1)
+CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def http1(data: bytes) -> None:
     """A server connection: requests are answered, WebSockets accepted and echoed."""
     whole = _serve([data])
     assert _serve(_pieces(data)) == whole, "chunking changed the events"
+
+
+def answer(data: bytes) -> None:
+    """A client connection that has asked with a GET: what answers it."""
+    whole = _listen([data])
+    assert _listen(_pieces(data)) == whole, "chunking changed the events"
+
+
+def chunks(data: bytes) -> None:
+    """A body in chunks: the strict reader sees the body that h11 sees, or refuses."""
+    whole = _serve([CHUNKED + data])
+    assert _serve(_pieces(CHUNKED + data)) == whole, "chunking changed the events"
+    if not isinstance(whole[-1], tuple):  # not refused
+        body = b"".join(event.data for event in whole if isinstance(event, RequestData) and event.stream == ONE)
+        assert _h11_body(CHUNKED + data).startswith(body), "h11 reads another body"
 
 
 def envelope(data: bytes) -> None:
@@ -89,7 +110,15 @@ def core(data: bytes) -> None:
     assert _relay(_pieces(data)) == _relay([data]), "chunking changed the answer"
 
 
-TARGETS: dict[str, Target] = {"http1": http1, "envelope": envelope, "sse": sse, "qr": qr, "core": core}
+TARGETS: dict[str, Target] = {
+    "http1": http1,
+    "answer": answer,
+    "chunks": chunks,
+    "envelope": envelope,
+    "sse": sse,
+    "qr": qr,
+    "core": core,
+}
 
 
 def _pieces(data: bytes) -> list[bytes]:
@@ -106,14 +135,46 @@ def _serve(pieces: list[bytes]) -> list[object]:
                 _note(events, event)
                 _reply(connection, event)
     except RemoteProtocolError as error:
-        events.append(error.status)
+        events.append((error.status, str(error)))
     return events
+
+
+def _listen(pieces: list[bytes]) -> list[object]:
+    connection = Http1Connection(Role.CLIENT, entropy=_zeros)
+    connection.send(RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))))
+    connection.send(RequestEnd(ONE))
+    events: list[object] = []
+    try:
+        for piece in pieces:
+            connection.receive_data(piece)
+            while (event := connection.next_event()) is not None:
+                _note(events, event)
+                if isinstance(event, ResponseEnd):
+                    return events  # what follows answers nothing, and is noticed when it comes
+        connection.receive_eof()
+        while (event := connection.next_event()) is not None:
+            _note(events, event)
+    except RemoteProtocolError as error:
+        events.append((error.status, str(error)))
+    return events
+
+
+def _h11_body(data: bytes) -> bytes:
+    peer = h11.Connection(h11.SERVER, max_incomplete_event_size=1 << 20)
+    peer.receive_data(data)
+    peer.next_event()
+    body = b""
+    while isinstance(event := peer.next_event(), h11.Data):
+        body += bytes(event.data)
+    return body
 
 
 def _note(events: list[object], event: Event) -> None:
     last = events[-1] if events else None
     if isinstance(event, RequestData) and isinstance(last, RequestData):
         events[-1] = RequestData(event.stream, last.data + event.data)
+    elif isinstance(event, ResponseData) and isinstance(last, ResponseData):
+        events[-1] = ResponseData(event.stream, last.data + event.data)
     else:
         events.append(event)
 
@@ -134,7 +195,7 @@ def _relay(pieces: list[bytes]) -> list[object]:
     engine = Engine(Relay(RelayConfig(pairing_code="ABC123")), entropy=_zeros, log_level=Level.ERROR)
     said = _answered(engine, engine.handle(Started(), NOW))
     orders = engine.handle(Accepted(CH, PEER, PEER), NOW)
-    for piece in pieces:
+    for piece in filter(None, pieces):  # what is received is never empty
         orders += engine.handle(Received(CH, piece), NOW)
     said += _answered(engine, orders)  # only now, or the pieces would decide what comes before an answer
     assert not any(isinstance(command, Log | Exit) for command in said), f"a bug was logged: {said}"

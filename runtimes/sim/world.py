@@ -42,6 +42,7 @@ class World:
         self.rng = Random(seed)
         self.faults = faults
         self.now = START_MONO
+        self.events = 0  # that have happened
         self.trace = Trace(keep=trace)
         self.network = network or Network()
         self.network.attach(self, latency)
@@ -111,6 +112,7 @@ class World:
         if not self._agenda:
             return False
         when, _, timer, callback = heappop(self._agenda)
+        self.events += 1
         if when > self.now:
             self.now = when
         if not timer:

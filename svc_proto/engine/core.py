@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.timers import Timers
-from svc_proto.commands import Abort, Command, Exit, Level, Log, Operation, Send
+from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import (
@@ -112,8 +112,8 @@ class Engine:
             self.now = now.at(max(timer.when, self.now.mono))
             self._guard(timer.fire, timer.owner)
         self.now = now
-        if out and isinstance(fact, Closed):  # what a timer wrote just now is for a channel that is gone
-            out[:] = [command for command in out if not (isinstance(command, Send) and command.ch == fact.ch)]
+        if out and fact is not None:
+            _drop_overtaken(out, fact)
         if fact is not None:
             try:
                 self._apply[type(fact)](fact)
@@ -320,3 +320,14 @@ def _describe(error: Exception) -> dict[str, object]:
         place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
         trace = trace.tb_next
     return {"error": type(error).__name__, "at": place}
+
+
+def _drop_overtaken(out: list[Command], fact: Fact) -> None:
+    """What a timer ordered just now, for a channel or an operation that the fact says is over."""
+    match fact:
+        case Closed(ch=ch):
+            out[:] = [command for command in out if not (isinstance(command, Send) and command.ch == ch)]
+        case Done(op=op) | Failed(op=op):
+            out[:] = [command for command in out if not (isinstance(command, Cancel) and command.op == op)]
+        case _:
+            pass

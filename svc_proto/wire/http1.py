@@ -1,7 +1,8 @@
 """HTTP/1.1 over h11, both roles, with the upgrade to WebSocket inside.
 
-Heads are collected here and checked (`http1_head`) before h11 sees one; bodies go straight to h11. So h11 never holds
-bytes of a next request, except behind a chunked body: then it is given back what it holds and a fresh h11 takes over.
+Heads are collected here and checked (`http1_head`) before h11 sees one. Bodies in chunks are read by `http1_chunks`;
+h11 sees their last chunk alone. Other bodies go straight to h11; when it holds bytes of a next request at their end,
+it is given back what it holds and a fresh h11 takes over.
 
 What is read, for both roles:
 
@@ -59,16 +60,24 @@ from svc_proto.wire.handshake import (
     opens_socket,
     request_headers,
 )
-from svc_proto.wire.http1_head import END, check_partial_head, check_request_head, check_response_head
+from svc_proto.wire.http1_chunks import ChunkedBody
+from svc_proto.wire.http1_head import (
+    END,
+    Framing,
+    check_partial_head,
+    check_request_head,
+    check_response_head,
+    host_of_target,
+)
+from svc_proto.wire.http1_write import Stretch, informational, response
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import WebSocket, WebSocketState
 
 __all__ = ["READING", "Http1Connection", "Reading", "ReadingTrigger"]
 
-REASONS = {status.value: status.phrase.encode("ascii") for status in HTTPStatus}
 BODILESS = (204, 304)
 CR = 0x0D
-CLOSE = (b"connection", b"close")
+SLASH = 0x2F
 NO_STREAM = StreamId(0)
 ENDED = (h11.DONE, h11.MUST_CLOSE)
 PLACEHOLDER = h11.Response(status_code=200, headers=[])
@@ -118,6 +127,7 @@ class Http1Connection:
 
     __slots__ = (
         "_blank",
+        "_chunks",
         "_deflate",
         "_entropy",
         "_eof",
@@ -152,6 +162,7 @@ class Http1Connection:
         self._searched = 0  # of the inbox, for the end of a head
         self._blank = False  # the one empty line before a request was skipped
         self._eof = False
+        self._chunks: ChunkedBody | None = None  # the body in progress, if it comes in chunks
         self._stream = NO_STREAM
         self._head: RequestHead | None = None  # the request in progress, received or sent
         self._key = b""
@@ -194,7 +205,7 @@ class Http1Connection:
         if self._eof or not data:
             return
         if self._reading is Reading.BODY:
-            self._h11.receive_data(data)
+            (self._chunks or self._h11).receive_data(data)
         elif self._socket is not None:
             self._socket.receive_data(data)
         elif self._reading is not Reading.OVER:
@@ -246,7 +257,7 @@ class Http1Connection:
                     return None
             elif self._head is None:
                 raise RemoteProtocolError("bytes that answer no request")
-            end = inbox.find(END, max(0, self._searched - len(END) + 1))
+            end = inbox.find(END, max(0, self._searched - len(END) + 1), self._limits.max_head)
             if end < 0:
                 check_partial_head(inbox, self._searched, self._limits)
                 self._searched = len(inbox)
@@ -276,21 +287,24 @@ class Http1Connection:
 
     def _read_request(self, raw: bytes) -> Event:
         h11_connection = self._h11
-        framed = check_request_head(raw, self._limits)
+        framing = check_request_head(raw, self._limits)
         h11_connection.receive_data(raw)
         request = cast("h11.Request", h11_connection.next_event())
         self._stream = StreamId(self._stream + 1)
+        headers = Headers([(name.lower(), value) for name, value in request.headers.raw_items()])
+        if request.target[0] != SLASH:
+            headers = host_of_target(request.target, headers)
         head = RequestHead(
             self._stream,
             request.method.decode("ascii"),
             request.target.decode("ascii"),
-            Headers([(name.lower(), value) for name, value in request.headers.raw_items()]),
+            headers,
             False,
-            framed and h11_connection.they_are_waiting_for_100_continue,
+            bool(framing) and h11_connection.they_are_waiting_for_100_continue,
             "1.1" if request.http_version == b"1.1" else "1.0",
         )
-        if framed:
-            self._feed_body()
+        if framing:
+            self._feed_body(framing)
         else:
             h11_connection.next_event()  # h11's EndOfMessage; ours is told by the next call
             self._step(ReadingTrigger.BARE)
@@ -301,7 +315,7 @@ class Http1Connection:
         return head
 
     def _read_response(self, raw: bytes) -> Event:
-        check_response_head(raw, self._limits)
+        framing = check_response_head(raw, self._limits)
         self._h11.receive_data(raw)
         response = cast("h11.Response | h11.InformationalResponse", self._h11.next_event())
         status = response.status_code
@@ -310,36 +324,55 @@ class Http1Connection:
             return self._switched(headers)
         if status < HTTPStatus.OK:
             return Informational(self._stream, status, headers)
-        self._feed_body()
+        if status in BODILESS or cast("RequestHead", self._head).method == "HEAD":
+            framing = Framing.NONE
+        self._feed_body(framing)
         return ResponseHead(self._stream, status, headers, response.http_version.decode("ascii"))
 
-    def _feed_body(self) -> None:
+    def _feed_body(self, framing: Framing) -> None:
         self._step(ReadingTrigger.FRAMED)
+        if framing is Framing.CHUNKED:
+            self._chunks = ChunkedBody(self._limits)
         if self._inbox:
-            self._h11.receive_data(bytes(self._inbox))
+            (self._chunks or self._h11).receive_data(bytes(self._inbox))
             self._inbox.clear()
 
     def _next_body(self) -> Event | None:
         try:
+            if self._chunks is not None:
+                return self._next_chunks(self._chunks)
             event = self._h11.next_event()
+        except RemoteProtocolError:
+            self._stop()
+            raise
         except h11.RemoteProtocolError as error:
             self._stop()
             raise _blame(error, "the body is malformed") from None
         if type(event) is h11.Data:
-            data = bytes(event.data)
-            return RequestData(self._stream, data) if self._server else ResponseData(self._stream, data)
+            return self._body_data(bytes(event.data))
         if type(event) is h11.EndOfMessage:
-            return self._message_ended(event)
+            rest, _ = self._h11.trailing_data
+            return self._message_ended(event, rest)
         return self._body_cut() if self._eof else None
 
-    def _message_ended(self, end: h11.EndOfMessage) -> Event:
+    def _next_chunks(self, chunks: ChunkedBody) -> Event | None:
+        data = chunks.read()
+        if data:
+            return self._body_data(data)
+        if not chunks.over:
+            return self._body_cut() if self._eof else None
+        self._h11.receive_data(chunks.last_chunk)
+        end = cast("h11.EndOfMessage", self._h11.next_event())
+        self._chunks = None
+        return self._message_ended(end, chunks.rest)
+
+    def _body_data(self, data: bytes) -> Event:
+        return RequestData(self._stream, data) if self._server else ResponseData(self._stream, data)
+
+    def _message_ended(self, end: h11.EndOfMessage, rest: bytes = b"") -> Event:
         trailers = NO_HEADERS
         if end.headers:
             trailers = Headers([(name.lower(), value) for name, value in end.headers.raw_items()])
-            if len(trailers) > self._limits.max_fields:
-                self._stop()
-                raise RemoteProtocolError(f"more than {self._limits.max_fields} trailers", status=431)
-        rest, _ = self._h11.trailing_data
         if rest:
             self._stale = True
             self._inbox += rest
@@ -397,14 +430,14 @@ class Http1Connection:
             self._send_response_head(event)
         elif isinstance(event, ResponseElsewhere):
             if event.length and not self._mute:
-                self._leave_out(_Stretch(event.length))
+                self._leave_out(Stretch(event.length))
         elif isinstance(event, ResponseEnd):
             self._write(h11.EndOfMessage(headers=list(event.trailers)) if event.trailers else h11.EndOfMessage())
             self._finished = self._h11.our_state is h11.MUST_CLOSE or self._reading is Reading.OVER
             self._cycle()
         elif isinstance(event, Informational) and event.status != HTTPStatus.SWITCHING_PROTOCOLS:
             if self._head is not None and self._head.http_version != "1.0":  # RFC 9110 section 15.2
-                self._write(_informational(event.status, list(event.headers)))
+                self._write(informational(event.status, list(event.headers)))
         elif isinstance(event, AcceptSocket):
             self._accept(event)
         else:
@@ -413,10 +446,10 @@ class Http1Connection:
     def _send_response_head(self, event: ResponseHead) -> None:
         head = self._head
         # A peer that waits for 100 (Continue) and gets this may or may not send its body: only closing is clear.
-        closing = head is None or self._reading is Reading.OVER or self._h11.they_are_waiting_for_100_continue
+        closing = head is None or self._reading is Reading.OVER or self._body_withheld()
         key = (event.status, event.headers, closing)
         if key != self._written_key:
-            self._written = _response(event.status, list(event.headers), closing=closing)
+            self._written = response(event.status, list(event.headers), closing=closing)
             self._written_key = key
         self._write(self._written)
         if head is None:
@@ -424,13 +457,17 @@ class Http1Connection:
         else:
             self._mute = event.status in BODILESS or head.method == "HEAD"
 
+    def _body_withheld(self) -> bool:
+        begun = self._chunks is not None and self._chunks.begun
+        return self._h11.they_are_waiting_for_100_continue and not begun
+
     def _accept(self, event: AcceptSocket) -> None:
         head = self._head
         if head is None or not head.websocket or self._reading is Reading.OVER:
             raise LocalProtocolError("AcceptSocket: no WebSocket was asked for")
         agreement = accept_offer(head.headers.all(EXTENSIONS)) if self._deflate else None
         deflate, extensions = agreement or (None, None)
-        self._write(_informational(101, accept_headers(head, event, extensions)))
+        self._write(informational(101, accept_headers(head, event, extensions)))
         self._open_socket(deflate)
 
     def _send_request(self, event: RequestHead) -> None:
@@ -470,7 +507,7 @@ class Http1Connection:
             # The text of h11 may quote a header, which may be a secret.
             raise LocalProtocolError(f"HTTP/1.1 does not allow {type(event).__name__} now") from None
 
-    def _leave_out(self, stretch: _Stretch) -> None:
+    def _leave_out(self, stretch: Stretch) -> None:
         """Have h11 count bytes that it never sees: what it passes through (as for sendfile) is thrown away."""
         written = len(self._out)
         self._write(h11.Data(data=cast("bytes", stretch)))
@@ -533,36 +570,6 @@ class Http1Connection:
         return h11.Connection(role, max_incomplete_event_size=self._limits.max_head)
 
 
-class _Stretch:
-    """Stands for that many bytes."""
-
-    def __init__(self, length: int) -> None:
-        self._length = length
-
-    def __len__(self) -> int:
-        return self._length
-
-
-def _response(status: int, fields: list[tuple[bytes, bytes]], *, closing: bool) -> h11.Response:
-    if closing and CLOSE not in fields:
-        fields.append(CLOSE)
-    if status == HTTPStatus.NO_CONTENT:
-        fields = [field for field in fields if field[0].lower() != b"content-length"]  # RFC 9110 section 8.6
-    try:
-        return h11.Response(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))
-    except h11.LocalProtocolError:
-        raise LocalProtocolError("ResponseHead: a header or the status is malformed") from None
-
-
-def _informational(status: int, fields: list[tuple[bytes, bytes]]) -> h11.InformationalResponse:
-    try:
-        return h11.InformationalResponse(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))
-    except h11.LocalProtocolError:
-        raise LocalProtocolError("a header or the status of an interim response is malformed") from None
-
-
 def _blame(error: h11.RemoteProtocolError, what: str) -> RemoteProtocolError:
     """Our error for h11's, without its text, which may quote a secret."""
-    if error.error_status_hint == HTTPStatus.NOT_IMPLEMENTED:
-        what = "Transfer-Encoding: only chunked is implemented"
     return RemoteProtocolError(what, status=error.error_status_hint)

@@ -78,12 +78,12 @@ BAD_HEADS = [
     (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\n", 400),
     (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"9" * 50 + b"\r\n\r\n", 400),
     (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501),
-    (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 501),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
     (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0bchunked\r\n\r\n", 400),
     (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
     (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: 1\r\n" * 5 + b"\r\n", 431),
     (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 300 + b"\r\n\r\n", 431),
-    (b"x" * 300, 431),
+    (b"x" * 300, 414),
 ]
 
 
@@ -129,7 +129,7 @@ def test_a_second_bad_request_is_told_after_the_first_was_answered() -> None:
 
 
 def test_the_secret_in_a_malformed_head_is_not_quoted() -> None:
-    error = fails(server(), b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer s3cret\x00\r\n\r\n")
+    error = fails(server(), b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization : Bearer s3cret\r\n\r\n")
     assert "s3cret" not in str(error)
     assert error.__cause__ is None
     assert error.__suppress_context__

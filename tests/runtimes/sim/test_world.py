@@ -311,3 +311,12 @@ def test_unknown_operations_are_unsupported() -> None:
     bench = Bench(world)
     failure = bench.ask(lambda op: Juggle(op))
     assert failure == Failure(FailureKind.UNSUPPORTED, "this runtime has no Juggle")
+
+
+def test_events_are_counted() -> None:
+    world = World()
+    world.after(1.0, lambda: world.after(1.0, list))
+    world.run_for(5.0)
+    assert world.events == 2
+    assert not world.step()
+    assert world.events == 2

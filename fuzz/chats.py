@@ -1,0 +1,252 @@
+"""Who lives in a world and chats with the API: readers who stay, leave or dawdle, and what they find stored."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import frozen
+
+from fuzz.invariants import Invariant
+from fuzz.model import Chat, Turn, violated
+from fuzz.peers import Caller
+from fuzz.script import Deed, Step
+from fuzz.world import API, API_KEY, World
+from svc_proto.api.rows import Message
+from svc_proto.api.store import ListMessages
+from svc_proto.wire.sse import EventStreamDecoder
+
+__all__ = ["Chats"]
+
+MANNERS = ("plain", "plain", "plain", "tool", "tool", "refuse", "break", "nonsense", "hang")
+HEADERS = {"authorization": f"Bearer {API_KEY}"}
+FIRST = ["session.created", "run.started", "message.started"]
+LAST = (["assistant.completed", "run.completed", "done"], ["error", "done"])
+GAP = "\n\n"  # between the texts of two rounds
+MOST_CHATS = 4
+KNOWN = (
+    *FIRST,
+    "assistant.delta",
+    "tool.progress",
+    "tool.pending",
+    "tool.started",
+    "tool.completed",
+    "tool.failed",
+    "assistant.completed",
+    "run.completed",
+    "error",
+    "done",
+)
+
+
+class Chats:
+    """The steps that concern the API."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.chats: list[Chat] = []
+        self.turns: list[Turn] = []
+        self.runs: list[str] = []
+        self._asked = 0
+        self._numbers = 0
+
+    def perform(self, step: Step) -> bool:
+        """Do a step; False when it is not one of these."""
+        match step.deed:
+            case Deed.CHAT:
+                self._chat(step, MANNERS[step.other % len(MANNERS)], leave=step.amount)
+            case Deed.SLOW_CHAT:
+                self._chat(step, "long", dawdle=step.amount)
+            case Deed.RUN:
+                self._run(step)
+            case Deed.STOP_RUN:
+                self._stop(step)
+            case Deed.DELETE_CHAT:
+                self._delete(step)
+            case _:
+                return False
+        return True
+
+    def create(self) -> None:
+        """A new chat."""
+        self._asked += 1
+
+        def done(caller: Caller) -> None:
+            if caller.status == 201:
+                self.chats.append(Chat(str(caller.answer.json["id"])))
+
+        self._ask("POST", "/api/sessions", {"title": f"chat {self._asked}"}, done)
+
+    def _pick(self, who: int) -> Chat | None:
+        if self._asked < MOST_CHATS and (not self.chats or who % 4 == 0):
+            self.create()
+        there = [chat for chat in self.chats if not chat.deleting]
+        return there[who % len(there)] if there else None
+
+    # --- turns ---------------------------------------------------------------------------------------------------
+
+    def _chat(self, step: Step, manner: str, *, leave: float = 0.0, dawdle: float = 0.0) -> None:
+        chat = self._pick(step.who)
+        if chat is None:
+            return
+        caller = self.turn(chat, manner)
+        if leave:
+            self.world.sim.after(leave, lambda: caller.hang_up(reset=step.who % 2 == 1))
+        if dawdle:
+            self.world.sim.after(0.05, lambda: caller.read_slowly(True))
+            self.world.sim.after(dawdle, lambda: caller.read_slowly(False))
+
+    def turn(self, chat: Chat, manner: str) -> Caller:
+        """Ask something and read the stream."""
+        self._numbers += 1
+        turn = Turn(chat, f"{manner}: question {self._numbers}")
+        chat.turns.append(turn)
+        self.turns.append(turn)
+        decoder = EventStreamDecoder()
+
+        def piece(data: bytes) -> None:
+            for event in decoder.receive_data(data):
+                self._told(turn, event.event, json.loads(event.data))
+
+        def done(caller: Caller) -> None:
+            if caller.status == 200:
+                self._finished(turn)
+
+        path = f"/api/sessions/{chat.id}/chat/stream"
+        body = json.dumps({"message": turn.text}).encode()
+        return self.world.call(self.world.home, API, "POST", path, headers=HEADERS, body=body, done=done, piece=piece)
+
+    def _told(self, turn: Turn, event: str, data: dict[str, Any]) -> None:
+        if "message" in data and "type" in data and event not in KNOWN:  # an error before the stream began
+            return
+        if event not in KNOWN:
+            violated(Invariant.STREAM, f"the event {event}")
+        if turn.events and turn.events[-1] == "done":
+            violated(Invariant.STREAM, f"{event} after done")
+        if data["session_id"] != turn.chat.id or turn.run_id not in ("", data["run_id"]):
+            violated(Invariant.OWN_BYTES, f"{event} of another session or run in the stream of {turn.text!r}")
+        turn.run_id = data["run_id"]
+        place = len(turn.events)
+        turn.events.append(event)
+        if place < len(FIRST) and event != FIRST[place] and event != "error" and "error" not in turn.events:
+            violated(Invariant.STREAM, f"{event} at place {place}")
+        match event:
+            case "run.started" if data["user_message"]["content"] != turn.text:
+                violated(Invariant.OWN_BYTES, f"{turn.text!r} was asked, {data['user_message']!r} began")
+            case "message.started":
+                turn.message_id = data["message"]["id"]
+            case "assistant.delta":
+                turn.said.append(data["delta"])
+            case "tool.started":
+                turn.tools = True
+            case "error":
+                turn.failed = True
+            case "assistant.completed":
+                self._completed(turn, data)
+            case _:
+                pass
+
+    def _completed(self, turn: Turn, data: dict[str, Any]) -> None:
+        self.world.count("turns told")
+        turn.content = data["content"]
+        if turn.content != "".join(turn.said):
+            violated(Invariant.STORED, f"{turn.text!r}: the deltas are not the content")
+        if turn.text.startswith("plain:") and data["completed"] and turn.content.strip() != f"You said {turn.text}":
+            violated(Invariant.OWN_BYTES, f"{turn.text!r} was answered {turn.content!r:.100}")
+        if not turn.content or turn.chat.deleting:
+            return
+        problem = _compared(turn, [_Row(row.id, row.role, str(row.content), row.run_id) for row in self._rows(turn)])
+        if problem:
+            violated(Invariant.STORED, problem)
+
+    def _rows(self, turn: Turn) -> tuple[Message, ...]:
+        """The stored rows of a chat: looked for in the store itself, in this very moment."""
+        rows = self.world.home.store.apply(ListMessages(session_id=turn.chat.id))
+        assert rows is None or isinstance(rows, tuple)
+        return rows or ()
+
+    def _finished(self, turn: Turn) -> None:
+        if turn.events[-len(LAST[0]) :] != LAST[0] and turn.events[-len(LAST[1]) :] != LAST[1]:
+            violated(Invariant.STREAM, f"the stream of {turn.text!r} ended with {turn.events[-3:]}")
+
+    # --- others --------------------------------------------------------------------------------------------------
+
+    def _run(self, step: Step) -> None:
+        chat = self._pick(step.who)
+        if chat is None:
+            return
+        self._numbers += 1
+        manner = MANNERS[step.other % len(MANNERS)]
+
+        def done(caller: Caller) -> None:
+            if caller.status in (200, 202):
+                self.runs.append(str(caller.answer.json["run_id"]))
+
+        self._ask("POST", "/v1/runs", {"input": f"{manner}: run {self._numbers}", "session_id": chat.id}, done)
+
+    def _stop(self, step: Step) -> None:
+        runs = [*self.runs, *(turn.run_id for turn in self.turns if turn.run_id)]
+        if runs:
+            self._ask("POST", f"/v1/runs/{runs[-1 - step.who % min(3, len(runs))]}/stop", {}, _nothing)
+
+    def _delete(self, step: Step) -> None:
+        if self.chats:
+            chat = self.chats[step.who % len(self.chats)]
+            chat.deleting = True
+            self._ask("DELETE", f"/api/sessions/{chat.id}", None, _nothing)
+
+    # --- in the end ----------------------------------------------------------------------------------------------
+
+    def compare(self) -> None:
+        """Ask for the messages of every chat, and compare them with what was told."""
+        for chat in self.chats:
+            if not chat.deleting:
+                self._ask("GET", f"/api/sessions/{chat.id}/messages", None, _Comparison(chat))
+
+    def _ask(self, method: str, path: str, body: object, done: Any) -> None:
+        data = b"" if body is None else json.dumps(body).encode()
+        self.world.call(self.world.home, API, method, path, headers=HEADERS, body=data, done=done)
+
+
+class _Comparison:
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    def __call__(self, caller: Caller) -> None:
+        if caller.status != 200:
+            violated(Invariant.RECOVERY, f"the messages of a chat: {caller.status}")
+        rows = [_Row(row["id"], row["role"], row["content"], row["run_id"]) for row in caller.answer.json["messages"]]
+        said = [row.content for row in rows if row.role == "user"]
+        for turn in self._chat.turns:
+            if "run.started" in turn.events and said.count(turn.text) != 1:
+                violated(Invariant.STORED, f"{turn.text!r} is stored {said.count(turn.text)} times")
+            problem = _compared(turn, rows) if turn.content else ""
+            if problem:
+                violated(Invariant.STORED, problem)
+
+
+@frozen
+class _Row:
+    id: str
+    role: str
+    content: str
+    run_id: str | None
+
+
+def _compared(turn: Turn, rows: list[_Row]) -> str:
+    """What is wrong with the stored answer of a turn; empty when nothing is.
+
+    Each round of the model has a row of its own, and the last one the id of the turn. A turn that was stopped while a
+    tool ran said nothing in its last round, which then has no row.
+    """
+    content = turn.content or ""
+    stored = [row.content for row in rows if row.run_id == turn.run_id and row.role == "assistant" and row.content]
+    if GAP.join(stored) != content:
+        return f"{turn.text!r} was told as {content!r:.100}, and {stored!r:.100} is stored"
+    if not turn.tools and not any(row.id == turn.message_id for row in rows):
+        return f"{turn.text!r} is stored under another id than it was told"
+    return ""
+
+
+def _nothing(caller: Caller) -> None:
+    """Only the common checks."""

@@ -1,0 +1,41 @@
+"""What must hold in every simulated world, each with the line of the specification that it guards."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["Invariant", "Violation"]
+
+
+class Invariant(Enum):
+    """A rule. Its value is what the specification says, or what follows from it."""
+
+    CODE_ONCE = "Limits, pairing code: single-use, valid 10 minutes after registration"
+    GRANT_CLAMPED = "Grants: a grant never outlives its session; grants are clamped on the server"
+    LIVE_GRANT = "Bridge safety gates 1: the session must hold a `bridge` grant"
+    LIVE_TOKEN = "Pairing flow 7: the token lasts until its lifetime elapses or until it is revoked"
+    DEAD_TOKEN = "Paired session: revoked or expired, the token is no longer accepted"
+    SOCKETS_ENDED = "ARCHITECTURE 6: a revoked or expired session loses its sockets at once"
+    BLOCKED = "Rate limiting: after 5 failures within 60 seconds the IP is blocked for 5 minutes and receives 429"
+    NOT_BLOCKED = "Rate limiting: nobody is blocked without 5 failures; a registration clears all blocks"
+    ONE_ANSWER = "Bridge command record: one decision; each operation has exactly one answer"
+    OWN_ANSWER = "Device Control: a caller gets the answer to its own command, from the phone that got it"
+    IN_TIME = "Limits: a bridge command gets its answer within 30 seconds, or `timeout`"
+    OWN_BYTES = "Media: the bytes that were uploaded; chat stream: the events of one's own session and run"
+    NO_SECRET = "Client storage: tokens and keys are never logged or put into error messages; params are redacted"
+    BOUNDED = "Limits of the wire: every buffer has a limit"
+    STORED = "Chat: what was told is what is stored, and it is stored before it is told"
+    STREAM = "Events: the order of the table; `done` comes last, once"
+    LOCAL_ONLY = "Authentication: loopback-only routes are for the same host, never for a web page or a proxy"
+    STATUS = "Errors: the statuses of the specification, in well-formed answers"
+    NO_BUG = "ARCHITECTURE: no exception but the declared ones; the contract of facts and commands"
+    RECOVERY = "When all faults are over everybody can connect and work again, and nothing is left behind"
+
+
+class Violation(AssertionError):  # noqa: N818 - the name says what happened
+    """An invariant does not hold."""
+
+    def __init__(self, invariant: Invariant, detail: str) -> None:
+        super().__init__(f"{invariant.name}: {detail}\n  guards: {invariant.value}")
+        self.invariant = invariant
+        self.detail = detail

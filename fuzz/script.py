@@ -1,0 +1,229 @@
+"""What happens in one simulated world: a list of steps, drawn from a seed, kept as text, made smaller when it fails.
+
+A step names everybody by a number that is taken modulo who is there, and has a time of its own. So any step can be
+left out, and the others still happen, at the same times.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from enum import Enum
+from random import Random
+
+from attrs import evolve, frozen
+
+__all__ = ["FAULTS", "Deed", "Script", "Step", "draw", "shrink"]
+
+
+class Deed(Enum):
+    """What a step does. The comment says what `who`, `other` and `amount` are."""
+
+    REGISTER = "register"  # the operator makes a code; other: its grants; amount: its lifetime, s
+    PAIR = "pair"  # who: a device's host; other: a code, used ones too
+    RECONNECT = "reconnect"  # who: a session
+    LEAVE = "leave"  # who: a socket; other: with a reset if odd
+    COMMAND = "command"  # who: a session; other: which route and which phone
+    REVOKE = "revoke"  # who: the caller's session; other: the session that goes
+    EXTEND = "extend"  # who: a session; other: grants; amount: lifetime, s
+    LIST = "list"  # who: a session, or the operator
+    UPLOAD = "upload"  # who: a session; amount: bytes
+    FETCH = "fetch"  # who: a session, or nobody; other: an upload
+    INSPECT = "inspect"  # who: which inspector
+    NOTIFY = "notify"  # who: a socket
+    GUESS = "guess"  # who: an attacker; other: how often
+    GARBAGE = "garbage"  # who: an attacker; other: which bytes
+    BROWSE = "browse"  # who: which page; other: which route
+    STRAY = "stray"  # who: a socket that answers a command that it was not sent
+    TERMINAL = "terminal"  # who: a socket; other: what it types
+    CHAT = "chat"  # who: a chat; other: how the model answers; amount: when the reader leaves, s, or 0
+    SLOW_CHAT = "slow chat"  # a long answer, and a reader who does not read for `amount` s
+    RUN = "run"  # who: a chat; other: how the model answers
+    STOP_RUN = "stop run"  # who: a run
+    DELETE_CHAT = "delete chat"  # who: a chat
+    # faults
+    CUT = "cut"  # who: a connection
+    HANG = "hang"  # who: a connection; amount: for so long, s
+    PART = "part"  # who: a device's host; amount: for so long, s
+    SLOW = "slow"  # who: a socket that does not read; amount: for so long, s
+    NOISE = "noise"  # amount: how bad
+    STOP = "stop"  # who: relay or API; amount: s until it is started again
+    KILL = "kill"  # the same
+    DISK_FULL = "disk full"  # amount: for so long, s
+    CLOCK = "clock"  # amount: s by which the wall clock of the home jumps
+    UPSTREAM = "upstream"  # other: how it fails; amount: for so long, s
+
+
+FAULTS = (
+    Deed.CUT,
+    Deed.HANG,
+    Deed.PART,
+    Deed.SLOW,
+    Deed.NOISE,
+    Deed.STOP,
+    Deed.KILL,
+    Deed.DISK_FULL,
+    Deed.CLOCK,
+    Deed.UPSTREAM,
+)
+
+WEIGHTS: dict[Deed, int] = {
+    Deed.REGISTER: 7,
+    Deed.PAIR: 12,
+    Deed.RECONNECT: 6,
+    Deed.LEAVE: 3,
+    Deed.COMMAND: 26,
+    Deed.REVOKE: 3,
+    Deed.EXTEND: 5,
+    Deed.LIST: 4,
+    Deed.UPLOAD: 6,
+    Deed.FETCH: 9,
+    Deed.INSPECT: 7,
+    Deed.NOTIFY: 2,
+    Deed.GUESS: 5,
+    Deed.GARBAGE: 3,
+    Deed.BROWSE: 3,
+    Deed.STRAY: 4,
+    Deed.TERMINAL: 8,
+    Deed.CHAT: 10,
+    Deed.SLOW_CHAT: 2,
+    Deed.RUN: 3,
+    Deed.STOP_RUN: 2,
+    Deed.DELETE_CHAT: 1,
+}
+FAULT_WEIGHTS: dict[Deed, int] = {
+    Deed.CUT: 6,
+    Deed.HANG: 3,
+    Deed.PART: 2,
+    Deed.SLOW: 4,
+    Deed.NOISE: 3,
+    Deed.STOP: 1,
+    Deed.KILL: 2,
+    Deed.DISK_FULL: 1,
+    Deed.CLOCK: 1,
+    Deed.UPSTREAM: 3,
+}
+FEWEST, MOST = 30, 70  # steps
+FAULTY = 0.15  # of all steps, in a world that has faults at all
+PEACEFUL = 0.3  # of all worlds
+LONG_PAUSE = 0.04  # of all pauses: over the limits of codes, blocks and sessions
+TOO_LATE = 640.0  # s after which a code that was registered is shown: it has expired then
+LIFETIMES = (0.0, 0.0, 20.0, 60.0, 300.0, 3600.0)  # s that sessions live; 0: never ends, or the default
+
+
+@frozen
+class Step:
+    """At `at` seconds from the start somebody does something."""
+
+    at: float
+    deed: Deed
+    who: int = 0
+    other: int = 0
+    amount: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.at:9.3f} s  {self.deed.value} {self.who} {self.other} {self.amount:g}"
+
+
+@frozen
+class Script:
+    """The steps in order of time, and the seed of all other chance in the world."""
+
+    seed: int
+    steps: tuple[Step, ...]
+
+    @property
+    def faults(self) -> int:
+        """How many of the steps are faults."""
+        return sum(step.deed in FAULTS for step in self.steps)
+
+    def to_json(self) -> str:
+        """One line for the seed and one for each step."""
+        rows = [[step.at, step.deed.value, step.who, step.other, step.amount] for step in self.steps]
+        return "\n".join([json.dumps({"seed": self.seed}), *map(json.dumps, rows)]) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Script:
+        """Read what `to_json` wrote. ValueError for anything else."""
+        first, *rows = text.splitlines()
+        steps: list[Step] = []
+        for row in rows:
+            at, deed, who, other, amount = json.loads(row)
+            steps.append(Step(at, Deed(deed), who, other, amount))
+        return cls(json.loads(first)["seed"], tuple(steps))
+
+
+def draw(seed: int) -> Script:
+    """The script of a seed. It begins with two devices that pair, since without them nothing can happen."""
+    rng = Random(f"script {seed}")
+    peaceful = rng.random() < PEACEFUL
+    kinds = list(Deed)
+    weights = [WEIGHTS.get(deed, 0) for deed in kinds]
+    bad = [FAULT_WEIGHTS.get(deed, 0) for deed in kinds]
+    steps = [
+        Step(0.5, Deed.REGISTER, 0, 0, 0.0),
+        Step(0.6, Deed.REGISTER, 0, rng.randrange(6), rng.choice(LIFETIMES)),
+        Step(1.0, Deed.PAIR, 0, 0),
+        Step(1.1, Deed.PAIR, 1, 1),
+    ]
+    at, codes = 2.0, 2
+    for _ in range(rng.randint(FEWEST, MOST)):
+        pause = rng.uniform(5.0, 700.0) if rng.random() < LONG_PAUSE else rng.choice((0.0, 0.01, 0.3, 1.5, 4.0))
+        at = round(at + rng.random() * pause, 3)
+        faulty = not peaceful and rng.random() < FAULTY
+        deed = rng.choices(kinds, bad if faulty else weights)[0]
+        steps.append(Step(at, deed, rng.randrange(64), rng.randrange(64), _amount(deed, rng)))
+        if deed is Deed.REGISTER:  # a code is made to be used
+            soon = rng.choice((0.2, 0.2, 1.0, 1.0, 1.0, TOO_LATE))
+            code = -1 if soon < TOO_LATE and rng.random() < 0.5 else codes
+            steps.append(Step(round(at + soon, 3), Deed.PAIR, rng.randrange(64), code))
+            codes += 1
+    return Script(seed, tuple(sorted(steps, key=lambda step: step.at)))
+
+
+def shrink(script: Script, fails: Callable[[Script], bool], *, tries: int = 200) -> Script:
+    """The smallest script found in so many tries that still fails: first without faults, then without other steps."""
+    budget = tries
+    for only_faults in (True, False):
+        size = max(1, len(script.steps) // 2)
+        while budget > 0:
+            smaller = None
+            for candidate in _smaller(script, size, only_faults=only_faults):
+                budget -= 1
+                if fails(candidate):
+                    smaller = candidate
+                    break
+                if budget <= 0:
+                    break
+            if smaller is not None:
+                script = smaller
+            elif size == 1:
+                break
+            else:
+                size //= 2
+    return script
+
+
+def _smaller(script: Script, size: int, *, only_faults: bool) -> Iterator[Script]:
+    places = [place for place, step in enumerate(script.steps) if not only_faults or step.deed in FAULTS]
+    for start in range(0, len(places), size):
+        gone = dict.fromkeys(places[start : start + size])
+        yield evolve(script, steps=tuple(step for place, step in enumerate(script.steps) if place not in gone))
+
+
+def _amount(deed: Deed, rng: Random) -> float:
+    match deed:
+        case Deed.REGISTER | Deed.EXTEND:
+            return rng.choice(LIFETIMES)
+        case Deed.UPLOAD:
+            return float(rng.choice((1, 200, 5_000, 30_000)))
+        case Deed.CHAT:
+            return round(rng.choice((0.0, 0.0, 0.5, 3.0)) * rng.random(), 3)
+        case Deed.NOISE:
+            return round(rng.choice((0.0, 0.5, 2.0, 5.0)), 3)
+        case Deed.CLOCK:
+            return round(rng.choice((-1.0, 1.0)) * rng.choice((2.0, 40.0, 3600.0)) * rng.random(), 3)
+        case Deed.STOP | Deed.KILL:
+            return round(rng.uniform(0.1, 8.0), 3)
+        case _:
+            return round(rng.choice((2.0, 15.0, 40.0)) * rng.random(), 3)

@@ -1,0 +1,178 @@
+"""A model's server in a simulated world: it says back what it was asked, slowly, and fails on request.
+
+It is none of our servers: a listener of the network with the server's role of HTTP, no flows, no deadlines.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Any
+
+from runtimes.sim.connection import End
+from runtimes.sim.host import Host
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+)
+from svc_proto.wire.http1 import Http1Connection
+
+__all__ = ["MODEL_PORT", "Manner", "Upstream"]
+
+MODEL_PORT = 9000
+LONG = 800  # pieces of a long answer, too much for a reader's buffer
+PIECE = "long answer " * 25
+DONE = b"data: [DONE]\n\n"
+
+
+class Manner(Enum):
+    """How it answers."""
+
+    PLAIN = "plain"
+    LONG = "long"  # more than a reader's buffer holds
+    TOOL = "tool"  # it wants the phone pinged first
+    REFUSE = "refuse"  # 500
+    BREAK = "break"  # the connection breaks in the middle
+    HANG = "hang"  # nothing more comes in the middle
+    NONSENSE = "nonsense"  # no JSON in its events
+
+
+GOOD = (Manner.PLAIN, Manner.LONG, Manner.TOOL)
+
+
+class Upstream:
+    """The listener. `trouble`, while it is set, is how every answer goes; else the words of a question decide."""
+
+    tls = False
+    alpn: str | None = None
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.trouble: Manner | None = None
+        self.asked = 0
+        host.world.network.listen(host, MODEL_PORT, self)
+
+    def accepted(self, end: End) -> None:
+        """Somebody came."""
+        _Visit(self, end)
+
+
+class _Visit:
+    def __init__(self, upstream: Upstream, end: End) -> None:
+        self._upstream = upstream
+        self._end = end
+        self._conn = Http1Connection(Role.SERVER, entropy=bytes)
+        self._body = bytearray()
+        self._head: RequestHead | None = None
+        end.adopt(self)
+
+    # --- as the owner of an end ---
+
+    def on_sent(self, n: int) -> None:
+        """Nobody counts here."""
+
+    def on_closed(self, why: str) -> None:
+        """The caller has left."""
+
+    def on_readable(self) -> None:
+        """Take the question."""
+        while (data := self._end.take()) is not None:
+            if not data:
+                self._end.close_write()
+                return
+            self._conn.receive_data(data)
+        while (event := self._conn.next_event()) is not None:
+            match event:
+                case RequestHead():
+                    self._head = event
+                    self._body.clear()
+                case RequestData(data=data):
+                    self._body += data
+                case RequestEnd():
+                    self._answer(json.loads(bytes(self._body)))
+                case _:
+                    pass
+
+    # --- answers ---
+
+    def _answer(self, asked: dict[str, Any]) -> None:
+        upstream = self._upstream
+        upstream.asked += 1
+        rows = asked["messages"]
+        question = next(_text(row["content"]) for row in reversed(rows) if row["role"] == "user")
+        manner = upstream.trouble or _manner(question)
+        after_tool = rows[-1]["role"] == "tool"
+        if manner is Manner.REFUSE:
+            body = b'{"error":{"message":"no"}}'
+            fields = Headers([(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))])
+            self._say(ResponseHead(self._stream, 500, fields), ResponseData(self._stream, body))
+            self._say(ResponseEnd(self._stream))
+            return
+        fields = Headers([(b"content-type", b"text/event-stream")])
+        self._say(ResponseHead(self._stream, 200, fields))
+        if manner is Manner.TOOL and not after_tool:
+            call = {"index": 0, "id": "call_0", "type": "function"}
+            calls = [{**call, "function": {"name": "phone_ping", "arguments": "{}"}}]
+            self._tell(
+                [_chunk({"content": "Let me see."}), _chunk({"tool_calls": calls}), _chunk({}, "tool_calls"), DONE]
+            )
+            return
+        words = [PIECE] * LONG if manner is Manner.LONG else f"You said {question}".split(" ")
+        pieces = [_chunk({"content": word + " "}) for word in words]
+        if manner is Manner.NONSENSE:
+            pieces[len(pieces) // 2] = b"data: {nonsense\n\n"
+        if manner in (Manner.BREAK, Manner.HANG):
+            self._tell(pieces[: len(pieces) // 2], manner)
+            return
+        self._tell([*pieces, _chunk({}, "stop"), DONE])
+
+    def _tell(self, pieces: list[bytes], manner: Manner = Manner.PLAIN) -> None:
+        """One piece after another, each some time after the last."""
+        if self._end.gone:
+            return
+        if pieces and self._end.unsent == 0:
+            self._say(ResponseData(self._stream, pieces[0]))
+            pieces = pieces[1:]
+        if pieces:
+            world = self._upstream.host.world
+            pause = 1.0 if self._end.unsent else 0.002 if len(pieces) > LONG // 10 else 0.2
+            world.after(world.rng.random() * pause, lambda: self._tell(pieces, manner))
+        elif manner is Manner.BREAK:
+            self._end.abort()
+        elif manner is not Manner.HANG:
+            self._say(ResponseEnd(self._stream))
+
+    @property
+    def _stream(self) -> Any:
+        assert self._head is not None
+        return self._head.stream
+
+    def _say(self, *events: Event) -> None:
+        for event in events:
+            self._conn.send(event)
+        self._end.send(self._conn.data_to_send())
+
+
+def _manner(question: str) -> Manner:
+    return next((manner for manner in Manner if question.startswith(f"{manner.value}:")), Manner.PLAIN)
+
+
+def _chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return (
+        b"data: " + json.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
+    )
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    assert isinstance(content, list)
+    return " ".join(str(part.get("text", "")) for part in content)

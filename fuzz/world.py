@@ -1,0 +1,420 @@
+"""The stage: a home with the relay and the API, a phone, a model, other people's machines, and what breaks them.
+
+Every answer and every log passes through here, and is looked at for what no answer and no log may hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from clients.phone.handset import SimulatedHandset
+from fuzz.invariants import Invariant
+from fuzz.model import Addresses, Wall, check_grants, violated
+from fuzz.peers import Caller, Line, Pairs, Target
+from fuzz.script import Deed, Script, Step
+from fuzz.upstream import MODEL_PORT, Manner, Upstream
+from runtimes.sim.faults import Faults
+from runtimes.sim.host import Host
+from runtimes.sim.network import Network
+from runtimes.sim.process import LogLine, Process
+from runtimes.sim.world import START_WALL
+from runtimes.sim.world import World as Simulation
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.service import Api
+from svc_proto.api.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, SubscriberState
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Level, Tell
+from svc_proto.config import RelayConfig
+from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.engine.boundary import Core
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Fact
+from svc_proto.relay.service import Relay
+from svc_proto.wire.limits import Limits
+
+__all__ = ["API", "API_KEY", "LOCAL", "REMOTE", "World"]
+
+RELAY_PORT = 8767
+API_PORT = 8642
+HOME = "10.0.0.1"
+LOCAL = Target("127.0.0.1", RELAY_PORT, f"127.0.0.1:{RELAY_PORT}")
+REMOTE = Target(HOME, RELAY_PORT, f"relay.example:{RELAY_PORT}")
+API = Target("127.0.0.1", API_PORT, f"127.0.0.1:{API_PORT}")
+API_KEY = "api-key-5fd1c0de"
+MODEL_KEY = "model-key-77aa31"
+PHONE_CODE = "PHONE1"
+LIMITS = Limits(
+    max_unsent=256 * 1024, max_message=64 * 1024, high_water=16 * 1024, low_water=4 * 1024
+)  # small ones are reached sooner
+ONE_WRITE = 128 * 1024  # bytes that one turn of a core may add when a channel was just under its limit
+STATUSES = (
+    200,
+    201,
+    202,
+    204,
+    206,
+    304,
+    400,
+    401,
+    403,
+    404,
+    405,
+    408,
+    409,
+    413,
+    415,
+    416,
+    429,
+    431,
+    500,
+    502,
+    503,
+    504,
+)
+TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW, idle_minutes=120)
+DEVICES = 4
+ATTACKERS = 2
+
+
+class World:
+    """One world and what is known of it. `sim` is the simulation, `rng` that of the people in it."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.rng = Random(f"people {script.seed}")
+        shape = Random(f"network {script.seed}")
+        network = Network(
+            jitter=shape.choice((1.0, 20.0)), chunking=shape.choice((0.1, 0.9)), window=shape.choice((8_192, 65_536))
+        )
+        self.sim = Simulation(script.seed, network=network)
+        self.home = self.sim.host("home", HOME)
+        self.agent = self.sim.host("agent", "10.0.0.4")
+        self.devices = [self.sim.host(f"device-{n}", f"10.0.1.{n + 1}") for n in range(DEVICES)]
+        self.attackers = [self.sim.host(f"attacker-{n}", f"10.0.3.{n + 1}") for n in range(ATTACKERS)]
+        self.upstream = Upstream(self.sim.host("model", "10.0.0.3"))
+        self.entropy: Entropy = self.rng.randbytes
+        self.wall = Wall([(self.sim.now, START_WALL - self.sim.now)])
+        self.addresses = Addresses()
+        self.secrets: dict[str, str] = {API_KEY: "the API's key", MODEL_KEY: "the model's key"}
+        self.lines: dict[Line, None] = {}
+        self.counts: dict[str, int] = {}
+        self.shaken = -1.0  # when the network last had trouble that takes time to be noticed
+        self.store_trouble = False
+        self.disk_trouble = False
+        self.expected: dict[Process, None] = {}  # that were told to go, or killed
+        self._read: dict[Process, int] = {}  # log lines that have been looked at
+        self._down: dict[str, float] = {}  # by name, since when
+        self._rest: dict[str, float] = {}  # when it is started again
+        self.relay = self._start_relay()
+        self._registered = (self.relay, 0, self.sim.now)  # log lines looked at for registrations, and when
+        self.api = self._start_api()
+        self.phone = self._start_phone()
+
+    # --- programs ------------------------------------------------------------------------------------------------
+
+    def _start_relay(self) -> Process:
+        config = RelayConfig(
+            port=RELAY_PORT,
+            home=self.home.state,
+            config_path=f"{self.home.state}/config.yaml",
+            pairing_code=PHONE_CODE,
+            terminal_tmux=False,
+        )
+
+        def make(entropy: Entropy) -> Engine:
+            self.relay_service = Relay(config, limits=LIMITS)
+            return Engine(self.relay_service, entropy=entropy)
+
+        return self.home.start(make, [RELAY_PORT], name="relay")
+
+    def _start_api(self) -> Process:
+        config = ApiConfig(
+            port=API_PORT,
+            home=self.home.state,
+            config_path=f"{self.home.state}/config.yaml",
+            key=API_KEY,
+            model_base_url=f"http://10.0.0.3:{MODEL_PORT}/v1",
+            model="sim",
+            model_api_key=MODEL_KEY,
+            relay_url=f"http://127.0.0.1:{RELAY_PORT}",
+            max_concurrent_runs=4,
+        )
+
+        def make(entropy: Entropy) -> Engine:
+            self.api_service = Api(config, limits=LIMITS)
+            return Engine(self.api_service, entropy=entropy)
+
+        return self.home.start(make, [API_PORT], name="api")
+
+    def _start_phone(self) -> Process:
+        host = self.sim.host("phone", "10.0.1.100")
+        config = PhoneConfig(
+            remote=f"ws://{HOME}:{RELAY_PORT}", code=PHONE_CODE, device_name="Reference", device_id="reference"
+        )
+
+        def make(entropy: Entropy) -> Core:
+            self.phone_service = Phone(config, SimulatedHandset(name="Reference"), TRUSTING)
+            return _Untold(Engine(self.phone_service, entropy=entropy))
+
+        return host.start(make)
+
+    @property
+    def programs(self) -> tuple[Process, ...]:
+        """All that ever ran."""
+        return (*self.home.processes, self.phone)
+
+    def supervise(self) -> None:
+        """What a service manager does: a program that has ended is started again."""
+        for name in ("relay", "api"):
+            process: Process = getattr(self, name)
+            if process.alive:
+                if process.ready and name in self._down:
+                    self._came(name)
+                continue
+            if name not in self._down:
+                self._went(name, 0.0)
+            if process not in self.expected and not self.store_trouble:
+                violated(Invariant.NO_BUG, f"{process.name} exited {process.exit_code}: {process.exit_reason}")
+            if self.sim.now >= self._rest[name]:
+                setattr(self, name, process.restart())
+
+    @property
+    def all_up(self) -> bool:
+        """Whether the relay and the API take connections."""
+        return all(process.alive and process.ready for process in (self.relay, self.api)) and not self._down
+
+    def _came(self, name: str) -> None:
+        began = self._down.pop(name)
+        if name == "relay":
+            self.addresses.cleared.remove((began, float("inf")))
+            self.addresses.forget(began, self.sim.now)
+
+    def _went(self, name: str, rest: float) -> None:
+        self._down[name] = self.sim.now
+        self._rest[name] = self.sim.now + rest
+        if name == "relay":
+            self.addresses.forget(self.sim.now, float("inf"))
+
+    # --- calls ---------------------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        host: Host,
+        target: Target,
+        method: str,
+        path: str,
+        *,
+        headers: Pairs | None = None,
+        body: bytes = b"",
+        done: Callable[[Caller], None],
+        piece: Callable[[bytes], None] | None = None,
+    ) -> Caller:
+        """Ask something; `done` comes when there is an answer, or will be none."""
+
+        def over(caller: Caller) -> None:
+            self.lines.pop(caller, None)
+            self._judge(caller)
+            done(caller)
+
+        caller = Caller(host, target, self.entropy, (method, path, headers or {}, body), on_done=over, on_piece=piece)
+        if not caller.over:
+            self.lines[caller] = None
+        return caller
+
+    def keep(self, line: Line) -> None:
+        """A line that is there from now on."""
+        self.lines[line] = None
+
+    def count(self, what: str) -> None:
+        """For the report."""
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def refuse_secrets(self, text: str, where: str) -> None:
+        """No secret is in a text."""
+        for secret, what in self.secrets.items():
+            if secret in text:
+                violated(Invariant.NO_SECRET, f"{what} is in {where}")
+
+    def _judge(self, caller: Caller) -> None:
+        where = f"{caller.method} {caller.path.partition('?')[0]}"
+        if caller.broken:
+            violated(Invariant.STATUS, f"{where}: {caller.broken}")
+        if caller.status == 0:
+            self.count("no answer")
+            return
+        self.count(f"{caller.status}")
+        if caller.status not in STATUSES:
+            violated(Invariant.STATUS, f"{where}: {caller.status}")
+        if caller.status == 500 and not self.store_trouble and not self.disk_trouble:
+            violated(Invariant.NO_BUG, f"{where}: 500 {caller.answer.body!r:.200}")
+        self.refuse_secrets(caller.answer.body.decode("latin-1"), f"the answer to {where}")
+
+    # --- faults --------------------------------------------------------------------------------------------------
+
+    def break_something(self, step: Step) -> None:
+        """A step that is a fault."""
+        sim, world = self.sim, self.sim
+        match step.deed:
+            case Deed.CUT:
+                if sim.network.connections:
+                    sim.cut(sim.network.connections[step.who % len(sim.network.connections)])
+            case Deed.HANG if sim.network.connections:
+                connection = sim.network.connections[step.who % len(sim.network.connections)]
+                connection.hang()
+                self._shaken_for(step.amount)
+                sim.after(step.amount, connection.heal)
+            case Deed.PART:
+                sim.network.partition(self.home, [*self.devices, self.phone.host][step.who % (DEVICES + 1)])
+                self._shaken_for(step.amount)
+                sim.after(step.amount, sim.network.heal)
+            case Deed.SLOW:
+                self._slow(step)
+            case Deed.NOISE:
+                sim.faults = _noise(step.amount)
+                self.store_trouble |= step.amount > 0
+                self._shaken_for(1e9 if step.amount > 0 else 0.0)
+            case Deed.STOP | Deed.KILL:
+                self._end(step)
+            case Deed.DISK_FULL:
+                self.disk_trouble = True
+                self.home.disk.fill()
+                world.after(step.amount, lambda: setattr(self.home.disk, "capacity", None))
+            case Deed.CLOCK:
+                self.home.step_wall(step.amount)
+                self.wall.steps.append((sim.now, self.home.wall() - sim.now))
+            case Deed.UPSTREAM:
+                bad = (Manner.REFUSE, Manner.BREAK, Manner.HANG, Manner.NONSENSE)
+                self.upstream.trouble = bad[step.other % len(bad)]
+                world.after(step.amount, lambda: setattr(self.upstream, "trouble", None))
+            case _:
+                pass
+
+    def _slow(self, step: Step) -> None:
+        lines = [line for line in self.lines if line.opened]
+        if not lines:
+            return
+        line = lines[step.who % len(lines)]
+        line.read_slowly(True)
+        self._shaken_for(step.amount)
+        self.sim.after(step.amount, lambda: line.read_slowly(False))
+
+    def _end(self, step: Step) -> None:
+        name = ("relay", "api")[step.who % 2]
+        process: Process = getattr(self, name)
+        if not process.alive:
+            return
+        self.expected[process] = None
+        if name not in self._down:
+            self._went(name, step.amount)
+        if step.deed is Deed.KILL:
+            process.kill()
+        else:
+            process.stop(5.0)
+
+    def _shaken_for(self, seconds: float) -> None:
+        self.shaken = max(self.shaken, self.sim.now + seconds) if seconds < 1e9 or self.shaken < 1e9 else self.shaken
+
+    def calm(self) -> None:
+        """Everything that was broken is mended."""
+        self.sim.calm()
+        self.home.disk.capacity = None
+        self.upstream.trouble = None
+        for line in list(self.lines):
+            line.read_slowly(False)
+        self.shaken = self.sim.now
+
+    @property
+    def live_runs(self) -> int:
+        """Turns of the API that are not over."""
+        return sum(run.ended is None for run in self.api_service.runs._runs.values())
+
+    def note_registrations(self) -> None:
+        """The API registers codes too, for itself: what the relay's log says about it is all there is to see."""
+        log = self.relay.logs
+        if self._registered[0] is not self.relay:
+            self._registered = (self.relay, 0, self.sim.now)
+        _, seen, since = self._registered
+        if any(line.event == "pairing code registered" for line in log[seen:]):
+            self.addresses.forget(since, self.sim.now)
+        self._registered = (self.relay, len(log), self.sim.now)
+
+    # --- looking -------------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """What can be seen from above, at any moment."""
+        self.supervise()
+        self.note_registrations()
+        for record in self.home.store.sessions.values():
+            grants = record["grants"]
+            assert isinstance(grants, dict)
+            plain = {channel: None if expiry == "never" else expiry for channel, expiry in grants.items()}
+            expires_at = None if record["expires_at"] == "never" else record["expires_at"]
+            check_grants(plain, expires_at, f"the stored {record['token_prefix']}")
+        self._look_at_logs()
+        self._look_at_buffers()
+
+    def look_back(self) -> None:
+        """Every log again, with every secret that is known in the end."""
+        if self.phone_service.token:
+            self.secrets[self.phone_service.token] = "the reference phone's token"
+        self._read.clear()
+        self._look_at_logs()
+
+    def _look_at_logs(self) -> None:
+        for process in self.programs:
+            seen = self._read.get(process, 0)
+            for line in process.logs[seen:]:
+                self._judge_log(process, line)
+            self._read[process] = len(process.logs)
+
+    def _judge_log(self, process: Process, line: LogLine) -> None:
+        if line.event == "bug":
+            violated(Invariant.NO_BUG, f"{process.name}: {line.fields}")
+        trouble = self.store_trouble or self.disk_trouble
+        if line.level >= Level.ERROR and not trouble:
+            violated(Invariant.NO_BUG, f"{process.name}: {line.event} {line.fields}")
+        self.refuse_secrets(f"{line.event} {line.fields}", f"a log record of {process.name}: {line.event}")
+
+    def _look_at_buffers(self) -> None:
+        for connection in self.sim.network.connections:
+            for end in (connection.client, connection.server):
+                if end.host is self.home and end.unsent > LIMITS.max_unsent + ONE_WRITE:
+                    violated(Invariant.BOUNDED, f"{end.unsent} bytes wait at {connection}")
+        for run in self.api_service.runs._runs.values() if self.api.alive and self.api.ready else ():
+            reader = run.reader
+            if reader is None or reader.state is not SubscriberState.READING:
+                continue
+            waits = reader._pieces[:-1]  # the last event holds the whole text again
+            if sum(map(len, waits)) > 2 * MAX_BEHIND or len(waits) > 2 * MAX_EVENTS_BEHIND:
+                violated(Invariant.BOUNDED, f"{len(waits)} events, {reader._size} characters wait for a reader")
+
+
+class _Untold:
+    """A core whose news nobody hears: they are for the program around it, and may hold what a log must not."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        return [command for command in self._core.handle(fact, now) if not isinstance(command, Tell)]
+
+    def next_deadline(self) -> float | None:
+        return self._core.next_deadline()
+
+
+def _noise(scale: float) -> Faults:
+    some = Faults.some(scale)
+    return Faults(
+        cut=some.cut,
+        hang=some.hang,
+        spike=some.spike,
+        store=some.store,
+        file=some.file,
+        slow=some.slow,
+        late_answer=min(some.late_answer, 1.0),
+        late_read=min(some.late_read, 1.0),
+        late_wake=min(some.late_wake, 1.0),
+    )

@@ -1,0 +1,213 @@
+"""A body in chunks (RFC 9112 section 7.1), read to the letter.
+
+h11 takes what others may understand in another way: blanks behind a chunk size, anything at all in a chunk extension,
+trailers that end in a bare LF, a `Content-Length` among them. Of such bytes two readers can make two bodies, so none
+of it is taken here, by either role. The trailers are checked here and parsed by h11, which gets `last_chunk`.
+
+| state   | trigger | next    |
+|---------|---------|---------|
+| SIZE    | CHUNK   | DATA    | a line with the size of a chunk
+| SIZE    | LAST    | TRAILER | the line of the last chunk, whose size is 0
+| DATA    | FULL    | CRLF    | all bytes of the chunk have come
+| CRLF    | CLOSE   | SIZE    | the end of line behind them
+| TRAILER | END     | OVER    | the empty line behind the trailers
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.http1_head import END, check_fields, check_partial_lines
+from svc_proto.wire.limits import Limits
+
+__all__ = ["CHUNKS", "ChunkState", "ChunkTrigger", "ChunkedBody"]
+
+CRLF = b"\r\n"
+LARGE = 4096  # bytes of a piece from which on joining it to others costs more than a call
+LAST_LINE = b"0\r\n"
+HEX = b"0123456789abcdefABCDEF"
+BAD_LINE = "a malformed chunk size or extension"
+TOO_LONG = "a chunk is longer than its size"
+_TOKEN = rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++"
+_QUOTED = rb'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*+"'
+_EXTENSION = rb"[ \t]*+;[ \t]*+" + _TOKEN + rb"(?:[ \t]*=[ \t]*+(?:" + _TOKEN + rb"|" + _QUOTED + rb"))?"
+# 16 digits are 64 bits; RFC 9112 section 7.1: "recipients MUST anticipate potentially large hexadecimal numerals"
+# A blank right behind the size is "bad whitespace" if a ";" follows, and junk if not: h11 refuses both, and so do we.
+_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:(?=;)(?:" + _EXTENSION + rb")+)?")
+# What would be a message of its own to somebody who took trailers for headers (RFC 9110 section 6.5.1).
+_FORBIDDEN = re.compile(rb"\r\n(content-length|transfer-encoding|host|connection|upgrade|te|expect|keep-alive):")
+
+
+class ChunkState(IntEnum):
+    """Where we are in the body."""
+
+    SIZE = 1
+    DATA = 2
+    CRLF = 3
+    TRAILER = 4
+    OVER = 5
+
+
+class ChunkTrigger(IntEnum):
+    """What moves it."""
+
+    CHUNK = 1
+    LAST = 2
+    FULL = 3
+    CLOSE = 4
+    END = 5
+
+
+CHUNKS: dict[tuple[ChunkState, ChunkTrigger], ChunkState] = {
+    (ChunkState.SIZE, ChunkTrigger.CHUNK): ChunkState.DATA,
+    (ChunkState.SIZE, ChunkTrigger.LAST): ChunkState.TRAILER,
+    (ChunkState.DATA, ChunkTrigger.FULL): ChunkState.CRLF,
+    (ChunkState.CRLF, ChunkTrigger.CLOSE): ChunkState.SIZE,
+    (ChunkState.TRAILER, ChunkTrigger.END): ChunkState.OVER,
+}
+
+
+class ChunkedBody:
+    """Bytes in, body out, cut anywhere.
+
+    At most `max_head` bytes are kept of a line or of the trailers, and all extensions of a body together may have as
+    many (RFC 9112 section 7.1.1): 431.
+    """
+
+    __slots__ = ("_extra", "_inbox", "_left", "_limits", "_searched", "_state", "begun", "last_chunk")
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._inbox = bytearray()
+        self._searched = 0  # of the inbox, for the end of a line or of the trailers
+        self._state = ChunkState.SIZE
+        self._left = 0  # bytes of this chunk that are still to come
+        self._extra = 0  # bytes of extensions so far
+        self.begun = False  # the first line has come
+        self.last_chunk = b""  # once it is `over`: the last chunk, without extensions, and the trailers
+
+    @property
+    def over(self) -> bool:
+        """The body is complete."""
+        return self._state is ChunkState.OVER
+
+    @property
+    def rest(self) -> bytes:
+        """What has come and was not read; once it is `over`, what has come behind the body."""
+        return bytes(self._inbox)
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes. Parsing is left to `read`."""
+        self._inbox += data
+
+    def read(self) -> bytes:
+        """The next of the body: small chunks that have come joined, a large one as far as it has come.
+
+        Empty when more bytes are needed, and when it is `over`. Raises `RemoteProtocolError`, but first gives what
+        came before the error.
+        """
+        pieces: list[bytes] = []
+        try:
+            while self._inbox and not self.over and self._advance(pieces):
+                if pieces and len(pieces[-1]) >= LARGE:
+                    break
+        except RemoteProtocolError:
+            if not pieces:
+                raise  # else the next call finds the same error
+        return b"".join(pieces)
+
+    def _advance(self, pieces: list[bytes]) -> bool:
+        """Read on; False when more bytes are needed."""
+        state = self._state
+        if state is ChunkState.DATA:
+            self._take_data(pieces)
+            return True
+        if state is ChunkState.SIZE:
+            return self._take_size()
+        if state is ChunkState.CRLF:
+            return self._take_crlf()
+        return self._take_trailers()
+
+    def _take_size(self) -> bool:
+        inbox = self._inbox
+        if inbox[0] not in HEX:
+            raise RemoteProtocolError(BAD_LINE)
+        end = self._find(CRLF)
+        if end < 0:
+            return False
+        line = _LINE.fullmatch(inbox, 0, end)
+        if line is None:
+            check_partial_lines(
+                inbox[: end + len(CRLF)], 0, self._limits
+            )  # a bare CR or LF is called that, as in half a line
+            raise RemoteProtocolError(BAD_LINE)
+        digits = line[1]
+        self._extra += end - len(digits)
+        if self._extra > self._limits.max_head:
+            raise self._too_much()
+        self._left = int(digits, 16)
+        del inbox[: end + len(CRLF)]
+        self._step(ChunkTrigger.CHUNK if self._left else ChunkTrigger.LAST)
+        return True
+
+    def _take_data(self, pieces: list[bytes]) -> None:
+        inbox, left = self._inbox, self._left
+        if len(inbox) <= left:
+            pieces.append(bytes(inbox))
+            inbox.clear()
+        else:
+            with memoryview(inbox) as view:
+                pieces.append(bytes(view[:left]))
+            del inbox[:left]
+        self._left -= len(pieces[-1])
+        if not self._left:
+            self._step(ChunkTrigger.FULL)
+
+    def _take_crlf(self) -> bool:
+        inbox = self._inbox
+        if not inbox.startswith(CRLF):
+            if inbox == b"\r":
+                return False
+            raise RemoteProtocolError(TOO_LONG)
+        del inbox[: len(CRLF)]
+        self._step(ChunkTrigger.CLOSE)
+        return True
+
+    def _take_trailers(self) -> bool:
+        inbox = self._inbox
+        if inbox.startswith(CRLF):
+            end = len(CRLF)
+        else:
+            end = self._find(END) + len(END)
+            if end < len(END):
+                return False
+        block = LAST_LINE + inbox[:end]
+        forbidden = _FORBIDDEN.search(check_fields(block, self._limits))
+        if forbidden is not None:
+            raise RemoteProtocolError(f"{forbidden[1].decode('ascii')} among the trailers")
+        self.last_chunk = block
+        del inbox[:end]
+        self._step(ChunkTrigger.END)
+        return True
+
+    def _find(self, end: bytes) -> int:
+        """Where the end of a line or of the trailers is; -1 when it has not come. Raises when it cannot come."""
+        inbox, limits = self._inbox, self._limits
+        at = inbox.find(end, max(0, self._searched - len(end) + 1), limits.max_head)
+        if at >= 0:
+            self._searched = 0
+            return at
+        if check_partial_lines(inbox, self._searched, limits):
+            raise self._too_much()
+        self._searched = len(inbox)
+        return at
+
+    def _too_much(self) -> RemoteProtocolError:
+        what = "trailers" if self._state is ChunkState.TRAILER else "chunk extensions"
+        return RemoteProtocolError(f"the {what} have more than {self._limits.max_head} bytes", status=431)
+
+    def _step(self, trigger: ChunkTrigger) -> None:
+        self._state = CHUNKS[self._state, trigger]
+        self.begun = True

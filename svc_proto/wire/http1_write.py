@@ -1,0 +1,44 @@
+"""Responses as h11 wants them: a reason phrase on each, and what must not be in them left out."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import h11
+
+from svc_proto.basics.errors import LocalProtocolError
+
+__all__ = ["Stretch", "informational", "response"]
+
+REASONS = {status.value: status.phrase.encode("ascii") for status in HTTPStatus}
+CLOSE = (b"connection", b"close")
+
+
+class Stretch:
+    """Stands for that many bytes, which h11 counts and never sees."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def response(status: int, fields: list[tuple[bytes, bytes]], *, closing: bool) -> h11.Response:
+    """A final response. `closing` tells the peer that it is the last one. Raises `LocalProtocolError`."""
+    if closing and CLOSE not in fields:
+        fields.append(CLOSE)
+    if status == HTTPStatus.NO_CONTENT:
+        fields = [field for field in fields if field[0].lower() != b"content-length"]  # RFC 9110 section 8.6
+    try:
+        return h11.Response(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))
+    except h11.LocalProtocolError:
+        raise LocalProtocolError("ResponseHead: a header or the status is malformed") from None
+
+
+def informational(status: int, fields: list[tuple[bytes, bytes]]) -> h11.InformationalResponse:
+    """An interim response. Raises `LocalProtocolError`."""
+    try:
+        return h11.InformationalResponse(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))
+    except h11.LocalProtocolError:
+        raise LocalProtocolError("a header or the status of an interim response is malformed") from None

@@ -1,0 +1,45 @@
+"""`python -m tests.conformance.echo_server --port 9001`: the echo on a real loop, with TLS where a certificate is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from runtimes.host import Program
+from runtimes.listen import BindError, bind
+from runtimes.run import RUNTIMES, run
+from runtimes.tls import TlsFileError, server_context
+from svc_proto.engine.core import Engine
+from tests.conformance.echo_service import EchoService
+
+__all__ = ["main"]
+
+PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=9001, show_default=True, help="Port; 0: a free one.")
+@click.option("--runtime", type=click.Choice(RUNTIMES), default="anyio", show_default=True, help="Event loop.")
+@click.option("--cert", type=PEM, help="Certificate chain, PEM; with it the server speaks TLS alone.")
+@click.option("--key", type=PEM, help="Its key, PEM; the same file if not given.")
+def main(host: str, port: int, runtime: str, cert: Path | None, key: Path | None) -> None:
+    """Echo over HTTP and WebSocket until it is interrupted. Says where on standard output when it is ready."""
+    try:
+        listener = bind(host, port, tls=None if cert is None else server_context(cert, key))
+    except (BindError, TlsFileError) as error:
+        raise click.ClickException(str(error)) from error
+    scheme = "http" if cert is None else "https"
+
+    def say() -> None:
+        click.echo(f"echo: {scheme}://{listener.address.host}:{listener.address.port}")
+
+    core = Engine(EchoService(), entropy=os.urandom)
+    sys.exit(run(Program(core=core, listeners=[listener], on_ready=say), runtime))
+
+
+if __name__ == "__main__":
+    main()

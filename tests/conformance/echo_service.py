@@ -1,0 +1,252 @@
+"""An echo as an engine service: what conformance suites and strange clients are pointed at.
+
+WebSocket, any path   echoes text and binary, messages to 32 MiB; `/version` says `1.1` or `2` first
+any method, a body    gives it back
+GET /                 `hello`
+GET /echo             the header lines of the request
+GET /cookie           its cookies, one a line
+GET /big?n=N          N times `x`
+GET /sse              five events in pieces of seven bytes; `?slow`, `?endless`; see `events`
+GET /sse-open         how many endless streams are open
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+import attrs
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Ready
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.router import Handler, Kind, Match, Route, Router
+from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.socket import Socket
+from svc_proto.engine.stream import ResponseWriter
+from svc_proto.facts import Accepted, ChannelId
+from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, StreamId, TextMessage
+from svc_proto.wire.handshake import handshake_problem
+from svc_proto.wire.limits import Limits
+from svc_proto.wire.urls import split_target
+
+__all__ = ["EVENTS", "LIMITS", "EchoService", "resumed"]
+
+MIB = 1024 * 1024
+LIMITS = Limits(max_message=32 * MIB, max_unsent=128 * MIB)
+MAX_BODY = 64 * MIB  # bytes of a request body, and of /big
+PIECE = 7  # bytes of an event stream that are written at once: no event and no line comes in one piece
+SLOW = 0.2  # s before each event of /sse?slow
+TICK = 0.1  # s before each event of /sse?endless
+SOCKET = "/websocket"  # where every handshake goes, whatever its path
+GREETING = "/version"
+TEXT = (b"content-type", b"text/plain; charset=utf-8")
+STREAM = Headers([(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")])
+EVENTS = (
+    b": a comment\n\nid: 1\nevent: greet\ndata: hello\n\n",
+    b"id: 2\r\ndata: line one\r\ndata: line two\r\n\r\n",
+    "data: café\n\n".encode(),
+    b"retry: 250\ndata:\n\n",
+    b"id: 3\ndata: last\n\n",
+)
+
+
+class Access(Enum):
+    """Who may."""
+
+    ANY = "any"
+
+
+class EchoService:
+    """The service, and its HTTP side."""
+
+    engine: Engine
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self.router = EchoRouter(self)
+        self.streams = 0  # endless ones that are open
+        self.greetings: dict[tuple[ChannelId, StreamId], str] = {}  # what a socket says first
+        self._limits = limits
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        """See `Service`."""
+        self.engine = engine
+
+    def on_started(self) -> None:
+        """See `Service`."""
+        self.engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> ServerChannel:
+        """See `Service`."""
+        return EchoChannel(self.engine, fact, self, self._limits)
+
+    def on_stopping(self) -> None:
+        """See `Service`."""
+
+    # --- HttpApp ---
+
+    def authorize(self, access: Enum, request: Request) -> object:
+        """Anybody may."""
+        return None
+
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+        """One line of text."""
+        return _text(f"{refused.message}\n", refused.status, refused.headers)
+
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        """None."""
+        return ()
+
+    # --- handlers ---
+
+    def echo(self, request: Request) -> Response:
+        """Whatever has no route of its own."""
+        if request.body:
+            kind = request.headers.get(b"content-type", b"application/octet-stream")
+            return Response(200, Headers([(b"content-type", kind or b"application/octet-stream")]), request.body)
+        if request.method == "OPTIONS":
+            return Response(204, Headers([(b"allow", b"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS")]))
+        if request.method not in ("GET", "HEAD"):
+            return _text("")
+        return _text("hello\n") if request.path == "/" else _text("there is nothing at this path\n", 404)
+
+    def lines(self, request: Request) -> Response:
+        """`/echo`."""
+        lines = b"".join(name + b": " + value + b"\n" for name, value in request.headers)
+        return Response(200, Headers([TEXT]), lines)
+
+    def cookies(self, request: Request) -> Response:
+        """`/cookie`. HTTP/2 may send each in a field of its own (RFC 9113 section 8.2.3)."""
+        crumbs = b";".join(request.headers.all(b"cookie")).split(b";")
+        return Response(200, Headers([TEXT]), b"".join(crumb.strip() + b"\n" for crumb in crumbs if crumb.strip()))
+
+    def big(self, request: Request) -> Response:
+        """`/big`."""
+        text = request.query.get("n", "")
+        if not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_BODY)) or int(text) > MAX_BODY:
+            raise Refused(400, "invalid_n", f"n must be a number up to {MAX_BODY}")
+        return Response(200, Headers([TEXT]), b"x" * int(text))
+
+    def count(self, request: Request) -> Response:
+        """`/sse-open`."""
+        return _text(f"{self.streams}\n")
+
+    def events(self, request: Request) -> Streamed:
+        """`/sse`: all `EVENTS`, or one that carries the `Last-Event-ID`, or ticks until the client goes."""
+        last = request.headers.get(b"last-event-id")
+        if "endless" in request.query:
+            return Streamed(200, STREAM, self._tick)
+        pause = SLOW if "slow" in request.query else 0.0
+        events = EVENTS if last is None else (resumed(last),)
+        return Streamed(200, STREAM, lambda writer: self._tell(writer, events, pause))
+
+    def _tell(self, writer: ResponseWriter, events: tuple[bytes, ...], pause: float) -> Flow[None]:
+        for event in events:
+            if pause:
+                yield from sleep(self.engine, pause)
+            for at in range(0, len(event), PIECE):
+                writer.write(event[at : at + PIECE])
+                yield from writer.drained()  # each piece leaves by itself
+
+    def _tick(self, writer: ResponseWriter) -> Flow[None]:
+        self.streams += 1
+        try:
+            while writer.write(b"event: tick\ndata: tick\n\n"):
+                yield from writer.drained()
+                yield from sleep(self.engine, TICK)
+        finally:
+            self.streams -= 1
+
+    def open_socket(self, request: Request) -> SocketEcho:
+        """Every WebSocket."""
+        return SocketEcho(self.greetings)
+
+
+class EchoRouter(Router):
+    """Knows a few paths; everything else is echoed."""
+
+    def __init__(self, service: EchoService) -> None:
+        handlers: dict[str, Callable[[Request], Response | Streamed]] = {
+            "/echo": service.lines,
+            "/cookie": service.cookies,
+            "/big": service.big,
+            "/sse": service.events,
+            "/sse-open": service.count,
+        }
+        super().__init__([_route("GET", path, handler) for path, handler in handlers.items()])
+        self._known = frozenset(handlers)
+        self._echo = service.echo
+        self._socket = _route("GET", SOCKET, service.open_socket, Kind.WEBSOCKET)
+
+    def match(self, method: str, path: str) -> Match:
+        """See `Router`."""
+        if path == SOCKET:
+            return Match(self._socket, {})
+        if path in self._known and method in ("GET", "HEAD"):
+            return super().match(method, path)
+        return Match(_route(method, path, self._echo), {})
+
+
+class EchoChannel(ServerChannel):
+    """Sends each WebSocket, good or not, to the one route for them, and echoes what comes on it."""
+
+    __slots__ = ()
+
+    app: EchoService
+
+    def take(self, event: Event) -> None:
+        """Pass events on."""
+        if isinstance(event, RequestHead) and (event.websocket or handshake_problem(event)):
+            if event.websocket and split_target(event.target)[0] == GREETING:
+                self.app.greetings[self.ch, event.stream] = event.http_version
+            event = attrs.evolve(event, target=SOCKET)
+        super().take(event)
+
+    def socket_event(self, event: Event) -> None:
+        """Echo a message; anything else is the socket's."""
+        if isinstance(event, TextMessage | BinaryMessage):
+            self.put(event)
+        else:
+            super().socket_event(event)
+
+
+class SocketEcho:
+    """A WebSocket, whose messages the channel has echoed already."""
+
+    def __init__(self, greetings: dict[tuple[ChannelId, StreamId], str]) -> None:
+        self._greetings = greetings
+
+    def on_open(self, socket: Socket) -> None:
+        """See `SocketHandler`."""
+        greeting = self._greetings.pop((socket.ch, socket.stream), None)
+        if greeting is not None:
+            socket.send_text(greeting)
+
+    def on_text(self, text: str) -> None:
+        """See `SocketHandler`."""
+
+    def on_binary(self, data: bytes) -> None:
+        """See `SocketHandler`."""
+
+    def on_writable(self) -> None:
+        """See `SocketHandler`."""
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """See `SocketHandler`."""
+
+
+def resumed(last: bytes) -> bytes:
+    """The event for a client that comes back after `last`."""
+    return b"event: resumed\ndata: " + last + b"\n\n"
+
+
+def _route(method: str, path: str, handler: Handler | Callable[[Request], SocketEcho], kind: Kind = Kind.HTTP) -> Route:
+    return Route(method=method, pattern=path, access=Access.ANY, handler=handler, kind=kind, body_limit=MAX_BODY)
+
+
+def _text(text: str, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
+    return Response(status, Headers([TEXT, *headers]), text.encode())

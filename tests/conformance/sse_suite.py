@@ -1,0 +1,84 @@
+"""Our event streams in the hands of parsers that others wrote: httpx-sse (PyPI) and eventsource (npm)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.result import Result
+from tests.conformance.tools import npm_package, pip_target, program, run
+
+__all__ = ["EVENTSOURCE", "HTTPX_SSE", "eventsource", "httpx_sse"]
+
+HERE = Path(__file__).parent
+HTTPX_SSE = ("httpx==0.28.1", "httpx-sse==0.4.3")
+EVENTSOURCE = "eventsource@4.1.1"
+WITHIN = 60.0  # s for all streams
+GONE_WITHIN = 5.0  # s until the server knows that a client has gone
+GREET = ("greet", "hello", "1")
+FIVE = [GREET, ("message", "line one\nline two", "2"), ("message", "café", "2"), ("message", "", "2")]
+FIVE.append(("message", "last", "3"))
+RETRY = 250  # ms, of the fourth event
+
+
+def httpx_sse(port: int, runtime: str) -> Result:
+    """It reads each stream once."""
+    folder = pip_target("httpx-sse", *HTTPX_SSE)
+    command = (sys.executable, str(HERE / "client_httpx_sse.py"), str(folder), _url(port))
+    told = _told(command, {})
+    result = Result(f"event streams, {' and '.join(HTTPX_SSE)} on {runtime}")
+    for name in ("plain", "slow"):
+        _compare(result, name, _triples(told[name]), FIVE)
+    _compare(result, "retry", [event["retry"] for event in told["plain"]], [None, None, None, RETRY, None])
+    _compare(result, "endless", _triples(told["endless"]), [("tick", "tick", "")] * 3)
+    _compare(result, "Last-Event-ID", _triples(told["resumed"]), [("resumed", "3", "")])
+    _compare(result, "gone", _open_streams(port), 0)
+    return result
+
+
+def eventsource(port: int, runtime: str) -> Result:
+    """It comes back after the `retry` that it was told, with the last id."""
+    folder = npm_package(EVENTSOURCE)
+    command = (program("node"), str(HERE / "client_eventsource.cjs"), _url(port))
+    told = _told(command, {"NODE_PATH": str(folder)})
+    result = Result(f"event streams, {EVENTSOURCE} on {runtime}")
+    # It tells no id with an event that has none of its own; the standard wants the last one. It sends the right one.
+    five = [event if event[2] != "2" or "line" in event[1] else (*event[:2], "") for event in FIVE]
+    _compare(result, "plain, and back", _triples(told["plain"]), [*five, ("resumed", "3", "")])
+    _compare(result, "slow", _triples(told["slow"]), five)
+    _compare(result, "endless", _triples(told["endless"]), [("tick", "tick", "")] * 3)
+    _compare(result, "gone", _open_streams(port), 0)
+    return result
+
+
+def _url(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
+
+
+def _told(command: Sequence[str], env: dict[str, str]) -> dict[str, Any]:
+    told = json.loads(run(command, within=WITHIN, env=env))
+    assert isinstance(told, dict)
+    return told
+
+
+def _triples(events: list[dict[str, str]]) -> list[tuple[str, str, str]]:
+    return [(event["type"], event["data"], event["id"]) for event in events]
+
+
+def _compare(result: Result, name: str, seen: object, wanted: object) -> None:
+    result.note(name, None if seen == wanted else f"{seen}, not {wanted}")
+
+
+def _open_streams(port: int) -> int:
+    """How many endless streams the server still writes, once it had time to notice that nobody reads."""
+    until = time.monotonic() + GONE_WITHIN
+    while True:
+        with urllib.request.urlopen(f"{_url(port)}/sse-open", timeout=GONE_WITHIN) as answer:
+            count = int(answer.read())
+        if not count or time.monotonic() > until:
+            return count

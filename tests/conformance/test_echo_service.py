@@ -1,0 +1,178 @@
+"""The echo by itself, in memory: what suites and strange clients rely on."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Ready, Send
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Accepted, Address, ChannelId, Closed, Fact, Received, Started
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    BinaryMessage,
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseHead,
+    SocketAccepted,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
+from tests.conformance.echo_service import LIMITS, PIECE, EchoService
+from tests.wire.pair import seeded
+
+PEER = Address("127.0.0.1", 40_000)
+ONE = StreamId(1)
+
+
+class Caller:
+    """One connection to an echo, and the time it is."""
+
+    def __init__(self) -> None:
+        self.service = EchoService()
+        self.core = Engine(self.service, entropy=bytes)
+        self.client = Http1Connection(Role.CLIENT, limits=LIMITS, entropy=seeded())
+        self.now = 0.0
+        assert self.tell(Started()) == [Ready()]
+        self.tell(Accepted(ChannelId(2), PEER, PEER))
+
+    def tell(self, fact: Fact | None) -> list[Command]:
+        return self.core.handle(fact, Moment(self.now, 1_700_000_000 + self.now))
+
+    def hear(self, commands: list[Command]) -> list[Event]:
+        for command in commands:
+            if isinstance(command, Send):
+                self.client.receive_data(command.data)
+        events: list[Event] = []
+        while (event := self.client.next_event()) is not None:
+            events.append(event)
+        return events
+
+    def say(self, *events: Event) -> list[Event]:
+        for event in events:
+            self.client.send(event)
+        return self.hear(self.tell(Received(ChannelId(2), self.client.data_to_send())))
+
+    def ask(self, method: str, target: str, *fields: tuple[bytes, bytes], body: bytes = b"") -> list[Event]:
+        headers = Headers([(b"host", b"a"), (b"content-length", b"%d" % len(body)), *fields])
+        return self.say(RequestHead(ONE, method, target, headers), RequestData(ONE, body), RequestEnd(ONE))
+
+    def fetch(self, method: str, target: str, *fields: tuple[bytes, bytes], body: bytes = b"") -> tuple[int, bytes]:
+        events = self.ask(method, target, *fields, body=body)
+        assert isinstance(events[0], ResponseHead)
+        return events[0].status, b"".join(event.data for event in events if isinstance(event, ResponseData))
+
+    def wait(self, seconds: float) -> list[Event]:
+        """Let time pass, timer by timer."""
+        commands: list[Command] = []
+        until = self.now + seconds
+        while (due := self.core.next_deadline()) is not None and due <= until:
+            self.now = due
+            commands += self.tell(None)
+        self.now = until
+        return self.hear(commands)
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "body", "answer"),
+    [
+        ("GET", "/", b"", (200, b"hello\n")),
+        ("HEAD", "/", b"", (200, b"")),
+        ("POST", "/any/path", b"\x00abc", (200, b"\x00abc")),
+        ("GET", "/", b"abc", (200, b"abc")),
+        ("PUT", "/echo", b"abc", (200, b"abc")),
+        ("DELETE", "/x", b"", (200, b"")),
+        ("OPTIONS", "*", b"", (204, b"")),
+        ("GET", "/nothing", b"", (404, b"there is nothing at this path\n")),
+        ("GET", "/big?n=100000", b"", (200, b"x" * 100_000)),
+        ("GET", "/big", b"", (400, b"n must be a number up to 67108864\n")),
+        ("GET", "/big?n=99999999", b"", (400, b"n must be a number up to 67108864\n")),
+        ("GET", "/sse-open", b"", (200, b"0\n")),
+    ],
+)
+def test_http(method: str, target: str, body: bytes, answer: tuple[int, bytes]) -> None:
+    assert Caller().fetch(method, target, body=body) == answer
+
+
+def test_the_header_lines_and_the_cookies() -> None:
+    fields = ((b"x-one", b"1"), (b"cookie", b"a=b; c=d"), (b"x-one", b"2"))
+    lines = b"host: a\ncontent-length: 0\nx-one: 1\ncookie: a=b; c=d\nx-one: 2\n"
+    assert Caller().fetch("GET", "/echo", *fields) == (200, lines)
+    assert Caller().fetch("GET", "/cookie", *fields) == (200, b"a=b\nc=d\n")
+    assert Caller().fetch("GET", "/cookie") == (200, b"")
+
+
+def decoded(events: list[Event]) -> list[ServerSentEvent]:
+    decoder = EventStreamDecoder()
+    return [event for each in events if isinstance(each, ResponseData) for event in decoder.receive_data(each.data)]
+
+
+FIVE = [
+    ServerSentEvent("hello", "greet", "1"),
+    ServerSentEvent("line one\nline two", id="2"),
+    ServerSentEvent("café", id="2"),
+    ServerSentEvent("", id="2", retry=250),
+    ServerSentEvent("last", id="3", retry=250),
+]
+
+
+def test_five_events_in_pieces_of_seven_bytes() -> None:
+    caller = Caller()
+    commands = caller.tell(Received(ChannelId(2), b"GET /sse HTTP/1.1\r\nHost: a\r\n\r\n"))
+    sent = [command.data for command in commands if isinstance(command, Send)]
+    assert sent[1] == b"7\r\n: a com\r\n" or b"7\r\n: a com\r\n" in sent[0]
+    assert max(len(data) for data in sent[1:]) <= len(b"7\r\n\r\n") + PIECE
+    caller.client.send(RequestHead(ONE, "GET", "/sse", Headers([(b"host", b"a")])))
+    caller.client.send(RequestEnd(ONE))
+    assert decoded(caller.hear(commands)) == FIVE
+
+
+def test_slow_ones_come_one_by_one() -> None:
+    caller = Caller()
+    assert decoded(caller.ask("GET", "/sse?slow")) == []
+    events: list[Event] = []
+    for count in range(1, 6):
+        events += caller.wait(0.2)
+        assert len(decoded(events)) == count
+    assert decoded(events) == FIVE
+
+
+def test_who_comes_back_is_told_one() -> None:
+    caller = Caller()
+    assert decoded(caller.ask("GET", "/sse", (b"last-event-id", b"3"))) == [ServerSentEvent("3", "resumed")]
+
+
+def test_ticks_until_the_client_goes() -> None:
+    caller = Caller()
+    events = caller.ask("GET", "/sse?endless")
+    events += caller.wait(1.05)
+    assert decoded(events) == [ServerSentEvent("tick", "tick")] * 11
+    assert caller.service.streams == 1
+    caller.tell(Closed(ChannelId(2), "gone"))
+    assert caller.service.streams == 0
+
+
+@pytest.mark.parametrize(("path", "greeting"), [("/", []), ("/any?x", []), ("/version", [TextMessage(ONE, "1.1")])])
+def test_sockets_on_every_path(path: str, greeting: list[Event]) -> None:
+    caller = Caller()
+    head = RequestHead(ONE, "GET", path, Headers([(b"host", b"a")]), websocket=True)
+    accepted, *rest = caller.say(head, RequestEnd(ONE))
+    assert isinstance(accepted, SocketAccepted)
+    assert rest == greeting
+    said: list[Event] = [TextMessage(ONE, "hé"), BinaryMessage(ONE, bytes(9 * 1024 * 1024))]
+    assert caller.say(*said) == said
+    assert caller.service.greetings == {}
+    assert DEFAULT_LIMITS.max_message < 9 * 1024 * 1024 < LIMITS.max_message
+
+
+def test_a_bad_handshake_is_refused() -> None:
+    caller = Caller()
+    status, text = caller.fetch("GET", "/", (b"upgrade", b"websocket"), (b"connection", b"upgrade"))
+    assert (status, text) == (400, b"Sec-WebSocket-Version is missing\n")

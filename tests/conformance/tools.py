@@ -1,0 +1,112 @@
+"""What the suites need from outside: fetched once, by the ordinary clients of PyPI and npm, into `build/conformance`.
+
+Nothing is installed into the venv or the system. A suite whose tool is not to be had raises `Unavailable` with the
+reason, and is skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["FOLDER", "ROOT", "Unavailable", "echo_server", "npm_package", "pip_target", "program", "run", "sdist"]
+
+ROOT = Path(__file__).parents[2]  # of the repository
+FOLDER = ROOT / "build" / "conformance"
+FETCH_WITHIN = 300.0  # s
+START_WITHIN = 20.0  # s
+LISTENS = re.compile(r"echo: https?://.*:(\d+)")
+
+
+class Unavailable(Exception):  # noqa: N818 - not an error: the suite is skipped
+    """A tool is not installed and cannot be fetched; the text says which and why."""
+
+
+def program(*names: str) -> str:
+    """The path of the first of these programs that starts."""
+    for name in names:
+        path = shutil.which(name)
+        if path is not None and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
+            return path
+    raise Unavailable(f"{' or '.join(names)} is not installed")
+
+
+def pip_target(name: str, *requirements: str, python: str = sys.executable) -> Path:
+    """A folder with packages from PyPI, for `site.addsitedir` of that Python."""
+    target = FOLDER / name
+    if not target.is_dir():
+        _fetch(name, [python, "-m", "pip", "install", "--quiet", "--target", f"{target}.part", *requirements])
+        Path(f"{target}.part").rename(target)
+    return target
+
+
+def sdist(requirement: str) -> Path:
+    """The unpacked source distribution of a project on PyPI, `name==version`."""
+    target = FOLDER / requirement.replace("==", "-")
+    if not target.is_dir():
+        arguments = ["--no-deps", "--no-binary", ":all:", "--dest", str(FOLDER), requirement]
+        _fetch(requirement, [sys.executable, "-m", "pip", "download", "--quiet", *arguments])
+        with tarfile.open(f"{target}.tar.gz") as archive:
+            archive.extractall(FOLDER, filter="data")
+    return target
+
+
+def npm_package(requirement: str) -> Path:
+    """The `node_modules` folder that holds a package of npm, `name@version`."""
+    target = FOLDER / "npm" / requirement.replace("@", "-")
+    if not target.is_dir():
+        arguments = ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]
+        _fetch(requirement, [program("npm"), *arguments, "--prefix", f"{target}.part", requirement])
+        Path(f"{target}.part").rename(target)
+    return target / "node_modules"
+
+
+def run(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None) -> str:
+    """Run a program and return what it printed; raise if it fails or takes longer."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        timeout=within,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, **(env or {})},
+    )
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} failed with {done.returncode}: {(done.stderr or done.stdout)[-2000:]}")
+    return done.stdout
+
+
+@contextmanager
+def echo_server(runtime: str = "anyio") -> Iterator[int]:
+    """The echo in a process of its own; its port."""
+    command = [sys.executable, "-m", "tests.conformance.echo_server", "--port", "0", "--runtime", runtime]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            found = LISTENS.match(line)
+            if found is None:
+                raise RuntimeError(f"the echo server did not start on {runtime}: {line!r}")
+            yield int(found[1])
+        finally:
+            process.terminate()
+            process.wait(START_WITHIN)
+
+
+def _fetch(what: str, command: Sequence[str]) -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_WITHIN, check=False, cwd=ROOT)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{what} could not be fetched in {FETCH_WITHIN:.0f} s") from None
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise Unavailable(f"{what} could not be fetched: {lines[-1] if lines else done.returncode}")

@@ -1,0 +1,353 @@
+"""Bugs to plant in the product, one at a time: each takes a rule away that some line of the specification asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from fuzz.invariants import Invariant
+from fuzz.run import Failure, play
+from fuzz.script import draw, shrink
+from runtimes.sim.process import Process
+from svc_proto.api import subscriber, turn
+from svc_proto.api.projections.session import SessionProjection
+from svc_proto.api.rows import Message
+from svc_proto.api.store import AddMessages
+from svc_proto.api.subscriber import Subscriber
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Level, Query, ReleaseFile
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.facts import Done
+from svc_proto.machines import bridge, grants, limiter, pairing, sessions
+from svc_proto.machines.bridge import BridgeCommands, Outcome
+from svc_proto.machines.limiter import Limiter
+from svc_proto.machines.media import MediaEntry, MediaRegistry
+from svc_proto.machines.pairing import PairingCodes, PairingMeta
+from svc_proto.machines.phones import Phone
+from svc_proto.machines.session import Session
+from svc_proto.machines.sessions import Sessions
+from svc_proto.relay import access
+from svc_proto.relay.client_socket import ClientSocket
+from svc_proto.relay.service import Relay
+from svc_proto.relay.terminals import Terminal
+
+__all__ = ["PLANTS", "SEEDS", "Plant", "find", "make_small"]
+
+SEEDS = 100  # worlds within which a planted bug must be found
+
+Patch = pytest.MonkeyPatch
+
+
+@frozen
+class Plant:
+    """A bug, and the invariants of which one must find it."""
+
+    plant: Callable[[Patch], None]
+    found_by: tuple[Invariant, ...]
+
+    @property
+    def name(self) -> str:
+        return self.plant.__name__.strip("_")
+
+
+# --- sessions and grants ------------------------------------------------------------------------------------------
+
+
+def _a_grant_is_not_clamped(patch: Patch) -> None:
+    def build(now: float, expires_at: float | None, preset: Mapping[str, float] | None) -> dict[str, float | None]:
+        return {
+            **grants.default_grants(now, expires_at),
+            **{channel: grants.expiry_after(now, span) for channel, span in (preset or {}).items()},
+        }
+
+    patch.setattr(sessions, "build_grants", build)
+
+
+def _a_dead_token_is_accepted(patch: Patch) -> None:
+    kept: dict[str, Session] = {}
+    file = Sessions._file
+
+    def remember(self: Sessions, session: Session) -> None:
+        kept[session.token_hash] = session
+        file(self, session)
+
+    patch.setattr(Sessions, "_file", remember)
+    patch.setattr(Sessions, "lookup", lambda self, token, now: kept.get(sha256_hex(token)))
+
+
+def _the_socket_of_a_revoked_session_stays(patch: Patch) -> None:
+    patch.setattr(Relay, "end_session", lambda self, session, reason: None)
+
+
+def _a_session_is_not_stored(patch: Patch) -> None:
+    def save(self: Relay, session: Session) -> Flow[None]:
+        yield from sleep(self.engine, 0.001)
+
+    patch.setattr(Relay, "save", save)
+
+
+def _the_callers_grant_is_not_asked_for(patch: Patch) -> None:
+    real = access.authorize
+
+    def authorize(wanted: access.Access, *rest: Any) -> Session | None:
+        return real(access.Access.BEARER if wanted is access.Access.BRIDGE else wanted, *rest)
+
+    patch.setattr("svc_proto.relay.service.authorize", authorize)
+
+
+def _the_phones_grant_is_not_asked_for(patch: Patch) -> None:
+    def phone_for(self: Relay, selector: str | None) -> tuple[Phone, ClientSocket]:
+        phone = self.phones.choose(selector)
+        return phone, self.clients[phone.socket]
+
+    patch.setattr(Relay, "phone_for", phone_for)
+
+
+# --- codes and guesses --------------------------------------------------------------------------------------------
+
+
+def _a_code_works_twice(patch: Patch) -> None:
+    def consume(self: PairingCodes, code: str, now: Moment) -> PairingMeta | None:
+        entry = self._codes.get(code, now.mono)
+        return None if entry is None else entry.meta
+
+    patch.setattr(PairingCodes, "consume", consume)
+
+
+def _an_expired_code_works(patch: Patch) -> None:
+    patch.setattr(pairing, "CODE_LIFETIME", 660.0)
+
+
+def _six_failures_are_needed(patch: Patch) -> None:
+    patch.setattr(limiter, "MAX_FAILURES", 6)
+
+
+def _four_failures_are_enough(patch: Patch) -> None:
+    patch.setattr(limiter, "MAX_FAILURES", 4)
+
+
+def _a_block_is_over_too_early(patch: Patch) -> None:
+    patch.setattr(limiter, "BLOCK_FOR", 2.0)
+
+
+def _a_registration_clears_no_blocks(patch: Patch) -> None:
+    patch.setattr(Limiter, "clear", lambda self: None)
+
+
+def _a_page_is_taken_for_a_program(patch: Patch) -> None:
+    patch.setattr(access, "_is_local_origin", lambda headers: True)
+
+
+def _a_name_may_be_rebound(patch: Patch) -> None:
+    patch.setattr(access, "_is_local_host", lambda headers: True)
+
+
+# --- Device Control -----------------------------------------------------------------------------------------------
+
+
+def _a_late_reply_is_accepted(patch: Patch) -> None:
+    patch.setattr(bridge, "RESPONSE_TIMEOUT", 45.0)
+
+
+def _replies_are_mixed_up(patch: Patch) -> None:
+    settle = Relay._settle
+
+    def swapped(self: Relay, request_id: str, outcome: Outcome) -> None:
+        settle(self, next(iter(self._parked), request_id), outcome)
+
+    patch.setattr(Relay, "_settle", swapped)
+
+
+def _anybody_may_answer(patch: Patch) -> None:
+    answer = BridgeCommands.answer
+
+    def lax(
+        self: BridgeCommands, request_id: object, socket: int, payload: Mapping[str, object], now: Moment
+    ) -> Outcome | None:
+        command = self._pending.get(str(request_id), now.mono)
+        return answer(self, request_id, socket if command is None else command.pending.socket, payload, now)
+
+    patch.setattr(BridgeCommands, "answer", lax)
+
+
+def _a_settled_command_is_settled_again(patch: Patch) -> None:
+    def settle(self: BridgeCommands, command: Any, trigger: bridge.BridgeTrigger) -> None:
+        command.decision = bridge.BRIDGE_TABLE[bridge.Decision.PENDING, trigger]
+
+    patch.setattr(BridgeCommands, "_settle", settle)
+
+
+# --- terminals ----------------------------------------------------------------------------------------------------
+
+
+def _the_terminal_grant_is_not_asked_for(patch: Patch) -> None:
+    holds = ClientSocket.holds
+    patch.setattr(ClientSocket, "holds", lambda self, channel: channel == "terminal" or holds(self, channel))
+
+
+def _a_terminal_shows_what_belongs_to_another(patch: Patch) -> None:
+    def send(self: Terminal, text: str) -> None:
+        relay = self._owner.client.relay
+        if text:
+            payload: dict[str, object] = {"session_name": self.name, "data": text}
+            next(iter(relay.clients.values())).send("terminal", "terminal.output", payload)
+
+    patch.setattr(Terminal, "_send", send)
+
+
+def _a_shell_outlives_its_socket(patch: Patch) -> None:
+    patch.setattr(ClientSocket, "end_programs", lambda self: None)
+
+
+# --- secrets ------------------------------------------------------------------------------------------------------
+
+
+def _a_token_is_logged(patch: Patch) -> None:
+    welcome = ClientSocket._welcome
+
+    def telling(self: ClientSocket, session: Session, token: str, identity: str) -> bool:
+        self.relay.engine.log(Level.INFO, "welcome", token=token)
+        return welcome(self, session, token, identity)
+
+    patch.setattr(ClientSocket, "_welcome", telling)
+
+
+def _params_are_not_redacted(patch: Patch) -> None:
+    patch.setattr(bridge, "redact", lambda params, hide_text: params)
+
+
+# --- media --------------------------------------------------------------------------------------------------------
+
+
+def _a_token_leads_to_another_file(patch: Patch) -> None:
+    def lookup(self: MediaRegistry, token: str, now: Moment) -> MediaEntry | None:
+        return next(iter(self._entries.values()), None)
+
+    patch.setattr(MediaRegistry, "lookup", lookup)
+
+
+def _files_stay_open(patch: Patch) -> None:
+    emit = Engine.emit
+
+    def leaking(self: Engine, command: Any) -> None:
+        if not isinstance(command, ReleaseFile):
+            emit(self, command)
+
+    patch.setattr(Engine, "emit", leaking)
+
+
+# --- chat ---------------------------------------------------------------------------------------------------------
+
+
+def _the_answer_is_told_before_it_is_stored(patch: Patch) -> None:
+    store = turn._store
+
+    def later(api: Any, row: Message) -> Flow[None]:
+        if row.role == "user":
+            yield from store(api, row)
+            return
+        request = AddMessages(session_id=row.session_id, messages=(row,))
+        api.engine.emit(Query(api.engine.new_op(), request))
+
+    patch.setattr(turn, "_store", later)
+
+
+def _a_delta_is_lost(patch: Patch) -> None:
+    take = Subscriber.take
+    taken = [0]
+
+    def forgetful(self: Subscriber, event: Any) -> None:
+        taken[0] += 1
+        if taken[0] % 50:
+            take(self, event)
+
+    patch.setattr(Subscriber, "take", forgetful)
+
+
+def _done_comes_twice(patch: Patch) -> None:
+    ended = SessionProjection._ended
+
+    def twice(self: SessionProjection, event: Any, ts: str) -> str:
+        return ended(self, event, ts) + self._frame("done", ts, {"state": "final"})
+
+    patch.setattr(SessionProjection, "_ended", twice)
+
+
+def _a_slow_reader_holds_nobody_up(patch: Patch) -> None:
+    patch.setattr(subscriber, "MAX_BEHIND", 10**9)
+    patch.setattr(subscriber, "MAX_EVENTS_BEHIND", 10**9)
+
+
+# --- the boundary -------------------------------------------------------------------------------------------------
+
+
+def _an_operation_is_answered_twice(patch: Patch) -> None:
+    post = Process.post
+
+    def twice(self: Process, item: Any) -> None:
+        post(self, item)
+        if isinstance(item, Done) and item.op % 10 == 0:
+            post(self, item)
+
+    patch.setattr(Process, "post", twice)
+
+
+PLANTS = (
+    Plant(_a_grant_is_not_clamped, (Invariant.GRANT_CLAMPED,)),
+    Plant(_a_dead_token_is_accepted, (Invariant.DEAD_TOKEN, Invariant.LIVE_GRANT)),
+    Plant(_the_socket_of_a_revoked_session_stays, (Invariant.SOCKETS_ENDED,)),
+    Plant(_a_session_is_not_stored, (Invariant.LIVE_TOKEN,)),
+    Plant(_the_callers_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
+    Plant(_the_phones_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
+    Plant(_a_code_works_twice, (Invariant.CODE_ONCE,)),
+    Plant(_an_expired_code_works, (Invariant.CODE_ONCE,)),
+    Plant(_six_failures_are_needed, (Invariant.BLOCKED,)),
+    Plant(_four_failures_are_enough, (Invariant.NOT_BLOCKED,)),
+    Plant(_a_block_is_over_too_early, (Invariant.BLOCKED,)),
+    Plant(_a_registration_clears_no_blocks, (Invariant.NOT_BLOCKED,)),
+    Plant(_a_page_is_taken_for_a_program, (Invariant.LOCAL_ONLY,)),
+    Plant(_a_name_may_be_rebound, (Invariant.LOCAL_ONLY,)),
+    Plant(_a_late_reply_is_accepted, (Invariant.IN_TIME,)),
+    Plant(_replies_are_mixed_up, (Invariant.OWN_ANSWER,)),
+    Plant(_anybody_may_answer, (Invariant.OWN_ANSWER,)),
+    Plant(_a_settled_command_is_settled_again, (Invariant.ONE_ANSWER, Invariant.RECOVERY, Invariant.NO_BUG)),
+    Plant(_the_terminal_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
+    Plant(_a_terminal_shows_what_belongs_to_another, (Invariant.OWN_BYTES,)),
+    Plant(_a_shell_outlives_its_socket, (Invariant.RECOVERY,)),
+    Plant(_a_token_is_logged, (Invariant.NO_SECRET,)),
+    Plant(_params_are_not_redacted, (Invariant.NO_SECRET,)),
+    Plant(_a_token_leads_to_another_file, (Invariant.OWN_BYTES,)),
+    Plant(_files_stay_open, (Invariant.RECOVERY,)),
+    Plant(_the_answer_is_told_before_it_is_stored, (Invariant.STORED,)),
+    Plant(_a_delta_is_lost, (Invariant.STORED, Invariant.STREAM)),
+    Plant(_done_comes_twice, (Invariant.STREAM,)),
+    Plant(_a_slow_reader_holds_nobody_up, (Invariant.BOUNDED,)),
+    Plant(_an_operation_is_answered_twice, (Invariant.NO_BUG,)),
+)
+
+
+def find(name: str) -> Failure | None:
+    """Plant one, and play worlds until one fails."""
+    with pytest.MonkeyPatch.context() as patch:
+        next(plant for plant in PLANTS if plant.name == name).plant(patch)
+        outcomes = (play(draw(seed)) for seed in range(SEEDS))
+        return next((outcome for outcome in outcomes if isinstance(outcome, Failure)), None)
+
+
+def make_small(name: str, tries: int) -> int:
+    """Plant one, find it and make the script smaller; the number of its steps."""
+    failure = find(name)
+    assert failure is not None
+    with pytest.MonkeyPatch.context() as patch:
+        next(plant for plant in PLANTS if plant.name == name).plant(patch)
+        small = shrink(
+            failure.script,
+            lambda script: isinstance(outcome := play(script), Failure) and outcome.invariant is failure.invariant,
+            tries=tries,
+        )
+    return len(small.steps)

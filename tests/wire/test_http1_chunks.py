@@ -1,0 +1,132 @@
+"""The reader of bodies in chunks by itself; what it refuses is in `test_http1_strict`."""
+
+from __future__ import annotations
+
+import h11
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.http1_chunks import CHUNKS, ChunkedBody, ChunkState, ChunkTrigger
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.wire.chunks import Cuts, cut, cuts
+
+HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+EXTENSIONS = st.sampled_from([b"", b";a", b"; a", b";a=b", b'; a	= "b;c\\"d"', b";a;b=c"])
+TRAILERS = st.sampled_from([b"", b"T: v\r\n", b"T:\tv\r\nU: w \r\n"])
+
+
+def chunk(piece: bytes, extension: bytes) -> bytes:
+    return b"%x%s\r\n%s\r\n" % (len(piece), extension, piece)
+
+
+def test_every_state_but_the_last_is_left() -> None:
+    assert {state for state, _ in CHUNKS} == set(ChunkState) - {ChunkState.OVER}
+    assert {trigger for _, trigger in CHUNKS} == set(ChunkTrigger)
+
+
+@given(st.lists(st.tuples(st.binary(min_size=1, max_size=40), EXTENSIONS), max_size=6), TRAILERS, st.binary(), cuts())
+def test_what_was_cut_into_chunks_comes_back(
+    pieces: list[tuple[bytes, bytes]], trailers: bytes, behind: bytes, sizes: Cuts
+) -> None:
+    coded = b"".join(chunk(piece, extension) for piece, extension in pieces) + b"0\r\n" + trailers + b"\r\n"
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    got = []
+    for part in cut(coded + behind, sizes):
+        chunks.receive_data(part)
+        got.append(chunks.read())
+    assert chunks.over
+    assert b"".join(got) == b"".join(piece for piece, _ in pieces)
+    assert chunks.rest == behind
+    assert chunks.last_chunk == b"0\r\n" + trailers + b"\r\n"
+
+
+@given(
+    st.lists(st.sampled_from([b"2\r\nok\r\n", b"0\r\n", b"\r\n", b"\n", b"\r", b"1", b";a", b" ", b"T: v\r\n", b"x"])),
+    cuts(),
+)
+def test_whatever_is_taken_here_h11_takes_as_well(parts: list[bytes], sizes: Cuts) -> None:
+    """This reader is the stricter one: it never sees another body than h11, nor another end."""
+    data = b"".join(parts)
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    body = b""
+    try:
+        for part in cut(data, sizes):
+            chunks.receive_data(part)
+            body += chunks.read()
+        body += chunks.read()  # an error behind data is told by the next call
+    except RemoteProtocolError:
+        return
+    try:
+        seen, rest = read_by_h11(data)
+    except h11.RemoteProtocolError:
+        assert chunks.last_chunk > b"0\r\n\r\n"  # the syntax of trailers is left to h11
+        return
+    assert seen == body
+    assert rest == (chunks.rest if chunks.over else None)
+
+
+def read_by_h11(data: bytes) -> tuple[bytes, bytes | None]:
+    """The body, and what is behind it once it is complete."""
+    peer = h11.Connection(h11.SERVER)
+    peer.receive_data(HEAD + data)
+    peer.next_event()
+    body = b""
+    while True:
+        event = peer.next_event()
+        if isinstance(event, h11.EndOfMessage):
+            return body, peer.trailing_data[0]
+        if not isinstance(event, h11.Data):
+            return body, None
+        body += bytes(event.data)
+
+
+def test_many_small_chunks_are_one_piece() -> None:
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks.receive_data(b"1\r\na\r\n" * 1000 + b"1")
+    assert chunks.read() == b"a" * 1000
+    assert chunks.read() == b""
+    assert chunks.rest == b"1"
+
+
+@pytest.mark.parametrize(("data", "begun"), [(b"", False), (b"2;a\r", False), (b"2;a\r\n", True), (b"0\r\n", True)])
+def test_a_body_has_begun_with_its_first_line(data: bytes, begun: bool) -> None:
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks.receive_data(data)
+    assert chunks.read() == b""
+    assert chunks.begun is begun
+
+
+def test_what_comes_before_an_error_is_given_first() -> None:
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks.receive_data(b"2\r\nok\r\nx")
+    assert chunks.read() == b"ok"
+    for _ in range(2):
+        with pytest.raises(RemoteProtocolError):
+            chunks.read()
+
+
+def test_an_extension_may_have_as_many_bytes_as_all_of_them() -> None:
+    limits = Limits(max_head=100)
+    line = b"1;" + b"x" * 49 + b"\r\na\r\n"
+    chunks = ChunkedBody(limits)
+    chunks.receive_data(line * 2)
+    assert chunks.read() == b"aa"
+    chunks.receive_data(b"1;x\r\na\r\n")
+    with pytest.raises(RemoteProtocolError, match="100 bytes") as caught:
+        chunks.read()
+    assert caught.value.status == 431
+
+
+def test_a_long_line_is_searched_once() -> None:
+    """Byte by byte it must not cost the square of its length: only what is new is looked at."""
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks.receive_data(b"1;")
+    for _ in range(DEFAULT_LIMITS.max_head - 3):
+        chunks.receive_data(b"x")
+        assert chunks.read() == b""
+    assert chunks.rest.startswith(b"1;x")
+    chunks.receive_data(b"x")
+    with pytest.raises(RemoteProtocolError):
+        chunks.read()

@@ -1,0 +1,514 @@
+"""What HTTP/1.1 forbids, rule by rule and however the bytes are cut; and what only looks forbidden."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import frozen
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    StreamReset,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.wire.http1_server import ONE, TWO, answer, feed, server
+from tests.wire.pair import merged, seeded
+
+SMALL = Limits(max_head=200, max_fields=5)
+PAD = b"x" * 300
+
+
+@frozen
+class Outcome:
+    """All that bytes led to: what was heard, and the refusal with its status and text."""
+
+    heard: tuple[Event, ...]
+    status: int | None = None
+    text: str = ""
+
+
+def outcome(connection: Http1Connection, pieces: list[bytes], *, eof: bool = False) -> Outcome:
+    """Feed pieces; requests are answered when they end, but not what is refused."""
+    heard: list[Event] = []
+
+    def listen() -> None:
+        while (event := connection.next_event()) is not None:
+            heard.append(event)
+            if isinstance(event, RequestEnd):
+                answer(connection, event.stream)
+
+    try:
+        for piece in pieces:
+            connection.receive_data(piece)
+            listen()
+        if eof:
+            connection.receive_eof()
+            listen()
+    except RemoteProtocolError as error:
+        return Outcome(tuple(merged(heard)), error.status, str(error))
+    return Outcome(tuple(merged(heard)))
+
+
+def as_server(data: bytes, limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> Outcome:
+    """What a server makes of it: whole, byte by byte and at every split the same."""
+
+    def run(pieces: list[bytes]) -> Outcome:
+        return outcome(server(limits), pieces, eof=eof)
+
+    whole = run([data])
+    assert run([bytes([byte]) for byte in data]) == whole, "byte by byte"
+    for at in range(1, len(data)):
+        assert run([data[:at], data[at:]]) == whole, f"split at {at}"
+    return whole
+
+
+def as_client(data: bytes, method: str = "GET", limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> Outcome:
+    """What a client makes of it as the answer to a request: whole, byte by byte and at every split the same."""
+
+    def run(pieces: list[bytes]) -> Outcome:
+        connection = Http1Connection(Role.CLIENT, limits=limits, entropy=seeded())
+        connection.send(RequestHead(ONE, method, "/", Headers(((b"host", b"a"),))))
+        connection.send(RequestEnd(ONE))
+        return outcome(connection, pieces, eof=eof)
+
+    whole = run([data])
+    assert run([bytes([byte]) for byte in data]) == whole, "byte by byte"
+    for at in range(1, len(data)):
+        assert run([data[:at], data[at:]]) == whole, f"split at {at}"
+    return whole
+
+
+def body(heard: tuple[Event, ...]) -> bytes:
+    """The bodies in what was heard, joined."""
+    return b"".join(event.data for event in heard if isinstance(event, RequestData | ResponseData))
+
+
+# --- heads ------------------------------------------------------------------------------------------------------
+
+TOP = b"GET / HTTP/1.1\r\nHost: a\r\n"
+EMBEDDED = b"GET /admin HTTP/1.1\r\nHost: a\r\n\r\n"
+
+REFUSED_HEADS = [
+    # RFC 9112 section 2.2: line ends
+    (b"GET / HTTP/1.1\nHost: a\n\n", 400, "bare CR or LF"),
+    (b"GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", 400, "bare CR or LF"),
+    (TOP + b"X: b\n\r\n", 400, "bare CR or LF"),
+    (TOP + b"X: a\rb\r\n\r\n", 400, "bare CR or LF"),
+    (TOP + b"X: a\r\r\n\r\n", 400, "bare CR or LF"),
+    (b"GET / HTTP/1.1\r\r\nHost: a\r\n\r\n", 400, "bare CR or LF"),
+    (b"\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request line"),
+    (b"\r\n\r\n" + TOP + b"\r\n", 400, "request line"),
+    (b"\r\n \r\n" + TOP + b"\r\n", 400, "request line"),
+    # section 2.3: the version
+    (b"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505, "HTTP/1.0 and HTTP/1.1"),
+    (b"GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505, "HTTP/1.0 and HTTP/1.1"),
+    (b"GET / HTTP/0.9\r\nHost: a\r\n\r\n", 505, "HTTP/1.0 and HTTP/1.1"),
+    (b"GET / HTTP/1.10\r\nHost: a\r\n\r\n", 400, "request line"),
+    (b"GET / HTTP/01.1\r\nHost: a\r\n\r\n", 400, "request line"),
+    (b"GET / HTTP/+1.1\r\nHost: a\r\n\r\n", 400, "request line"),
+    (b"GET / http/1.1\r\nHost: a\r\n\r\n", 400, "request line"),
+    (b"GET / HTTP/1.1 \r\nHost: a\r\n\r\n", 400, "request line"),
+    (b"GET /\r\nHost: a\r\n\r\n", 400, "request line"),
+    # section 3: the request line
+    (b"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request line"),
+    (b"GET /  HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed"),
+    (b"GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed"),
+    (b"GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed"),
+    (b"GET HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed"),
+    (b"/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed"),
+    (b"GET /\xe9 HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed"),
+    (b"GE\xe9 / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed"),
+    (b"GET: / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed"),
+    (b"GET /" + PAD + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414, "first line"),
+    # section 3.2: Host
+    (b"GET / HTTP/1.1\r\n\r\n", 400, "Host is missing"),
+    (b"GET / HTTP/1.1\r\nX-Host: a\r\n\r\n", 400, "Host is missing"),
+    (b"GET / HTTP/1.1\r\nHost:\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: \t \r\n\r\n", 400, "Host is malformed"),
+    (TOP + b"Host: a\r\n\r\n", 400, "Host is given twice"),
+    (TOP + b"hOsT: b\r\n\r\n", 400, "Host is given twice"),
+    (b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400, "Host is given twice"),
+    (b"GET / HTTP/1.0\r\nHost:\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: a,b\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: user@a\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: user:secret@a\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: a?b\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: a#b\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: http://a\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: a:80:80\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: a:b\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: [::1]x\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: \xe9\r\n\r\n", 400, "Host is malformed"),
+    # section 3.2.1 to 3.2.4: the four forms of a target
+    (b"GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400, "OPTIONS"),
+    (b"options * HTTP/1.1\r\nHost: a\r\n\r\n", 400, "OPTIONS"),
+    (b"GET a:80 HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET path HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET ?query HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET ** HTTP/1.0\r\n\r\n", 400, "request target"),
+    (b"GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET http:/// HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET http:a HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET http://user@a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET http://a,b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET http://a#f HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET http://a/ HTTP/1.1\r\n\r\n", 400, "Host is missing"),
+    (b"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 501, "CONNECT"),
+    (b"CONNECT / HTTP/1.1\r\nHost: a\r\n\r\n", 501, "CONNECT"),
+    # section 5.1: no blank before a colon
+    (b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400, "Host is missing"),
+    (TOP + b"X : b\r\n\r\n", 400, "malformed"),
+    (TOP + b"Content-Length : 5\r\n\r\nhello", 400, "malformed"),
+    (TOP + b"Transfer-Encoding\t: chunked\r\n\r\n", 400, "malformed"),
+    (TOP + b": b\r\n\r\n", 400, "malformed"),
+    (TOP + b"no colon\r\n\r\n", 400, "malformed"),
+    (TOP + b"X\xe9: b\r\n\r\n", 400, "malformed"),
+    (TOP + b"X(: b\r\n\r\n", 400, "malformed"),
+    # section 5.2: obsolete line folding
+    (TOP + b"X: a\r\n b\r\n\r\n", 400, "folded"),
+    (TOP + b"X: a\r\n\tb\r\n\r\n", 400, "folded"),
+    (b"GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400, "folded"),
+    (TOP + b"Content-Length:\r\n 5\r\n\r\nhello", 400, "folded"),
+    # section 6.1: Transfer-Encoding
+    (TOP + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + EMBEDDED, 400, "together"),
+    (TOP + b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n" + EMBEDDED, 400, "together"),
+    (TOP + b"Transfer-Encoding: identity\r\nContent-Length: 4\r\n\r\nabcd", 400, "together"),
+    (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "HTTP/1.0"),
+    (TOP + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501, "only chunked"),
+    (TOP + b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501, "only chunked"),
+    (TOP + b"Transfer-Encoding: xchunked\r\n\r\n", 400, "does not end in one chunked"),
+    (TOP + b"Transfer-Encoding: chunked, gzip\r\n\r\n", 400, "does not end in one chunked"),
+    (TOP + b"Transfer-Encoding: gzip\r\n\r\n", 400, "does not end in one chunked"),
+    (TOP + b"Transfer-Encoding: identity\r\n\r\n", 400, "does not end in one chunked"),
+    (TOP + b"Transfer-Encoding:\r\n\r\n", 400, "does not end in one chunked"),
+    (TOP + b"Transfer-Encoding: chunked,\r\n\r\n", 400, "does not end in one chunked"),
+    (TOP + b"Transfer-Encoding: chunked;q=1\r\n\r\n", 400, "does not end in one chunked"),
+    (TOP + b'Transfer-Encoding: "chunked"\r\n\r\n', 400, "does not end in one chunked"),
+    (TOP + b"Transfer-Encoding: chunked, chunked\r\n\r\n", 400, "does not end in one chunked"),
+    (TOP + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "does not end in one chunked"),
+    (TOP + b"Transfer-Encoding: \x0bchunked\r\n\r\n", 400, "control character"),
+    # section 6.3: Content-Length
+    (TOP + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", 400, "given twice"),
+    (TOP + b"Content-Length: 5\r\ncontent-length: 6\r\n\r\nhello", 400, "given twice"),
+    (TOP + b"Content-Length: 5, 5\r\n\r\nhello", 400, "not a number"),
+    (TOP + b"Content-Length: 5,\r\n\r\nhello", 400, "not a number"),
+    (TOP + b"Content-Length: -5\r\n\r\nhello", 400, "not a number"),
+    (TOP + b"Content-Length: +5\r\n\r\nhello", 400, "not a number"),
+    (TOP + b"Content-Length: 5 5\r\n\r\nhello", 400, "not a number"),
+    (TOP + b"Content-Length: 0x5\r\n\r\nhello", 400, "not a number"),
+    (TOP + b"Content-Length: 1_0\r\n\r\nhello", 400, "not a number"),
+    (TOP + b"Content-Length: 5.0\r\n\r\nhello", 400, "not a number"),
+    (TOP + b"Content-Length:\r\n\r\nhello", 400, "not a number"),
+    (TOP + b"Content-Length: \xb2\r\n\r\nhello", 400, "not a number"),
+    (TOP + b"Content-Length: " + b"9" * 30 + b"\r\n\r\nhello", 400, "malformed"),
+    # RFC 9110 section 5.5: control characters
+    (TOP + b"X: a\x00b\r\n\r\n", 400, "control character"),
+    (TOP + b"X: a\x01b\r\n\r\n", 400, "control character"),
+    (TOP + b"X: a\x07\r\n\r\n", 400, "control character"),
+    (TOP + b"X: a\x0bb\r\n\r\n", 400, "control character"),
+    (TOP + b"X: \x0ca\r\n\r\n", 400, "control character"),
+    (TOP + b"X: a\x1b[0m\r\n\r\n", 400, "control character"),
+    (TOP + b"X: a\x7fb\r\n\r\n", 400, "control character"),
+    (b"GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n", 400, "control character"),
+    (b"GET /\x7f HTTP/1.1\r\nHost: a\r\n\r\n", 400, "control character"),
+    # RFC 6585 section 5: too much of it
+    (TOP + b"X: 1\r\n" * 5 + b"\r\n", 431, "5 fields"),
+    (TOP + b"X: " + PAD + b"\r\n\r\n", 431, "200 bytes"),
+    (TOP + PAD, 431, "200 bytes"),
+    (PAD, 414, "first line"),
+    (TOP + b"X: " + PAD + b"\n\r\n\r\n", 431, "200 bytes"),
+    (TOP + b"X: \n" + PAD, 400, "bare CR or LF"),
+]
+
+
+@pytest.mark.parametrize(("data", "status", "text"), REFUSED_HEADS)
+def test_a_head_is_refused(data: bytes, status: int, text: str) -> None:
+    refused = as_server(data, SMALL)
+    assert refused.heard == ()
+    assert refused.status == status
+    assert text in refused.text
+
+
+def test_both_lengths_close_the_connection_and_what_is_embedded_never_runs() -> None:
+    """RFC 9112 section 6.1: "the server MUST close the connection after responding"."""
+    connection = server()
+    attack = (
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + EMBEDDED
+    )
+    assert outcome(connection, [attack]).heard == ()
+    assert outcome(connection, [EMBEDDED]) == Outcome(())
+    assert b"\r\nconnection: close\r\n" in answer(connection, StreamId(0))
+    assert connection.must_close
+    assert outcome(connection, [EMBEDDED], eof=True) == Outcome(())
+
+
+def test_one_empty_line_before_a_request_is_ignored() -> None:
+    """RFC 9112 section 2.2."""
+    assert [type(event) for event in as_server(b"\r\n" + TOP + b"\r\n").heard] == [RequestHead, RequestEnd]
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "host"),
+    [
+        (b"GET http://b/c?d HTTP/1.1", "http://b/c?d", b"b"),
+        (b"GET HTTP://B:80/ HTTP/1.1", "HTTP://B:80/", b"b:80"),
+        (b"GET https://[::1]:8080 HTTP/1.1", "https://[::1]:8080", b"[::1]:8080"),
+        (b"GET http://b?d HTTP/1.1", "http://b?d", b"b"),
+        (b"GET http://b/ HTTP/1.0", "http://b/", b"b"),
+        (b"OPTIONS * HTTP/1.1", "*", b"a"),
+        (b"GET /http://b/ HTTP/1.1", "/http://b/", b"a"),
+        (b"GET //b/ HTTP/1.1", "//b/", b"a"),
+    ],
+)
+def test_the_authority_of_an_absolute_target_is_the_host(line: bytes, target: str, host: bytes) -> None:
+    """RFC 9112 section 3.2.2: "the origin server MUST ignore the received Host header field"."""
+    head = as_server(line + b"\r\nX: 1\r\nHost: a\r\n\r\n").heard[0]
+    assert isinstance(head, RequestHead)
+    assert head.target == target
+    assert head.headers.all(b"host") == [host]
+    assert head.headers.get(b"x") == b"1"
+
+
+def test_an_absolute_target_without_a_host() -> None:
+    head = as_server(b"GET http://b/ HTTP/1.0\r\n\r\n").heard[0]
+    assert isinstance(head, RequestHead)
+    assert head.headers == Headers(((b"host", b"b"),))
+
+
+@pytest.mark.parametrize("value", [b"caf\xc3\xa9", b"a\tb", b"", b'"(),/:;<=>?@[\\]{}'])
+def test_values_that_are_allowed(value: bytes) -> None:
+    """RFC 9110 section 5.5: blanks and obs-text are no reason to refuse."""
+    head = as_server(TOP + b"X: " + value + b" \t\r\n\r\n").heard[0]
+    assert isinstance(head, RequestHead)
+    assert head.headers.get(b"x") == value
+
+
+def test_upgrade_is_ignored_with_http_1_0() -> None:
+    """RFC 9110 section 7.8: "A server MUST ignore an Upgrade header field that is received in an HTTP/1.0 request"."""
+    handshake = (
+        b"GET /ws HTTP/1.0\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    head = as_server(handshake).heard[0]
+    assert isinstance(head, RequestHead)
+    assert not head.websocket
+    head = as_server(handshake.replace(b"HTTP/1.0", b"HTTP/1.1")).heard[0]
+    assert isinstance(head, RequestHead)
+    assert head.websocket
+
+
+def test_every_response_has_a_reason_phrase() -> None:
+    """RFC 9112 section 4: the phrase may be empty, but readers in use cannot do without it."""
+    for status in range(200, 600):
+        connection = server()
+        connection.send(ResponseHead(StreamId(0), status))
+        line, _, _ = connection.data_to_send().partition(b"\r\n")
+        version, code, phrase = line.split(b" ", 2)
+        assert (version, code) == (b"HTTP/1.1", b"%d" % status)
+        assert phrase
+
+
+# --- bodies in chunks ---------------------------------------------------------------------------------------------
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+CHUNKED_ANSWER = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+REFUSED_CHUNKS = [
+    # RFC 9112 section 7.1: the size
+    (b"x\r\n", 400, "chunk size"),
+    (b"\r\n", 400, "chunk size"),
+    (b" 2\r\nok\r\n", 400, "chunk size"),
+    (b"-2\r\nok\r\n", 400, "chunk size"),
+    (b"+2\r\nok\r\n", 400, "chunk size"),
+    (b"0x2\r\nok\r\n", 400, "chunk size"),
+    (b"2_0\r\nok\r\n", 400, "chunk size"),
+    (b"2 \r\nok\r\n", 400, "chunk size"),
+    (b"2\t\r\nok\r\n", 400, "chunk size"),
+    (b"2 2\r\nok\r\n", 400, "chunk size"),
+    (b"2.\r\nok\r\n", 400, "chunk size"),
+    (b"2,\r\nok\r\n", 400, "chunk size"),
+    (b"2\x00\r\nok\r\n", 400, "chunk size"),
+    (b"1" * 17 + b"\r\nok\r\n", 400, "chunk size"),
+    (b"1" * 300, 431, "chunk extensions"),
+    # section 7.1: the data
+    (b"1\r\nok\r\n", 400, "longer than its size"),
+    (b"2\r\nokk", 400, "longer than its size"),
+    (b"2\r\nok0\r\n\r\n", 400, "longer than its size"),
+    (b"2\r\nok\r0\r\n\r\n", 400, "longer than its size"),
+    (b"2\r\nok\n0\r\n\r\n", 400, "longer than its size"),
+    (b"2\r\nok\r\r\n0\r\n\r\n", 400, "longer than its size"),
+    # section 2.2: line ends
+    (b"2\nok\r\n0\r\n\r\n", 400, "bare CR or LF"),
+    (b"2\rok\r\n0\r\n\r\n", 400, "bare CR or LF"),
+    (b"2\r\r\nok\r\n0\r\n\r\n", 400, "bare CR or LF"),
+    (b"2;a\n\r\nok\r\n0\r\n\r\n", 400, "bare CR or LF"),
+    (b"2;a=b\rc\r\nok\r\n", 400, "bare CR or LF"),
+    (b"0\n\r\n", 400, "bare CR or LF"),
+    (b"0\r\n\n", 400, "bare CR or LF"),
+    (b"0\r\n\r\r\n", 400, "bare CR or LF"),
+    (b"0\r\nT: v\n\r\n", 400, "bare CR or LF"),
+    (b"0\r\nT: v\r\n\n", 400, "bare CR or LF"),
+    (b"0\r\nT: a\rb\r\n\r\n", 400, "bare CR or LF"),
+    # section 7.1.1: extensions
+    (b"2;\r\nok\r\n", 400, "extension"),
+    (b"2;a;\r\nok\r\n", 400, "extension"),
+    (b"2;;a\r\nok\r\n", 400, "extension"),
+    (b"2;=b\r\nok\r\n", 400, "extension"),
+    (b"2;a=\r\nok\r\n", 400, "extension"),
+    (b"2;a=b c\r\nok\r\n", 400, "extension"),
+    (b"2;a b\r\nok\r\n", 400, "extension"),
+    (b"2;a \r\nok\r\n", 400, "extension"),
+    (b"2 a\r\nok\r\n", 400, "extension"),
+    (b"2 ;a\r\nok\r\n", 400, "extension"),
+    (b'2;a="b\r\nok\r\n', 400, "extension"),
+    (b'2;a="b"c\r\nok\r\n', 400, "extension"),
+    (b'2;a="b\x00"\r\nok\r\n', 400, "extension"),
+    (b"2;a=\xe9\r\nok\r\n", 400, "extension"),
+    (b"2;" + PAD, 431, "chunk extensions"),
+    (b"2;" + PAD + b"\r\nok\r\n", 431, "chunk extensions"),
+    (b"2;" + PAD + b"\n", 431, "chunk extensions"),
+    (b"1;" + b"x" * 120 + b"\r\na\r\n1;" + b"x" * 120 + b"\r\nb\r\n", 431, "chunk extensions"),
+    # section 7.1.2 and RFC 9110 section 6.5: trailers
+    (b"0\r\nContent-Length: 5\r\n\r\n", 400, "content-length among"),
+    (b"0\r\nT: v\r\nTRANSFER-ENCODING: chunked\r\n\r\n", 400, "transfer-encoding among"),
+    (b"0\r\nHost: b\r\n\r\n", 400, "host among"),
+    (b"0\r\nConnection: close\r\n\r\n", 400, "connection among"),
+    (b"0\r\nUpgrade: websocket\r\n\r\n", 400, "upgrade among"),
+    (b"0\r\nTE: trailers\r\n\r\n", 400, "te among"),
+    (b"0\r\nExpect: 100-continue\r\n\r\n", 400, "expect among"),
+    (b"0\r\nKeep-Alive: 5\r\n\r\n", 400, "keep-alive among"),
+    (b"0\r\nContent-Length : 5\r\n\r\n", 400, "malformed"),
+    (b"0\r\nno colon\r\n\r\n", 400, "malformed"),
+    (b"0\r\n T: v\r\n\r\n", 400, "folded"),
+    (b"0\r\nT: v\r\n w\r\n\r\n", 400, "folded"),
+    (b"0\r\nT: \x00\r\n\r\n", 400, "control character"),
+    (b"0\r\nT: \x7f\r\n\r\n", 400, "control character"),
+    (b"0\r\n" + b"T: 1\r\n" * 6 + b"\r\n", 431, "5 fields"),
+    (b"0\r\nT: " + PAD, 431, "trailers"),
+    (b"0\r\nT: " + PAD + b"\r\n\r\n", 431, "trailers"),
+    (b"0\r\n" + b"T: 1\r\n" * 50, 431, "trailers"),
+]
+
+
+@pytest.mark.parametrize(("chunks", "status", "text"), REFUSED_CHUNKS)
+def test_a_body_is_refused(chunks: bytes, status: int, text: str) -> None:
+    refused = as_server(CHUNKED + b"3\r\nabc\r\n" + chunks + EMBEDDED, SMALL)
+    assert refused.status == status
+    assert text in refused.text
+    assert isinstance(refused.heard[0], RequestHead)
+    assert body(refused.heard).startswith(b"abc")  # what came before is still told
+    assert not any(isinstance(event, RequestEnd) for event in refused.heard)
+
+
+@pytest.mark.parametrize(("chunks", "status", "text"), REFUSED_CHUNKS)
+def test_a_response_body_is_refused(chunks: bytes, status: int, text: str) -> None:
+    refused = as_client(CHUNKED_ANSWER + chunks + EMBEDDED, limits=SMALL)
+    assert (refused.status, text in refused.text) == (status, True)
+    assert isinstance(refused.heard[0], ResponseHead)
+    assert not any(isinstance(event, ResponseEnd) for event in refused.heard)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "whole", "trailers"),
+    [
+        (b"2\r\nok\r\n0\r\n\r\n", b"ok", ()),
+        (b"0\r\n\r\n", b"", ()),
+        (b"000\r\n\r\n", b"", ()),
+        (b"0002\r\nok\r\n0\r\n\r\n", b"ok", ()),
+        (b"a\r\n0123456789\r\nA\r\nabcdefghij\r\n0\r\n\r\n", b"0123456789abcdefghij", ()),
+        (b"2;a\r\nok\r\n0;b=c\r\n\r\n", b"ok", ()),
+        (b"2; a = b\t;c\r\nok\r\n0\r\n\r\n", b"ok", ()),
+        (b'2;a="b; c=\\"d\\" \xe9";e=f\r\nok\r\n0\r\n\r\n', b"ok", ()),
+        (b'2;a=""\r\n\r\n\r\n0\r\n\r\n', b"\r\n", ()),
+        (b"2;" + b"x" * 150 + b"\r\nok\r\n0\r\n\r\n", b"ok", ()),
+        (b"2\r\nok\r\n0\r\nT: v\r\nU:\tw \r\n\r\n", b"ok", ((b"t", b"v"), (b"u", b"w"))),
+        (b"0\r\n" + b"T: 1\r\n" * 5 + b"\r\n", b"", ((b"t", b"1"),) * 5),
+        (b"0\r\nX-Host: v\r\n\r\n", b"", ((b"x-host", b"v"),)),
+    ],
+)
+def test_a_body_in_chunks(chunks: bytes, whole: bytes, trailers: tuple[tuple[bytes, bytes], ...]) -> None:
+    asked = as_server(CHUNKED + chunks + EMBEDDED, SMALL)
+    assert asked.status is None
+    assert body(asked.heard) == whole
+    ends = [event for event in asked.heard if isinstance(event, RequestEnd)]
+    assert ends == [RequestEnd(ONE, Headers(trailers)), RequestEnd(TWO)]
+    told = as_client(CHUNKED_ANSWER + chunks, limits=SMALL)
+    assert body(told.heard) == whole
+    assert told.heard[-1] == ResponseEnd(ONE, Headers(trailers))
+
+
+@pytest.mark.parametrize("cut", [b"", b"2", b"2\r\n", b"2\r\nok", b"2\r\nok\r", b"0\r\n", b"0\r\n\r", b"0\r\nT: v\r\n"])
+def test_a_body_that_breaks_off(cut: bytes) -> None:
+    """RFC 9112 section 8: a message in chunks "is incomplete if the zero-sized chunk has not been received"."""
+    assert as_server(CHUNKED + cut, eof=True).heard[-1] == StreamReset(ONE, "the connection ended within a message")
+    assert as_client(CHUNKED_ANSWER + cut, eof=True).heard[-1] == StreamReset(
+        ONE, "the connection ended within a message"
+    )
+
+
+def test_an_answer_before_the_body_that_was_not_waited_for() -> None:
+    """RFC 9110 section 10.1.1: who sends its body at once does not wait for 100; then the connection can be kept."""
+    connection = server()
+    head = CHUNKED.replace(b"Host", b"Expect: 100-continue\r\nHost")
+    outcome(connection, [head])
+    assert b"onnection: close" in answer(connection, ONE)
+    connection = server()
+    outcome(connection, [head + b"2\r\n"])
+    assert b"onnection: close" not in answer(connection, ONE)
+    assert feed(connection, b"ok\r\n0\r\n\r\n" + EMBEDDED)[-1] == RequestEnd(TWO)
+
+
+# --- responses ----------------------------------------------------------------------------------------------------
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "together"),
+        (OK + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\nok", "given twice"),
+        (OK + b"Content-Length: 2, 2\r\n\r\nok", "not a number"),
+        (OK + b"Content-Length: +2\r\n\r\nok", "not a number"),
+        (OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n", "only chunked"),
+        (OK + b"Transfer-Encoding: chunked, gzip\r\n\r\n", "does not end"),
+        (b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.0 response"),
+        (b"HTTP/2.0 200 OK\r\n\r\n", "status line"),
+        (b"HTTP/1.1200 OK\r\n\r\n", "status line"),
+        (b"HTTP/1.1 20 OK\r\n\r\n", "malformed"),
+        (b"HTTP/1.1 2000 OK\r\n\r\n", "malformed"),
+        (b"ICY 200 OK\r\n\r\n", "status line"),
+        (OK + b"X: a\x01\r\n\r\n", "control character"),
+        (OK + b"X: a\r\n b\r\n\r\n", "folded"),
+        (OK + b"X: a\n\r\n", "bare CR or LF"),
+        (OK + b"X : a\r\n\r\n", "malformed"),
+        (b"\r\n" + OK + b"\r\n", "request line"),
+        (OK + b"X: " + PAD, "200 bytes"),
+        (OK + b"X: 1\r\n" * 6 + b"\r\n", "5 fields"),
+    ],
+)
+def test_a_response_is_refused(data: bytes, text: str) -> None:
+    refused = as_client(data, limits=SMALL)
+    assert refused.heard == ()
+    assert refused.status is not None
+    assert text in refused.text
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", b"200"), ("GET", b"204"), ("GET", b"304")])
+def test_a_response_without_a_body_whatever_its_head_says(method: str, status: bytes) -> None:
+    """RFC 9112 section 6.3."""
+    head = b"HTTP/1.1 " + status + b" X\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert [type(event) for event in as_client(head, method).heard] == [ResponseHead, ResponseEnd]
