@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import median
 
 from attrs import evolve
@@ -28,6 +29,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "import svc_proto.relay.service": ("-c", "import svc_proto.relay.service"),
     "import svc_proto.api.service": ("-c", "import svc_proto.api.service"),
     "python -m servers.relay --help": ("-m", "servers.relay", "--help"),
+    "svc --help": ("-m", "clients.commands.svc", "--help"),
 }
 
 
@@ -41,6 +43,8 @@ def starts_section(
 ) -> list[Table]:
     """Wall-clock time from the start of a process to its end, or to the first answered `/health`."""
     timed: dict[str, Callable[[], float]] = {name: _command(arguments) for name, arguments in COMMANDS.items()}
+    for one in available(relays)[:1]:
+        timed[f"svc pair: {one.name}"] = _pairing(one)
     for one in [*available(relays), *others, *available(peers)]:
         timed[f"first /health: {one.name}"] = _first_answer(one)
     samples: dict[str, list[float]] = {name: [] for name in timed}
@@ -56,13 +60,25 @@ def starts_section(
     return [Table("starts", "Imports and starts", COLUMNS, rows, notes)]
 
 
-def _command(arguments: tuple[str, ...]) -> Callable[[], float]:
+def _pairing(contestant: Contestant) -> Callable[[], float]:
+    """A code and its invite from a relay that runs."""
+
+    def run() -> float:
+        with running(contestant) as server, tempfile.TemporaryDirectory(prefix="svc-bench-") as home:
+            wait_healthy(server.address)
+            more = {"SVC_HOME": home, "RELAY_PORT": str(server.address[1])}
+            return _command(("-m", "clients.commands.svc", "pair", "--no-qr"), more)()
+
+    return run
+
+
+def _command(arguments: tuple[str, ...], more: Mapping[str, str] = {}) -> Callable[[], float]:
     def run() -> float:
         begun = time.perf_counter()
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), **more},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -6,6 +6,7 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 from runtimes.loop import Source
@@ -19,7 +20,7 @@ class Waker(Source):
     """Calls posted from anywhere, made on the loop's thread in the order of posting."""
 
     sock: socket.socket
-    __slots__ = ("_calls", "_poked", "poke_sock")
+    __slots__ = ("_calls", "_poked", "last_words", "poke_sock")
 
     def __init__(self) -> None:
         reader, self.poke_sock = socket.socketpair()
@@ -28,6 +29,7 @@ class Waker(Source):
         super().__init__(reader)
         self._calls: deque[Call] = deque()
         self._poked = False
+        self.last_words: list[Call] = []  # made before a second signal ends the process: they must be short
 
     def post(self, call: Call) -> None:
         """Have `call` made on the loop's thread, soon. Safe in threads and in signal handlers."""
@@ -113,6 +115,9 @@ class Signals:
 
     def _on_signal(self, signum: int, frame: FrameType | None) -> None:
         if self._seen:
+            for call in self._waker.last_words:
+                with suppress(Exception):  # nothing holds the process back
+                    call()
             self._die(128 + signum)  # the shell's convention for death by a signal
         self._seen = True
         self._waker.post(self._stop)

@@ -35,6 +35,7 @@ def main(
     method: str, route: str, arguments: tuple[str, ...], remote: str | None, token: str | None, runtime: str
 ) -> int:
     """Have a phone do something, and print its answer as JSON. The phone's own safety gates decide."""
+    from svc_proto.client.calls import plain
     from svc_proto.client.desk import find_session, target_for
     from svc_proto.client.problem import MISUSED, Problem
     from svc_proto.client.remote import call_phone, read_arguments
@@ -54,7 +55,8 @@ def main(
     print_json(answer)
     if status < 300:
         return 0
-    print(f"error: status {status}", file=sys.stderr)
+    said = plain(str(answer.get("error") or "")) if isinstance(answer, dict) else ""
+    print(f"error: {said} (status {status})" if said else f"error: status {status}", file=sys.stderr)
     return 1
 
 

@@ -29,6 +29,7 @@ Examples:
 \b
 The answer goes to standard output; what the tools do, and the session's id, to standard error. --json prints each event
 of the server on a line of its own: {"event": …, "data": {…}}.
+Ctrl-C stops the agent.
 Exit codes: 0; 1 when the server refuses, cannot be reached, or the agent did not finish; 2 for bad options.
 """
 
@@ -45,10 +46,8 @@ def main(
 ) -> int:
     """Say something to the agent and stream its answer."""
     from clients.commands.host import read_relay_config
-    from clients.commands.perform import perform
-    from svc_proto.client.chat import ChatEnd, ChatOrder, api_target, chat
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
+    from clients.commands.perform import perform_chore
+    from svc_proto.client.chat import ChatChore, ChatOrder, api_target
     from svc_proto.settings import http_address
 
     if message in (None, "-"):
@@ -64,13 +63,15 @@ def main(
     config, order = read_relay_config(), ChatOrder(message=message, session=session, raw=as_json)
     address = None if api_url is None else api_url.rstrip("/")
 
-    def plan(engine: Engine) -> Flow[ChatEnd]:
-        api = yield from api_target(engine, config, address, api_key)
-        return (yield from chat(engine, api, order))
-
+    chore = ChatChore(lambda engine: api_target(engine, config, address, api_key), order, watched=sys.stderr.isatty())
     writer = _Writer(raw=as_json)
     try:
-        end = perform(plan, runtime, on_tell=writer.tell)
+        end = perform_chore(chore, runtime, on_tell=writer.tell)
+    except KeyboardInterrupt:
+        writer.finish()
+        if chore.stopped is not None:
+            print("[stopped]" if chore.stopped else "[left; the agent may still be at work]", file=sys.stderr)
+        raise
     finally:
         writer.finish()
     if not as_json and session is None:

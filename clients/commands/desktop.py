@@ -79,6 +79,7 @@ def on_desktop_chore(
     on_tell: Callable[[Tell], None] | None = None,
     compute: Mapping[str, Callable[..., object]] | None = None,
     stdio: bool = False,
+    last_words: Callable[[], None] | None = None,
 ) -> T:
     """The same for a chore with ways of its own."""
     from clients.commands.host import service_home
@@ -96,7 +97,16 @@ def on_desktop_chore(
         "tls.seen": pins.seen,
         **(compute or {}),
     }
-    return perform_chore(chore, runtime, home=home, compute=works, client_tls=pins, on_tell=on_tell, stdio=stdio)
+    return perform_chore(
+        chore,
+        runtime,
+        home=home,
+        compute=works,
+        client_tls=pins,
+        on_tell=on_tell,
+        stdio=stdio,
+        last_words=last_words,
+    )
 
 
 def describe_host() -> tuple[str, str]:

@@ -27,11 +27,19 @@ def read_relay_config(**options: object) -> RelayConfig:
             options,
             home=str(service_home()),
             path_separator=os.pathsep,
-            temp_dir=tempfile.gettempdir(),
+            temp_dir=_temp_dir(),
             user_home=str(Path.home()),
         )
     except ConfigError as error:
         raise Problem(str(error), code=MISUSED) from None
+
+
+def _temp_dir() -> str:
+    """The folder for temporary files. On a full disk `tempfile` finds none, but its name is all that is wanted."""
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        return os.environ.get("TMPDIR") or "/tmp"
 
 
 def trust_for(config: RelayConfig) -> ssl.SSLContext | None:

@@ -50,10 +50,16 @@ def perform_chore(
     client_tls: ssl.SSLContext | PinnedTls | None = None,
     on_tell: Callable[[Tell], None] | None = None,
     stdio: bool = False,
+    last_words: Callable[[], None] | None = None,
 ) -> T:
-    """The same for a chore with ways of its own; with `stdio` it is given standard input and output."""
+    """The same for a chore with ways of its own; with `stdio` it is given standard input and output.
+
+    `last_words` is called before a second signal ends the process at once, when nothing else is.
+    """
     handle = Handle()
-    progress = Progress(on_tell, on_broken=lambda: handle.stop(0.0))
+    if last_words is not None:
+        handle.waker.last_words.append(last_words)
+    progress = Progress(on_tell, on_broken=handle.stop)
     outcomes: list[Exit] = []
     services = Services(
         state=home,
@@ -91,11 +97,11 @@ class Progress:
     """One line on standard error while something takes more than a second; only `Chore(watched=True)` makes it.
 
     Any other news means that it goes on: the line is taken away, until something else is waited for. News that cannot
-    be shown, since the output takes no more, end the run by `on_broken`.
+    be shown, mostly since the output takes no more, end the run by `on_broken`.
     """
 
     def __init__(self, on_tell: Callable[[Tell], None] | None, on_broken: Callable[[], None] | None = None) -> None:
-        self.broken: OSError | None = None
+        self.broken: Exception | None = None
         self._on_tell = on_tell
         self._on_broken = on_broken
         self._doing = "working"
@@ -130,7 +136,7 @@ class Progress:
             return
         try:
             self._on_tell(news)
-        except OSError as error:
+        except Exception as error:
             self.broken = error
             if self._on_broken is not None:
                 self._on_broken()

@@ -42,6 +42,8 @@ def main(remote: str | None, token: str | None, *, as_json: bool, runtime: str) 
     found = on_desktop(plan, runtime)
     if as_json:
         print_json(found)
+    elif not found:
+        print("No terminal sessions: svc-relay shell opens one, and it stays where the relay has tmux.")
     else:
         print_lines(table(("NAME", "STATE", "CLIENTS", "AGE", "SHELL"), terminal_rows(found, time.time())))
 

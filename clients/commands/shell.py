@@ -24,8 +24,8 @@ Examples:
 \b
 Ctrl-] detaches: with tmux on the relay's host the session goes on, and the same command comes back to it. Another key:
 --escape '^\\', or none. When the connection is lost it comes back by itself; Ctrl-C gives up while it is away.
-Exit codes: that of the command with --exec; 0 when the shell ended or was detached; 1 when the relay refuses or cannot
-be reached, or the terminal was lost; 2 for bad options.
+Exit codes: that of the command with --exec, or of the shell (0 where the relay keeps it in tmux); 0 when it was
+detached; 1 when the relay refuses or cannot be reached, or the terminal was lost; 2 for bad options.
 """
 
 
@@ -74,6 +74,7 @@ def main(
             chore,
             runtime,
             stdio=True,
+            last_words=terminal.abandon,
             compute={"terminal.size": terminal.size, "terminal.resized": terminal.resized},
             on_tell=lambda news: terminal.raw() if news.event == "raw" else None,
         )

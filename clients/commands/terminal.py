@@ -12,6 +12,8 @@ from typing import Any, Self
 
 __all__ = ["Terminal"]
 
+FATAL = (signal.SIGHUP, signal.SIGQUIT)  # end the process at once; those that ask it to end are the loop's
+
 
 class Terminal:
     """Around a run: `with Terminal() as terminal`. Does nothing where standard input is no terminal."""
@@ -20,19 +22,24 @@ class Terminal:
         self._fd = 0
         self._is_one = os.isatty(0)
         self._before: list[Any] | None = None
+        self._blocking: list[tuple[int, bool]] = []
         self._reader, self._writer = os.pipe()
-        self._signals: Any = None
+        self._signals: list[tuple[int, Any]] = []
 
     def __enter__(self) -> Self:
         if self._is_one:
             self._before = termios.tcgetattr(self._fd)
-            self._signals = signal.signal(signal.SIGWINCH, self._resized)
+            self._blocking = [(fd, os.get_blocking(fd)) for fd in (0, 1) if os.isatty(fd)]
+            self._take(signal.SIGWINCH, self._resized)
+            for signum in FATAL:
+                if signal.getsignal(signum) is not signal.SIG_IGN:  # nohup
+                    self._take(signum, self._killed)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.restore()
-        if self._is_one:
-            signal.signal(signal.SIGWINCH, self._signals)
+        for signum, handler in self._signals:
+            signal.signal(signum, handler)
         os.close(self._writer)  # whoever still waits for a change of size reads the end; the reader goes with us
 
     def raw(self) -> None:
@@ -44,6 +51,13 @@ class Terminal:
         """As it was before. Harmless twice."""
         if self._before is not None:
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
+
+    def abandon(self) -> None:
+        """The same without waiting for anything, and for the flags that the loop would have restored, too."""
+        if self._before is not None:
+            termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
+        for fd, blocking in self._blocking:
+            os.set_blocking(fd, blocking)
 
     def size(self) -> tuple[int, int]:
         """Columns and rows."""
@@ -61,5 +75,16 @@ class Terminal:
         os.read(self._reader, 4096)
         return self.size()
 
+    def _take(self, signum: int, handler: Any) -> None:
+        self._signals.append((signum, signal.signal(signum, handler)))
+
     def _resized(self, signum: int, frame: FrameType | None) -> None:
         os.write(self._writer, b"\0")
+
+    def _killed(self, signum: int, frame: FrameType | None) -> None:
+        """Die of it all the same."""
+        try:
+            self.abandon()
+        finally:
+            signal.signal(signum, signal.SIG_DFL)
+            os.kill(os.getpid(), signum)

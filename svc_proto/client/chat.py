@@ -1,33 +1,36 @@
 """One turn of a chat with the agent over the API server, as a command shows it (wire api 3, 4).
 
+Ctrl-C stops the run on the server, too: it would go on without a reader (wire api 4.5).
+
 News for the program, as `Tell`: `text` (`text`: a piece of the answer), `tool` (`line`: what a tool does), and with
 `raw` instead of both `event` (`event`, `data`: as the server sent them).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from attrs import field, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.client.api_address import find_api
-from svc_proto.client.calls import Target, error_text, fields_for, plain, request_json, unreachable
-from svc_proto.client.chore import doing
+from svc_proto.client.calls import Target, error_text, fields_for, plain, request, request_json, unreachable
+from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.problem import Problem
 from svc_proto.client.routes import bracketed
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.event_stream import fetch_events
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
 
-__all__ = ["ChatEnd", "ChatOrder", "api_target", "chat"]
+__all__ = ["ChatChore", "ChatEnd", "ChatOrder", "api_target"]
 
+STOP_WITHIN = 1.5  # s after Ctrl-C for finding out which run it is, and for stopping it
 PREVIEW = 120  # characters of what a tool got or gave that are shown
 HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 REMEDY = "start it, or name it with --api-url"
@@ -58,20 +61,70 @@ def api_target(engine: Engine, config: RelayConfig, url: str | None, key: str | 
     return Target("the API server", url or here, token=found.key if key is None else key, remedy=REMEDY)
 
 
-def chat(engine: Engine, api: Target, order: ChatOrder) -> Flow[ChatEnd]:
-    """Say it, and tell what comes. Raises `Problem`, also for an `error` event."""
-    doing(engine, f"asking {api.name} at {api.url}")
-    session = order.session
-    if session is None:
-        session = _session_id((yield from request_json(engine, api, "POST", "/api/sessions", {})))
-    turn = _Turn(engine, order.raw)
+class ChatChore(Chore[ChatEnd]):
+    """Says it, and tells what comes. Ends with a `Problem` also for an `error` event.
+
+    After Ctrl-C `stopped` says whether the run was stopped; None when there was none.
+    """
+
+    def __init__(self, find: Callable[[Engine], Flow[Target]], order: ChatOrder, *, watched: bool = False) -> None:
+        super().__init__(self._chat, watched=watched)
+        self.stopped: bool | None = None
+        self._find = find
+        self._order = order
+        self._turn: _Turn | None = None
+        self._api: Target | None = None
+
+    def on_stopping(self) -> None:
+        """Ctrl-C: have the server stop, too."""
+        if self._turn is None or self._api is None:
+            super().on_stopping()
+            return
+        self.stopped = False
+        self._engine.spawn(self._stop(self._api, self._turn), name="stop", on_done=self._leave, on_error=self._leave)
+
+    def _chat(self, engine: Engine) -> Flow[ChatEnd]:
+        api = yield from self._find(engine)
+        doing(engine, f"asking {api.name} at {api.url}")
+        session = self._order.session
+        if session is None:
+            session = _session_id((yield from request_json(engine, api, "POST", "/api/sessions", {})))
+        self._api, self._turn = api, _Turn(engine, self._order.raw)
+        return (yield from _turn(engine, api, session, self._order.message, self._turn))
+
+    def _stop(self, api: Target, turn: _Turn) -> Flow[None]:
+        engine = self._engine
+        until = engine.now.mono + STOP_WITHIN
+        turn.muted = True
+        if not turn.run:
+            yield from wait(turn.started, until)
+        left = until - engine.now.mono
+        if turn.run and left > 0:
+            answer = yield from request(engine, api, "POST", f"/v1/runs/{encode_segment(turn.run)}/stop", within=left)
+            self.stopped = answer.status in (200, 404)  # 404: it has ended already (wire api 6.4)
+
+    def _leave(self, _: object) -> None:
+        self._engine.exit(INTERRUPTED)
+
+    def _done(self, result: ChatEnd) -> None:
+        if self.stopped is None:
+            super()._done(result)
+        else:
+            self.stopped = True  # it has ended by itself, or by our word
+
+    def _failed(self, error: Exception) -> None:
+        if self.stopped is None:
+            super()._failed(error)
+
+
+def _turn(engine: Engine, api: Target, session: str, message: str, turn: _Turn) -> Flow[ChatEnd]:
     answer = yield from fetch_events(
         engine,
         "POST",
         f"{api.url}/api/sessions/{encode_segment(session)}/chat/stream",
         on_event=turn.take,
         headers=fields_for(api),
-        body=strict_json.dumps_bytes({"message": order.message}),
+        body=strict_json.dumps_bytes({"message": message}),
     )
     if isinstance(answer, Failure):
         raise Problem(unreachable(api, answer) if not turn.begun else f"the answer broke off: {answer.detail or 'cut'}")
@@ -102,6 +155,9 @@ class _Turn:
     def __init__(self, engine: Engine, raw: bool) -> None:
         self._engine = engine
         self._raw = raw
+        self.started = engine.new_op()  # resumed when the run is known
+        self.run = ""
+        self.muted = False
         self.begun = False
         self.completed = False
         self.problem: str | None = None
@@ -115,6 +171,9 @@ class _Turn:
             return  # `[DONE]`, of some servers
         data = cast("dict[str, object]", value) if isinstance(value, dict) else {}
         self.begun = True
+        self._note_run(_string(data, "run_id"))
+        if self.muted:
+            return
         if self._raw:
             self._engine.emit(Tell("event", {"event": event.event, "data": data}))
         match event.event:
@@ -135,6 +194,11 @@ class _Turn:
                 self.problem = plain(_string(data, "message") or _string(data, "error")) or "no reason given"
             case _:
                 pass
+
+    def _note_run(self, run: str) -> None:
+        if run and not self.run:
+            self.run = run
+            self._engine.resume(self.started, None)
 
     def _text(self, text: str) -> None:
         self._told += text[:1]  # whether there was any is all that matters

@@ -30,7 +30,18 @@ from svc_proto.facts import Failure
 from svc_proto.machines.table import Table, step
 from svc_proto.wire.envelope import Envelope, parse_envelope, write_envelope
 
-__all__ = ["LIFE", "Identity", "Link", "LinkState", "LinkTrigger", "Refusal", "Unreachable", "Welcome", "open_link"]
+__all__ = [
+    "LIFE",
+    "Blocked",
+    "Identity",
+    "Link",
+    "LinkState",
+    "LinkTrigger",
+    "Refusal",
+    "Unreachable",
+    "Welcome",
+    "open_link",
+]
 
 CLOSE_WITHIN = 1.0  # s for the relay to answer our close frame
 SIGN_IN_WITHIN = 15.0  # s, wire core 1.6
@@ -66,6 +77,10 @@ LIFE: Table[LinkState, LinkTrigger] = {
 
 class Refusal(Problem):
     """The relay does not take the credential: asking again with it is of no use."""
+
+
+class Blocked(Refusal):
+    """It takes none from this address for a while."""
 
 
 class Unreachable(Problem):
@@ -246,7 +261,8 @@ def _declined(remote: str, answer: Fetched) -> Problem:
     if answer.status == 429:
         after = answer.headers.get(b"retry-after") or b""
         pause = f"{after.decode('ascii')} s" if after.isdigit() and len(after) < 7 else "5 minutes"
-        return Refusal(f"too many wrong codes from this address: the relay takes no further one for {pause}")
+        lifted = "or until svc pair makes a new one on its host"
+        return Blocked(f"too many wrong codes from this address: the relay takes no further one for {pause}, {lifted}")
     if answer.status >= 500:
         return Unreachable(f"{remote} does not open a WebSocket: {error_text(answer)}")
     return Problem(f"{remote} does not open a WebSocket: {error_text(answer)}; is it really a relay?")

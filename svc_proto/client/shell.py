@@ -79,6 +79,7 @@ class ShellChore(Chore[ShellEnd]):
         self._exec: ExecOutput | None = None
         self._reattached = False  # these two as the relay said of the last attach
         self._tmux = False
+        self._status: int | None = None  # of the shell, where the relay knows it
 
     def bind(self, engine: Engine) -> None:
         """Keep the engine."""
@@ -182,7 +183,10 @@ class ShellChore(Chore[ShellEnd]):
             if self._exec.status is None:
                 raise Problem(f"the command ended without a word of its status: {plain(reason)}")
             return ShellEnd(self._exec.status)
-        return ShellEnd(0 if reason in QUIET else 1, f"[{plain(reason) if reason != 'eof' else 'the shell has ended'}]")
+        if reason != "eof":
+            return ShellEnd(0 if reason in QUIET else 1, f"[{plain(reason)}]")
+        status = self._status or 0
+        return ShellEnd(status, f"[the shell has ended with status {status}]" if status else "[the shell has ended]")
 
     def _watch_size(self) -> Flow[None]:
         while True:
@@ -223,6 +227,7 @@ class ShellChore(Chore[ShellEnd]):
                 self._tell("attached")
             case ("terminal", "terminal.detached"):
                 self._attached = False
+                self._status = _status(payload.get("exit_status"))
                 self._tell("ended", _text(payload.get("reason")))
             case ("terminal" | "system", "terminal.error" | "error") if envelope.id == self._attach_id:
                 self._tell("refused", _text(payload.get("message")))
@@ -341,6 +346,10 @@ def _as_size(found: object) -> TerminalSize:
         cols, rows = cast("tuple[int, int]", found)
         return TerminalSize(max(cols, 1), max(rows, 1))
     return TerminalSize(80, 24)
+
+
+def _status(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 255 else None
 
 
 def _text(value: object) -> str:

@@ -33,6 +33,7 @@ __all__ = [
     "parse_size",
     "parse_tmux_list",
     "replay_text",
+    "shell_status",
     "tmux_name",
 ]
 
@@ -120,6 +121,13 @@ def parse_size(payload: Mapping[str, object]) -> TerminalSize:
 def tmux_name(prefix: str, name: str) -> str:
     """The tmux session that stands for a client's name: only letters, digits, `_` and `-` are left of it."""
     return prefix + (_FOREIGN.sub("_", name).strip("_") or "default")
+
+
+def shell_status(status: int | None) -> int | None:
+    """How a child ended as shells have it: 0 to 255, 128 and the signal that ended it; None if nobody knows."""
+    if status is None:
+        return None
+    return status if status >= 0 else 128 - status
 
 
 def replay_text(screen: bytes) -> str:

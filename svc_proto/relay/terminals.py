@@ -23,6 +23,7 @@ from svc_proto.machines.terminal import (
     TerminalTrigger,
     parse_size,
     parse_tmux_list,
+    shell_status,
 )
 from svc_proto.relay.shells import Shells
 from svc_proto.wire.envelope import Envelope
@@ -270,8 +271,9 @@ class Terminal:
             self._flush()
 
     def on_exit(self, status: int | None) -> None:
-        """The shell ended by itself."""
-        self._close(self.parting, tell=True)
+        """The shell ended by itself. Under tmux the status is that of the tmux client and says nothing of the shell."""
+        told = self.parting is TerminalTrigger.EXIT and self._owner.shells.tmux is None
+        self._close(self.parting, tell=True, exit_status=shell_status(status) if told else None)
 
     def resume(self) -> None:
         """The client reads again: show what has waited."""
@@ -290,7 +292,7 @@ class Terminal:
         """Follow the table."""
         self._state = step(TERMINAL_TABLE, self._state, trigger)
 
-    def _close(self, trigger: TerminalTrigger, *, tell: bool) -> None:
+    def _close(self, trigger: TerminalTrigger, *, tell: bool, exit_status: int | None = None) -> None:
         self.step(trigger)
         self._timer.cancel()
         self._owner.held.pop(self.name, None)
@@ -298,7 +300,10 @@ class Terminal:
             return
         if trigger is not TerminalTrigger.LAPSE:
             self._send(self._buffer.take(final=True))
-        self._owner.send("terminal.detached", {"session_name": self.name, "reason": REASONS[trigger]})
+        payload: dict[str, object] = {"session_name": self.name, "reason": REASONS[trigger]}
+        if exit_status is not None:
+            payload["exit_status"] = exit_status  # beside wire terminal 1.5: clients ignore what they do not know
+        self._owner.send("terminal.detached", payload)
 
     def _flush(self) -> None:
         self._timer.cancel()

@@ -113,7 +113,7 @@ def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_starts() -> None:
     (table,) = starts_section(TINY, SILENT, relays=RELAYS[:1], others=(), peers=(ABSENT,))
-    check(table, 5)
+    check(table, 7)
     assert "left out, not installed: bare absent" in table.notes
 
 

@@ -6,10 +6,14 @@ from typing import Any
 import pytest
 
 from svc_proto.client.calls import Target
-from svc_proto.client.chat import ChatEnd, ChatOrder, api_target, chat
+from svc_proto.client.chat import ChatChore, ChatEnd, ChatOrder, api_target
+from svc_proto.client.chore import INTERRUPTED
 from svc_proto.commands import Exit, Tell
 from svc_proto.config import RelayConfig
-from tests.client.world import REFUSED, Answer, Asked, World, as_json
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.facts import Stopping
+from tests.client.world import REFUSED, SILENT, Answer, Asked, World, as_json
 
 API = Target("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
 HELLO = ChatOrder(message="hello")
@@ -38,7 +42,12 @@ def world(answer: Answer = TURN, order: ChatOrder = HELLO, created: Answer = CRE
     def http(asked: Asked) -> Answer:
         return created if asked.path == "/api/sessions" else answer
 
-    return World(lambda engine: chat(engine, API, order), http=http)
+    return World(found, http=http, chore=ChatChore(found, order))
+
+
+def found(engine: Engine) -> Flow[Any]:
+    yield from sleep(engine, 0.0)
+    return API
 
 
 def test_a_turn() -> None:
@@ -136,3 +145,74 @@ def test_an_answer_that_breaks_off() -> None:
 def test_where_it_is(config: RelayConfig, url: str | None, key: str | None, target: Target) -> None:
     found = World(lambda engine: api_target(engine, config, url, key)).run()
     assert (found.url, found.token) == (target.url, target.token)
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------------------------------------
+
+STARTED = ("run.started", {"run_id": "run 1"})
+
+
+def interrupted(begin: Answer, stop: Answer, *, then: float = 9.0, created: Answer = CREATED) -> World[ChatEnd]:
+    """A turn that has begun and does not end; somebody presses Ctrl-C after a second."""
+
+    def http(asked: Asked) -> Answer:
+        if asked.path == "/api/sessions":
+            return created
+        return stop if asked.path.startswith("/v1/runs/") else begin
+
+    def more(there: World[ChatEnd]) -> None:
+        there.unfinished(stream(STARTED, ("assistant.delta", {"delta": "late"}))[1])
+
+    script: Any = [(1, lambda w: w.enter(Stopping(2.0))), (1.1, lambda w: w.enter(Stopping(2.0))), (then, more)]
+    there = World[ChatEnd](found, http=http, chore=ChatChore(found, HELLO), script=script)
+    there.open_ended = True
+    return there
+
+
+def stopped(there: World[ChatEnd]) -> bool | None:
+    assert isinstance(there.chore, ChatChore)
+    return there.chore.stopped
+
+
+@pytest.mark.parametrize(
+    ("answer", "done"), [(as_json({"status": "stopping"}), True), (as_json({}, 404), True), (as_json({}, 500), False)]
+)
+def test_ctrl_c_stops_the_run(answer: Answer, done: bool) -> None:
+    there = interrupted(stream(STARTED), answer)
+    assert there.fails() == Exit(INTERRUPTED)
+    assert there.asked[-1].path == "/v1/runs/run%201/stop"
+    assert stopped(there) is done
+
+
+def test_ctrl_c_before_the_run_is_known() -> None:
+    there = interrupted(stream(("session.created", {})), as_json({}), then=1.5)
+    assert there.fails() == Exit(INTERRUPTED)
+    assert there.asked[-1].path == "/v1/runs/run%201/stop"
+    assert [tell.event for tell in there.told] == ["doing"]  # nothing of what came after it is shown
+    assert stopped(there) is True
+
+
+def test_ctrl_c_and_the_run_is_never_known() -> None:
+    there = interrupted(SILENT, as_json({}))
+    assert there.fails() == Exit(INTERRUPTED)
+    assert stopped(there) is False
+
+
+def test_ctrl_c_and_the_server_does_not_answer() -> None:
+    there = interrupted(stream(STARTED), SILENT)
+    assert there.fails() == Exit(INTERRUPTED)
+    assert stopped(there) is False
+
+
+def test_ctrl_c_before_anything_was_asked() -> None:
+    there = interrupted(SILENT, SILENT, created=SILENT)
+    assert there.fails() == Exit(INTERRUPTED)
+    assert stopped(there) is None
+
+
+@pytest.mark.parametrize("ending", [stream(("run.completed", {}))[1], None])
+def test_the_turn_ends_after_ctrl_c(ending: bytes | None) -> None:
+    there = interrupted(stream(STARTED), SILENT)
+    there.script[-1] = (1.2, lambda w: w.unfinished(ending, end=True) if ending else w.drop())
+    assert there.fails() == Exit(INTERRUPTED)
+    assert stopped(there) is (ending is not None)

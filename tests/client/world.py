@@ -110,6 +110,7 @@ class _Line:
     conn: Connection
     asked: Asked | None = None
     upgraded: bool = False
+    open: bool = False  # its answer goes on
 
 
 @define
@@ -127,6 +128,7 @@ class World(Generic[T]):
     configs: dict[str, str | Failure] = field(factory=dict)
     secret: bytes | Failure = bytes(range(32))
     programs: dict[str, bytes | Failure] = field(factory=dict)  # what a command line prints
+    open_ended: bool = False  # event streams do not end by themselves: see `unfinished`
     watched: bool = False
     stdio: bool = False
     chore: Chore[T] | None = None  # instead of one that is made of the plan
@@ -200,6 +202,14 @@ class World(Generic[T]):
         """The relay says something over the last WebSocket."""
         ch, line = next((ch, line) for ch, line in reversed(self._lines.items()) if line.upgraded)
         line.conn.send(TextMessage(StreamId(1), json.dumps(message)))
+        self._flush(ch, line)
+
+    def unfinished(self, body: bytes, *, end: bool = False) -> None:
+        """More of the first answer that was left open."""
+        ch, line = next((ch, line) for ch, line in self._lines.items() if line.open)
+        line.conn.send(ResponseData(StreamId(1), body))
+        if end:
+            line.conn.send(ResponseEnd(StreamId(1)))
         self._flush(ch, line)
 
     def drop(self, why: str = "reset") -> None:
@@ -340,11 +350,14 @@ class World(Generic[T]):
             status, body = answer
             kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else b"application/json"
             more = self.fields(line.asked) if self.fields is not None else []
-            headers = Headers([(b"content-type", kind), (b"content-length", b"%d" % len(body)), *more])
+            line.open = self.open_ended and kind == b"text/event-stream"
+            size = [] if line.open else [(b"content-length", b"%d" % len(body))]
+            headers = Headers([(b"content-type", kind), *size, *more])
             line.conn.send(ResponseHead(stream, status, headers))
             if body:
                 line.conn.send(ResponseData(stream, body))
-            line.conn.send(ResponseEnd(stream))
+            if not line.open:
+                line.conn.send(ResponseEnd(stream))
 
     def _flush(self, ch: ChannelId, line: _Line) -> None:
         data = line.conn.data_to_send()

@@ -90,7 +90,8 @@ def test_a_shell(scene: Scene) -> None:
     assert "43 121" in desk.run("stty size")
     assert "this is main" in desk.run("echo this is $SVC_RELAY_TERMINAL")
     desk.type("exit 0\r")
-    assert desk.hear("detached")["payload"] == {"session_name": "main", "reason": "eof"}
+    status = {} if attached["tmux_available"] else {"exit_status": 0}
+    assert desk.hear("detached")["payload"] == {"session_name": "main", "reason": "eof", **status}
 
 
 def test_20000_lines(scene: Scene) -> None:

@@ -72,7 +72,7 @@ class FakeChild:
         assert self.order.errors is not None
         self.book.feed(Received(self.order.errors, data))
 
-    def exit(self, status: int = 0) -> None:
+    def exit(self, status: int | None = 0) -> None:
         """End by itself."""
         self.gone = True
         if self.order.errors is not None:

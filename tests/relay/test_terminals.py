@@ -10,7 +10,7 @@ from svc_proto.facts import FailureKind
 from svc_proto.relay import terminals
 from svc_proto.relay.terminals import MAX_UNREAD, MAX_WAITING
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.relay.programs import FakeChild, ProgramBook, attach, attached, say, shown
+from tests.relay.programs import FakeChild, ProgramBook, Tmux, attach, attached, say, shown
 
 
 def are_held(*shells: FakeChild) -> list[bool]:
@@ -292,6 +292,20 @@ def test_an_exit_is_told_after_the_last_output() -> None:
     assert say(phone, "input", data="x") == []
     book.after(1.0)
     assert phone.envelopes() == []
+
+
+@pytest.mark.parametrize(("status", "told"), [(0, 0), (3, 3), (-15, 143), (None, None)])
+def test_the_status_of_a_shell(status: int | None, told: int | None) -> None:
+    _, phone, shell = attached()
+    shell.exit(status)
+    payload = {"session_name": "default", "reason": "eof"}
+    assert phone.only()["payload"] == (payload if told is None else {**payload, "exit_status": told})
+
+
+def test_the_status_of_a_tmux_client_says_nothing() -> None:
+    _, phone, shell = attached(tmux=Tmux())
+    shell.exit(0)
+    assert phone.only()["payload"] == {"session_name": "default", "reason": "eof"}
 
 
 def test_a_detached_bare_shell_is_hung_up_and_then_killed() -> None:

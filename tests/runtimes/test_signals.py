@@ -21,6 +21,7 @@ from svc_proto.facts import Started, Stopping
 from runtimes.host import Program
 from runtimes.listen import bind
 from runtimes.run import run
+from runtimes.waker import Handle
 
 class Core:
     def handle(self, fact, now):
@@ -35,7 +36,9 @@ class Core:
         return None
 
 program = Program(core=Core(), listeners=[bind("127.0.0.1", 0)], on_ready=lambda: print("ready", flush=True))
-code = run(program, sys.argv[1], grace=4.0)
+handle = Handle()
+handle.waker.last_words += [lambda: 1 // 0, lambda: print("last words", flush=True)]
+code = run(program, sys.argv[1], handle=handle, grace=4.0)
 print("over", flush=True)
 sys.exit(code)
 """
@@ -68,4 +71,5 @@ def test_the_second_signal_ends_at_once(runtime: str) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == "stopping 4.0\n"
         child.send_signal(signal.SIGTERM)
+        assert child.stdout.readline() == "last words\n"
         assert child.wait(TIMEOUT) == 128 + signal.SIGTERM

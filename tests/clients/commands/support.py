@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from attrs import define
 
 from tests.servers.support import ROOT, TIMEOUT, environment
 
-__all__ = ["Outcome", "Shelf", "module"]
+__all__ = ["Outcome", "Shelf", "finish", "module"]
 
 PROGRAMS = {
     "svc": "clients.commands.svc",
@@ -47,6 +48,16 @@ class Outcome:
 def module(program: str) -> list[str]:
     """What starts a program."""
     return [sys.executable, "-W", "error", "-m", PROGRAMS[program]]
+
+
+def finish(terminal: pexpect.spawn[str]) -> tuple[int | None, str]:
+    """To its end: the exit status, and what it had still to say."""
+    terminal.expect(pexpect.EOF)
+    shown = str(terminal.before)
+    assert "Traceback" not in shown, shown
+    terminal.close()
+    status: int | None = terminal.exitstatus
+    return status, shown
 
 
 @define
@@ -83,6 +94,23 @@ class Shelf:
         )
         assert "Traceback" not in done.stderr, done.stderr
         return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def run_full(self, program: str, *arguments: str, room: int = 0) -> Outcome:
+        """With standard output in a file, and a disk that takes `room` bytes of any file."""
+        with open(self.home / "full", "w+b") as full:
+            done = subprocess.run(
+                [*module(program), *arguments],
+                cwd=ROOT,
+                env={**self.env, "PYTHONDONTWRITEBYTECODE": "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                timeout=TIMEOUT * 2,
+                check=False,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
+            )
+            full.seek(0)
+            return Outcome(done.returncode, full.read().decode(), done.stderr.decode())
 
     def spawn(self, program: str, *arguments: str, env: Mapping[str, str] | None = None) -> pexpect.spawn[str]:
         """On a terminal of its own."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import random
 import resource
 import signal
 import socket
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pexpect
@@ -288,7 +290,9 @@ for n in range(1_000_000):
 
 
 def test_killed_while_writing(tmp_path: Path) -> None:
-    for _ in range(5):
+    """At moments of all sizes: each time the file is the old one or the new one, and whole."""
+    chance = random.Random(20)
+    for _ in range(20):
         with subprocess.Popen(
             [sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
         ) as writer:
@@ -296,6 +300,8 @@ def test_killed_while_writing(tmp_path: Path) -> None:
             assert writer.stdout.readline() == "ready\n"
             while not (tmp_path / FILE_NAME).exists():
                 pass
+            with suppress(subprocess.TimeoutExpired):
+                writer.wait(chance.uniform(0.0, 0.03))
             os.kill(writer.pid, signal.SIGKILL)
         (found,) = parse_sessions((tmp_path / FILE_NAME).read_text()).values()
         assert found.server_version == "x" * 100_000

@@ -167,17 +167,8 @@ def test_bad_settings(lonely: Shelf) -> None:
 
 
 def test_a_full_disk(desk: Shelf) -> None:
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [*module("svc"), "pair"],
-            cwd=ROOT,
-            env=desk.env,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (1, "error: the output cannot be written: no space left on device\n")
+    done = desk.run_full("svc", "pair")
+    assert (done.code, done.problem) == (1, "the output cannot be written: file too large")
 
 
 def test_a_reader_that_leaves(desk: Shelf) -> None:

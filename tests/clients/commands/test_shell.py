@@ -75,6 +75,10 @@ def test_at_a_terminal(home: Shelf, runtime: str) -> None:
     assert ended(terminal) == 0
 
 
+def test_no_sessions(home: Shelf) -> None:
+    assert home.run("svc-relay", "sessions").out.startswith("No terminal sessions: svc-relay shell opens one")
+
+
 def test_detaching_from_a_bare_shell(home: Shelf) -> None:
     terminal = home.spawn("svc-relay", "shell", "--session", "work", "--escape", "^\\")
     terminal.expect(PROMPT)

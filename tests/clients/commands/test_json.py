@@ -1,0 +1,181 @@
+"""The shapes of `--json`: scripts read them, so they change on purpose or not at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from svc_proto.wire.events import TextMessage
+from tests.clients.commands.support import Shelf
+from tests.clients.commands.test_desktop import paired
+from tests.clients.commands.test_remote import serving
+from tests.peers.api import ScriptedApi
+from tests.servers.support import STREAM, Client, call, sign_in
+
+GRANTS = dict.fromkeys(
+    ["chat", "terminal", "bridge", "tui", "voice:config", "voice:stt", "voice:tts", "voice:realtime"], "float"
+)
+DEVICE = {
+    "token_prefix": "str",
+    "device_name": "str",
+    "device_id": "str",
+    "created_at": "float",
+    "first_seen": "float",
+    "last_seen": "float",
+    "expires_at": "float",
+    "grants": GRANTS,
+    "transport_hint": "str",
+    "client_surface": "str",
+    "device_form_factor": "str",
+    "device_model": "str",
+    "device_platform": "str",
+    "is_current": "bool",
+}
+SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
+    "svc pair": (
+        ("svc", "pair", "--json"),
+        {
+            "api": {"url": "str", "key": "str"},
+            "relay": {
+                "url": "str",
+                "code": "str",
+                "expires_at": "int",
+                "ttl_seconds": "NoneType",
+                "grants": "NoneType",
+            },
+            "routes": [{"role": "str", "api_url": "str", "relay_url": "str"}],
+            "qr_payload": "str",
+            "pairing_url": "str",
+            "notes": [],
+            "png": "NoneType",
+        },
+    ),
+    "svc pair --register-code": (
+        ("svc", "pair", "--register-code", "AAAAA1", "--json"),
+        {"ok": "bool", "code": "str", "relay_url": "str", "ttl_seconds": "NoneType", "grants": "NoneType"},
+    ),
+    "svc relay insecure-api-key": (
+        ("svc", "relay", "insecure-api-key", "--json"),
+        {"allow_insecure_api_bearer": "bool", "ok": "bool", "scope": "str", "trust_proxy_headers": "bool"},
+    ),
+    "svc-relay pair": (
+        ("svc-relay", "pair", "Q7M2ZK", "--json"),
+        {
+            "ok": "bool",
+            "url": "str",
+            "token_prefix": "str",
+            "expires_at": "float",
+            "grants": GRANTS,
+            "server_version": "str",
+            "endpoint_role": "NoneType",
+            "transport_hint": "str",
+            "cert_pin_sha256": "NoneType",
+        },
+    ),
+    "svc-relay status": (
+        ("svc-relay", "status", "--json"),
+        {
+            "URL": {
+                "token": "str",
+                "serverVersion": "str",
+                "pairedAt": "int",
+                "certPinSha256": "NoneType",
+                "grants": GRANTS,
+                "ttlExpiresAt": "float",
+                "endpointRole": "NoneType",
+                "preferSecureRoutes": "bool",
+                "toolsConsented": "bool",
+                "computerUseConsented": "bool",
+            }
+        },
+    ),
+    "svc-relay devices": (("svc-relay", "devices", "--json"), [DEVICE]),
+    "svc-relay devices extend": (
+        ("svc-relay", "devices", "extend", "PREFIX", "--json"),
+        {"ok": "bool", "token_prefix": "str", "expires_at": "float", "grants": GRANTS},
+    ),
+    "svc-relay sessions": (("svc-relay", "sessions", "--json"), []),
+    "svc-relay notifications": (("svc-relay", "notifications", "--json"), [{"title": "str"}]),
+    "svc-relay media get": (
+        ("svc-relay", "media", "get", "FILE", "-o", "OUT", "--json"),
+        {"ok": "bool", "file": "str", "size": "int", "content_type": "str"},
+    ),
+    "svc-relay doctor": (
+        ("svc-relay", "doctor", "--json"),
+        {"ok": "bool", "findings": [{"verdict": "str", "subject": "str", "text": "str", "remedy": "NoneType"}]},
+    ),
+    # the last ones: they end the session that the others use
+    "svc-relay devices revoke": (
+        ("svc-relay", "devices", "revoke", "PREFIX", "--json"),
+        {"ok": "bool", "revoked": "str", "revoked_self": "bool"},
+    ),
+    "svc pair --revoke": (
+        ("svc", "pair", "--revoke", "OTHER", "--json"),
+        {"ok": "bool", "revoked": "str", "revoked_self": "bool"},
+    ),
+}
+
+
+def shape(value: object) -> object:
+    """Names and types."""
+    if isinstance(value, dict):
+        return {name: shape(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [shape(inner) for inner in value[:1]]
+    return type(value).__name__
+
+
+def test_shapes(desk: Shelf) -> None:
+    token = paired(desk)
+    file, out = desk.home / "svc" / "workspace" / "a.txt", desk.home / "b.txt"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("hello")
+    for code in ("Q7M2ZK", "AAAAA2"):
+        call(desk.port, "POST", "/pairing/register", {"code": code})
+    other = sign_in(desk.port, pairing_code="AAAAA2")["session_token"]
+    notify(desk, other)
+    names = {"PREFIX": token[:8], "OTHER": other[:8], "FILE": str(file), "OUT": str(out)}
+    for command, ((program, *words), expected) in SHAPES.items():
+        if command == "svc-relay pair":
+            env = {"SVC_HOME": str(desk.home / "elsewhere"), "SVC_RELAY_URL": desk.url}
+        else:
+            env = {"SVC_RELAY_URL": desk.url}
+        done = desk.run(program, *(names.get(word, word) for word in words), env=env)
+        assert (done.code, done.err) == (0, ""), command
+        found = shape(done.json)
+        if command == "svc-relay status":
+            assert isinstance(found, dict)
+            found = {"URL": found[desk.url]}
+        assert found == expected, command
+        if isinstance(found, dict) and isinstance(expected, dict):
+            assert list(found) == list(expected), command
+
+
+def notify(desk: Shelf, token: str) -> None:
+    """A phone shows one."""
+    with Client(desk.port) as phone:
+        phone.sign_in(session_token=token)
+        for channel, kind, payload in (
+            ("notifications", "notification.posted", {"title": "x"}),
+            ("system", "ping", {}),
+        ):
+            envelope = {"channel": channel, "type": kind, "id": "1", "payload": payload}
+            phone.say(TextMessage(STREAM, json.dumps(envelope)))
+        phone.event()  # the pong: what came before it has been taken
+
+
+def test_nothing_is_stored(lonely: Shelf) -> None:
+    assert lonely.run("svc-relay", "status", "--json").json == {}
+
+
+def test_chat_is_a_stream_of_lines(lonely: Shelf) -> None:
+    with serving(ScriptedApi()) as url:
+        done = lonely.run("svc-relay", "chat", "x", "--json", "--api-url", url)
+    assert all(sorted(json.loads(line)) == ["data", "event"] for line in done.out.splitlines())
+
+
+def test_a_phones_answer_is_passed_on(desk: Shelf) -> None:
+    paired(desk)
+    done = desk.run("svc-relay", "bridge", "GET", "/screen")
+    assert done.code == 1
+    assert isinstance(json.loads(done.out), dict)

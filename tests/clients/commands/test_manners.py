@@ -1,0 +1,97 @@
+"""What every command has in common: bad input is one line that says what to do, whatever else goes wrong, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clients.commands.support import Shelf
+from tests.clients.commands.test_desktop import paired
+
+DOWN = "ws://127.0.0.1:9"
+CALL = ("--remote", DOWN, "--token", "t")  # a relay that nobody runs
+COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
+    "svc pair": (),
+    "svc-pair": (),
+    "svc relay insecure-api-key": (),
+    "svc-relay pair": ("Q7M2ZK", "--remote", DOWN),
+    "svc-relay status": (),
+    "svc-relay devices": CALL,
+    "svc-relay devices revoke": ("abcdefgh", *CALL),
+    "svc-relay devices extend": ("abcdefgh", *CALL),
+    "svc-relay shell": CALL,
+    "svc-relay sessions": CALL,
+    "svc-relay chat": ("hello", "--api-url", "http://127.0.0.1:9"),
+    "svc-relay notifications": CALL,
+    "svc-relay media get": ("abcdefgh", *CALL),
+    "svc-relay bridge": ("GET", "/ping", *CALL),
+    "svc-relay doctor": ("--remote", DOWN),
+    "svc-relay insecure-api-key": (),
+}
+LOCAL = ("svc pair", "svc-pair", "svc-relay status")  # work without a relay
+REPORTS = ("svc-relay doctor",)  # says what is wrong on standard output
+RUNS = [command for command in COMMANDS if command != "svc-relay status"]  # on a loop
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option(lonely: Shelf, command: str) -> None:
+    done = lonely.run(*command.split(), *COMMANDS[command], "--bogus")
+    assert done.code == 2
+    assert done.problem.startswith("No such option '--bogus'")
+    assert done.problem.endswith(f"(see {command} --help)")
+
+
+@pytest.mark.parametrize("command", RUNS)
+def test_an_unknown_loop(lonely: Shelf, command: str) -> None:
+    done = lonely.run(*command.split(), *COMMANDS[command], "--runtime", "twisted")
+    assert done.code == 2
+    assert "'twisted' is not one of" in done.problem
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in (*LOCAL, *REPORTS)])
+def test_an_absent_server(lonely: Shelf, command: str) -> None:
+    done = lonely.run(*command.split(), *COMMANDS[command])
+    assert done.code == 1
+    assert "cannot be reached: connection refused" in done.problem
+    assert "; " in done.problem, "what to do about it is missing"
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1", "127.0.0.1", "ws://", "ws://a b", "ws://h:99999", "ws://u:p@h"])
+def test_an_address_that_is_none(lonely: Shelf, url: str) -> None:
+    done = lonely.run("svc-relay", "devices", "--remote", url, "--token", "t")
+    assert done.code == 2
+    assert done.problem.startswith("--remote must ")
+    assert "p@h" not in done.problem
+
+
+@pytest.mark.parametrize("command", [command for command, words in COMMANDS.items() if "--remote" in words])
+def test_no_command_takes_a_web_address_for_a_relay(lonely: Shelf, command: str) -> None:
+    words = [word.replace("ws://", "http://") for word in COMMANDS[command]]
+    done = lonely.run(*command.split(), *words)
+    assert (done.code, done.problem) == (2, "--remote must begin with ws:// or wss://, not http://")
+
+
+@pytest.mark.parametrize("span", ["soon", "-1", "1.5d", "99y", "d", ""])
+@pytest.mark.parametrize(
+    "command", ["svc pair --ttl", "svc-relay pair Q7M2ZK --remote ws://h --ttl", "svc-relay devices extend abcd --ttl"]
+)
+def test_a_duration_that_is_none(lonely: Shelf, command: str, span: str) -> None:
+    done = lonely.run(*command.split(), span)
+    assert done.code == 2
+    assert done.problem.startswith("--ttl must be ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_full_disk(lonely: Shelf, command: str) -> None:
+    done = lonely.run_full(*command.split(), "--help")
+    assert (done.code, done.problem) == (1, "the output cannot be written: file too large")
+
+
+def test_a_file_that_does_not_fit(desk: Shelf) -> None:
+    paired(desk)
+    file = desk.home / "svc" / "workspace" / "a.bin"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(bytes(50_000))
+    target = desk.home / "b.bin"
+    done = desk.run_full("svc-relay", "media", "get", str(file), "-o", str(target), room=10_000)
+    assert (done.code, done.problem) == (1, f"{target} cannot be written: file too large")
+    assert not [path for path in desk.home.iterdir() if "b.bin" in path.name]
