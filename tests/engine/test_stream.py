@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.basics.moment import Moment
 from svc_proto.commands import (
     Abort,
     Cancel,
@@ -23,9 +20,8 @@ from svc_proto.commands import (
     Send,
     SendFile,
 )
-from svc_proto.engine.flow import Flow, ask, sleep, wait
-from svc_proto.engine.message import FilePart, Request, Response, Streamed
-from svc_proto.engine.stream import ResponseWriter
+from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.facts import (
     Closed,
     Done,
@@ -41,11 +37,11 @@ from svc_proto.facts import (
 from svc_proto.wire.events import Headers
 from svc_proto.wire.limits import Limits
 from tests.engine.service import STREAM_LIMIT, TestBook, get, open_book, plain, post
-from tests.playbook import CH, sends, wire_bytes
+from tests.engine.streams import file_answer, only_send_file, without_work
+from tests.playbook import CH, sends
 from tests.wire.chunks import Cuts, cut, cuts
 
 CLOSE = b"connection: close"
-TEXT = Headers([(b"content-type", b"text/plain")])
 MEG = 1024 * 1024
 
 
@@ -77,10 +73,6 @@ class Reader:
         """The work on a piece is done; what comes of it, but for the work on the next."""
         self.book >> Done(self.op, None)
         return without_work(self.book)
-
-
-def without_work(book: TestBook) -> list[Command]:
-    return [command for command in book.take() if not isinstance(command, Compute)]
 
 
 # --- requests ---
@@ -289,18 +281,9 @@ def test_a_peer_that_goes_away_cancels_the_handler(fact: Closed | ReadClosed) ->
 # --- files ---
 
 
-def file_answer(length: int = 5, *, status: int = 200, headers: Headers = TEXT) -> Callable[[Request], Response]:
-    return lambda request: Response(status, headers, file=FilePart(7, 2, length))
-
-
 def file_head(book: TestBook, length: int, *more: bytes) -> Send:
     whole = book.says(200, b"x" * length, *more)
     return Send(CH, whole.data[:-length] if length else whole.data)
-
-
-def only_send_file(commands: list[Command]) -> SendFile:
-    (found,) = [command for command in commands if isinstance(command, SendFile)]
-    return found
 
 
 def test_a_file_is_sent_after_its_head_and_then_released() -> None:
@@ -448,165 +431,3 @@ def test_a_file_in_answer_to_a_request_that_is_not_read_is_a_bug() -> None:
             CloseWrite(CH),
         ]
     )
-
-
-# --- streamed answers ---
-
-
-class Producer:
-    """Writes what it is told to."""
-
-    def __init__(self, book: TestBook) -> None:
-        self.book = book
-        self.written: list[bool] = []
-        self.cleaned = 0
-        self.op = OperationId(0)
-        book.toy.answer = lambda request: Streamed(200, TEXT, self.produce)
-
-    def produce(self, writer: ResponseWriter) -> Flow[None]:
-        engine = self.book.engine
-        try:
-            while True:
-                self.op = engine.new_op()
-                data = yield from ask(engine, Compute(self.op, "work"), within=10_000.0)
-                if not isinstance(data, bytes):
-                    raise RuntimeError("a secret")
-                if not data:
-                    return
-                self.written.append(writer.write(data))
-                yield from writer.drained()
-        finally:
-            self.cleaned += 1
-
-    def say(self, data: object) -> list[Command]:
-        self.book >> Done(self.op, data)
-        return without_work(self.book)
-
-
-def streaming(book: TestBook) -> Producer:
-    """The head is out and gone."""
-    producer = Producer(book)
-    commands = book.get(b"/answer").take()
-    book >> Sent(CH, len(wire_bytes(commands)))
-    book.take()
-    return producer
-
-
-def test_a_streamed_answer_is_chunked_and_ends() -> None:
-    book = open_book()
-    producer = Producer(book)
-    head = book.says(200, b"").data.replace(b"content-length: 0", b"Transfer-Encoding: chunked")
-    book.get(b"/answer")
-    assert without_work(book) == [Send(CH, head)]
-    book >> Sent(CH, len(head)) << []
-    assert producer.say(b"hello") == [Send(CH, b"5\r\nhello\r\n")]
-    book >> Sent(CH, 10) << []
-    book.after(1000.0) << []
-    assert producer.say(b"") == [Send(CH, b"0\r\n\r\n")]
-    assert producer.cleaned == 1
-    book.get(b"/hello") << [book.says(200, b"hello")]
-
-
-def test_head_of_a_streamed_answer_runs_no_producer() -> None:
-    book = open_book()
-    producer = Producer(book)
-    book >> Received(CH, get(b"/answer").replace(b"GET", b"HEAD")) << [sends(CH, startswith=b"HTTP/1.1 200 OK\r\n")]
-    assert producer.op == OperationId(0)
-    book.get(b"/hello") << [book.says(200, b"hello")]
-
-
-def test_an_old_client_sees_the_end_by_the_close() -> None:
-    book = open_book()
-    producer = Producer(book)
-    book >> Received(CH, b"GET /answer HTTP/1.0\r\n\r\n")
-    (head,) = without_work(book)
-    assert b"chunked" not in wire_bytes([head])
-    assert producer.say(b"hello") == [Send(CH, b"hello")]
-    assert producer.say(b"") == [CloseWrite(CH)]
-
-
-def test_a_producer_waits_for_the_peer_to_read() -> None:
-    book = open_book(Limits(high_water=200, low_water=50))
-    producer = streaming(book)
-    first = producer.say(b"x" * 200)
-    assert first == [Send(CH, b"c8\r\n" + b"x" * 200 + b"\r\n"), PauseReading(CH)]
-    before = producer.op
-    book >> Sent(CH, 100) << []
-    book.after(59.0) << []
-    book >> Sent(CH, 1) << []
-    book.after(59.0) << []  # it looked again in between
-    book >> Sent(CH, 80)
-    assert without_work(book) == [ResumeReading(CH)]
-    assert producer.op != before
-    assert producer.say(b"y") == [Send(CH, b"1\r\ny\r\n")]
-
-
-def test_a_producer_that_does_not_wait_is_dropped() -> None:
-    book = open_book(Limits(max_unsent=1000))
-    written: list[bool] = []
-
-    def produce(writer: ResponseWriter) -> Flow[None]:
-        for _ in range(4):
-            yield from wait(book.engine.new_op(), book.engine.now.mono + 1.0)
-            written.append(writer.write(b"x" * 1000))
-
-    book.toy.answer = lambda request: Streamed(200, TEXT, produce)
-    book.get(b"/answer").sent() << []
-    assert book.after(5.0).take() == [Send(CH, b"3e8\r\n" + b"x" * 1000 + b"\r\n"), Abort(CH)]
-    assert written == [True, False, False, False]
-
-
-def test_a_peer_that_goes_away_cancels_the_producer() -> None:
-    book = open_book()
-    producer = streaming(book)
-    book >> Closed(CH, "reset") << [Cancel(producer.op)]
-    assert producer.cleaned == 1
-
-
-def test_the_end_of_the_process_cancels_the_producer() -> None:
-    book = open_book()
-    producer = streaming(book)
-    book >> Stopping(1.0) << []
-    book.after(1.0) << [Abort(CH), Cancel(producer.op), Exit(0)]
-    assert producer.cleaned == 1
-
-
-def test_a_bug_in_a_producer_cuts_the_connection() -> None:
-    book = open_book()
-    producer = streaming(book)
-    assert producer.say(None) == [Abort(CH)]
-    assert [log.event for log in book.logs] == ["bug"]
-    assert "secret" not in repr(book.logs)
-    book >> Closed(CH) << []
-
-
-def test_a_peer_that_reads_wakes_no_ordinary_answer() -> None:
-    book = open_book(Limits(high_water=100, low_water=50))
-    book.toy.answer = file_answer()
-    commands = book.get(b"/answer").take()
-    order = only_send_file(commands)
-    book >> Sent(CH, len(wire_bytes(commands))) << [ResumeReading(CH)]
-    book >> Done(order.op, 5) << [ReleaseFile(7)]
-
-
-def test_what_is_written_when_the_channel_turns_out_to_be_gone() -> None:
-    """A pause of the producer ends in the very call that brings `Closed`: nothing is ordered for the channel."""
-    book = open_book()
-    over: list[bool] = []
-
-    def produce(writer: ResponseWriter) -> Flow[None]:
-        try:
-            for text in (b"one", b"two"):
-                writer.write(text)
-                yield from writer.drained()
-                yield from sleep(book.engine, 5.0)
-        finally:
-            over.append(True)
-
-    book.toy.answer = lambda request: Streamed(200, TEXT, produce)
-    commands = book.get(b"/answer").take()
-    assert b"one" in wire_bytes(commands)
-    book >> Sent(CH, len(wire_bytes(commands))) << []
-    later = Moment(book.now.mono + 5.0, book.now.wall + 5.0)
-    assert book.engine.handle(Closed(CH, "reset by the peer"), later) == []
-    assert over == [True]

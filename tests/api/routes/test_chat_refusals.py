@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc_proto.agent.contract import (
+    ModelAnswered,
+    TextDelta,
+)
+from svc_proto.api.store import AddMessages, CreateChat, DeleteChat, GetChat, ListMessages
+from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
+from tests.api.puppet import TurnBook, call_of, names
+from tests.api.routes.told import CLOSING, OPENING, check, data_of
+from tests.api.world import KEY, ApiCall
+from tests.relay.peers import FIRST
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+def refused(book: TurnBook, path: str, body: object, **options: Any) -> tuple[int, object]:
+    answer = book.request("POST", path, body, **options)
+    return answer.status, answer.json["error"]["code"]
+
+
+def test_the_order_of_the_checks() -> None:
+    book = TurnBook()
+    session = book.session()
+    good, none = f"/api/sessions/{session}/chat/stream", "/api/sessions/probe/chat/stream"
+    assert refused(book, none, b"[", key="wrong") == (401, "invalid_api_key")
+    assert refused(book, none, b"[") == (404, "session_not_found")
+    assert refused(book, good, b"[") == (400, None)
+    assert refused(book, good, [1]) == (400, None)
+    assert refused(book, good, {"message": " \u200b", "system_message": 7}) == (400, "missing_message")
+    assert refused(book, good, {"message": "Hi", "system_message": 7}) == (400, "invalid_system_message")
+    assert refused(book, good, b"x" * 10_000_001) == (413, "body_too_large")
+    assert not any(isinstance(request, AddMessages) for request in book.queries())
+
+
+def test_while_the_server_shuts_down_there_are_no_new_turns() -> None:
+    book = TurnBook()
+    session = book.session()
+    running = book.chat(session)
+    late = book.connect()
+    fields = [(b"host", b"127.0.0.1:8642"), (b"authorization", b"Bearer " + KEY.encode()), (b"content-length", b"16")]
+    late.say(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
+    book.hand.tell(TextDelta("Half"))
+    book.stop()
+    assert book.hand.cancelled
+    assert names(running)[-3:] == CLOSING
+    assert data_of(running, "run.completed")["interrupted"] is True
+    late.say(RequestData(FIRST, b'{"message":"Hi"}'), RequestEnd(FIRST))
+    answer = late.result
+    assert (answer.status, answer.json["error"]["code"]) == (503, "gateway_draining")
+    assert answer.json["error"]["message"].startswith("gateway_draining")
+    assert dict(answer.headers)[b"retry-after"] == b"1"
+
+
+def test_turns_that_wait_do_not_begin_because_the_server_shuts_down() -> None:
+    book = TurnBook()
+    session = book.session()
+    first, second = book.chat(session, {"message": "one"}), book.chat(session, {"message": "two"})
+    book.stop()
+    assert check(first) == [*OPENING, *CLOSING]
+    assert check(second) == ["error", "done"]
+    assert book.turns == 1
+    for call in (first, second):
+        call.vanish()
+    assert [each.code for each in book.exits] == [0]
+
+
+def test_a_store_that_fails_is_told() -> None:
+    book = TurnBook()
+    session = book.session()
+    book.refuse = (GetChat,)
+    assert refused(book, f"/api/sessions/{session}/chat/stream", {"message": "Hi"}) == (503, "session_db_unavailable")
+    book.refuse = (ListMessages,)
+    call = book.chat(session)
+    assert check(call) == ["error", "done"]
+    assert data_of(call, "error")["error"] == "session_db_unavailable"
+    book.refuse = ()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("lost"))
+    book.refuse = (AddMessages,)
+    book.hand.keep_calls(call_of())  # its row is lost; the turn goes on
+    book.hand.tell(TextDelta("lost, too"))
+    book.hand.finish()
+    assert names(call)[-2:] == ["error", "done"]
+    assert data_of(call, "error")["error"] == "session_db_unavailable"
+
+
+def test_a_session_that_is_deleted_under_its_turns() -> None:
+    book = TurnBook()
+    session = book.session()
+    first, second = book.chat(session), book.chat(session)
+    assert book.request("DELETE", f"/api/sessions/{session}").status == 204
+    assert names(first)[-1] == "done"
+    assert names(second) == ["error", "done"]
+    late = book.session()
+    book.hold = (ListMessages,)
+    call = book.chat(late)
+    book.store.execute(DeleteChat(id=late))
+    book.release()
+    assert check(call) == ["error", "done"]
+    assert data_of(call, "error")["error"] == "session_not_found"
+
+
+def test_a_stop_while_the_user_row_is_stored() -> None:
+    book = TurnBook()
+    session = book.session()
+    book.hold = (AddMessages,)
+    call = book.chat(session)
+    run_id = dict(call.head.headers)[b"x-svc-run-id"].decode()
+    assert book.request("POST", f"/v1/runs/{run_id}/stop").status == 200
+    book.hold = ()
+    book.release()
+    assert check(call) == [*OPENING, *CLOSING]
+    assert data_of(call, "run.completed")["interrupted"] is True
+    assert book.turns == 0
+
+
+def test_a_stop_that_comes_after_the_answer_does_not_undo_it() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("All"))
+    book.hold = (AddMessages,)
+    book.hand.finish()
+    run_id = data_of(call, "run.started")["run_id"]
+    assert book.request("POST", f"/v1/runs/{run_id}/stop").status == 200
+    book.hold = ()
+    book.release()
+    told = data_of(call, "run.completed")
+    assert (told["completed"], told["interrupted"]) == (True, False)
+    assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "completed"
+
+
+@pytest.mark.parametrize("path", ["/api/sessions/probe/chat/stream", "/v1/chat/completions", "/v1/runs"])
+def test_probes_find_the_routes(path: str) -> None:
+    answer = TurnBook().request("HEAD", path, headers=[(b"accept", b"text/event-stream")])
+    assert (answer.status, answer.body) == (200, b"")
+    assert TurnBook().request("HEAD", path, key="").status == 401
+
+
+# --- blocking -----------------------------------------------------------------------------------------------------
+
+
+def blocking(book: TurnBook, session: str) -> ApiCall:
+    return book.call("POST", f"/api/sessions/{session}/chat", {"message": "Hi"})
+
+
+def test_a_turn_with_one_answer() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = blocking(book, session)
+    book.hand.tell(TextDelta("Hel"), TextDelta("lo"), ModelAnswered(1, 2))
+    assert call.answer is None
+    book.hand.finish()
+    answer = call.result
+    assert answer.status == 200
+    assert dict(answer.headers)[b"x-svc-session-id"] == session.encode()
+    assert answer.json["object"] == "svc.session.chat.completion"
+    assert answer.json["session_id"] == session
+    message = {"id": book.messages(session)[-1]["id"], "role": "assistant", "content": "Hello"}
+    assert answer.json["message"] == message
+    assert answer.json["usage"] == {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    assert "error" not in answer.json
+
+
+def test_one_answer_that_failed() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = blocking(book, session)
+    book.hand.finish("error", error="gone", code="upstream_error")
+    assert (call.result.status, call.result.json["error"]["code"]) == (502, "agent_incomplete")
+    call = blocking(book, session)
+    book.hand.tell(TextDelta("Half"))
+    book.hand.finish("error", error="gone", code="upstream_error")
+    assert (call.result.status, call.result.json["error"], call.result.json["partial"]) == (200, "gone", True)
+    book.refuse = (ListMessages,)
+    assert blocking(book, session).result.status == 503
+    book.refuse = ()
+    call = blocking(book, session)
+    run_id = book.hand.turn.run_id
+    book.request("POST", f"/v1/runs/{run_id}/stop")
+    assert (call.result.status, call.result.json["error"]["code"]) == (502, "agent_incomplete")
+
+
+def test_a_blocking_turn_outlives_its_client() -> None:
+    book = TurnBook()
+    session = book.session()
+    blocking(book, session).vanish()
+    assert not book.hand.cancelled
+    book.hand.tell(TextDelta("Here"))
+    book.hand.finish()
+    assert book.messages(session)[-1]["content"] == "Here"
+
+
+# --- fuzz ---------------------------------------------------------------------------------------------------------
+
+LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=5) | st.sampled_from(["text", "image_url"])
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "text", "image_url", "url", "role", "content", "contentType"]), inner, max_size=4
+        )
+    ),
+    max_leaves=8,
+)
+NAMES = ["message", "input", "attachments", "system_message", "instructions", "personality", "messages", "stream"]
+BODIES = st.dictionaries(
+    st.sampled_from([*NAMES, "conversation_history", "session_id", "model", "previous_response_id"]), VALUES, max_size=5
+)
+CODES = {
+    None,
+    "missing_message",
+    "invalid_system_message",
+    "unsupported_content_type",
+    "invalid_image_url",
+    "invalid_content_part",
+    "invalid_session_id",
+}
+
+
+@given(body=BODIES | VALUES, path=st.sampled_from(["chat/stream", "/v1/runs", "/v1/chat/completions"]))
+@settings(max_examples=100, deadline=None)
+def test_any_body_is_answered_as_documented_and_a_refused_one_stores_nothing(body: object, path: str) -> None:
+    book = TurnBook()
+    session = book.session()
+    before = len([each for each in book.queries() if isinstance(each, AddMessages | CreateChat)])
+    call = book.call("POST", path if path.startswith("/") else f"/api/sessions/{session}/{path}", body)
+    if book.turns:
+        book.hand.tell(TextDelta("ok"))
+        book.hand.finish()
+        assert call.head.status in (200, 202)
+        return
+    answer = call.result
+    assert answer.status == 400
+    assert answer.json["error"]["code"] in CODES
+    assert isinstance(answer.json["error"]["message"], str)
+    assert len([each for each in book.queries() if isinstance(each, AddMessages | CreateChat)]) == before

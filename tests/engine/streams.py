@@ -1,0 +1,31 @@
+"""Answers with a body that is not held in memory, for tests of both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from svc_proto.commands import (
+    Command,
+    Compute,
+    SendFile,
+)
+from svc_proto.engine.message import FilePart, Request, Response
+from svc_proto.wire.events import Headers
+from tests.engine.service import TestBook
+
+__all__ = ["TEXT", "file_answer", "only_send_file", "without_work"]
+
+TEXT = Headers([(b"content-type", b"text/plain")])
+
+
+def without_work(book: TestBook) -> list[Command]:
+    return [command for command in book.take() if not isinstance(command, Compute)]
+
+
+def file_answer(length: int = 5, *, status: int = 200, headers: Headers = TEXT) -> Callable[[Request], Response]:
+    return lambda request: Response(status, headers, file=FilePart(7, 2, length))
+
+
+def only_send_file(commands: list[Command]) -> SendFile:
+    (found,) = [command for command in commands if isinstance(command, SendFile)]
+    return found
