@@ -26,7 +26,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Match, Route, Router
-from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.server import ServerChannel, admit
 from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -81,10 +81,7 @@ class Api:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Serve a connection; one too many is turned away."""
-        if self.engine.channel_count >= self.limits.max_connections:
-            self.engine.log(Level.WARNING, "too many connections", limit=self.limits.max_connections)
-            return None
-        return ServerChannel(self.engine, fact, self, self.limits)
+        return admit(self.engine, fact, self, self.limits)
 
     def on_stopping(self) -> None:
         """No new turns from here on; those that run are interrupted, and what they said is stored."""

@@ -37,7 +37,7 @@ from svc_proto.wire.limits import Limits
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["HttpApp", "Phase", "ServerChannel"]
+__all__ = ["HttpApp", "Phase", "ServerChannel", "admit"]
 
 PRI = b"PRI "  # how the preface of HTTP/2 begins, and no request of HTTP/1.1
 NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # stands for a head that could not be read
@@ -62,6 +62,14 @@ class HttpApp(Protocol):
     def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
         """Header fields that every answer to this request carries, whatever it is; names in lower case."""
         ...
+
+
+def admit(engine: Engine, fact: Accepted, app: HttpApp, limits: Limits) -> ServerChannel | None:
+    """Serve an accepted connection; one over `max_connections` is turned away."""
+    if engine.channel_count >= limits.max_connections:
+        engine.log(Level.WARNING, "too many connections", limit=limits.max_connections)
+        return None
+    return ServerChannel(engine, fact, app, limits)
 
 
 class Phase(Enum):

@@ -17,7 +17,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Router
-from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.server import ServerChannel, admit
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import Accepted, Failure, OperationId
 from svc_proto.machines.bridge import BridgeCommands, Outcome
@@ -100,10 +100,7 @@ class Relay:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Serve a connection; one too many is turned away."""
-        if self.engine.channel_count >= self.limits.max_connections:
-            self.engine.log(Level.WARNING, "too many connections", limit=self.limits.max_connections)
-            return None
-        return ServerChannel(self.engine, fact, self, self.limits)
+        return admit(self.engine, fact, self, self.limits)
 
     def on_stopping(self) -> None:
         """Nobody waits for a phone any longer."""
