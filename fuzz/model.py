@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
+from typing import NoReturn
 
 from attrs import define, field, frozen
 
@@ -23,15 +24,21 @@ COMMAND_TIME = 30.0  # s
 SLACK = 10.0  # s that an answer may be on its way, retransmissions included
 
 
-def violated(invariant: Invariant, detail: str) -> None:
+def violated(invariant: Invariant, detail: str) -> NoReturn:
     """It does not hold."""
     raise Violation(invariant, detail)
 
 
 def within(expiry: object, limit: object) -> bool:
     """Whether one expiry is no later than another; None is never."""
-    later = inf if limit is None else float(limit)  # type: ignore[arg-type]  # JSON: a number
-    return (inf if expiry is None else float(expiry)) <= later  # type: ignore[arg-type]  # the same
+    return _end(expiry) <= _end(limit)
+
+
+def _end(expiry: object) -> float:
+    """An expiry as the relay tells it, in JSON: a number, or null for never."""
+    if not isinstance(expiry, int | float | None):
+        violated(Invariant.STATUS, f"no expiry: {expiry!r:.200}")
+    return inf if expiry is None else float(expiry)
 
 
 @define
@@ -84,7 +91,7 @@ class Terms:
         if channel not in self.grants:
             return -inf
         ends = (self.expires_at, self.grants[channel])
-        return min(inf if end is None else float(end) for end in ends)  # type: ignore[arg-type]  # JSON: a number
+        return min(_end(end) for end in ends)
 
 
 @define(eq=False)
@@ -111,9 +118,8 @@ class Session:
         expires_at, grants = members.get("expires_at"), members.get("grants")
         if not isinstance(grants, dict):
             violated(Invariant.STATUS, f"no grants in {members!r:.200}")
-            raise AssertionError
         check_grants(grants, expires_at, self.prefix)
-        return Terms(None if expires_at is None else float(expires_at), dict(grants))  # type: ignore[arg-type]  # JSON
+        return Terms(None if expires_at is None else _end(expires_at), dict(grants))
 
     def is_dead(self, wall: Wall, since: float, until: float) -> bool:
         """Whether its token could not be accepted at any time of a span."""
@@ -239,7 +245,6 @@ class Turn:
     content: str | None = None  # of `assistant.completed`
     tools: bool = False
     failed: bool = False
-    reader_left: bool = False
 
 
 @define(eq=False)

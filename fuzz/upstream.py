@@ -44,9 +44,6 @@ class Manner(Enum):
     NONSENSE = "nonsense"  # no JSON in its events
 
 
-GOOD = (Manner.PLAIN, Manner.LONG, Manner.TOOL)
-
-
 class Upstream:
     """The listener. `trouble`, while it is set, is how every answer goes; else the words of a question decide."""
 

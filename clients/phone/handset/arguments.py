@@ -18,7 +18,6 @@ from clients.phone.handset.refusal import Refusal
 __all__ = ["Arguments", "clamp", "scalar_text", "sendable", "utf16_length"]
 
 INT_BITS = 32  # width of a count, a duration or a coordinate on the phone
-LONG_BITS = 64  # width of a time in ms
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 
 

@@ -18,7 +18,6 @@ from clients.phone.handset.refusal import Refusal
 from clients.phone.handset.routes import METHODS, ROUTES
 from clients.phone.handset.screens import SAMPLE_APPS, client_app
 from clients.phone.handset.world import Gesture, OutboxItem, Permissions
-from svc_proto.basics.brand import Brand
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
 
@@ -62,10 +61,6 @@ class SimulatedHandset:
     def uploaded(self, token: str, scheme: str) -> Reply:
         """The answer to `/screenshot` once the picture has been uploaded under `token`; `scheme` is the brand's."""
         return Reply(200, {"media": f"MEDIA:{scheme}://{token}"})
-
-    def screenshot_reply(self, token: str, brand: Brand) -> Reply:
-        """Like `uploaded`, by brand."""
-        return self.uploaded(token, brand.scheme)
 
     def status(self, now: Moment) -> dict[str, object]:
         """The payload of `bridge.status` (1.3). A layer of gates puts its own `safety` and grants over it."""

@@ -229,7 +229,7 @@ def test_a_command_needs_no_request_id() -> None:
 @pytest.mark.parametrize("brand", [SVC, HERMES])
 def test_the_marker_of_an_uploaded_screenshot(brand: Brand) -> None:
     marker = {"svc": "MEDIA:svc-relay://tok", "hermes": "MEDIA:hermes-relay://tok"}[brand.name]
-    assert SimulatedHandset().screenshot_reply("tok", brand) == Reply(200, {"media": marker})
+    assert SimulatedHandset().uploaded("tok", brand.scheme) == Reply(200, {"media": marker})
 
 
 def test_a_story_read_a_mail_and_answer_it() -> None:
