@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from svc_proto.basics.dotenv import parse_dotenv
+
 __all__ = ["env_file_variables", "yaml_variables"]
 
 # Of the variables that `.env` may set: what concerns this server alone.
@@ -33,16 +35,8 @@ def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
 
 
 def env_file_variables(text: str) -> dict[str, str]:
-    """What `.env` sets. Lines that are no assignment are comments."""
-    variables: dict[str, str] = {}
-    for line in text.splitlines():
-        name, mark, value = line.strip().removeprefix("export ").partition("=")
-        name, value = name.strip(), value.strip()
-        if value[:1] in ("'", '"') and value[-1:] == value[:1]:
-            value = value[1:-1]
-        if mark and value and name.startswith(PREFIXES):
-            variables[name] = value
-    return variables
+    """What `.env` sets of it."""
+    return {name: value for name, value in parse_dotenv(text).items() if name.startswith(PREFIXES)}
 
 
 def _text(value: object) -> str:

@@ -10,6 +10,7 @@ from typing import cast
 
 from attrs import field, frozen
 
+from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file, read_yaml
@@ -37,7 +38,7 @@ def find_api(engine: Engine, config: RelayConfig) -> Flow[ApiServer]:
     server: Mapping[str, object] = {}
     if not isinstance(settings, Failure):
         server = _object(_object(settings.get("platforms")).get("api_server"))
-    dotenv = {} if isinstance(lines, Failure) else _dotenv(lines.decode("utf-8", "replace"))
+    dotenv = {} if isinstance(lines, Failure) else parse_dotenv(lines.decode("utf-8", "replace"))
     extra = _object(server.get("extra"))
     hosts = (extra.get("host"), server.get("host"), dotenv.get("API_SERVER_HOST"), config.api_host)
     ports = (extra.get("port"), server.get("port"), dotenv.get("API_SERVER_PORT"), config.api_port)
@@ -59,15 +60,6 @@ def _port(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_PORT:
         return value
     return 0
-
-
-def _dotenv(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for line in text.splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        if equals and not name.startswith("#"):
-            found[name.strip()] = value.strip().strip("'\"")
-    return found
 
 
 def _object(value: object) -> Mapping[str, object]:

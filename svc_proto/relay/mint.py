@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
+from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.basics.validate import boolean, integer, invalid, text
 from svc_proto.commands import Compute, Level
 from svc_proto.config import RelayConfig
@@ -110,10 +111,9 @@ def _api_key(engine: Engine, config: RelayConfig) -> Flow[str]:
                 return key
     lines = yield from read_file(engine, f"{config.home}/.env")
     if not isinstance(lines, Failure):
-        for line in lines.decode("utf-8", "replace").splitlines():
-            name, _, value = line.removeprefix("export ").partition("=")
-            if name.strip() == "API_SERVER_KEY" and value.strip():
-                return value.strip().strip("'\"")
+        key = parse_dotenv(lines.decode("utf-8", "replace")).get("API_SERVER_KEY")
+        if key is not None:
+            return key
     return config.api_key
 
 
