@@ -3,8 +3,8 @@
 Frames are cut (`http2_frames`) and counted here before h2 sees one; heads are checked in `http2_head`. A malformed
 message ends its stream, with a bare status where one is due; a broken rule of the connection ends that with a GOAWAY.
 
-Bodies that came in hold the peer back until their owner says `taken`; a WebSocket's are taken at once. Bodies that go
-out wait on their stream until the peer's windows are open and `data_to_send` may take more: see `unsent`.
+Bodies that came in hold the peer back until their owner says `taken`; a WebSocket's are taken at once. Reading is here,
+what we say ourselves in `http2_sender`.
 
 Limits, and what happens at them
   100 streams at a time: REFUSED_STREAM
@@ -19,7 +19,6 @@ Priorities are ignored. The header table of our encoder stays within 4 KiB, what
 from __future__ import annotations
 
 from collections import deque
-from contextlib import suppress
 
 from h2.errors import ErrorCodes
 from h2.events import (
@@ -34,16 +33,12 @@ from h2.events import (
 from h2.events import Event as H2Event
 from h2.events import StreamReset as H2StreamReset
 from h2.exceptions import ProtocolError as H2ProtocolError
-from h2.exceptions import StreamClosedError
 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role
-from svc_proto.wire.deflate import DeflateParameters
 from svc_proto.wire.events import (
-    AcceptSocket,
     Event,
-    Headers,
     Informational,
     RequestData,
     RequestEnd,
@@ -59,23 +54,17 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2_calm import Allowance
 from svc_proto.wire.http2_frames import Cutter, Fault, Frame, Kind, goaway, read_goaway
 from svc_proto.wire.http2_head import (
-    Fields,
-    accept_fields,
-    announced,
     read_acceptance,
     read_length,
     read_request,
     read_response,
     read_trailers,
-    request_fields,
-    response_fields,
-    trailer_fields,
 )
-from svc_proto.wire.http2_outgoing import Outgoing
-from svc_proto.wire.http2_setup import MAX_STREAMS, TABLE_SIZE, new_h2
+from svc_proto.wire.http2_sender import BODILESS, NO_ERROR, Http2Sender
+from svc_proto.wire.http2_setup import MAX_STREAMS, last_words
 from svc_proto.wire.http2_stream import Stream
+from svc_proto.wire.http2_table import settle_table, shrink_table
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from svc_proto.wire.websocket import WebSocket, WebSocketState
 
 __all__ = ["Http2Connection"]
 
@@ -83,41 +72,17 @@ RESETS, RESETS_RATE = 100, 20  # at once, and for each second
 CHORES, CHORES_RATE = 1000, 100
 KILOBYTE = 1024  # bytes of data of ours for which one chore of the peer is free
 UNBOUNDED = 2**31 - 1
-BODILESS = (204, 304)
-INTERIM = (100, *range(102, 200))
-NO_ERROR, PROTOCOL_ERROR = ErrorCodes.NO_ERROR, ErrorCodes.PROTOCOL_ERROR
+PROTOCOL_ERROR = ErrorCodes.PROTOCOL_ERROR
 
 
-class Http2Connection:
+class Http2Connection(Http2Sender):
     """One HTTP/2 connection; see `wire.connection.Connection` for how to drive it, and here for what is more.
 
     `next_stream` is the stream of a client's next request. `deflate` False neither offers nor accepts
     permessage-deflate; `secure` is the scheme that a client names. `at` gives the allowances their time.
     """
 
-    __slots__ = (
-        "_chores",
-        "_client",
-        "_cutter",
-        "_deflate",
-        "_entropy",
-        "_eof",
-        "_events",
-        "_h2",
-        "_left",
-        "_limits",
-        "_out",
-        "_outgoing",
-        "_over",
-        "_parted",
-        "_readable",
-        "_resets",
-        "_role",
-        "_secure",
-        "_settled",
-        "_streams",
-        "_waiting",
-    )
+    __slots__ = ("_chores", "_cutter", "_events", "_out", "_parted", "_resets")
 
     def __init__(
         self,
@@ -128,27 +93,13 @@ class Http2Connection:
         deflate: bool = True,
         secure: bool = False,
     ) -> None:
-        self._role = role
-        self._client = role is Role.CLIENT
-        self._limits = limits
-        self._entropy = entropy
-        self._deflate = deflate
-        self._secure = secure
+        super().__init__(role, limits=limits, entropy=entropy, deflate=deflate, secure=secure)
         self._cutter = Cutter(server=not self._client, max_block=limits.max_head)
         self._events: deque[Event] = deque()
-        self._streams: dict[StreamId, Stream] = {}
-        self._readable: deque[Stream] = deque()  # those whose WebSocket may have something to tell
-        self._waiting: list[Event] = []  # of a client, until it knows whether the server opens WebSockets
-        self._settled = False  # the peer's settings have come
-        self._eof = False
-        self._left = False  # the peer has said GOAWAY
-        self._parted = False  # we have
-        self._over = False
+        self._parted = False  # we have said GOAWAY
         self._out = b""  # our last words, which h2 is not to know of
         self._resets = Allowance(RESETS, RESETS_RATE)
         self._chores = Allowance(CHORES, CHORES_RATE)
-        self._h2 = new_h2(client=self._client, limits=limits)
-        self._outgoing = Outgoing(self._h2)
 
     # --- properties ---
 
@@ -171,35 +122,6 @@ class Http2Connection:
     def head_pending(self) -> bool:
         """A head, or the preface of the connection, has begun to arrive and is not complete."""
         return self._cutter.head_pending
-
-    @property
-    def next_stream(self) -> StreamId:
-        """Client: the number of the next request."""
-        waiting = sum(isinstance(event, RequestHead) for event in self._waiting)
-        return StreamId(self._h2.get_next_available_stream_id() + 2 * waiting)
-
-    @property
-    def ready(self) -> bool:
-        """Client: one more request may be sent now."""
-        allowed = self._h2.remote_settings.max_concurrent_streams
-        return not (self._over or self._left or self._eof) and len(self._streams) < allowed
-
-    def unsent(self, stream: StreamId) -> int:
-        """Bytes of a body or of messages that were said, and wait for the peer to want them."""
-        known = self._streams.get(stream)
-        if known is None:
-            return 0
-        known.fill()
-        return known.queued
-
-    def knows(self, stream: StreamId) -> bool:
-        """Whether something may still be said on a stream."""
-        return stream in self._streams
-
-    @property
-    def waiting(self) -> bool:
-        """Whether anything waits on any stream."""
-        return bool(self._outgoing)
 
     # --- bytes ---
 
@@ -266,10 +188,11 @@ class Http2Connection:
                 self._out += goaway(self._h2.highest_inbound_stream_id, fault.code)
                 self._stop()
                 raise RemoteProtocolError(f"HTTP/2: {fault}") from None
-            except H2ProtocolError as error:  # h2 has said GOAWAY; its text may quote a header
+            except H2ProtocolError as error:  # its text may quote a header
+                said, code = last_words(self._h2, error)
+                self._out = said + self._out
                 self._stop()
-                code = ErrorCodes(error.error_code).name
-                raise RemoteProtocolError(f"HTTP/2: {code.lower().replace('_', ' ')}") from None
+                raise RemoteProtocolError(f"HTTP/2: {code.name.lower().replace('_', ' ')}") from None
         return None
 
     def _take(self, frame: Frame) -> None:
@@ -277,6 +200,7 @@ class Http2Connection:
         if frame.kind == Kind.GOAWAY:
             self._farewell(frame)
             return
+        shrink_table(self._h2.encoder, frame)
         for event in self._h2.receive_data(frame.raw):
             self._translate(event)
 
@@ -397,9 +321,7 @@ class Http2Connection:
         return event
 
     def _settings(self) -> None:
-        encoder = self._h2.encoder
-        if encoder.header_table_size > TABLE_SIZE:
-            encoder.header_table_size = TABLE_SIZE
+        settle_table(self._h2.encoder)
         if not self._settled:
             self._settled = True
             waiting, self._waiting = self._waiting, []
@@ -430,21 +352,7 @@ class Http2Connection:
             self._lose(known, "the connection ended within a message")
         return bool(lost)
 
-    # --- writing ---
-
-    def send(self, event: Event) -> None:
-        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now.
-
-        A `StreamReset` gives a stream up: at once, or behind a message that is complete.
-        """
-        if self._over:
-            raise LocalProtocolError(f"{type(event).__name__}: the connection is over")
-        if not self._client:
-            self._say_as_server(event, self._find(event))
-        elif not self._settled and (self._waiting or (isinstance(event, RequestHead) and event.websocket)):
-            self._waiting.append(event)
-        else:
-            self._say_as_client(event)
+    # --- the end ---
 
     def go_away(self) -> None:
         """Server: take no further streams; those that have begun are finished."""
@@ -452,120 +360,11 @@ class Http2Connection:
             self._parted = True
             self._out += goaway(self._h2.highest_inbound_stream_id, NO_ERROR)
 
-    def abandon(self, stream: StreamId) -> None:
-        """Reset a stream now, whatever waits on it; harmless when it is over."""
-        known = self._streams.get(stream)
-        if known is not None and not self._over:
-            self._reset(known, ErrorCodes.CANCEL)
-
-    def _find(self, event: Event) -> Stream:
-        known = self._streams.get(event.stream)
-        if known is None:
-            raise LocalProtocolError(f"{type(event).__name__}: stream {event.stream} is not in progress")
-        return known
-
-    def _say_as_server(self, event: Event, known: Stream) -> None:
-        if isinstance(event, StreamReset):
-            self._give_up(known)
-        elif known.socket is not None:
-            known.socket.send(event)
-            self._outgoing.add(known)
-        elif isinstance(event, ResponseData) and known.said_head and not known.said_end:
-            self._put(known, event.data)
-        elif isinstance(event, ResponseHead) and not known.said_head:
-            self._say_response(known, event)
-        elif isinstance(event, ResponseEnd) and known.said_head and not known.said_end:
-            self._end(known, event.trailers)
-        elif isinstance(event, Informational) and event.status in INTERIM and not known.said_head:
-            self._headers(known, [(b":status", b"%d" % event.status), *trailer_fields(event.headers)])
-        elif isinstance(event, AcceptSocket) and known.head.websocket and not known.said_head:
-            fields, deflate = accept_fields(known.head, event, deflate=self._deflate)
-            self._headers(known, fields)
-            known.said_head = True
-            self._open_socket(known, deflate)
-        else:
-            raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a server here")
-
-    def _say_response(self, known: Stream, event: ResponseHead) -> None:
-        fields = response_fields(event)
-        mute = event.status in BODILESS or known.head.method == "HEAD"
-        known.length = announced(fields)
-        self._headers(known, fields, end=mute)
-        known.said_head = True
-        known.mute = known.wrote_end = mute
-
-    def _say_as_client(self, event: Event) -> None:
-        if isinstance(event, RequestHead):
-            self._say_request(event)
-            return
-        known = self._find(event)
-        if isinstance(event, StreamReset):
-            self._give_up(known)
-        elif known.socket is not None:
-            known.socket.send(event)
-            self._outgoing.add(known)
-        elif isinstance(event, RequestData) and not (known.said_end or known.head.websocket):
-            self._put(known, event.data)
-        elif isinstance(event, RequestEnd) and not known.said_end:
-            if not known.head.websocket:
-                self._end(known, event.trailers)
-        else:
-            raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a client here")
-
-    def _say_request(self, event: RequestHead) -> None:
-        if not self.ready or event.stream % 2 == 0 or event.stream < self._h2.get_next_available_stream_id():
-            raise LocalProtocolError("RequestHead: not now, or not on this stream")
-        if event.websocket and not self._h2.remote_settings.enable_connect_protocol:
-            raise LocalProtocolError("RequestHead: the server opens no WebSockets over HTTP/2")
-        fields = request_fields(event, secure=self._secure, deflate=self._deflate)
-        known = Stream(event.stream, event, said_head=True, length=announced(fields))
-        self._headers(known, fields)
-        self._streams[event.stream] = known
-
-    def _headers(self, known: Stream, fields: Fields, *, end: bool = False) -> None:
-        self._h2.send_headers(known.id, fields, end_stream=end)
-
-    def _put(self, known: Stream, data: bytes) -> None:
-        if data and not known.mute:
-            known.count(data)
-            known.put(data)
-            self._outgoing.add(known)
-
-    def _end(self, known: Stream, trailers: Headers) -> None:
-        known.ended()
-        known.trailers = trailers
-        if not known.wrote_end:
-            self._outgoing.add(known)
-        self._forget_if_done(known)
-
-    # --- the end of a stream, and of all ---
-
-    def _open_socket(self, known: Stream, deflate: DeflateParameters | None) -> None:
-        limits, entropy = self._limits, self._entropy
-        known.socket = WebSocket(self._role, known.id, limits=limits, entropy=entropy, deflate=deflate)
-        if known.heard_end:
-            known.socket.receive_eof()
-            self._readable.append(known)
-
     def _break(self, known: Stream, why: str) -> None:
         """The peer broke a rule of the stream."""
         self._spend(self._resets, "too many malformed messages")
         self._reset(known, PROTOCOL_ERROR)
         self._events.append(StreamReset(known.id, why))
-
-    def _give_up(self, known: Stream) -> None:
-        if known.wrote_end:  # RFC 9113 section 8.1: the rest of the request is not wanted
-            self._reset(known, NO_ERROR)
-        elif known.said_end or (known.socket is not None and known.socket.state is WebSocketState.CLOSED):
-            known.reset_after = known.said_end = True
-            self._outgoing.add(known)
-        else:
-            self._reset(known, ErrorCodes.INTERNAL_ERROR if not self._client else ErrorCodes.CANCEL)
-
-    def _reset(self, known: Stream, code: ErrorCodes) -> None:
-        with suppress(StreamClosedError):  # both ends have ended it, the peer perhaps with this very frame
-            self._h2.reset_stream(known.id, code)
-        self._forget(known)
 
     def _lose(self, known: Stream, why: str) -> None:
         """Nothing more can be said or heard on a stream."""
@@ -575,16 +374,6 @@ class Http2Connection:
             self._readable.append(known)
         elif not (self._client and known.heard_end):
             self._events.append(StreamReset(known.id, why))
-
-    def _forget_if_done(self, known: Stream) -> None:
-        if known.heard_end and known.wrote_end and known.said_end and not known.queued:
-            self._forget(known)
-
-    def _forget(self, known: Stream) -> None:
-        known.drop_queue()
-        self._outgoing.remove(known)
-        if self._streams.pop(known.id, None) is not None and known.owed:
-            self._h2.acknowledge_received_data(known.owed, known.id)  # the connection's window is for all
 
     def _stop(self) -> None:
         self._over = True

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
+from hpack.exceptions import HPACKError
 
-from svc_proto.wire.http2_frames import PREFACE
+from svc_proto.wire.http2_frames import PREFACE, goaway
 from svc_proto.wire.limits import Limits
 
-__all__ = ["CONNECTION_WINDOW", "MAX_STREAMS", "STREAM_WINDOW", "TABLE_SIZE", "new_h2"]
+__all__ = ["CONNECTION_WINDOW", "MAX_STREAMS", "STREAM_WINDOW", "TABLE_SIZE", "last_words", "new_h2"]
 
 MAX_STREAMS = 100  # requests at a time, RFC 9113 section 6.5.2 recommends no less
 STREAM_WINDOW = 256 * 1024  # bytes
@@ -52,3 +55,15 @@ def new_h2(*, client: bool, limits: Limits) -> H2Connection:
     h2.local_settings = Settings(client=client, initial_values=tolerated)
     h2.increment_flow_control_window(CONNECTION_WINDOW - h2.inbound_flow_control_window)
     return h2
+
+
+def last_words(h2: H2Connection, error: ProtocolError) -> tuple[bytes, ErrorCodes]:
+    """What is to be written after h2 found a rule broken, and what its GOAWAY says.
+
+    h2 has no word of its own for HPACK, which deserves another than it says (RFC 9113 section 4.3).
+    """
+    last, code = h2.highest_inbound_stream_id, ErrorCodes(error.error_code)
+    data = h2.data_to_send().removesuffix(goaway(last, code))
+    if code is ErrorCodes.PROTOCOL_ERROR and isinstance(error.__cause__, HPACKError):
+        code = ErrorCodes.COMPRESSION_ERROR
+    return data + goaway(last, code), code

@@ -1,0 +1,259 @@
+"""What we say on the streams of an HTTP/2 connection, both roles: which word is in order, and what becomes of it.
+
+Bodies that go out wait on their stream until the peer's windows are open and `data_to_send` may take more: `unsent`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+
+from h2.errors import ErrorCodes
+from h2.exceptions import StreamClosedError
+
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.deflate import DeflateParameters
+from svc_proto.wire.events import (
+    AcceptSocket,
+    Event,
+    Headers,
+    Informational,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    StreamReset,
+)
+from svc_proto.wire.http2_head import (
+    Fields,
+    accept_fields,
+    announced,
+    request_fields,
+    response_fields,
+    trailer_fields,
+)
+from svc_proto.wire.http2_outgoing import Outgoing
+from svc_proto.wire.http2_setup import new_h2
+from svc_proto.wire.http2_stream import Stream
+from svc_proto.wire.limits import Limits
+from svc_proto.wire.websocket import WebSocket, WebSocketState
+
+__all__ = ["BODILESS", "NO_ERROR", "Http2Sender"]
+
+BODILESS, INTERIM = (204, 304), (100, *range(102, 200))  # statuses
+NO_ERROR = ErrorCodes.NO_ERROR
+
+
+class Http2Sender:
+    """The sending half of `Http2Connection`, and the streams that both halves know."""
+
+    __slots__ = (
+        "_client",
+        "_deflate",
+        "_entropy",
+        "_eof",
+        "_h2",
+        "_left",
+        "_limits",
+        "_outgoing",
+        "_over",
+        "_readable",
+        "_role",
+        "_secure",
+        "_settled",
+        "_streams",
+        "_waiting",
+    )
+
+    def __init__(self, role: Role, *, limits: Limits, entropy: Entropy, deflate: bool, secure: bool) -> None:
+        self._role = role
+        self._client = role is Role.CLIENT
+        self._limits = limits
+        self._entropy = entropy
+        self._deflate = deflate
+        self._secure = secure
+        self._streams: dict[StreamId, Stream] = {}
+        self._readable: deque[Stream] = deque()  # those whose WebSocket may have something to tell
+        self._waiting: list[Event] = []  # of a client, until it knows whether the server opens WebSockets
+        self._settled = False  # the peer's settings have come
+        self._eof = False
+        self._left = False  # the peer has said GOAWAY
+        self._over = False
+        self._h2 = new_h2(client=self._client, limits=limits)
+        self._outgoing = Outgoing(self._h2)
+
+    # --- properties ---
+
+    @property
+    def next_stream(self) -> StreamId:
+        """Client: the number of the next request."""
+        waiting = sum(isinstance(event, RequestHead) for event in self._waiting)
+        return StreamId(self._h2.get_next_available_stream_id() + 2 * waiting)
+
+    @property
+    def ready(self) -> bool:
+        """Client: one more request may be sent now."""
+        allowed = self._h2.remote_settings.max_concurrent_streams
+        return not (self._over or self._left or self._eof) and len(self._streams) < allowed
+
+    @property
+    def opens_sockets(self) -> bool | None:
+        """Client: does the server open WebSockets (RFC 8441)? None until its settings have come."""
+        return bool(self._h2.remote_settings.enable_connect_protocol) if self._settled else None
+
+    def unsent(self, stream: StreamId) -> int:
+        """Bytes of a body or of messages that were said, and wait for the peer to want them."""
+        known = self._streams.get(stream)
+        if known is None:
+            return 0
+        known.fill()
+        return known.queued
+
+    def knows(self, stream: StreamId) -> bool:
+        """Whether something may still be said on a stream."""
+        return stream in self._streams
+
+    @property
+    def waiting(self) -> bool:
+        """Whether anything waits on any stream."""
+        return bool(self._outgoing)
+
+    # --- saying ---
+
+    def send(self, event: Event) -> None:
+        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now.
+
+        A `StreamReset` gives a stream up: at once, or behind a message that is complete.
+        """
+        if self._over:
+            raise LocalProtocolError(f"{type(event).__name__}: the connection is over")
+        if not self._client:
+            self._say_as_server(event, self._find(event))
+        elif not self._settled and (self._waiting or (isinstance(event, RequestHead) and event.websocket)):
+            self._waiting.append(event)
+        else:
+            self._say_as_client(event)
+
+    def abandon(self, stream: StreamId) -> None:
+        """Reset a stream now, whatever waits on it; harmless when it is over."""
+        known = self._streams.get(stream)
+        if known is not None and not self._over:
+            self._reset(known, ErrorCodes.CANCEL)
+
+    def _find(self, event: Event) -> Stream:
+        known = self._streams.get(event.stream)
+        if known is None:
+            raise LocalProtocolError(f"{type(event).__name__}: stream {event.stream} is not in progress")
+        return known
+
+    def _say_as_server(self, event: Event, known: Stream) -> None:
+        if isinstance(event, StreamReset):
+            self._give_up(known)
+        elif known.socket is not None:
+            known.socket.send(event)
+            self._outgoing.add(known)
+        elif isinstance(event, ResponseData) and known.said_head and not known.said_end:
+            self._put(known, event.data)
+        elif isinstance(event, ResponseHead) and not known.said_head:
+            self._say_response(known, event)
+        elif isinstance(event, ResponseEnd) and known.said_head and not known.said_end:
+            self._end(known, event.trailers)
+        elif isinstance(event, Informational) and event.status in INTERIM and not known.said_head:
+            self._headers(known, [(b":status", b"%d" % event.status), *trailer_fields(event.headers)])
+        elif isinstance(event, AcceptSocket) and known.head.websocket and not known.said_head:
+            fields, deflate = accept_fields(known.head, event, deflate=self._deflate)
+            self._headers(known, fields)
+            known.said_head = True
+            self._open_socket(known, deflate)
+        else:
+            raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a server here")
+
+    def _say_response(self, known: Stream, event: ResponseHead) -> None:
+        fields = response_fields(event)
+        mute = event.status in BODILESS or known.head.method == "HEAD"
+        known.length = announced(fields)
+        self._headers(known, fields, end=mute)
+        known.said_head = True
+        known.mute = known.wrote_end = mute
+
+    def _say_as_client(self, event: Event) -> None:
+        if isinstance(event, RequestHead):
+            self._say_request(event)
+            return
+        known = self._find(event)
+        if isinstance(event, StreamReset):
+            self._give_up(known)
+        elif known.socket is not None:
+            known.socket.send(event)
+            self._outgoing.add(known)
+        elif isinstance(event, RequestData) and not (known.said_end or known.head.websocket):
+            self._put(known, event.data)
+        elif isinstance(event, RequestEnd) and not known.said_end:
+            if not known.head.websocket:
+                self._end(known, event.trailers)
+        else:
+            raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a client here")
+
+    def _say_request(self, event: RequestHead) -> None:
+        if not self.ready or event.stream % 2 == 0 or event.stream < self._h2.get_next_available_stream_id():
+            raise LocalProtocolError("RequestHead: not now, or not on this stream")
+        if event.websocket and not self.opens_sockets:
+            raise LocalProtocolError("RequestHead: the server opens no WebSockets over HTTP/2")
+        fields = request_fields(event, secure=self._secure, deflate=self._deflate)
+        known = Stream(event.stream, event, said_head=True, length=announced(fields))
+        self._headers(known, fields)
+        self._streams[event.stream] = known
+
+    def _headers(self, known: Stream, fields: Fields, *, end: bool = False) -> None:
+        self._h2.send_headers(known.id, fields, end_stream=end)
+
+    def _put(self, known: Stream, data: bytes) -> None:
+        if data and not known.mute:
+            known.count(data)
+            known.put(data)
+            self._outgoing.add(known)
+
+    def _end(self, known: Stream, trailers: Headers) -> None:
+        known.ended()
+        known.trailers = trailers
+        if not known.wrote_end:
+            self._outgoing.add(known)
+        self._forget_if_done(known)
+
+    # --- sockets, and the end of a stream ---
+
+    def _open_socket(self, known: Stream, deflate: DeflateParameters | None) -> None:
+        limits, entropy = self._limits, self._entropy
+        known.socket = WebSocket(self._role, known.id, limits=limits, entropy=entropy, deflate=deflate)
+        if known.heard_end:
+            known.socket.receive_eof()
+            self._readable.append(known)
+
+    def _give_up(self, known: Stream) -> None:
+        if known.wrote_end:  # RFC 9113 section 8.1: the rest of the request is not wanted
+            self._reset(known, NO_ERROR)
+        elif known.said_end or (known.socket is not None and known.socket.state is WebSocketState.CLOSED):
+            known.reset_after = known.said_end = True
+            self._outgoing.add(known)
+        else:
+            self._reset(known, ErrorCodes.INTERNAL_ERROR if not self._client else ErrorCodes.CANCEL)
+
+    def _reset(self, known: Stream, code: ErrorCodes) -> None:
+        with suppress(StreamClosedError):  # both ends have ended it, the peer perhaps with this very frame
+            self._h2.reset_stream(known.id, code)
+        self._forget(known)
+
+    def _forget_if_done(self, known: Stream) -> None:
+        if known.heard_end and known.wrote_end and known.said_end and not known.queued:
+            self._forget(known)
+
+    def _forget(self, known: Stream) -> None:
+        known.drop_queue()
+        self._outgoing.remove(known)
+        if self._streams.pop(known.id, None) is not None and known.owed:
+            self._h2.acknowledge_received_data(known.owed, known.id)  # the connection's window is for all

@@ -1,0 +1,78 @@
+"""What must not be said over HTTP/2, and where."""
+
+from __future__ import annotations
+
+import h2.events
+import pytest
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.wire.events import (
+    AcceptSocket,
+    Event,
+    Headers,
+    Informational,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+)
+from tests.wire.http2_pair import HOST, ONE, POST, THREE, BareClient, BareServer
+
+
+def test_what_a_server_must_not_say() -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, POST)
+    bare.talk()
+    us = bare.us
+    for event in (
+        ResponseData(ONE, b"x"),
+        ResponseEnd(ONE),
+        AcceptSocket(ONE),
+        RequestEnd(ONE),
+        ResponseEnd(THREE),
+        ResponseHead(ONE, 200, Headers(((b"a", b"\n"),))),
+        ResponseHead(ONE, 200, Headers(((b"content-length", b"x"),))),
+        ResponseHead(ONE, 103),
+        Informational(ONE, 101),
+        Informational(ONE, 200),
+    ):
+        with pytest.raises(LocalProtocolError):
+            us.send(event)
+    us.send(ResponseHead(ONE, 200, Headers(((b"Connection", b"close"), (b"content-length", b"2")))))
+    with pytest.raises(LocalProtocolError, match="shorter"):
+        us.send(ResponseEnd(ONE))
+    with pytest.raises(LocalProtocolError, match="longer"):
+        us.send(ResponseData(ONE, b"abc"))
+    bare.talk()
+    (answer,) = bare.last(h2.events.ResponseReceived)
+    assert isinstance(answer, h2.events.ResponseReceived)
+    assert answer.headers == [(b":status", b"200"), (b"content-length", b"2")]
+
+
+def test_what_a_client_must_not_say() -> None:
+    bare = BareServer()
+    us = bare.us
+    early: tuple[Event, ...] = (
+        RequestHead(ONE, "GET", "/"),
+        RequestHead(ONE, "GET", "/\xfc", HOST),
+        RequestHead(ONE, "G T", "/", HOST),
+        RequestHead(StreamId(2), "GET", "/", HOST),
+        RequestEnd(ONE),
+    )
+    for event in early:
+        with pytest.raises(LocalProtocolError):
+            us.send(event)
+    us.send(RequestHead(ONE, "GET", "/", HOST))
+    us.send(RequestEnd(ONE))
+    late: tuple[Event, ...] = (
+        RequestEnd(ONE),
+        RequestData(ONE, b""),
+        ResponseEnd(ONE),
+        RequestHead(ONE, "GET", "/", HOST),
+    )
+    for event in late:
+        with pytest.raises(LocalProtocolError):
+            us.send(event)
