@@ -16,6 +16,7 @@ from attrs import frozen
 from svc_proto.agent.contract import ModelRoute, TextDelta, TurnHost
 from svc_proto.agent.deltas import Assembly, UpstreamProblem, error_text
 from svc_proto.basics import strict_json
+from svc_proto.basics.quoting import quoted
 from svc_proto.commands import Level
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.event_reader import EventReader, open_events
@@ -25,13 +26,11 @@ from svc_proto.facts import Failure, FailureKind
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["PATIENT", "Problem", "UpstreamLimits", "ask_model", "quoted"]
+__all__ = ["PATIENT", "Problem", "UpstreamLimits", "ask_model"]
 
 JSON = (b"content-type", b"application/json")
 RETRIED = (408, 409, 425, 429)  # and every 5xx
-MAX_QUOTED = 200  # characters of a server's own words
 MAX_DIGITS = 6  # of a Retry-After
-_SECRET = re.compile(r"\b(?:(?:sk|pk|key)[-_]|bearer )[A-Za-z0-9._~+/=*-]{6,}", re.IGNORECASE)
 _NO_TOOLS = re.compile(r"(?:not|n't) support(?:ing)? (?:tool|function)", re.IGNORECASE)
 _RETELLINGS = {  # what some servers do not take, and what stands for it
     "tools": None,
@@ -98,15 +97,6 @@ def ask_model(
         engine.log(Level.WARNING, "model asked again", attempt=attempt, seconds=wanted)
         yield from sleep(engine, wanted)
         pause *= 2
-
-
-def quoted(text: str, secret: str = "") -> str:
-    """A server's words in one short line, without what looks like a key."""
-    if secret:
-        text = text.replace(secret, "[redacted]")
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 10 * MAX_QUOTED]).split())
-    line = _SECRET.sub("[redacted]", line)
-    return line if len(line) <= MAX_QUOTED else f"{line[:MAX_QUOTED]}…"
 
 
 def _attempt(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.contract import ModelRoute, Outcome
-from svc_proto.agent.upstream import PATIENT, Problem, UpstreamLimits, quoted
+from svc_proto.agent.upstream import PATIENT, Problem, UpstreamLimits
 from tests.agent.world import KEY, ROUTE, AgentWorld
 from tests.peers.model import DONE, Answer, calls, chunk, event, plain, refusal, usage
 
@@ -247,27 +247,6 @@ def test_the_second_round_fails() -> None:
     outcome = world.answer("Hi")
     assert outcome.error == "the model's server failed: 500, no"
     assert world.host.text == "Look."
-
-
-# --- words --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain words", "plain words"),
-        ("two\r\nlines\x1b[0m", "two lines [0m"),
-        ("key sk-abcdefghij is wrong", "key [redacted] is wrong"),
-        ("sent Bearer abcdef123456", "sent [redacted]"),
-        ("", ""),
-    ],
-)
-def test_quoting(text: str, shown: str) -> None:
-    assert quoted(text) == shown
-
-
-def test_a_secret_is_never_quoted() -> None:
-    assert quoted("my hunter2 is", "hunter2") == "my [redacted] is"
 
 
 def test_a_problem_says_what_to_do() -> None:

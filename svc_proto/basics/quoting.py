@@ -1,0 +1,19 @@
+"""Quoting what a stranger's server said, for people and for logs: one short line without what looks like a key."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["MAX_QUOTED", "quoted"]
+
+MAX_QUOTED = 200  # characters of a server's own words
+_SECRET = re.compile(r"\b(?:(?:sk|pk|key|xai)[-_]|bearer )[A-Za-z0-9._~+/=*-]{6,}", re.IGNORECASE)
+
+
+def quoted(text: str, secret: str = "") -> str:
+    """A server's words in one short line, without `secret` and without what looks like a key."""
+    if secret:
+        text = text.replace(secret, "[redacted]")
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 10 * MAX_QUOTED]).split())
+    line = _SECRET.sub("[redacted]", line)
+    return line if len(line) <= MAX_QUOTED else f"{line[:MAX_QUOTED]}…"
