@@ -17,6 +17,7 @@ from svc_proto.facts import Address, ChannelId, OperationId
 
 __all__ = [
     "Abort",
+    "AppendFile",
     "Cancel",
     "CloseWrite",
     "Command",
@@ -39,6 +40,7 @@ __all__ = [
     "ReadFile",
     "Ready",
     "ReleaseFile",
+    "ReloadTls",
     "ResumeReading",
     "Send",
     "SendFile",
@@ -53,6 +55,7 @@ __all__ = [
     "Signal",
     "ResizeTerminal",
     "Tell",
+    "TlsReloaded",
     "WriteBlob",
     "WriteConfig",
 ]
@@ -181,7 +184,10 @@ class Connected:
 
 @frozen
 class Connect(Operation[Connected]):
-    """Open channel `ch` to `host:port` over TCP, with TLS when `tls`. Facts of `ch` follow the `Done`."""
+    """Open channel `ch` to `host:port` over TCP, with TLS when `tls`. Facts of `ch` follow the `Done`.
+
+    `alpn` are the protocols to offer over TLS, the best first (RFC 7301).
+    """
 
     answer = Connected
 
@@ -189,10 +195,28 @@ class Connect(Operation[Connected]):
     host: str
     port: int
     tls: bool = False
+    alpn: tuple[str, ...] = ("http/1.1",)
 
     def undo(self, result: Connected) -> Command:
         """Drop the connection."""
         return Abort(self.ch)
+
+
+@frozen
+class TlsReloaded:
+    """Result of `ReloadTls`: the pins (wire core 10.8) of the keys that are shown now, one for each listener."""
+
+    pins: tuple[str, ...]
+
+
+@frozen
+class ReloadTls(Operation[TlsReloaded]):
+    """Read the certificate and the key of every listener with TLS again, and show them to new connections.
+
+    All listeners change or none does; connections that stand keep what they have. Without such listeners: no pins.
+    """
+
+    answer = TlsReloaded
 
 
 @frozen
@@ -363,6 +387,9 @@ class DeleteBlob:
     path: str
 
 
+# A name of the next ones is relative to the state folder, or absolute and in one of the rooms that the program opened.
+
+
 @frozen
 class WriteFile(Operation[str]):
     """Write a file of the state folder atomically, mode 0600, its folder made if missing. Result: its absolute path."""
@@ -374,13 +401,32 @@ class WriteFile(Operation[str]):
 
 
 @frozen
+class AppendFile(Operation[int]):
+    """Append to a file, made if missing, mode 0600, its folder too; then `head` takes the place of its first bytes.
+
+    All of `data` is appended or nothing, as when the disk is full. Result: the size of the file in bytes. Whoever has
+    the file open elsewhere sees it grow: this is for logs, and for formats that tell their length at the beginning.
+    """
+
+    answer = int
+
+    name: str
+    data: bytes
+    head: bytes = b""
+
+
+@frozen
 class SweepFolder(Operation[int]):
-    """Delete the files of a folder of the state folder last changed before epoch second `before`. Result: how many."""
+    """Delete the files of a folder of the state folder last changed before epoch second `before`. Result: how many.
+
+    Only those whose names begin with `prefix`.
+    """
 
     answer = int
 
     name: str
     before: float
+    prefix: str = ""
 
 
 @frozen

@@ -6,15 +6,17 @@ beats its variable. An empty variable counts as unset.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, Settings, http_address
+from svc_proto.voice_config import VoiceConfig, voice_config
 
 __all__ = ["ApiAddress", "ConfigError", "RelayConfig", "SessionPolicy", "relay_config"]
 
@@ -68,11 +70,31 @@ class RelayConfig:
     api_key: str = ""  # last link of the chain in wire core 2.7
     api_host: str | None = None
     api_port: int | None = None
+    api_tls: bool = False  # the API server of this host was given a certificate
+    webapi_inside: str | None = None  # where this host's own programs find the API; None: at `webapi_url`
+    webapi_pin: str | None = None  # of the API's certificate (wire core 10.8); None: the system's trust decides
+    voice: VoiceConfig = field()
+
+    @voice.default
+    def _voice(self) -> VoiceConfig:
+        return VoiceConfig(
+            home=f"{self.home}-relay",
+            service_home=self.home,
+            config_path=self.config_path,
+            webapi_url=self.webapi_url,
+            api_key=self.api_key,
+            brand=self.brand,
+        )
 
     @property
     def tls(self) -> bool:
         """Whether the relay serves TLS."""
         return self.ssl_cert is not None and self.ssl_key is not None
+
+    @property
+    def api_url(self) -> str:
+        """Where the relay, and the programs that it starts, find the API server."""
+        return self.webapi_inside or self.webapi_url
 
     @property
     def webapi(self) -> ApiAddress:
@@ -103,20 +125,20 @@ def relay_config(
     Raises `ConfigError`.
     """
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
-    no_ssl = source.option("no_ssl") is True
-    cert = None if no_ssl else source.text("RELAY_SSL_CERT", None)
-    key = None if no_ssl else source.text("RELAY_SSL_KEY", None)
-    if (cert is None) != (key is None):
-        raise ConfigError("RELAY_SSL_CERT and RELAY_SSL_KEY must be set together")
+    cert, key = source.certificate("RELAY_SSL_CERT", "RELAY_SSL_KEY")
     home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
+    webapi_url = source.url("RELAY_WEBAPI_URL", "webapi_url", "http://localhost:8642")
+    config_path = source.text("RELAY_HERMES_CONFIG", "config") or f"{home}/config.yaml"
+    api_key = source.text("API_SERVER_KEY", None) or ""
+    brand = source.brand("SVC_BRAND", "brand")
     return RelayConfig(
         host=source.text("RELAY_HOST", "host") or "0.0.0.0",
         port=source.port("RELAY_PORT", "port", 8767),
         ssl_cert=cert,
         ssl_key=key,
-        webapi_url=source.url("RELAY_WEBAPI_URL", "webapi_url", "http://localhost:8642"),
+        webapi_url=webapi_url,
         home=home,
-        config_path=source.text("RELAY_HERMES_CONFIG", "config") or f"{home}/config.yaml",
+        config_path=config_path,
         workspace=source.root("SVC_WORKSPACE") or source.root("HERMES_WORKSPACE") or f"{home}/workspace",
         temp_dir=temp_dir,
         user_home=user_home or source.text("HOME", None) or "~",
@@ -136,11 +158,28 @@ def relay_config(
         media_allowed_roots=source.roots("RELAY_MEDIA_ALLOWED_ROOTS", path_separator),
         max_session_ttl=source.span("RELAY_MAX_SESSION_TTL_SECONDS"),
         session_policy=_policy(source, "RELAY_SESSION_POLICY"),
-        brand=source.brand("SVC_BRAND", "brand"),
-        api_key=source.text("API_SERVER_KEY", None) or "",
+        brand=brand,
+        api_key=api_key,
         api_host=source.text("API_SERVER_HOST", None),
         api_port=source.port("API_SERVER_PORT", None, 0) or None,
+        api_tls=source.text("API_SERVER_SSL_CERT", None) is not None,
+        webapi_pin=_pin(source, "RELAY_WEBAPI_PIN"),
+        voice=voice_config(
+            source,
+            service_home=home,
+            config_path=config_path,
+            webapi_url=webapi_url,
+            api_key=api_key,
+            brand=brand,
+        ),
     )
+
+
+def _pin(source: Settings, variable: str) -> str | None:
+    pin = source.text(variable, None)
+    if pin is not None and not re.fullmatch(r"sha256/[A-Za-z0-9+/]{43}=", pin):
+        raise ConfigError(f"{variable} must be sha256/ and 44 characters of Base64")
+    return pin
 
 
 def _policy(source: Settings, variable: str) -> SessionPolicy:

@@ -28,6 +28,7 @@ __all__ = [
     "OperationId",
     "ReadClosed",
     "Received",
+    "Reloading",
     "Sent",
     "Started",
     "Stopping",
@@ -145,4 +146,9 @@ class Stopping:
     grace: float
 
 
-Fact: TypeAlias = Started | Accepted | Received | ReadClosed | Sent | Closed | Done | Failed | Stopping
+@frozen
+class Reloading:
+    """Someone asked the process (SIGHUP) to read again what may change while it runs: certificates and keys."""
+
+
+Fact: TypeAlias = Started | Accepted | Received | ReadClosed | Sent | Closed | Done | Failed | Stopping | Reloading

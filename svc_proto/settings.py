@@ -119,6 +119,15 @@ class Settings:
             raise ConfigError(f"{name} must be an absolute path, not {text!r}")
         return text
 
+    def certificate(self, cert: str, key: str) -> tuple[str | None, str | None]:
+        """The paths of a certificate and its key; `no_ssl` does without. Both or none."""
+        if self.option("no_ssl") is True:
+            return None, None
+        paths = self.text(cert, None), self.text(key, None)
+        if (paths[0] is None) != (paths[1] is None):
+            raise ConfigError(f"{cert} and {key} must be set together")
+        return paths
+
     def command(self, variable: str) -> tuple[str, ...]:
         """A command line, split as a shell does; empty if unset."""
         try:

@@ -8,6 +8,7 @@ import pytest
 from svc_proto import commands
 from svc_proto.commands import (
     Abort,
+    AppendFile,
     Command,
     Compute,
     Connect,
@@ -37,6 +38,7 @@ OP, CH = OperationId(7), ChannelId(1)
         (OpenFile(OP, "/tmp/x"), OpenedFile(1, "/tmp/x", 5, 0.0), 1),
         (Connect(OP, CH, "h", 1), Connected(Address("h", 1)), None),
         (WriteConfig(OP, "a", "b"), None, "a"),
+        (AppendFile(OP, "a", b"b"), 1, None),
         (Compute(OP, "any"), {"any": "thing"}, None),
         (Query(OP, LoadSessions()), (), []),
         (Query(OP, SaveSession("hash", {})), None, 1),

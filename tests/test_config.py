@@ -123,6 +123,16 @@ def test_tls() -> None:
             relay_config({one: "/x"})
 
 
+def test_where_the_relay_finds_the_api() -> None:
+    pin = f"sha256/{'A' * 43}="
+    config = relay_config({"RELAY_WEBAPI_URL": "https://a", "RELAY_WEBAPI_PIN": pin, "API_SERVER_SSL_CERT": "/c"})
+    assert (config.api_url, config.webapi_pin, config.api_tls) == ("https://a", pin, True)
+    assert RelayConfig(webapi_inside="http://127.0.0.1:9").api_url == "http://127.0.0.1:9"
+    for wrong in ("sha256/short", f"sha1/{'A' * 43}=", f"{pin}\n{pin}"):
+        with pytest.raises(ConfigError, match="RELAY_WEBAPI_PIN must be sha256/"):
+            relay_config({"RELAY_WEBAPI_PIN": wrong})
+
+
 def test_the_home_of_older_installations() -> None:
     assert relay_config({"HERMES_HOME": "/h"}).config_path == "/h/config.yaml"
     assert relay_config({"HERMES_HOME": "/h", "SVC_HOME": "/s"}).home == "/s"

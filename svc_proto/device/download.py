@@ -44,8 +44,8 @@ class DownloadChannel(ClientChannel):
 
     __slots__ = ("most",)
 
-    def __init__(self, engine: Engine, order: Connect, url: Url, limits: Limits) -> None:
-        super().__init__(engine, order, url, limits)
+    def __init__(self, engine: Engine, order: Connect, url: Url, limits: Limits, *, http2: bool = False) -> None:
+        super().__init__(engine, order, url, limits, http2=http2)
         self.most = 0  # bytes
 
     def take(self, event: Event) -> None:

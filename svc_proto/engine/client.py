@@ -5,6 +5,10 @@
 
 Both answer with what they are for, or with a `Failure`; neither raises. A WebSocket that the server declined is
 answered with its `Fetched` response, so that the caller can read the status (429, say).
+
+Over TLS the server chooses between HTTP/2 and HTTP/1.1 (ALPN); without it HTTP/1.1 is spoken, unless `prior_knowledge`
+says that the server speaks HTTP/2, too. A server whose HTTP/2 opens no WebSockets (RFC 8441) is asked once more, over a
+connection of HTTP/1.1, and remembered. Each call has a connection of its own, so what is said here holds for all.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ from svc_proto.wire.events import (
     StreamReset,
 )
 from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.urls import Url, parse_url
 
@@ -43,6 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ClientChannel", "Fetched", "dial", "fetch", "open_socket"]
 
+HTTP1, HTTP2 = "http/1.1", "h2"  # RFC 7301 section 6
+MAX_REMEMBERED = 64  # servers whose HTTP/2 opens no WebSockets: the one longest known is forgotten
 MAX_ANSWER = 8 * 1024 * 1024  # bytes of a response body that is kept whole
 ClientT = TypeVar("ClientT", bound="ClientChannel")
 STREAM = StreamId(1)  # the first and only request of its connection
@@ -66,10 +73,11 @@ def fetch(
     body: bytes = b"",
     within: float = 30.0,
     limits: Limits = DEFAULT_LIMITS,
+    prior_knowledge: bool = False,
 ) -> Flow[Fetched | Failure]:
     """Make one request and wait at most `within` seconds, connection included, for the whole response."""
     until = engine.now.mono + within
-    channel = yield from dial(ClientChannel, engine, url, within=within, limits=limits)
+    channel = yield from dial(ClientChannel, engine, url, within=within, limits=limits, prior_knowledge=prior_knowledge)
     if isinstance(channel, Failure):
         return channel
     fields = [(b"connection", b"close"), *headers]
@@ -90,45 +98,104 @@ def open_socket(
     headers: tuple[tuple[bytes, bytes], ...] = (),
     within: float = 15.0,
     limits: Limits = DEFAULT_LIMITS,
+    prior_knowledge: bool = False,
 ) -> Flow[Socket | Fetched | Failure]:
     """Open a WebSocket. After a `Socket` was returned, its handler has the word (`on_open` came already)."""
     until = engine.now.mono + within
-    channel = yield from dial(ClientChannel, engine, url, within=within, limits=limits)
-    if isinstance(channel, Failure):
-        return channel
-    channel.handler = handler
-    try:
-        channel.request(RequestHead(STREAM, "GET", channel.url.target, channel.fields(headers), websocket=True), b"")
-        return cast("Socket | Fetched | Failure", (yield from wait(channel.ticket, until)))
-    finally:
-        if not channel.opened:
-            channel.drop()
+    while True:
+        channel = yield from dial(
+            ClientChannel,
+            engine,
+            url,
+            within=until - engine.now.mono,
+            limits=limits,
+            prior_knowledge=prior_knowledge,
+            websocket=True,
+        )
+        if isinstance(channel, Failure):
+            return channel
+        channel.handler = handler
+        fields = channel.fields(headers)
+        try:
+            channel.request(RequestHead(STREAM, "GET", channel.url.target, fields, websocket=True), b"")
+            answer = cast("Socket | Fetched | Failure", (yield from wait(channel.ticket, until)))
+        finally:
+            if not channel.opened:
+                channel.drop()
+        if not channel.opens_no_sockets or engine.now.mono >= until:
+            return answer
+        _remember(engine, channel.url)  # from now on `dial` takes HTTP/1.1
 
 
-def dial(kind: type[ClientT], engine: Engine, url: str, *, within: float, limits: Limits) -> Flow[ClientT | Failure]:
+def dial(
+    kind: type[ClientT],
+    engine: Engine,
+    url: str,
+    *,
+    within: float,
+    limits: Limits,
+    prior_knowledge: bool = False,
+    websocket: bool = False,
+) -> Flow[ClientT | Failure]:
     """Open a connection for one request; whoever gets the channel has to drop it."""
     try:
         where = parse_url(url)
     except RemoteProtocolError as error:
         return Failure(FailureKind.INVALID, str(error))
-    ch = engine.new_channel()
-    order = Connect(engine.new_op(), ch, where.host, where.port, where.tls)
+    may = not (websocket and _place(where) in engine.without_sockets)
+    offers = (HTTP2, HTTP1) if where.tls and may else (HTTP1,)
+    order = Connect(engine.new_op(), engine.new_channel(), where.host, where.port, where.tls, offers)
     answer = yield from ask(engine, order, within=within)
     if isinstance(answer, Failure):
         return answer
-    channel = kind(engine, order, where, limits)
+    http2 = answer.alpn == HTTP2 if where.tls else prior_knowledge and may
+    channel = kind(engine, order, where, limits, http2=http2)
     engine.attach(channel)
     return channel
 
 
+def _place(url: Url) -> tuple[str, int]:
+    return url.host, url.port
+
+
+def _remember(engine: Engine, url: Url) -> None:
+    known = engine.without_sockets
+    known[_place(url)] = None
+    while len(known) > MAX_REMEMBERED:
+        del known[next(iter(known))]
+
+
 class ClientChannel(HttpChannel):
-    """A connection that we opened."""
+    """A connection that we opened, for one request.
 
-    __slots__ = ("_answer", "_body", "_size", "handler", "opened", "ticket", "url")
+    Over HTTP/2 what waits for the server's windows counts as unsent, like what waits in the socket; a `hold` keeps our
+    own windows shut and leaves the connection open for everything else.
+    """
 
-    def __init__(self, engine: Engine, order: Connect, url: Url, limits: Limits) -> None:
-        conn = Http1Connection(Role.CLIENT, limits=limits, entropy=engine.entropy)
+    __slots__ = (
+        "_answer",
+        "_body",
+        "_closing_behind",
+        "_http2",
+        "_shut_window",
+        "_size",
+        "_waiting",
+        "_window_due",
+        "handler",
+        "opened",
+        "ticket",
+        "url",
+    )
+
+    def __init__(self, engine: Engine, order: Connect, url: Url, limits: Limits, *, http2: bool = False) -> None:
+        role, entropy = Role.CLIENT, engine.entropy
+        self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=url.tls) if http2 else None
+        conn = self._http2 or Http1Connection(role, limits=limits, entropy=entropy)
         super().__init__(engine, order.ch, limits, conn)
+        self._waiting = 0  # bytes of ours that the server's windows hold back
+        self._window_due = 0.0  # monotonic seconds by which they have to open further
+        self._shut_window = False
+        self._closing_behind = False  # to be shut once those have left
         self.url = url
         self.handler: SocketHandler | None = None
         self.ticket: OperationId = engine.new_op()
@@ -152,7 +219,65 @@ class ClientChannel(HttpChannel):
         if not head.websocket:
             self.put(RequestEnd(head.stream))
 
+    @property
+    def opens_no_sockets(self) -> bool:
+        """The server speaks HTTP/2 and has said that it opens no WebSockets over it."""
+        return self._http2 is not None and self._http2.opens_sockets is False
+
+    def hold(self, holding: bool) -> None:
+        """Stop or go on reading the answer."""
+        if self._http2 is None:
+            super().hold(holding)
+            return
+        self._shut_window = holding
+        self.soil()
+
+    def shut(self) -> None:
+        """As of any channel; behind what the server has to make room for first."""
+        if self._waiting and not self.eof:
+            self._closing_behind = True
+        else:
+            super().shut()
+
     # --- facts and events ---
+
+    def received(self, data: bytes) -> None:
+        """Feed the connection and take what it understood."""
+        if self._http2 is not None:
+            self._http2.at(self.engine.now.mono)
+        super().received(data)
+
+    def sent(self, n: int) -> None:
+        """Bytes left; there may be room for more. An answered ping is no progress of what waits for a window."""
+        super().sent(n)
+        if self._waiting:
+            self.soil()
+            if self.credit.unsent == self._waiting:
+                self._stall.set(self._window_due)
+
+    def all_sent(self) -> None:
+        """Nothing waits any more."""
+        super().all_sent()
+        if self._closing_behind:
+            self.shut()
+
+    def reads_on(self) -> bool:
+        """Of HTTP/2 always: what is unsent may be waiting for what is to be read."""
+        return self._http2 is not None or super().reads_on()
+
+    def spill(self) -> None:
+        """Write what may be written now; of bodies and messages no more than the socket has room for."""
+        http2 = self._http2
+        if http2 is None:
+            super().spill()
+            return
+        if not self._shut_window:
+            http2.taken(STREAM, MAX_ANSWER)
+        in_socket = self.credit.unsent - self._waiting
+        data = http2.data_to_send(max(0, self.limits.high_water + 1 - in_socket))
+        if data and not self.gone:
+            self.write(data)
+        self._account(http2.unsent(STREAM))
 
     def closed(self, why: str) -> None:
         """Whoever still waits gets a failure."""
@@ -184,8 +309,10 @@ class ClientChannel(HttpChannel):
                 self.socket_event(event)
 
     def protocol_error(self, error: RemoteProtocolError) -> None:
-        """The server does not speak HTTP as it should."""
+        """The server does not speak HTTP as it should. A WebSocket that was open is over with its connection."""
         self._fail(FailureKind.INVALID, str(error))
+        if self.sockets:
+            self.shut()
 
     def settle(self) -> None:
         """After the server's FIN nothing more can come."""
@@ -194,6 +321,18 @@ class ClientChannel(HttpChannel):
             self.shut()
 
     # --- helpers ---
+
+    def _account(self, waiting: int) -> None:
+        """Count anew what waits on the stream."""
+        change, self._waiting = waiting - self._waiting, waiting
+        if change < 0 or change == waiting:
+            self._window_due = self.engine.now.mono + self.limits.write_timeout
+        if change > 0:
+            if not self.credit.unsent:
+                self._stall.set(self._window_due)
+            self.credit.queued(change)
+        elif change < 0:
+            super().sent(-change)
 
     def _collect(self, data: bytes) -> None:
         self._size += len(data)

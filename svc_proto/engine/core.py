@@ -15,6 +15,7 @@ from svc_proto.basics.timers import Timers
 from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.reload import Reload
 from svc_proto.facts import (
     Accepted,
     ChannelId,
@@ -27,6 +28,7 @@ from svc_proto.facts import (
     OperationId,
     ReadClosed,
     Received,
+    Reloading,
     Sent,
     Started,
     Stopping,
@@ -75,6 +77,7 @@ class Engine:
         self.now = Moment(0.0, 0.0)
         self.timers = Timers()
         self.stopping = False
+        self.without_sockets: dict[tuple[str, int], None] = {}  # servers whose HTTP/2 opens no WebSockets, see `client`
         self._out: list[Command] = []
         self._channels: dict[ChannelId, Channel] = {}
         self._dirty: list[Flushed] = []
@@ -86,6 +89,7 @@ class Engine:
         self._references = 0
         self._exited = False
         self._grace = self.timers.timer("grace", self._grace_over)
+        self._reload = Reload(self)
         self._apply: dict[type[Any], Callable[[Any], None]] = {
             Received: self._received,
             Sent: self._sent,
@@ -96,6 +100,7 @@ class Engine:
             Failed: self._failed,
             Started: self._started,
             Stopping: self._stopping,
+            Reloading: self._reloading,
         }
         self._service = service
         service.bind(self)
@@ -284,6 +289,10 @@ class Engine:
         self._guard(self._service.on_stopping, None)
         for channel in list(self._channels.values()):
             self._guard(channel.stop, channel)
+
+    def _reloading(self, fact: Reloading) -> None:
+        if not self.stopping:
+            self._reload.ask()
 
     def _grace_over(self) -> None:
         for channel in self._channels.values():

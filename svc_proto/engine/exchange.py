@@ -2,11 +2,16 @@
 
 | state     | trigger  | next      |
 |-----------|----------|-----------|
+| READING   | ASK      | ADMITTING | the policy has to ask somebody: until then nothing more of the request is taken
+| ADMITTING | ADMIT    | READING   | it has decided; a refusal is answered from there
 | READING   | BODY_END | RUNNING   | the handler runs, as a plain function or as a flow
 | READING   | STREAM   | STREAMING | the handler runs, and reads the body while it comes
 | READING   | ANSWER   | DRAINING  | refused early: the rest of the body is read and thrown away
 | STREAMING | BODY_END | RUNNING   | the handler's next read tells it
 | STREAMING | ANSWER   | DRAINING  | the same as refused early
+| STREAMING | SEND     | DUPLEX    | the head is out while the body still comes; whoever writes may go on reading
+| DUPLEX    | BODY_END | SENDING   |
+| DUPLEX    | ANSWER   | DRAINING  | the answer is out; what is left of the body is thrown away
 | RUNNING   | SEND     | SENDING   | the head is out; the body is a file, or written by a flow
 | RUNNING   | ANSWER   | DONE      |
 | SENDING   | ANSWER   | DONE      | the body is out. One that cannot be completed cuts the connection
@@ -63,6 +68,8 @@ class ExchangeState(IntEnum):
     SENDING = 4
     DRAINING = 5
     DONE = 6
+    ADMITTING = 7
+    DUPLEX = 8
 
 
 class ExchangeTrigger(IntEnum):
@@ -73,14 +80,21 @@ class ExchangeTrigger(IntEnum):
     SEND = 3
     ANSWER = 4
     LOST = 5
+    ASK = 6
+    ADMIT = 7
 
 
 LIFE: Table[ExchangeState, ExchangeTrigger] = {
+    (ExchangeState.READING, ExchangeTrigger.ASK): ExchangeState.ADMITTING,
+    (ExchangeState.ADMITTING, ExchangeTrigger.ADMIT): ExchangeState.READING,
     (ExchangeState.READING, ExchangeTrigger.BODY_END): ExchangeState.RUNNING,
     (ExchangeState.READING, ExchangeTrigger.STREAM): ExchangeState.STREAMING,
     (ExchangeState.READING, ExchangeTrigger.ANSWER): ExchangeState.DRAINING,
     (ExchangeState.STREAMING, ExchangeTrigger.BODY_END): ExchangeState.RUNNING,
     (ExchangeState.STREAMING, ExchangeTrigger.ANSWER): ExchangeState.DRAINING,
+    (ExchangeState.STREAMING, ExchangeTrigger.SEND): ExchangeState.DUPLEX,
+    (ExchangeState.DUPLEX, ExchangeTrigger.BODY_END): ExchangeState.SENDING,
+    (ExchangeState.DUPLEX, ExchangeTrigger.ANSWER): ExchangeState.DRAINING,
     (ExchangeState.RUNNING, ExchangeTrigger.SEND): ExchangeState.SENDING,
     (ExchangeState.RUNNING, ExchangeTrigger.ANSWER): ExchangeState.DONE,
     (ExchangeState.SENDING, ExchangeTrigger.ANSWER): ExchangeState.DONE,
@@ -89,7 +103,8 @@ LIFE: Table[ExchangeState, ExchangeTrigger] = {
 }
 
 UNANSWERED = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING)
-COMING = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.DRAINING)
+COMING = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.DUPLEX, ExchangeState.DRAINING)
+HALF_SAID = (ExchangeState.DUPLEX, ExchangeState.SENDING)  # nothing but a cut can say that something went wrong
 
 
 class Exchange:
@@ -139,7 +154,8 @@ class Exchange:
     @property
     def full(self) -> bool:
         """The handler has to read first: take nothing more from the peer."""
-        return self.state is ExchangeState.STREAMING and self._incoming is not None and self._incoming.full
+        reading = self.state in (ExchangeState.STREAMING, ExchangeState.DUPLEX)
+        return reading and self._incoming is not None and self._incoming.full
 
     @property
     def waits_for_body(self) -> bool:
@@ -151,14 +167,14 @@ class Exchange:
     def begin(self) -> None:
         """The head is here: find the route and ask the policy before a byte of the body is read."""
         try:
-            self._admit()
+            principal = self._identify()
         except Exception as error:
-            self._failed(error)
-            if self._head.expects_continue:
-                self._channel.shut()  # the body may or may not follow now: only a close is clear
+            self._turn_away(error)
             return
-        if self._route.streamed:
-            self._open_stream()
+        if isinstance(principal, Generator):
+            self._await_admission(principal)
+        else:
+            self._admit(principal)
 
     def data(self, data: bytes) -> None:
         """A piece of the body."""
@@ -172,7 +188,10 @@ class Exchange:
         if self.received > limit:
             self._body = []
             self._cancel()
-            self._failed(_too_large(limit))
+            if self.state in HALF_SAID:
+                self._channel.drop()
+            else:
+                self._failed(_too_large(limit))
         elif self._incoming is None:
             self._body.append(data)
         else:
@@ -207,13 +226,16 @@ class Exchange:
 
     def fail(self, refused: Refused) -> None:
         """The peer broke a rule: answer if nothing was answered yet, and stop working for it."""
+        if self.state in HALF_SAID:
+            self._channel.drop()  # an orderly end could look like the end of the body
         if self.state in UNANSWERED:
             self._send(self._channel.app.refusal(refused, self._head), closing=True)
         self.lost()
 
     # --- the course of a request ---
 
-    def _admit(self) -> None:
+    def _identify(self) -> object:
+        """Find the route; who asks, or the flow that finds out."""
         head, channel = self._head, self._channel
         length = head.headers.get(b"content-length")
         if length is not None:
@@ -230,7 +252,52 @@ class Exchange:
             secure=channel.secure,
             params=params,
         )
-        request.principal = channel.app.authorize(route.access, request)
+        return channel.app.authorize(route.access, request)
+
+    def _await_admission(self, asking: Flow[object]) -> None:
+        channel = self._channel
+        self._step(ExchangeTrigger.ASK)
+        channel.admitting = True
+        task = channel.engine.spawn(
+            asking, name=f"access {self._pattern}", on_done=self._admitted, on_error=self._not_admitted
+        )
+        if self.state is ExchangeState.ADMITTING:
+            self._task = task
+
+    def _admitted(self, principal: object) -> None:
+        self._decided()
+        self._admit(principal)
+        self._channel.pump()
+
+    def _not_admitted(self, error: Exception) -> None:
+        self._decided()
+        self._turn_away(error)
+        self._channel.pump()
+
+    def _decided(self) -> None:
+        self._step(ExchangeTrigger.ADMIT)
+        self._task = None
+        self._channel.admitting = False
+        self.begun = self.heard = self._channel.engine.now.mono  # the time that it took is not the peer's
+
+    def _admit(self, principal: object) -> None:
+        self._request.principal = principal
+        try:
+            self._check()
+        except Exception as error:
+            self._turn_away(error)
+            return
+        if self._route.streamed:
+            self._open_stream()
+
+    def _turn_away(self, error: Exception) -> None:
+        self._failed(error)
+        if self._head.expects_continue:
+            self._channel.shut()  # the body may or may not follow now: only a close is clear
+
+    def _check(self) -> None:
+        """What can be said of the body, or the handshake, before it is read."""
+        head, channel, route = self._head, self._channel, self._route
         if self._length > route.body_limit:
             raise _too_large(route.body_limit)
         if route.kind is Kind.WEBSOCKET and not head.websocket:
@@ -293,7 +360,7 @@ class Exchange:
     def _crash(self, error: Exception) -> None:
         engine = self._channel.engine
         reference = engine.bug(error)
-        if self.state is ExchangeState.SENDING:
+        if self.state in HALF_SAID:
             self._channel.drop()  # an orderly end could look like the end of the body
             return
         try:

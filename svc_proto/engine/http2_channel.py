@@ -70,6 +70,8 @@ class Http2Channel(HttpChannel):
 
     def stop(self) -> None:
         """Finish the requests that have begun; sockets are told 1001."""
+        if self.closing:
+            return
         self.http2.go_away()
         for lane in list(self.lanes.values()):
             lane.stop()
@@ -200,6 +202,8 @@ class _LaneConnection:
         return self.events.popleft() if self.events else None
 
     def send(self, event: Event) -> None:
+        if event.stream not in self._under.lanes:
+            return  # given up in this very `handle`: who speaks here will be told at its end
         self._under.http2.send(event)
         if isinstance(event, ResponseEnd):
             self.ended = True

@@ -7,8 +7,9 @@
 | BODY    | the rest of a body                     | `body_timeout`, and by size,  | 408, close               |
 |         |                                        | and of silence; not while a   |                          |
 |         |                                        | handler has to read first     |                          |
-| WORKING | our own answer, or a WebSocket,        | none here: the flow's own,    |                          |
-|         | or the peer to read its answers        | and `write_timeout`           |                          |
+| WORKING | our own answer, or a WebSocket, or a   | none here: the flow's own,    |                          |
+|         | policy that asks, or the peer to read  | and `write_timeout`           |                          |
+|         | its answers                            |                               |                          |
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
+from svc_proto.engine.channel import Channel
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.message import Request, Response, refused_for
@@ -52,7 +54,10 @@ class HttpApp(Protocol):
         ...
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """Decide on a request whose body was not read yet: return the principal, or raise `Refused`."""
+        """Decide on a request whose body was not read yet: return the principal, or raise `Refused`.
+
+        Who has to ask somebody first returns a flow that does the same; the connection is not read meanwhile.
+        """
         ...
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
@@ -84,7 +89,7 @@ class Phase(Enum):
 class ServerChannel(HttpChannel):
     """One accepted connection."""
 
-    __slots__ = ("_first", "app", "exchanges", "peer", "phase", "secure")
+    __slots__ = ("_first", "admitting", "app", "exchanges", "peer", "phase", "secure")
 
     alone = True  # nobody else speaks on this connection while an answer is under way
 
@@ -98,6 +103,7 @@ class ServerChannel(HttpChannel):
         self.peer = accepted.peer
         self.secure = accepted.tls
         self.exchanges: dict[StreamId, Exchange] = {}
+        self.admitting = False  # the policy is being asked about a request: nothing more is taken
         self.phase = Phase.HEAD  # a fresh connection owes us a request at once
         self._timer.set(engine.now.mono + limits.head_timeout)
 
@@ -105,7 +111,8 @@ class ServerChannel(HttpChannel):
 
     def received(self, data: bytes) -> None:
         """As of any channel; a fresh one may find that its peer speaks HTTP/2."""
-        if self._first or (self.phase is Phase.HEAD and data[0] == PRI[0] and self.conn.idle):
+        fresh = self.phase is Phase.HEAD and data[0] == PRI[0] and self.conn.idle
+        if not self.closing and (self._first or fresh):
             data = self._first + data
             if data.startswith(PRI):
                 self._hand_over(data)
@@ -148,7 +155,7 @@ class ServerChannel(HttpChannel):
     @property
     def willing(self) -> bool:
         """Requests that have arrived already wait, too, while too much is unsent: their answers would pile up."""
-        return not self.credit.blocked or bool(self.sockets)
+        return not self.admitting and (not self.credit.blocked or bool(self.sockets))
 
     def take(self, event: Event) -> None:
         """Route an event to its exchange or socket."""
@@ -192,7 +199,7 @@ class ServerChannel(HttpChannel):
         if self.closing:
             return
         current = next(iter(self.exchanges.values()), None)  # HTTP/1.1 has one at a time
-        self.hold(self.conn.paused or (current is not None and current.full))
+        self.hold(self.conn.paused or self.admitting or (current is not None and current.full))
         if self.eof and not self.exchanges and self.willing:
             self.shut()
             return
@@ -219,15 +226,19 @@ class ServerChannel(HttpChannel):
         else:
             self.shut()
 
-    def _hand_over(self, data: bytes) -> None:
-        """RFC 9113 section 3.3: the peer knew beforehand, or by ALPN, that we speak HTTP/2."""
+    # --- HTTP/2 ---
+
+    def over_http2(self, accepted: Accepted) -> Channel:
+        """What takes this connection over, since its peer speaks HTTP/2."""
         from svc_proto.engine.http2_channel import Http2Channel  # it is built upon this module
 
-        engine = self.engine
-        accepted = Accepted(self.ch, self.peer, self.peer, tls=self.secure)
-        channel = Http2Channel(engine, accepted, self.app, self.limits)
+        return Http2Channel(self.engine, accepted, self.app, self.limits)
+
+    def _hand_over(self, data: bytes) -> None:
+        """RFC 9113 section 3.3: the peer knew beforehand, or by ALPN, that we speak HTTP/2."""
+        channel = self.over_http2(Accepted(self.ch, self.peer, self.peer, tls=self.secure))
         self.closed("")
-        engine.attach(channel)
+        self.engine.attach(channel)
         channel.received(data)
 
     def _current_phase(self) -> Phase:

@@ -133,6 +133,13 @@ class Socket:
         self._carrier.put(TextMessage(self.stream, text))
         return True
 
+    def ping_every(self, seconds: float) -> None:
+        """Ping after so much silence, in place of `ping_interval`."""
+        engine = self._carrier.engine
+        self._keepalive = Keepalive(seconds, self._carrier.limits.ping_patience, engine.now.mono)
+        if self.state is SocketState.OPEN:
+            self._timer.set(self._keepalive.due)
+
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Begin the closing handshake; `on_closed` follows. Harmless when already closing."""
         if self.state is SocketState.OPEN:

@@ -317,7 +317,7 @@ def test_a_phone_without_anybody_to_hear_its_news() -> None:
     )
     book >> Started()
     connect = book.order(Connect)
-    assert connect == Connect(OperationId(1), ChannelId(1), "relay", 443, tls=True)
+    assert connect == Connect(OperationId(1), ChannelId(1), "relay", 443, tls=True, alpn=("h2", "http/1.1"))
     book.answer(connect, Connected(RELAY))
     book.take()
     book >> Closed(ChannelId(1))

@@ -7,7 +7,7 @@ from enum import Enum
 from http import HTTPStatus
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.commands import Level, OpenFile, ReadFile, Send
+from svc_proto.commands import Level, OpenFile, ReadConfig, ReadFile, Send
 from svc_proto.engine.core import Engine
 from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow, ask, wait
@@ -34,6 +34,7 @@ class Access(Enum):
     ANY = "any"
     NOBODY = "nobody"
     BUG = "bug"
+    SLOW = "slow"  # whoever the configuration names
 
 
 class Recorder:
@@ -88,6 +89,7 @@ class ToyService:
         self.cleaned: list[str] = []
         self.on: dict[str, Callable[[], None]] = {}
         self.refusal_fails = False
+        self.known = False  # SLOW needs to ask nobody
         self.extra_fields: tuple[tuple[bytes, bytes], ...] = ()
         self.answer: Callable[[Request], Response | Streamed | Flow[Response | Streamed]] = lambda request: plain(b"")
         self.router = Router(
@@ -118,6 +120,21 @@ class ToyService:
                 self._get("/big", lambda request: plain(b"b" * BIG)),
                 self._get("/item/{name}", lambda request: json_response(200, request.params)),
                 self._get("/private", lambda request: plain(b"never"), access=Access.NOBODY),
+                Route(method="POST", pattern="/slow", access=Access.SLOW, handler=self._echo, body_limit=10),
+                Route(
+                    method="POST",
+                    pattern="/slow-stream",
+                    access=Access.SLOW,
+                    handler=lambda request: self.answer(request),
+                    streamed=True,
+                ),
+                Route(
+                    method="GET",
+                    pattern="/slow-ws",
+                    access=Access.SLOW,
+                    handler=lambda request: self.handler,
+                    kind=Kind.WEBSOCKET,
+                ),
                 self._get("/access-bug", lambda request: plain(b"never"), access=Access.BUG),
                 Route(
                     method="GET",
@@ -151,6 +168,8 @@ class ToyService:
             raise Refused(401, "unauthorized", "nobody may", headers=((b"www-authenticate", b"Bearer"),))
         if access is Access.BUG:
             raise KeyError("a secret")
+        if access is Access.SLOW:
+            return self._ask_around()
         return "somebody"
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
@@ -166,6 +185,20 @@ class ToyService:
 
     def _get(self, pattern: str, handler: Callable[[Request], object], *, access: Access = Access.ANY) -> Route:
         return Route(method="GET", pattern=pattern, access=access, handler=handler)  # type: ignore[arg-type]  # odd ones
+
+    def _ask_around(self) -> Flow[object]:
+        if self.known:
+            return "known"
+        try:
+            answer = yield from ask(self.engine, ReadConfig(self.engine.new_op(), "callers"), within=5.0)
+        finally:
+            self.cleaned.append("access")
+        match answer:
+            case Failure():
+                raise Refused(403, "no", "not you")
+            case "bug":
+                raise KeyError("a secret")
+        return answer
 
     def _echo(self, request: Request) -> Response:
         self.seen.append(request)

@@ -9,7 +9,8 @@ import pytest
 from svc_proto.commands import Abort, Cancel, Connect, PauseReading, ResumeReading, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import Fetched
-from svc_proto.engine.event_stream import SILENCE, fetch_events
+from svc_proto.engine.event_reader import SILENCE
+from svc_proto.engine.event_stream import fetch_events
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, OperationId, ReadClosed, Received, Sent, Started
 from svc_proto.wire.sse import ServerSentEvent
 from tests.engine.test_client import CONNECT, ONE, OP, PEER, Caller, calling
@@ -125,12 +126,19 @@ def test_nowhere_to_connect() -> None:
 
 
 def test_holding_it() -> None:
+    """However much is read on meanwhile: what was on its way comes nevertheless, and changes nothing."""
     book, _, reader = reading()
-    assert reader.channel is not None
-    reader.channel.hold(True)
-    reader.channel.hold(False)
-    assert reader.channel.engine._out == [PauseReading(ONE), ResumeReading(ONE)]
     book >> Received(ONE, HEAD) << []
+    assert reader.channel is not None
+    engine = reader.channel.engine
+    reader.channel.hold(True)
+    assert engine._out == [PauseReading(ONE)]
+    book >> chunk(b"data: one\n\n") << []
+    assert reader.events == ["one"]
+    book.after(1.0) << []
+    reader.channel.hold(False)
+    assert engine._out == [ResumeReading(ONE)]
+    book >> chunk(b"data: two\n\n") << []
 
 
 def test_a_reader_that_has_had_enough() -> None:

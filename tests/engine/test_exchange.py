@@ -17,11 +17,16 @@ CLOSE = b"connection: close"
 
 def test_the_table_crossed() -> None:
     expected = {
+        (S.READING, T.ASK): S.ADMITTING,
+        (S.ADMITTING, T.ADMIT): S.READING,
         (S.READING, T.BODY_END): S.RUNNING,
         (S.READING, T.STREAM): S.STREAMING,
         (S.READING, T.ANSWER): S.DRAINING,
         (S.STREAMING, T.BODY_END): S.RUNNING,
         (S.STREAMING, T.ANSWER): S.DRAINING,
+        (S.STREAMING, T.SEND): S.DUPLEX,
+        (S.DUPLEX, T.BODY_END): S.SENDING,
+        (S.DUPLEX, T.ANSWER): S.DRAINING,
         (S.RUNNING, T.SEND): S.SENDING,
         (S.RUNNING, T.ANSWER): S.DONE,
         (S.SENDING, T.ANSWER): S.DONE,

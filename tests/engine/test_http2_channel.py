@@ -16,7 +16,7 @@ from svc_proto.commands import (
     ResumeReading,
     Send,
 )
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import FilePart, Request, Response, Streamed
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
@@ -169,6 +169,35 @@ def test_a_peer_that_breaks_the_rules() -> None:
     assert book.book.logs[-1].fields["problem"] == "HTTP/2: protocol error"
     book.book >> Received(CH, b"more") << []
     book.book.after(3.0) << [Abort(CH)]
+
+
+def test_what_is_said_on_a_stream_that_was_just_given_up_goes_nowhere() -> None:
+    book = Book2()
+
+    def answer(request: Request) -> Streamed:
+        def produce(writer: ResponseWriter) -> Flow[None]:
+            writer.write(b"x" * 600_000)  # more than the peer's window: the stream stalls
+            yield from wait(book.book.engine.new_op(), book.book.engine.now.mono + 60.5)
+            writer.write(b"late")
+
+        return Streamed(200, Headers(), produce)
+
+    book.toy.answer = answer
+    book.ask(ONE, "/answer")
+    book.talk()
+    book.book.now = book.book.now.at(book.book.now.mono + 61.0)  # both are due, and the stall comes first
+    assert StreamReset(ONE, "the peer reset the stream") in book.after(0.0)
+    assert [log.event for log in book.book.logs] == []
+    book.ask(THREE, "/hello")
+    assert answers(book.talk()) == {3: (200, b"hello")}
+
+
+def test_a_connection_that_lingers_is_told_nothing_when_the_server_stops() -> None:
+    book = Book2()
+    book.book >> ReadClosed(CH) << [CloseWrite(CH)]
+    book.book >> Stopping(5.0) << []
+    book.book.after(2.0) << [Abort(CH)]
+    book.book >> Closed(CH) << [Exit(0)]
 
 
 # --- requests -------------------------------------------------------------------------------------------------------

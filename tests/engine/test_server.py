@@ -21,6 +21,13 @@ def test_a_connection_that_says_nothing_is_closed_without_a_word() -> None:
     assert book.engine.channel_count == 0
 
 
+def test_a_preface_of_http2_that_comes_when_we_have_closed_is_thrown_away() -> None:
+    book = open_book()
+    book.after(15.0) << [CloseWrite(CH)]
+    book >> Received(CH, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") << []
+    book.after(2.0) << [Abort(CH)]
+
+
 def test_a_slow_head_gets_408() -> None:
     book = open_book()
     book.after(5.0) << []

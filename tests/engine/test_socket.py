@@ -178,6 +178,26 @@ def test_a_peer_that_only_pings_and_never_reads_is_dropped() -> None:
     book >> ping << [Abort(CH)]
 
 
+def test_a_service_that_wants_to_know_sooner_whether_its_peer_lives() -> None:
+    book = socket_book()
+    socket = book.toy.handler.open_socket
+    socket.ping_every(5.0)
+    book.after(4.9) << []
+    book.after(0.1) << [sends(CH, startswith=b"\x89")]
+    book >> frame(10, b"") << []
+    book.after(5.0) << [sends(CH, startswith=b"\x89")]
+    book.after(DEFAULT_LIMITS.ping_patience) << [Abort(CH)]
+
+
+def test_a_socket_that_is_closing_gets_no_later_deadline() -> None:
+    book = socket_book()
+    socket = book.toy.handler.open_socket
+    socket.close()
+    socket.ping_every(500.0)
+    book.after(0.0) << [sends(CH, startswith=b"\x88")]
+    book.after(DEFAULT_LIMITS.close_timeout) << [Abort(CH)]
+
+
 @pytest.mark.parametrize("place", ["text", "binary"])
 def test_a_bug_in_a_handler_closes_its_socket(place: str) -> None:
     book = socket_book(raises={place: RuntimeError("a secret")})

@@ -417,17 +417,3 @@ def test_a_malformed_head_of_a_file_is_a_bug_and_releases_it() -> None:
         book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
         CloseWrite(CH),
     ]
-
-
-def test_a_file_in_answer_to_a_request_that_is_not_read_is_a_bug() -> None:
-    book = open_book()
-    book.toy.answer = file_answer()
-    (
-        book
-        >> Received(CH, post(b"/stream", b"", length=5))
-        << [
-            ReleaseFile(7),
-            book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
-            CloseWrite(CH),
-        ]
-    )

@@ -1,0 +1,128 @@
+"""The voice side's part of the relay's configuration, as one parsed value (wire terminal-voice 4.1, 4.8, 6.9, 6.12).
+
+Keys of providers are variables too. They are looked for in the environment and in `.env` of the service home, never in
+a request, and show in no `repr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from svc_proto.basics.brand import SVC, Brand
+from svc_proto.settings import Settings
+
+__all__ = ["KEY_VARIABLES", "URL_VARIABLES", "VoiceConfig", "voice_config"]
+
+OUTPUT_PREFIX = "RELAY_VOICE_OUTPUT_"
+REALTIME_PREFIX = "RELAY_REALTIME_VOICE_"
+
+KEY_VARIABLES = (  # wire 3.5, 4.10, 6.11
+    "OPENAI_API_KEY",
+    "VOICE_TOOLS_OPENAI_KEY",
+    "OPENAI_REALTIME_API_KEY",
+    "XAI_API_KEY",
+    "GROK_API_KEY",
+    "VOICE_TOOLS_XAI_KEY",
+    "XAI_REALTIME_CLIENT_SECRET",
+    "XAI_EPHEMERAL_TOKEN",
+    "ELEVENLABS_API_KEY",
+    "VOICE_TOOLS_ELEVENLABS_KEY",
+)
+URL_VARIABLES = (  # where the providers are; the operator's to say, never a caller's
+    "OPENAI_BASE_URL",
+    "OPENAI_REALTIME_URL",
+    "XAI_BASE_URL",
+    "XAI_REALTIME_URL",
+    "ELEVENLABS_BASE_URL",
+)
+
+
+@frozen(kw_only=True)
+class VoiceConfig:
+    """Everything that the voice side was told at its start. Paths are absolute when they come from `servers`."""
+
+    home: str = "~/.svc-relay"  # of what the relay owns: its voice settings, recordings, event logs
+    service_home: str = "~/.svc"  # holds `.env`
+    config_path: str = "~/.svc/config.yaml"  # the agent's; `profiles/<name>/config.yaml` beside it
+    webapi_url: str = "http://localhost:8642"
+    api_key: str = field(default="", repr=False)  # of the API server, from the environment
+    brand: Brand = SVC
+    output_path: str = field()  # the file with the relay's own `voice_output:`
+    realtime_path: str = field()  # the same for `realtime_voice:`
+    output_runs: str = field()  # folders of event logs and recordings
+    lab_runs: str = field()
+    agent_runs: str = field()
+    resume_ttl: float = 30.0  # s that a detached session is kept
+    detached_max: float = 360.0  # s, the same while a run of its agent goes on
+    options_cache: float = 600.0  # s that discovered voices are kept; 0: not at all
+    variables: Mapping[str, str] = field(factory=dict, repr=False)  # keys, addresses and settings, from the environment
+
+    @output_path.default
+    def _output_path(self) -> str:
+        return f"{self.home}/config.yaml"
+
+    @realtime_path.default
+    def _realtime_path(self) -> str:
+        return f"{self.home}/config.yaml"
+
+    @output_runs.default
+    def _output_runs(self) -> str:
+        return f"{self.home}/voice-output-runs"
+
+    @lab_runs.default
+    def _lab_runs(self) -> str:
+        return f"{self.home}/realtime-voice-runs"
+
+    @agent_runs.default
+    def _agent_runs(self) -> str:
+        return f"{self.home}/realtime-agent-runs"
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that the voice side writes to, besides the service home."""
+        files = (self.output_path, self.realtime_path, self.config_path)
+        parents = (path.rpartition("/")[0] for path in files)
+        folders = dict.fromkeys((self.home, self.output_runs, self.lab_runs, self.agent_runs, *parents))
+        return tuple(folder for folder in folders if folder)  # nobody gives away the root of the file system
+
+
+def voice_config(
+    source: Settings,
+    *,
+    service_home: str,
+    config_path: str,
+    webapi_url: str,
+    api_key: str = "",
+    brand: Brand = SVC,
+) -> VoiceConfig:
+    """Read the voice side's settings. Raises `ConfigError`."""
+    home = source.root("SVC_RELAY_HOME") or source.root("HERMES_RELAY_HOME") or f"{service_home.rstrip('/')}-relay"
+    realtime_runs = source.root("RELAY_REALTIME_VOICE_RUN_DIR")
+    return VoiceConfig(
+        home=home,
+        service_home=service_home,
+        config_path=config_path,
+        webapi_url=webapi_url,
+        api_key=api_key,
+        brand=brand,
+        output_path=source.root("RELAY_VOICE_OUTPUT_CONFIG") or f"{home}/config.yaml",
+        realtime_path=source.root("RELAY_REALTIME_VOICE_CONFIG") or f"{home}/config.yaml",
+        output_runs=source.root("RELAY_VOICE_OUTPUT_RUN_DIR") or f"{home}/voice-output-runs",
+        lab_runs=realtime_runs or f"{home}/realtime-voice-runs",
+        agent_runs=realtime_runs or f"{home}/realtime-agent-runs",
+        resume_ttl=source.whole("RELAY_VOICE_RESUME_TTL_MS", 30_000, low=0, high=3_600_000) / 1000,
+        detached_max=source.whole("RELAY_VOICE_BACKGROUND_DETACHED_MAX_MS", 360_000, low=0, high=86_400_000) / 1000,
+        options_cache=float(source.whole("RELAY_PROVIDER_OPTIONS_CACHE_SECONDS", 600, low=0, high=86_400)),
+        variables=_variables(source.env),
+    )
+
+
+def _variables(env: Mapping[str, str]) -> dict[str, str]:
+    named = (*KEY_VARIABLES, *URL_VARIABLES)
+    return {
+        name: value.strip()
+        for name, value in env.items()
+        if value.strip() and (name in named or name.startswith((OUTPUT_PREFIX, REALTIME_PREFIX)))
+    }

@@ -1,0 +1,188 @@
+"""Bodies that are read at the reader's pace."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Abort, Command, PauseReading, ResumeReading, Send
+from svc_proto.engine.body_reader import MAX_UNREAD, BodyReader, open_body
+from svc_proto.engine.client import Fetched
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
+from tests.engine.test_client import CONNECT, ONE, OP, PEER, Caller, calling
+from tests.playbook import Playbook
+
+URL = "http://127.0.0.1:8642/speech"
+REQUEST = Send(
+    ONE,
+    b"POST /speech HTTP/1.1\r\nhost: 127.0.0.1:8642\r\nconnection: close\r\nx-a: b\r\ncontent-length: 2\r\n\r\nhi",
+)
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: audio/pcm\r\nTransfer-Encoding: chunked\r\n\r\n"
+END = Received(ONE, b"0\r\n\r\n")
+
+
+class Slow:
+    """Reads when told to, and keeps what came."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.kind: bytes | None = None
+        self.engine: Engine
+
+    def flow(self, engine: Engine) -> Flow[object]:
+        self.engine = engine
+        reader = yield from open_body(engine, "POST", URL, headers=((b"x-a", b"b"),), body=b"hi", within=20.0)
+        if not isinstance(reader, BodyReader):
+            return reader
+        self.kind = reader.head.headers.get(b"content-type")
+        try:
+            while True:
+                self.ticket = engine.new_op()
+                yield from wait(self.ticket, engine.now.mono + 10_000.0)
+                data = yield from reader.read(within=60.0)
+                if not isinstance(data, bytes):
+                    return data
+                self.pieces.append(data)
+        finally:
+            reader.drop()
+
+
+def reading() -> tuple[Playbook, Caller, Slow]:
+    """A body whose request is out."""
+    slow = Slow()
+    book, caller = calling(slow.flow)
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER) << [REQUEST]
+    book >> Sent(ONE, len(REQUEST.data)) << []
+    return book, caller, slow
+
+
+def opened() -> tuple[Playbook, Caller, Slow]:
+    book, caller, slow = reading()
+    book >> Received(ONE, HEAD) << []
+    return book, caller, slow
+
+
+def chunk(data: bytes) -> Received:
+    return Received(ONE, b"%x\r\n%s\r\n" % (len(data), data))
+
+
+def act(slow: Slow) -> list[Command]:
+    """The reader reads; what that orders."""
+    slow.engine._out = []
+    slow.engine.resume(slow.ticket, None)
+    return list(slow.engine._out)
+
+
+def test_bytes_as_they_come() -> None:
+    book, caller, slow = opened()
+    assert slow.kind == b"audio/pcm"
+    book >> chunk(b"one") << []
+    book >> chunk(b"two") << []
+    assert act(slow) == []
+    assert slow.pieces == [b"onetwo"]
+    act(slow)
+    assert slow.pieces == [b"onetwo"]  # it waits for more
+    book >> chunk(b"three") << []
+    assert slow.pieces == [b"onetwo", b"three"]
+    act(slow)
+    book >> END << [Abort(ONE)]
+    assert caller.results == [None]
+
+
+def test_what_came_before_the_end_is_there_to_read() -> None:
+    book, caller, slow = opened()
+    book >> chunk(b"last") << []
+    book >> END << []
+    act(slow)
+    assert slow.pieces == [b"last"]
+    assert act(slow) == [Abort(ONE)]
+    assert caller.results == [None]
+
+
+def test_it_is_not_read_while_much_is_unread() -> None:
+    book, _, slow = opened()
+    book >> chunk(bytes(MAX_UNREAD - 1)) << []
+    book >> chunk(b"x") << [PauseReading(ONE)]
+    book.after(10.0) << []
+    assert act(slow) == [ResumeReading(ONE)]
+    assert [len(piece) for piece in slow.pieces] == [MAX_UNREAD]
+
+
+def test_silence_is_counted_from_the_question() -> None:
+    book, caller, slow = opened()
+    book.after(500.0) << []  # the reader has not asked: the server may think that it is slow
+    act(slow)
+    book.after(59.0) << []
+    assert caller.results == []
+    book.after(1.0) << [Abort(ONE)]
+    assert caller.results == [Failure(FailureKind.TIMED_OUT, "the stream fell silent")]
+
+
+@pytest.mark.parametrize("end", [Closed(ONE, "reset"), Closed(ONE), ReadClosed(ONE)])
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_body_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None:
+    book, caller, slow = opened()
+    book >> chunk(b"a") << []
+    act(slow)
+    if asked:
+        act(slow)
+    book >> end
+    book.take()
+    if not asked:
+        act(slow)
+    assert slow.pieces == [b"a"]
+    (failure,) = caller.results
+    assert isinstance(failure, Failure)
+    assert failure.kind in (FailureKind.UNREACHABLE, FailureKind.INVALID)
+
+
+def test_a_broken_chunk_in_the_middle() -> None:
+    book, caller, slow = opened()
+    act(slow)
+    book >> Received(ONE, b"zz\r\n")
+    book.take()
+    (failure,) = caller.results
+    assert failure.kind is FailureKind.INVALID
+
+
+def test_any_other_answer_comes_whole() -> None:
+    book, caller, _ = reading()
+    book >> Received(ONE, b"HTTP/1.1 429 No\r\nContent-Length: 4\r\n\r\nslow") << [Abort(ONE)]
+    (answer,) = caller.results
+    assert isinstance(answer, Fetched)
+    assert (answer.status, answer.body) == (429, b"slow")
+
+
+def test_no_answer_at_all() -> None:
+    book, caller, _ = reading()
+    book.after(20.0) << [Abort(ONE)]
+    assert caller.results == [Failure(FailureKind.TIMED_OUT, "no answer in time")]
+    book, caller, _ = reading()
+    book >> Received(ONE, b"nonsense\r\n\r\n")
+    book.take()
+    assert caller.results[0].kind is FailureKind.INVALID
+    book, caller, _ = reading()
+    book >> Closed(ONE) << []
+    assert caller.results[0].kind is FailureKind.UNREACHABLE
+    book, caller, _ = reading()
+    book >> ReadClosed(ONE)
+    book.take()
+    assert caller.results[0].kind is FailureKind.UNREACHABLE
+
+
+def test_nobody_there() -> None:
+    slow = Slow()
+    book, caller = calling(slow.flow)
+    book >> Started() << [CONNECT]
+    book >> Failed(OP, Failure(FailureKind.UNREACHABLE)) << []
+    assert caller.results == [Failure(FailureKind.UNREACHABLE)]
+
+
+def test_whoever_gives_up_hangs_up() -> None:
+    book, caller, slow = opened()
+    slow.engine._out = []
+    caller.task.cancel()
+    assert slow.engine._out == [Abort(ONE)]
+    book >> chunk(b"late") << []

@@ -1,0 +1,372 @@
+"""What only HTTP/2 has, in the client's role: windows, settings, servers that open no WebSockets, resets, GOAWAY."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Abort, CloseWrite, Connect, PauseReading, Send
+from svc_proto.engine import client
+from svc_proto.engine.client import fetch, open_socket
+from svc_proto.engine.core import Engine
+from svc_proto.engine.event_reader import MAX_UNREAD, EventReader, open_events
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import Closed, Failure, FailureKind, ReadClosed, Received, Sent
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    AcceptSocket,
+    Headers,
+    RequestData,
+    RequestEnd,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    StreamReset,
+)
+from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.http2_setup import STREAM_WINDOW
+from tests.engine.client_peer import Dialogue
+from tests.engine.service import Recorder
+from tests.wire.pair import seeded
+
+S = StreamId(1)
+EVENTS = Headers(((b"content-type", b"text/event-stream"),))
+WSS = "wss://relay.example/ws"
+MB = 1_000_000
+
+
+def frame(kind: int, payload: bytes, *, flags: int = 0, stream: int = 0) -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+NO_SOCKETS = frame(4, b"")  # settings that say nothing
+
+
+def getting() -> Dialogue:
+    return Dialogue(lambda engine: fetch(engine, "GET", "https://a/x", within=5.0), "2")
+
+
+def opened() -> tuple[Dialogue, Recorder, Socket]:
+    handler = Recorder()
+    talk = Dialogue(lambda engine: open_socket(engine, WSS, handler), "2")
+    talk.say(AcceptSocket(S))
+    return talk, handler, handler.open_socket
+
+
+# --- windows ---
+
+
+class Reluctant(Http2Connection):
+    """A server that makes no room until it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(Role.SERVER, entropy=seeded(7))
+        self.stingy = True
+        self.owing = 0
+
+    def taken(self, stream: StreamId, n: int) -> None:
+        self.owing += n
+        if not self.stingy:
+            super().taken(stream, self.owing)
+            self.owing = 0
+
+
+def test_a_body_waits_for_the_servers_windows() -> None:
+    server = Reluctant()
+    talk = Dialogue(lambda engine: fetch(engine, "POST", "https://a/x", body=bytes(MB)), "2", server=server)
+    heard = sum(len(event.data) for event in talk.heard if isinstance(event, RequestData))
+    assert heard == STREAM_WINDOW
+    assert not [order for order in talk.orders if isinstance(order, PauseReading)]
+    server.stingy = False
+    server.taken(S, 0)
+    talk.settle()
+    heard = sum(len(event.data) for event in talk.heard if isinstance(event, RequestData))
+    assert (heard, talk.heard[-1]) == (MB, RequestEnd(S))
+    talk.say(ResponseHead(S, 204), ResponseEnd(S))
+    assert talk.results[0].status == 204
+
+
+def test_a_server_that_never_makes_room() -> None:
+    talk = Dialogue(
+        lambda engine: fetch(engine, "POST", "https://a/x", body=bytes(MB), within=300.0), "2", server=Reluctant()
+    )
+    talk.after(59.0)
+    assert talk.took() == []
+    talk.after(2.0)
+    assert talk.took() == [Abort(talk.ch)]
+    talk.tell(Closed(talk.ch))
+    assert talk.results[0].kind is FailureKind.UNREACHABLE
+
+
+def test_messages_wait_too_and_so_does_the_close_behind_them() -> None:
+    bare = Bare()
+    talk, handler, socket = bare.opened()
+    for _ in range(8):
+        assert socket.send_text("x" * 50_000)
+    talk.after(0.0)
+    assert not socket.writable
+    bare.talk(frame(0, b"\x88\x02\x03\xe8", flags=1, stream=1))  # its close frame, and the end of its stream
+    assert handler.told[-1] == ("closed", 1000, "")
+    assert talk.took() == []  # our own close frame waits behind the messages
+    bare.talk(frame(8, b"\x00\x0f\x00\x00", stream=1) + frame(8, b"\x00\x0f\x00\x00"))
+    assert talk.took() == [CloseWrite(talk.ch)]
+
+
+def test_a_socket_that_may_be_written_again() -> None:
+    bare = Bare()
+    talk, handler, socket = bare.opened()
+    for _ in range(8):
+        socket.send_text("x" * 50_000)
+    talk.after(0.0)
+    bare.talk(frame(8, b"\x00\x0f\x00\x00", stream=1) + frame(8, b"\x00\x0f\x00\x00"))
+    assert handler.told[-1] == ("writable",)
+    assert socket.writable
+
+
+def test_a_window_that_never_opens() -> None:
+    bare = Bare()
+    talk, handler, socket = bare.opened(settings=b"\x00\x08\x00\x00\x00\x01\x00\x04\x00\x00\x00\x00")
+    talk.took()
+    socket.send_text("hello")
+    talk.after(0.0)
+    talk.after(29.0)
+    bare.talk(frame(6, bytes(8)))  # it lives, but does not read
+    talk.after(29.0)
+    assert talk.took() == []
+    talk.after(2.0)
+    assert talk.took() == [Abort(talk.ch)]
+    talk.tell(Closed(talk.ch))
+    assert handler.told[-1][:2] == ("closed", 1006)
+
+
+def test_what_waits_for_the_socket_has_its_own_deadline() -> None:
+    bare = Bare()
+    talk, _, socket = bare.opened()
+    talk.took()
+    talk.reads = False
+    socket.send_text("x" * 200_000)
+    talk.after(0.0)
+    (order,) = talk.took()
+    assert isinstance(order, Send)
+    talk.after(20.0)
+    talk.tell(Sent(talk.ch, 10))  # the rest leaves later
+    talk.after(5.0)
+    bare.talk(frame(6, bytes(8)))
+    pong = sum(len(command.data) for command in talk.took() if isinstance(command, Send))
+    talk.after(20.0)
+    talk.tell(Sent(talk.ch, len(order.data) - 10 + pong))
+    talk.after(14.0)
+    assert Abort(talk.ch) not in talk.took()
+    talk.after(2.0)  # by now the window should have opened
+    assert Abort(talk.ch) in talk.took()
+
+
+def test_a_broken_connection_ends_what_waits() -> None:
+    bare = Bare()
+    talk, handler, socket = bare.opened()
+    for _ in range(8):
+        socket.send_text("x" * 50_000)
+    talk.after(0.0)
+    bare.talk(frame(6, b"short"))
+    assert talk.took() == [CloseWrite(talk.ch)]
+    talk.tell(Closed(talk.ch))
+    assert handler.told[-1][:2] == ("closed", 1006)
+
+
+def test_a_server_that_ends_while_messages_wait() -> None:
+    bare = Bare()
+    talk, handler, socket = bare.opened()
+    for _ in range(8):
+        socket.send_text("x" * 50_000)
+    talk.after(0.0)
+    talk.tell(ReadClosed(talk.ch))
+    assert talk.took() == [CloseWrite(talk.ch)]
+    assert handler.told[-1][:2] == ("closed", 1006)
+
+
+class Bare:
+    """A server of frames written by hand, which gives no window but the first."""
+
+    def opened(self, settings: bytes = b"\x00\x08\x00\x00\x00\x01") -> tuple[Dialogue, Recorder, Socket]:
+        handler = Recorder()
+        talk = self.dialogue = Dialogue(lambda engine: open_socket(engine, WSS, handler), "2", server=Silent())
+        self.talk(frame(4, settings))
+        self.talk(frame(1, b"\x88", flags=4, stream=1))  # :status 200
+        return talk, handler, handler.open_socket
+
+    def talk(self, data: bytes) -> None:
+        self.dialogue.tell(Received(self.dialogue.ch, data))
+
+
+class Silent(Http2Connection):
+    """Hears nothing and says nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(Role.SERVER, entropy=seeded(7))
+
+    def receive_data(self, data: bytes) -> None:
+        pass
+
+    def data_to_send(self, most: int = 0) -> bytes:
+        return b""
+
+
+def test_a_reader_that_holds_keeps_its_window_shut_and_answers_pings() -> None:
+    readers: list[EventReader] = []
+    batches: list[int] = []
+
+    def flow(engine: Engine) -> Flow[object]:
+        reader = yield from open_events(engine, "POST", "https://a/s")
+        assert isinstance(reader, EventReader)
+        readers.append(reader)
+        yield from sleep(engine, 100.0)
+        while isinstance(batch := (yield from reader.read()), tuple):
+            batches.append(len(batch))
+        reader.drop()
+        return batch
+
+    talk = Dialogue(flow, "2")
+    server = talk.peer
+    assert isinstance(server, Http2Connection)
+    talk.say(ResponseHead(S, 200, EVENTS))
+    event = b"data: " + b"x" * 10_000 + b"\n\n"
+    for _ in range(60):
+        talk.say(ResponseData(S, event))
+    waiting = server.unsent(S)
+    came = 60 * len(event) - waiting
+    assert MAX_UNREAD < came <= STREAM_WINDOW + MAX_UNREAD + len(event)
+    assert not [order for order in talk.orders if isinstance(order, PauseReading)]
+    talk.orders.clear()
+    talk.raw(frame(6, b"12345678"))
+    talk.after(100.0)
+    talk.say(ResponseEnd(S))
+    assert server.unsent(S) == 0
+    assert (talk.results, sum(batches)) == ([None], 60)
+
+
+# --- servers that open no WebSockets ---
+
+
+def refusing() -> tuple[Dialogue, Recorder]:
+    handler = Recorder()
+
+    def twice(engine: Engine) -> Flow[object]:
+        first = yield from open_socket(engine, WSS, handler, within=5.0)
+        yield from sleep(engine, 1.0)
+        second = yield from open_socket(engine, WSS, handler, within=5.0)
+        return first, second
+
+    talk = Dialogue(twice, "2", server=Silent())
+    return talk, handler
+
+
+def test_a_server_without_websockets_over_http2_is_asked_over_http1() -> None:
+    talk, handler = refusing()
+    talk.version = "1.1"
+    talk.raw(NO_SOCKETS)
+    again = next(order for order in talk.orders if isinstance(order, Connect))
+    assert talk.orders[0] == Abort(talk.ch)
+    assert (again.host, again.port, again.tls, again.alpn) == ("relay.example", 443, True, ("http/1.1",))
+    talk.begin()
+    talk.say(AcceptSocket(S))
+    assert handler.told == [("open",)]
+    talk.after(1.0)
+    known = next(order for order in talk.orders if isinstance(order, Connect))
+    assert known.alpn == ("http/1.1",)  # it is remembered
+    talk.begin()
+    talk.say(AcceptSocket(S))
+    ((first, second),) = talk.results
+    assert isinstance(first, Socket)
+    assert isinstance(second, Socket)
+
+
+def test_the_time_is_for_both_attempts() -> None:
+    talk, _ = refusing()
+    talk.after(3.0)
+    talk.raw(NO_SOCKETS)
+    talk.after(2.0)
+    talk.after(1.0)
+    assert len([order for order in talk.orders if isinstance(order, Connect)]) == 2
+    talk, _ = refusing()
+    talk.after(5.0)
+    talk.raw(NO_SOCKETS)
+    assert not [order for order in talk.orders if isinstance(order, Connect)]
+
+
+def test_it_is_not_asked_again_when_there_is_no_time() -> None:
+    handler = Recorder()
+    talk = Dialogue(lambda engine: open_socket(engine, WSS, handler, within=0.0), "2", server=Silent())
+    assert talk.results[0].kind is FailureKind.TIMED_OUT
+
+
+def test_few_servers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MAX_REMEMBERED", 1)
+
+    def flow(engine: Engine) -> Flow[object]:
+        for host in ("a", "b"):
+            yield from open_socket(engine, f"wss://{host}/", Recorder(), within=5.0)
+        return None
+
+    talk = Dialogue(flow, "2", server=Silent())
+    talk.raw(NO_SOCKETS)
+    assert list(talk.caller.engine.without_sockets) == [("a", 443)]
+    talk.begin(Silent())
+    talk.after(5.0)
+    talk.begin(Silent())
+    talk.raw(NO_SOCKETS)
+    assert list(talk.caller.engine.without_sockets) == [("b", 443)]
+
+
+def test_prior_knowledge_falls_back_too() -> None:
+    handler = Recorder()
+    url = "ws://relay.example/ws"
+    talk = Dialogue(lambda engine: open_socket(engine, url, handler, prior_knowledge=True), "2", server=Silent())
+    talk.version = "1.1"
+    talk.raw(NO_SOCKETS)
+    talk.begin()
+    talk.say(AcceptSocket(S))
+    assert handler.told == [("open",)]
+
+
+# --- resets and farewells ---
+
+
+def test_a_reset() -> None:
+    talk = getting()
+    talk.say(ResponseHead(S, 200), ResponseData(S, b"x"), StreamReset(S))
+    assert talk.results == [Failure(FailureKind.UNREACHABLE, "the peer reset the stream")]
+
+
+def test_a_server_that_leaves() -> None:
+    talk = getting()
+    talk.raw(NO_SOCKETS + frame(7, bytes(8)))
+    assert talk.results[0].kind is FailureKind.UNREACHABLE
+    talk = getting()
+    assert isinstance(talk.peer, Http2Connection)
+    talk.peer.go_away()  # and finishes what has begun
+    talk.settle()
+    talk.say(ResponseHead(S, 200), ResponseEnd(S))
+    assert talk.results[0].status == 200
+
+
+def test_a_stream_of_events_that_is_reset() -> None:
+    def flow(engine: Engine) -> Flow[object]:
+        reader = yield from open_events(engine, "POST", "https://a/s")
+        assert isinstance(reader, EventReader)
+        batch = yield from reader.read()
+        return batch, (yield from reader.read())
+
+    talk = Dialogue(flow, "2")
+    talk.say(ResponseHead(S, 200, EVENTS), ResponseData(S, b"data: 1\n\n"))
+    talk.say(StreamReset(S))
+    ((batch, end),) = talk.results
+    assert ([event.data for event in batch], end.kind) == (["1"], FailureKind.UNREACHABLE)
+
+
+def test_a_websocket_that_is_reset() -> None:
+    talk, handler, socket = opened()
+    talk.say(StreamReset(S))
+    assert handler.told[-1][:2] == ("closed", 1006)
+    assert not socket.send_text("x")
+    assert talk.took() == [CloseWrite(talk.ch)]

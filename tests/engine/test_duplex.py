@@ -1,0 +1,301 @@
+"""Answers that begin before the request has ended, over both versions: a handler that writes while it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from svc_proto.commands import (
+    Abort,
+    Command,
+    Compute,
+    PauseReading,
+    ReadFile,
+    ReleaseFile,
+    ResumeReading,
+    Send,
+    SendFile,
+)
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.message import Request, Streamed
+from svc_proto.engine.stream import ResponseWriter
+from svc_proto.facts import Closed, Done, Fact, OperationId, Received, Sent
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    StreamReset,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http2 import Http2Connection
+from tests.engine.service import STREAM_LIMIT, open_book
+from tests.engine.streams import TEXT, file_answer
+from tests.playbook import CH
+from tests.wire.pair import drain, seeded
+
+CHUNKED = Headers(((b"host", b"x"), (b"transfer-encoding", b"chunked")))
+S = StreamId(1)
+
+
+@pytest.fixture(params=["1.1", "2"])
+def talk(request: pytest.FixtureRequest) -> Talk:
+    return Talk(request.param)
+
+
+class Talk:
+    """A client of either version and the service. `heard` is what the client heard, `others` what is no `Send`."""
+
+    def __init__(self, version: str) -> None:
+        self.two = version == "2"
+        self.book = open_book()
+        self.toy = self.book.toy
+        make = Http2Connection if self.two else Http1Connection
+        self.client = make(Role.CLIENT, entropy=seeded())
+        self.heard: list[Event] = []
+        self.others: list[Command] = []
+        self.op = OperationId(0)
+        self.cleaned = 0
+
+    def say(self, *events: Event) -> None:
+        for event in events:
+            self.client.send(event)
+        while data := self.client.data_to_send():
+            self.tell(Received(CH, data))
+
+    def begin(self, target: str = "/stream", headers: Headers = CHUNKED) -> None:
+        self.say(RequestHead(S, "POST", target, headers))
+
+    def tell(self, fact: Fact) -> None:
+        self.hear((self.book >> fact).take())
+
+    def after(self, seconds: float) -> None:
+        self.hear(self.book.after(seconds).take())
+
+    def hear(self, commands: list[Command]) -> None:
+        sent = 0
+        for command in commands:
+            if isinstance(command, Send):
+                sent += len(command.data)
+                self.client.receive_data(command.data)
+            elif not isinstance(command, Compute):
+                self.others.append(command)
+        for event in drain(self.client):
+            self.heard.append(event)
+            if isinstance(event, ResponseData) and isinstance(self.client, Http2Connection):
+                self.client.taken(S, len(event.data))
+        if sent:
+            self.hear((self.book >> Sent(CH, sent)).take())
+
+    def resume(self, answer: object = None) -> None:
+        """The work of `deaf` is done."""
+        self.tell(Done(self.op, answer))
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(event.data for event in self.heard if isinstance(event, ResponseData))
+
+    @property
+    def ended(self) -> bool:
+        return isinstance(self.heard[-1], ResponseEnd)
+
+    def cut(self) -> bool:
+        """The client can tell that the answer is not whole."""
+        if self.two:
+            return isinstance(self.heard[-1], StreamReset) and Abort(CH) not in self.others
+        return Abort(CH) in self.others
+
+    def goes_on(self) -> bool:
+        """Another request on the same connection is answered."""
+        stream = StreamId(3 if self.two else 2)
+        self.say(RequestHead(stream, "GET", "/hello", Headers(((b"host", b"x"),))), RequestEnd(stream))
+        return self.heard[-2:] == [ResponseData(stream, b"hello"), ResponseEnd(stream)]
+
+    # --- handlers ---
+
+    def loud(self, request: Request) -> Streamed:
+        """What comes goes back in capitals."""
+
+        def produce(writer: ResponseWriter) -> Flow[None]:
+            try:
+                while piece := (yield from request.stream.read()):
+                    writer.write(piece.upper())
+                    yield from writer.drained()
+            finally:
+                self.cleaned += 1
+
+        return Streamed(200, TEXT, produce)
+
+    def deaf(self, request: Request) -> Streamed:
+        """Writes at once, and ends or breaks when it is told to; reads nothing."""
+
+        def produce(writer: ResponseWriter) -> Flow[None]:
+            try:
+                writer.write(b"first")
+                self.op = self.toy.engine.new_op()
+                if (yield from ask(self.toy.engine, Compute(self.op, "work"), within=10_000.0)) is not None:
+                    raise RuntimeError("a secret")
+                writer.write(b" last")
+            finally:
+                self.cleaned += 1
+
+        return Streamed(200, TEXT, produce)
+
+
+def test_writing_while_reading(talk: Talk) -> None:
+    talk.toy.answer = talk.loud
+    talk.begin()
+    assert [type(event) for event in talk.heard] == [ResponseHead]
+    for piece in (b"one ", b"two "):
+        talk.say(RequestData(S, piece))
+        assert talk.body.endswith(piece.upper())
+    talk.say(RequestData(S, b"three"), RequestEnd(S))
+    assert (talk.body, talk.ended) == (b"ONE TWO THREE", True)
+    assert talk.goes_on()
+
+
+def test_much_of_it(talk: Talk) -> None:
+    talk.toy.answer = talk.loud
+    talk.begin()
+    for _ in range(19):
+        talk.say(RequestData(S, b"x" * 100_000))
+    talk.say(RequestEnd(S))
+    assert (talk.body, talk.ended) == (b"X" * 1_900_000, True)
+    assert talk.goes_on()
+
+
+def later(talk: Talk) -> Callable[[Request], Flow[Streamed]]:
+    def handler(request: Request) -> Flow[Streamed]:
+        yield from request.stream.read()
+        return talk.loud(request)
+
+    return handler
+
+
+def test_a_handler_that_reads_a_little_first(talk: Talk) -> None:
+    talk.toy.answer = later(talk)
+    talk.begin()
+    assert talk.heard == []
+    talk.say(RequestData(S, b"head"))
+    assert [type(event) for event in talk.heard] == [ResponseHead]
+    talk.say(RequestData(S, b"body"), RequestEnd(S))
+    assert (talk.body, talk.ended) == (b"BODY", True)
+
+
+def test_the_answer_ends_first(talk: Talk) -> None:
+    """What is left of the body is read and thrown away."""
+    talk.toy.answer = talk.deaf
+    talk.begin()
+    talk.say(RequestData(S, b"x" * 1000))
+    talk.resume()
+    assert (talk.body, talk.ended, talk.cleaned) == (b"first last", True, 1)
+    talk.say(RequestData(S, b"x" * 1000), RequestEnd(S))
+    assert talk.goes_on()
+
+
+def test_the_body_ends_first(talk: Talk) -> None:
+    talk.toy.answer = talk.deaf
+    talk.begin()
+    talk.say(RequestData(S, b"x"), RequestEnd(S))
+    talk.after(100.0)
+    assert not talk.ended
+    talk.resume()
+    assert (talk.body, talk.ended) == (b"first last", True)
+    assert talk.goes_on()
+
+
+def test_a_handler_that_does_not_read_holds_the_peer(talk: Talk) -> None:
+    talk.toy.answer = talk.deaf
+    talk.begin()
+    for _ in range(8):
+        talk.say(RequestData(S, b"x" * 100_000))
+    if talk.two:
+        assert isinstance(talk.client, Http2Connection)
+        assert talk.client.unsent(S) > 200_000
+    else:
+        assert talk.others == [PauseReading(CH)]
+    talk.after(300.0)  # that is not the peer's fault
+    assert not talk.cut()
+    talk.resume()
+    assert talk.ended
+    if not talk.two:
+        assert talk.others[-1] == ResumeReading(CH)
+    talk.say(RequestEnd(S))
+    assert talk.goes_on()
+
+
+# --- what can only be said by a cut ---
+
+
+def test_a_bug_in_the_middle(talk: Talk) -> None:
+    talk.toy.answer = talk.deaf
+    talk.begin()
+    talk.resume("wrong")
+    assert talk.cut()
+    assert [log.event for log in talk.book.logs] == ["bug"]
+
+
+def test_a_body_over_the_limit(talk: Talk) -> None:
+    talk.toy.answer = talk.loud
+    talk.begin()
+    for _ in range(STREAM_LIMIT // 100_000):
+        talk.say(RequestData(S, b"x" * 100_000))
+    assert not talk.cut()
+    talk.say(RequestData(S, b"x"))
+    assert talk.cut()
+    assert talk.cleaned == 1
+    assert talk.book.logs == []
+
+
+def test_a_body_that_does_not_come(talk: Talk) -> None:
+    talk.toy.answer = talk.loud
+    talk.begin()
+    talk.after(29.0)
+    assert not talk.cut()
+    talk.after(2.0)
+    assert talk.cut()
+    assert (talk.cleaned, talk.book.logs) == (1, [])
+
+
+def test_a_body_that_is_malformed(talk: Talk) -> None:
+    talk.toy.answer = talk.loud
+    talk.begin()
+    if talk.two:
+        talk.tell(Received(CH, b"\x00\x00\x04\x01\x05\x00\x00\x00\x01\x00\x01A\x00"))  # trailers with a bad name
+    else:
+        talk.tell(Received(CH, b"nonsense\r\n"))
+    assert talk.cut()
+    assert (talk.cleaned, talk.book.logs) == (1, [])
+
+
+def test_the_peer_goes_away(talk: Talk) -> None:
+    talk.toy.answer = talk.loud
+    talk.begin()
+    talk.tell(Closed(CH))
+    assert (talk.cleaned, talk.book.logs) == (1, [])
+
+
+# --- files ---
+
+
+def test_a_file_before_the_body_has_ended(talk: Talk) -> None:
+    talk.toy.answer = file_answer()
+    talk.begin()
+    (order,) = [command for command in talk.others if isinstance(command, SendFile | ReadFile)]
+    if isinstance(order, ReadFile):
+        talk.tell(Done(order.op, b"hello"))
+    else:
+        talk.client.receive_data(b"hello")
+        talk.tell(Done(order.op, 5))
+    talk.heard += drain(talk.client)
+    assert (talk.body, talk.ended) == (b"hello", True)
+    assert ReleaseFile(7) in talk.others
+    talk.say(RequestData(S, b"x"), RequestEnd(S))
+    assert talk.goes_on()

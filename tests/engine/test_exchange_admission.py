@@ -1,0 +1,140 @@
+"""A policy that has to ask somebody: the request waits, and nothing more of it is taken meanwhile."""
+
+from __future__ import annotations
+
+from svc_proto.commands import Cancel, CloseWrite, PauseReading, ReadConfig, ResumeReading, Send
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response
+from svc_proto.facts import Closed, ReadClosed, Received
+from svc_proto.wire.events import StreamId
+from svc_proto.wire.limits import Limits
+from tests.engine.service import HANDSHAKE, TestBook, get, open_book, plain, post
+from tests.engine.test_http2_channel import Book2, answers
+from tests.playbook import CH, sends
+
+PAUSED, RESUMED = PauseReading(CH), ResumeReading(CH)
+
+
+def asked(book: TestBook, data: bytes) -> ReadConfig:
+    """Send a request; what the policy asks."""
+    book >> Received(CH, data)
+    order, paused = book.take()
+    assert paused == PAUSED
+    assert isinstance(order, ReadConfig)
+    return order
+
+
+def test_the_request_goes_on_once_the_policy_knows() -> None:
+    book = open_book()
+    order = asked(book, post(b"/slow", b"abc") + get(b"/hello"))
+    both = book.says(200, b"abc").data + book.says(200, b"hello").data
+    book.answer(order, "Ada") << [RESUMED, Send(CH, both)]
+    assert [request.principal for request in book.toy.seen] == ["Ada"]
+    assert book.toy.cleaned == ["access"]
+
+
+def test_who_is_known_already_waits_for_nobody() -> None:
+    book = open_book()
+    book.toy.known = True
+    book >> Received(CH, post(b"/slow", b"abc")) << [book.says(200, b"abc")]
+    assert book.toy.seen[0].principal == "known"
+
+
+def test_the_body_may_come_later() -> None:
+    book = open_book()
+    book.answer(asked(book, post(b"/slow", b"ab", length=4)), "Ada") << [RESUMED]
+    book >> Received(CH, b"cd") << [book.says(200, b"abcd")]
+
+
+def test_the_time_that_the_policy_takes_is_not_the_peers() -> None:
+    book = open_book(Limits(head_timeout=1.0, body_timeout=2.0))
+    order = asked(book, post(b"/slow", b"", length=4))
+    book.after(4.0) << []
+    book.answer(order, "Ada") << [RESUMED]
+    book.after(1.9) << []
+    book.after(0.1) << [sends(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
+
+
+def test_turned_away() -> None:
+    book = open_book()
+    book.fail(asked(book, post(b"/slow", b"abc"))) << [RESUMED, book.says(403, b"no: not you")]
+    assert book.toy.seen == []
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_a_bug_of_the_policy() -> None:
+    book = open_book()
+    order = asked(book, post(b"/slow", b"abc"))
+    problem = book.says(500, b"internal_error: internal error, reference bug-1", b"connection: close")
+    book.answer(order, "bug") << [RESUMED, problem, CloseWrite(CH)]
+
+
+def test_nobody_answers_the_policy() -> None:
+    book = open_book()
+    order = asked(book, post(b"/slow", b"abc"))
+    book.after(5.0) << [Cancel(order.op), RESUMED, book.says(403, b"no: not you")]
+
+
+def test_too_large_is_said_after_the_policy() -> None:
+    book = open_book()
+    answer = book.says(413, b"body_too_large: the body may have at most 10 bytes")
+    book.answer(asked(book, post(b"/slow", b"", length=11)), "Ada") << [RESUMED, answer]
+
+
+def test_expect_continue_waits_for_the_policy() -> None:
+    book = open_book()
+    order = asked(book, post(b"/slow", b"", b"Expect: 100-continue", length=2))
+    book.answer(order, "Ada") << [RESUMED, Send(CH, b"HTTP/1.1 100 Continue\r\n\r\n")]
+    book >> Received(CH, b"ab") << [book.says(200, b"ab")]
+
+
+def test_expect_continue_and_turned_away() -> None:
+    book = open_book()
+    order = asked(book, post(b"/slow", b"", b"Expect: 100-continue", length=2))
+    book.fail(order) << [RESUMED, book.says(403, b"no: not you", b"connection: close"), CloseWrite(CH)]
+
+
+def test_a_streamed_body() -> None:
+    book = open_book()
+
+    def answer(request: Request) -> Flow[Response]:
+        return plain((yield from request.stream.read()))
+
+    book.toy.answer = answer
+    book.answer(asked(book, post(b"/slow-stream", b"abc")), "Ada") << [RESUMED, book.says(200, b"abc")]
+
+
+def test_a_websocket() -> None:
+    book = open_book()
+    order = asked(book, HANDSHAKE % b"/slow-ws")
+    book.answer(order, "Ada") << [RESUMED, sends(CH, startswith=b"HTTP/1.1 101")]
+    assert book.toy.handler.told == [("open",)]
+
+
+def test_the_peer_goes_away_meanwhile() -> None:
+    book = open_book()
+    order = asked(book, post(b"/slow", b"abc"))
+    book >> Closed(CH, "reset") << [Cancel(order.op)]
+    assert book.toy.cleaned == ["access"]
+    book.answer(order, "Ada") << []
+
+
+def test_the_peers_fin_is_no_hurry() -> None:
+    book = open_book()
+    order = asked(book, post(b"/slow", b"abc"))
+    book >> ReadClosed(CH) << []
+    book.answer(order, "Ada") << [RESUMED, book.says(200, b"abc", b"connection: close"), CloseWrite(CH)]
+
+
+def test_a_stream_that_waits_holds_up_no_other() -> None:
+    book = Book2()
+    book.ask(StreamId(1), "/slow", b"abc")
+    book.ask(StreamId(3), "/hello")
+    book.ask(StreamId(5), "/slow", b"abc")
+    assert answers(book.talk()) == {3: (200, b"hello")}
+    first, second = [order for order in book.others if isinstance(order, ReadConfig)]
+    book.book.answer(second, "Ada")
+    assert answers(book.talk()) == {5: (200, b"abc")}
+    book.book.fail(first)
+    assert answers(book.talk()) == {1: (403, b"no: not you")}
+    assert len(book.others) == 2

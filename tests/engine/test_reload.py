@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from svc_proto.commands import Cancel, Exit, Level, Log, ReloadTls, TlsReloaded
+from svc_proto.engine.core import Engine
+from svc_proto.engine.reload import RELOAD_WITHIN
+from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId, Reloading, Stopping
+from tests.engine.service import ToyService
+from tests.playbook import Playbook, counting_entropy
+
+FIRST, SECOND = OperationId(1), OperationId(2)
+KEPT = "certificate not reloaded: the one before stays"
+NEW = Log(Level.INFO, "certificate reloaded", {"pin": "sha256/a"})
+
+
+def book_of() -> Playbook:
+    return Playbook(Engine(ToyService(), entropy=counting_entropy()))
+
+
+def test_certificates_are_read_again() -> None:
+    book = book_of()
+    book >> Reloading() << [ReloadTls(FIRST)]
+    book >> Done(FIRST, TlsReloaded(("sha256/a",))) << []
+    assert book.logs == [NEW]
+    book >> Reloading() << [ReloadTls(SECOND)]
+
+
+def test_without_certificates_nothing_is_said() -> None:
+    book = book_of()
+    book >> Reloading() << [ReloadTls(FIRST)]
+    book >> Done(FIRST, TlsReloaded(())) << []
+    assert book.logs == []
+
+
+def test_what_cannot_be_used_is_an_error_in_the_log() -> None:
+    book = book_of()
+    book >> Reloading() << [ReloadTls(FIRST)]
+    book >> Failed(FIRST, Failure(FailureKind.TLS, "cannot use a with b: KEY_VALUES_MISMATCH")) << []
+    book >> Reloading() << [ReloadTls(SECOND)]
+    book >> Failed(SECOND, Failure(FailureKind.UNSUPPORTED)) << []
+    problems = ["cannot use a with b: KEY_VALUES_MISMATCH", "unsupported"]
+    assert book.logs == [Log(Level.ERROR, KEPT, {"problem": problem}) for problem in problems]
+
+
+def test_files_that_do_not_come() -> None:
+    book = book_of()
+    book >> Reloading() << [ReloadTls(FIRST)]
+    book.after(RELOAD_WITHIN) << [Cancel(FIRST)]
+    assert book.logs == [Log(Level.ERROR, KEPT, {"problem": "no answer in time"})]
+    book >> Failed(FIRST, Failure(FailureKind.CANCELLED)) << []
+    book >> Reloading() << [ReloadTls(SECOND)]
+
+
+def test_asked_again_and_again_meanwhile() -> None:
+    book = book_of()
+    book >> Reloading() << [ReloadTls(FIRST)]
+    for _ in range(3):
+        book >> Reloading() << []
+    book >> Done(FIRST, TlsReloaded(("sha256/a",))) << [ReloadTls(SECOND)]
+    book >> Done(SECOND, TlsReloaded(("sha256/a",))) << []
+    assert book.logs == [NEW, NEW]
+
+
+def test_whoever_stops_reads_nothing() -> None:
+    book = book_of()
+    book >> Stopping(5.0) << [Exit(0)]
+    book = book_of()
+    book >> Reloading() << [ReloadTls(FIRST)]
+    book >> Stopping(5.0) << []
+    book >> Reloading() << []
+    book >> Done(FIRST, TlsReloaded(("sha256/a",))) << [Exit(0)]

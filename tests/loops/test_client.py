@@ -1,0 +1,224 @@
+"""The client's role over HTTP/2 on every loop: against our own servers, and against one that shares no code with us."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+
+from runtimes.tls import client_context
+from svc_proto.commands import Tell
+from svc_proto.device.phone import PhoneConfig
+from svc_proto.engine.client import Fetched, fetch, open_socket
+from svc_proto.engine.core import Engine
+from svc_proto.engine.event_reader import EventReader, open_events
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import Accepted, Failure, OperationId
+from tests.loops.conftest import WORLDS, open_world
+from tests.loops.live import LiveWorld
+from tests.loops.world import World
+
+PEER = Path(__file__).parents[1] / "peers" / "http2_server.cjs"
+LOOPS = [name for name in WORLDS if name != "sim"]
+BIG = bytes(range(256)) * 12_000  # three megabytes: many times what the windows allow at once
+
+
+class Calls:
+    """Runs one flow and tells what came of it, a JSON value."""
+
+    engine: Engine
+
+    def __init__(self, flow: Callable[[Engine], Flow[object]]) -> None:
+        self._flow = flow
+
+    def bind(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def on_started(self) -> None:
+        self.engine.spawn(self._flow(self.engine), name="calls", on_done=self._done)
+
+    def on_accepted(self, fact: Accepted) -> None:
+        return None
+
+    def on_stopping(self) -> None: ...
+
+    def _done(self, result: object) -> None:
+        self.engine.emit(Tell("done", {"result": result}))
+
+
+class Talk:
+    """Keeps what a WebSocket hears, for a flow to wait for."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._ticket = OperationId(0)
+        self._heard: list[str] = []
+        self.closed: int | None = None
+
+    def on_open(self, socket: Socket) -> None: ...
+
+    def on_text(self, text: str) -> None:
+        self._heard.append(text)
+        self._engine.resume(self._ticket, None)
+
+    def on_binary(self, data: bytes) -> None: ...
+
+    def on_writable(self) -> None: ...
+
+    def on_closed(self, code: int, reason: str) -> None:
+        self.closed = code
+        self._engine.resume(self._ticket, None)
+
+    def next(self) -> Flow[str]:
+        while not self._heard and self.closed is None:
+            self._ticket = self._engine.new_op()
+            yield from wait(self._ticket, self._engine.now.mono + 10.0)
+        return self._heard.pop(0) if self._heard else f"closed {self.closed}"
+
+
+def outcome(world: World, flow: Callable[[Engine], Flow[object]]) -> Any:
+    """What a program that makes these calls gets."""
+    config = PhoneConfig(remote="ws://unused", code="ABC123", device_name="caller")
+    program = world.start_phone(config, lambda config: Calls(flow))
+    world.wait_until(lambda: bool(program.count("done")))
+    assert program.stop() == 0
+    return program.news[-1].fields["result"]
+
+
+def is_http2(socket: Socket) -> bool:
+    return type(socket._carrier.conn).__name__ == "Http2Connection"
+
+
+@pytest.mark.parametrize("secure", [True, False], ids=["alpn", "prior-knowledge"])
+def test_requests_and_a_websocket_to_our_own_relay(world: World, secure: bool) -> None:
+    world.start_relay(tls=secure)
+    base = world.phone_url(tls=secure)
+    code = world.client(tls=True).ask("POST", "/pairing").json["code"] if secure else world.register()
+
+    def flow(engine: Engine) -> Flow[object]:
+        url = base.replace("ws", "http", 1)
+        health = yield from fetch(engine, "GET", f"{url}/health", prior_knowledge=not secure)
+        large = yield from fetch(engine, "POST", f"{url}/pairing/register", body=BIG, prior_knowledge=not secure)
+        assert isinstance(health, Fetched)
+        assert isinstance(large, Fetched)
+        talk = Talk(engine)
+        socket = yield from open_socket(engine, f"{base}/ws", talk, prior_knowledge=not secure)
+        assert isinstance(socket, Socket)
+        payload = {"pairing_code": code, "device_name": "H2", "device_id": "h2", "client_surface": "desktop"}
+        socket.send_text(json.dumps({"channel": "system", "type": "auth", "id": "1", "payload": payload}))
+        answer = json.loads((yield from talk.next()))
+        declined = yield from open_socket(engine, f"{base}/nothing", talk, prior_knowledge=not secure)
+        assert isinstance(declined, Fetched)
+        two = is_http2(socket)
+        socket.close(1000, "bye")
+        end = yield from talk.next()
+        return [health.status, large.status, answer["type"], declined.status, two, end]
+
+    refused = 413 if isinstance(world, LiveWorld) else 403  # phones of the simulation are on other hosts
+    assert outcome(world, flow) == [200, refused, "auth.ok", 404, True, "closed 1000"]
+
+
+def test_a_turn_over_server_sent_events(world: World) -> None:
+    api = world.api()
+    url = f"http://{'127.0.0.1' if isinstance(world, LiveWorld) else '10.0.0.1'}:{api.server.port}"
+
+    def flow(engine: Engine) -> Flow[object]:
+        made = yield from fetch(engine, "POST", f"{url}/api/sessions", body=b"{}", prior_knowledge=True)
+        assert isinstance(made, Fetched)
+        session = json.loads(made.body)["id"]
+        body = b'{"message": "/count 30"}'
+        stream = f"{url}/api/sessions/{session}/chat/stream"
+        reader = yield from open_events(engine, "POST", stream, body=body, prior_knowledge=True)
+        assert isinstance(reader, EventReader)
+        names: list[str] = []
+        while isinstance(batch := (yield from reader.read()), tuple):
+            names += [event.event for event in batch]
+        reader.drop()
+        assert batch is None
+        return [made.status, names[0], "assistant.delta" in names, names[-2:]]
+
+    assert outcome(world, flow) == [201, "session.created", True, ["run.completed", "done"]]
+    assert api.server.stop() == 0
+
+
+# --- a server that shares no code with us ---
+
+
+class Node:
+    """The server of `http2_server.cjs`."""
+
+    def __init__(self, certificate: tuple[Path, Path], mode: str) -> None:
+        command = ["node", str(PEER), *map(str, certificate), mode]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline().removeprefix("port "))
+        self.seen: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.seen.extend(line.rstrip("\n") for line in self.process.stdout)
+
+    def end(self) -> list[str]:
+        """Kill it; the requests it has seen."""
+        self.process.kill()
+        self.process.wait(10.0)
+        self._reader.join(10.0)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return self.seen
+
+
+@pytest.fixture(params=LOOPS)
+def loop_world(request: pytest.FixtureRequest, tmp_path: Path, certificate: tuple[Path, Path]) -> Iterator[World]:
+    if which("node") is None:
+        pytest.skip("node is not installed")
+    with open_world(request.param, tmp_path, request) as opened:
+        assert isinstance(opened, LiveWorld)
+        opened.client_tls = client_context(certificate[0])
+        yield opened
+
+
+@pytest.mark.parametrize("mode", ["sockets", "none"])
+def test_a_server_that_shares_no_code_with_us(loop_world: World, certificate: tuple[Path, Path], mode: str) -> None:
+    node = Node(certificate, mode)
+    here = f"localhost:{node.port}"
+
+    def flow(engine: Engine) -> Flow[object]:
+        sent = yield from fetch(engine, "POST", f"https://{here}/sent", body=BIG)
+        reset = yield from fetch(engine, "GET", f"https://{here}/reset")
+        reader = yield from open_events(engine, "GET", f"https://{here}/events")
+        assert isinstance(sent, Fetched)
+        assert isinstance(reset, Failure)
+        assert isinstance(reader, EventReader)
+        events: list[str] = []
+        while isinstance(batch := (yield from reader.read()), tuple):
+            events += [event.data for event in batch]
+        reader.drop()
+        heard: list[str] = []
+        for _ in range(2):
+            talk = Talk(engine)
+            socket = yield from open_socket(engine, f"wss://{here}/ws", talk)
+            assert isinstance(socket, Socket)
+            socket.send_text("over")
+            heard.append((yield from talk.next()))
+            socket.close()
+            heard.append((yield from talk.next()))
+        return [json.loads(sent.body), reset.kind.value, events, heard]
+
+    digest = {"size": len(BIG), "hash": hashlib.sha256(BIG).hexdigest()}
+    try:
+        assert outcome(loop_world, flow) == [digest, "unreachable", ["1", "2", "3"], ["over", "closed 1000"] * 2]
+    finally:
+        seen = node.end()
+    over = "2.0 CONNECT:websocket /ws" if mode == "sockets" else "1.1 UPGRADE /ws"
+    assert seen == ["2.0 POST /sent", "2.0 GET /reset", "2.0 GET /events", over, over]
