@@ -16,11 +16,22 @@ from typing import Any
 
 from runtimes.failures import HostError
 from runtimes.pump import Pump
+from runtimes.voice_work import VOICE_WORK
 from runtimes.workers import Workers
 from svc_proto.commands import Compute
 from svc_proto.facts import FailureKind
 
-__all__ = ["COMPUTE", "ComputeService", "edit_yaml", "executable", "lan_address", "list_folders", "load_yaml", "which"]
+__all__ = [
+    "COMPUTE",
+    "ComputeService",
+    "edit_yaml",
+    "executable",
+    "lan_address",
+    "list_folders",
+    "load_yaml",
+    "qr_rows",
+    "which",
+]
 
 YAML_NODES = 100_000  # values in one document, aliases counted each time: INVALID
 FOLDERS = 1_000  # names that `list_folders` gives at the most
@@ -126,6 +137,17 @@ def list_folders(path: str) -> tuple[str, ...]:
         return ()
 
 
+def qr_rows(text: str) -> list[str]:
+    """A text as a QR code without its margin: a row of 0 and 1 (dark) for each line of modules."""
+    import segno  # noqa: PLC0415, RUF100 - loaded when first wanted
+
+    try:
+        code = segno.make(text, error="l", micro=False)
+    except ValueError as error:
+        raise HostError(FailureKind.TOO_LARGE, "more than a QR holds") from error
+    return ["".join("1" if module & 1 else "0" for module in row) for row in code.matrix]
+
+
 COMPUTE: Mapping[str, Callable[..., object]] = {
     "yaml.load": load_yaml,
     "yaml.edit": edit_yaml,
@@ -133,6 +155,8 @@ COMPUTE: Mapping[str, Callable[..., object]] = {
     "which": which,
     "executable": executable,
     "list_folders": list_folders,
+    "qr.rows": qr_rows,
+    **VOICE_WORK,
 }
 
 

@@ -155,7 +155,9 @@ class _Connecting:
             return
         try:
             context = self._context(self._trust())
-            channel = TlsChannel(pump, sock, command.ch, context, opening=self, server_hostname=command.host)
+            channel = TlsChannel(
+                pump, sock, command.ch, context, opening=self, server_hostname=command.host, alpn=command.alpn
+            )
         except (ValueError, ssl.SSLError, TlsFileError) as error:
             sock.close()
             self._fail(failure_of(HostError(FailureKind.TLS, f"cannot begin: {type(error).__name__}")))

@@ -27,13 +27,14 @@ from runtimes.reaper import Reaper
 from runtimes.state import StateService
 from runtimes.stdio import Stdio
 from runtimes.store import Store, StoreService
-from runtimes.tls import PinnedTls
+from runtimes.tls import PinnedTls, ServerContext
+from runtimes.tls_reload import TlsReload
 from runtimes.waker import Handle, Signals
 from runtimes.workers import Workers
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Exit, SendFile, Tell
 from svc_proto.engine.boundary import Core
-from svc_proto.facts import FailureKind, Started, Stopping
+from svc_proto.facts import FailureKind, Reloading, Started, Stopping
 
 __all__ = ["DEFAULT_GRACE", "Host", "Program", "Services", "now"]
 
@@ -56,6 +57,7 @@ class Services:
     """What one core's commands are carried out with. Whatever is None answers `UNSUPPORTED`."""
 
     state: Path | None = None  # the folder of ReadConfig, WriteConfig, EnsureSecret
+    rooms: Sequence[Path] = ()  # other folders that they may name, absolutely
     spool: Path | None = None  # the folder of uploads
     store: Store | None = None
     compute: Mapping[str, Callable[..., object]] = field(factory=lambda: COMPUTE)
@@ -97,7 +99,8 @@ class Host:
         self._armed = math.inf
         self._signals: Signals | None = None
         if signals or (signals is None and threading.current_thread() is threading.main_thread()):
-            self._signals = Signals(self._waker, self.stop, os._exit)
+            certified = any(isinstance(listener.tls, ServerContext) for p in programs for listener in p.listeners)
+            self._signals = Signals(self._waker, self.stop, os._exit, reload=self.reload if certified else None)
         post = self._waker.post
         self._readers = Workers("reader", READERS, post)
         self._writer = Workers("writer", 1, post)
@@ -113,6 +116,7 @@ class Host:
     def start(self) -> None:
         """Begin: every core hears `Started`."""
         self._handle.on_stop = self.stop
+        self._handle.on_reload = self.reload
         self.loop.watch_read(self._waker)
         if self._signals is not None:
             self._signals.install()
@@ -142,7 +146,7 @@ class Host:
         self._waker.drain()  # results that came too late are undone
         self._reaper.close()
         self.loop.close(self._waker)
-        self._handle.on_stop = None
+        self._handle.on_stop = self._handle.on_reload = None
 
     @property
     def outcomes(self) -> tuple[Exit, ...]:
@@ -178,6 +182,11 @@ class Host:
         for tenant in self._tenants:
             tenant.stop(self._grace if grace is None else grace)
 
+    def reload(self) -> None:
+        """Tell every core that what may change while it runs is to be read again."""
+        for tenant in self._tenants:
+            tenant.pump.feed(Reloading())
+
     def workers(self) -> tuple[Workers, Workers, Workers, Workers]:
         """Readers, writer, resolvers, computers."""
         return self._readers, self._writer, self._resolvers, self._computers
@@ -210,13 +219,15 @@ class _Tenant:
         readers, writer, resolvers, computers = host.workers()
         self._readers = readers
         self._files = Files(pump, readers=readers, writer=writer, spool=services.spool)
-        StateService(pump, writer=writer, folder=services.state)
+        StateService(pump, writer=writer, folder=services.state, rooms=services.rooms)
         StoreService(pump, host.store_worker(services.store), services.store)
         ComputeService(pump, computers, services.compute)
         host.children(pump)
         Connections(pump, resolvers, tls=services.client_tls, resolver=services.resolver)
         pump.serve({SendFile: self._send_file, Tell: program.on_tell})
-        self._acceptors: list[Acceptor | Stdio] = [Acceptor(pump, listener) for listener in program.listeners]
+        doors = [Acceptor(pump, listener) for listener in program.listeners]
+        TlsReload(pump, readers, doors)
+        self._acceptors: list[Acceptor | Stdio] = [*doors]
         if program.stdio:
             self._acceptors.append(host.stdio(pump))
         self._stopping = False

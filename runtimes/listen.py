@@ -25,6 +25,7 @@ BACKLOG = 2048  # connections the kernel keeps for us; it clips this to net.core
 MAX_PORT = 65535
 ACCEPTS = 64  # connections taken in one wake-up, so that a flood does not starve open channels
 REST = 0.1  # s without accepting after descriptors ran out
+SAID_FOR = 60.0  # s for which one warning of that will do
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _MAPPED = "::ffff:"
 
@@ -35,7 +36,7 @@ class BindError(Exception):
 
 @frozen
 class Listener:
-    """A bound, listening socket and the TLS it speaks, if any."""
+    """A bound, listening socket and the TLS it speaks, if any; `ReloadTls` replaces that of a `ServerContext`."""
 
     sock: socket.socket
     address: Address
@@ -88,15 +89,16 @@ class Acceptor(Source):
     """Takes connections from one listener and gives them to a core."""
 
     sock: socket.socket
-    __slots__ = ("_closed", "_listener", "_openings", "_pump", "_rest")
+    __slots__ = ("_closed", "_openings", "_pump", "_rest", "_warn_at", "tls")
 
     def __init__(self, pump: Pump, listener: Listener) -> None:
         super().__init__(listener.sock)
         self._pump = pump
-        self._listener = listener
+        self.tls = listener.tls  # of connections that are accepted from now on
         self._closed = False
         self._openings: deque[_Handshake] = deque()
         self._rest = pump.chores.timer("accept again", self.start)
+        self._warn_at = 0.0  # not before that
 
     def start(self) -> None:
         """Accept from now on."""
@@ -146,10 +148,10 @@ class Acceptor(Source):
             sock.close()
             return
         addresses = plain_address(peer), plain_address(local)
-        if self._listener.tls is not None:
+        if self.tls is not None:
             if len(self._openings) >= MAX_HANDSHAKES:
                 self._openings[0].time_out()
-            opening = _Handshake(self, self._pump, sock, self._listener.tls, addresses)
+            opening = _Handshake(self, self._pump, sock, self.tls, addresses)
             self._openings.append(opening)
             opening.channel.open()
             return
@@ -166,9 +168,12 @@ class Acceptor(Source):
 
     def _exhausted(self, error: OSError) -> None:
         pump = self._pump
+        mono = pump.owner.clock().mono
         pump.loop.unwatch_read(self)
-        pump.log.note(logging.WARNING, "accept.exhausted", why=why(error))
-        self._rest.set(pump.owner.clock().mono + REST)
+        if mono >= self._warn_at:  # ten tries a second, for as long as it lasts
+            self._warn_at = mono + SAID_FOR
+            pump.log.note(logging.WARNING, "accept.exhausted", why=why(error))
+        self._rest.set(mono + REST)
         pump.chore_added()
 
 

@@ -6,7 +6,10 @@ and not by the core: in time by `HANDSHAKE_TIMEOUT`, in number by `MAX_HANDSHAKE
 
 from __future__ import annotations
 
+import os
 import ssl
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from svc_proto.client.pins import pin_of, same_pin
@@ -15,6 +18,7 @@ __all__ = [
     "HANDSHAKE_TIMEOUT",
     "MAX_HANDSHAKES",
     "PinnedTls",
+    "ServerContext",
     "TlsFileError",
     "client_context",
     "server_context",
@@ -22,25 +26,45 @@ __all__ = [
 
 HANDSHAKE_TIMEOUT = 10.0  # s, from accept to the end of the TLS handshake: drop
 MAX_HANDSHAKES = 512  # handshakes under way on one core: the oldest is dropped for a new one
-ALPN = ["http/1.1"]  # of a client; a server takes HTTP/2 as well, and finds out by the first bytes
-SERVER_ALPN = ["h2", *ALPN]
+SERVER_ALPN = ["h2", "http/1.1"]  # of a client `Connect` says it
 
 
 class TlsFileError(Exception):
     """A certificate or key file cannot be used; the text names the file and why."""
 
 
-def server_context(cert: str | Path, key: str | Path | None = None) -> ssl.SSLContext:
-    """A context that serves with a PEM certificate chain and its key (in the same file when `key` is None)."""
+class ServerContext(ssl.SSLContext):
+    """A context that serves, and knows the files of which it was made. Made by `server_context`."""
+
+    cert: str | Path
+    key: str | Path | None
+
+    def again(self) -> ServerContext:
+        """A fresh one, made of what is in the files now. Blocks. Raises `TlsFileError`."""
+        return server_context(self.cert, self.key)
+
+    def pin(self) -> str:
+        """The pin of the key that clients are shown: what a handshake says, whatever the files hold by now."""
+        there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+        trusting = _trusting(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        client = trusting.wrap_bio(back, there)
+        server = self.wrap_bio(there, back, server_side=True)
+        for end in (client, server, client):
+            with suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+        return pin_of(client.getpeercert(binary_form=True) or b"")
+
+
+def server_context(cert: str | Path, key: str | Path | None = None) -> ServerContext:
+    """A context that serves with a PEM certificate chain and its key (in the same file when `key` is None).
+
+    Raises `TlsFileError`.
+    """
     for path in (cert, key):
-        if path is None:
-            continue
-        try:
-            with open(path, "rb"):
-                pass
-        except OSError as error:
-            raise TlsFileError(f"cannot read {path}: {error.strerror}") from error
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if path is not None:
+            _check_readable(path)
+    context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
+    context.cert, context.key = cert, key
     try:
         context.load_cert_chain(cert, key, password=_no_password)
     except (ssl.SSLError, ValueError, OSError) as error:
@@ -89,9 +113,8 @@ class PinnedTls:
             self._checking = self._checking or client_context()
             return self._checking
         if self._pinning is None:
-            self._pinning = _common(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
-            self._pinning.check_hostname = False
-            self._pinning.verify_mode = ssl.CERT_NONE  # the key is compared instead, before a byte is sent
+            # the key is compared instead, before a byte is sent
+            self._pinning = _trusting(_common(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)))
         return self._pinning
 
     def accepts(self, host: str, port: int, certificate: bytes | None) -> bool:
@@ -110,7 +133,28 @@ class PinnedTls:
 def _common(context: ssl.SSLContext) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
-    context.set_alpn_protocols(ALPN)
+    return context
+
+
+def _check_readable(path: str | Path) -> None:
+    """With the path in the error, which OpenSSL leaves out. What is no file, a pipe say, is not waited for."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            regular = stat.S_ISREG(os.fstat(fd).st_mode)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise TlsFileError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise TlsFileError("cannot read a file whose name has a NUL in it") from error
+    if not regular:
+        raise TlsFileError(f"cannot read {path}: not a file")
+
+
+def _trusting(context: ssl.SSLContext) -> ssl.SSLContext:
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
     return context
 
 

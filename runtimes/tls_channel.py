@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import socket
 import ssl
+import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from runtimes.channel import READ_SIZE, Channel
@@ -20,6 +21,8 @@ from svc_proto.facts import ChannelId, Failure, FailureKind, Received
 
 __all__ = ["Opening", "TlsChannel"]
 
+# What is offered belongs to a context, which several loops may share; a connection keeps what it began with.
+_OFFERING = threading.Lock()
 CHUNK = 64 * 1024  # plaintext bytes encrypted at once
 
 
@@ -58,13 +61,17 @@ class TlsChannel(Channel):
         *,
         opening: Opening,
         server_hostname: str | None = None,
+        alpn: Sequence[str] | None = None,
     ) -> None:
         super().__init__(pump, sock, ch)
         self._in = ssl.MemoryBIO()
         self._out = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(
-            self._in, self._out, server_side=server_hostname is None, server_hostname=server_hostname
-        )
+        with _OFFERING:
+            if alpn is not None:
+                context.set_alpn_protocols(list(alpn))
+            self._tls = context.wrap_bio(
+                self._in, self._out, server_side=server_hostname is None, server_hostname=server_hostname
+            )
         self._opening: Opening | None = opening
         self._encrypted: deque[memoryview] = deque()
         self._unreported_plain = 0

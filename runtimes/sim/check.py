@@ -57,6 +57,7 @@ from svc_proto.facts import (
     OperationId,
     ReadClosed,
     Received,
+    Reloading,
     Sent,
     Started,
     Stopping,
@@ -104,7 +105,7 @@ class Contract:
         if self._started is isinstance(fact, Started):
             self._bad(fact, "Started is the first fact, and comes once")
         match fact:
-            case None | Stopping():
+            case None | Stopping() | Reloading():
                 pass
             case Started():
                 self._started = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from runtimes.compute import edit_yaml, load_yaml
+from runtimes.compute import edit_yaml, load_yaml, qr_rows
 from runtimes.failures import HostError
 from runtimes.sim.child import Child, ProgramFactory
 from runtimes.sim.disk import Disk
@@ -31,7 +31,7 @@ CoreFactory = Callable[[Entropy], Core]
 
 @frozen
 class Port:
-    """Where a process listens. With `tls`, peers have to ask for TLS; `alpn` is what is always chosen then."""
+    """Where a process listens. With `tls`, peers have to ask for TLS; `alpn` is what is chosen then, if offered."""
 
     number: int
     tls: bool = False
@@ -47,11 +47,13 @@ class Host:
         self.address = address
         self.state = state
         self.spool = spool
+        self.rooms: tuple[str, ...] = ()  # other folders that the operations on `state` may name, absolutely
         self.clock_offset = 0.0  # s that the wall clock is ahead of the world's
         self.disk = Disk(self.wall)
         self.disk.folder(state)
         self.disk.folder(spool)
         self.store = Store()
+        self.certificate: str | None = "sha256/simulated"  # what `ReloadTls` finds: a pin; None: nothing usable
         self.compute: dict[str, Callable[..., object]] = {
             "yaml.load": load_yaml,
             "yaml.edit": edit_yaml,
@@ -59,6 +61,8 @@ class Host:
             "which": self.which,
             "executable": lambda path: path in self.programs,
             "list_folders": self.disk.folders,
+            "qr.rows": qr_rows,
+            "voice.engines": dict,  # none, until a test installs some
         }
         self.compute_time: dict[str, float] = {}  # s, by name; the others take `COMPUTE_TIME`
         self.programs: dict[str, ProgramFactory] = {}  # what `Spawn` can start, by absolute path

@@ -116,9 +116,14 @@ class Network:
         if self._listeners.get((host.name, port)) is listener:
             del self._listeners[host.name, port]
 
-    def connect(self, source: Host, target: tuple[str, int], *, tls: bool, outcome: Outcome) -> Attempt:
-        """Begin a handshake; `outcome` gets the client's end, to be adopted at once, or why there is none."""
-        return Attempt(self, source, target, tls=tls, outcome=outcome)
+    def connect(
+        self, source: Host, target: tuple[str, int], *, tls: bool, outcome: Outcome, alpn: tuple[str, ...] | None = None
+    ) -> Attempt:
+        """Begin a handshake; `outcome` gets the client's end, to be adopted at once, or why there is none.
+
+        `alpn` is what the client offers; None: whatever the server wants.
+        """
+        return Attempt(self, source, target, tls=tls, outcome=outcome, alpn=alpn)
 
     def resolve(self, source: Host, name: str) -> tuple[Host | None, str] | None:
         """The host that a name or address leads to, and the address; None for a name that does not exist."""
@@ -158,8 +163,18 @@ class Network:
 class Attempt:
     """One handshake: SYN, answer, outcome. Exactly one outcome, unless it is cancelled."""
 
-    def __init__(self, network: Network, source: Host, target: tuple[str, int], *, tls: bool, outcome: Outcome) -> None:
+    def __init__(
+        self,
+        network: Network,
+        source: Host,
+        target: tuple[str, int],
+        *,
+        tls: bool,
+        outcome: Outcome,
+        alpn: tuple[str, ...] | None = None,
+    ) -> None:
         self._network = network
+        self._alpn = alpn
         self._world = network.world
         self._source = source
         self._tls = tls
@@ -209,7 +224,8 @@ class Attempt:
             (self._source, client), (target, Address(self._address, self._port))
         )
         connection.tls = self._tls
-        connection.alpn = listener.alpn if self._tls else None
+        offered = self._alpn is None or listener.alpn in self._alpn
+        connection.alpn = listener.alpn if self._tls and offered else None
         connection.server.after_handshake(back)
         if listener.tls and not self._tls:
             connection.server.abort("not TLS")

@@ -20,6 +20,7 @@ from runtimes.sim.connection import End, FileItem
 from runtimes.sim.disk import File, Folder, Node, as_file
 from runtimes.sim.faults import SLOW
 from svc_proto.commands import (
+    AppendFile,
     Compute,
     Connect,
     Connected,
@@ -35,12 +36,14 @@ from svc_proto.commands import (
     ReadConfig,
     ReadFile,
     ReleaseFile,
+    ReloadTls,
     ResizeTerminal,
     SendFile,
     Signal,
     Spawn,
     Spawned,
     SweepFolder,
+    TlsReloaded,
     WriteBlob,
     WriteConfig,
     WriteFile,
@@ -91,6 +94,7 @@ class Operations:
         self._handles = 0
         self.handlers: dict[type, Callable[[Any], None]] = {
             Connect: self._connect,
+            ReloadTls: self._reload_tls,
             SendFile: self._send_file,
             OpenFile: self._open_file,
             ReadFile: self._read_file,
@@ -103,6 +107,7 @@ class Operations:
             ReadConfig: self._read_config,
             WriteConfig: self._write_config,
             WriteFile: self._write_file,
+            AppendFile: self._append_file,
             SweepFolder: self._sweep_folder,
             EnsureSecret: self._ensure_secret,
             Query: self._query,
@@ -169,9 +174,18 @@ class Operations:
                 self._process.adopt(command.ch, result)
 
         attempt = self._world.network.connect(
-            self._host, (command.host, command.port), tls=command.tls, outcome=outcome
+            self._host, (command.host, command.port), tls=command.tls, outcome=outcome, alpn=command.alpn
         )
         self._give_up[command.op] = attempt.cancel
+
+    def _reload_tls(self, command: ReloadTls) -> None:
+        def effect() -> TlsReloaded:
+            doors, pin = self._process.secure_doors, self._host.certificate
+            if doors and pin is None:
+                raise HostError(FailureKind.TLS, "cannot use the certificate with the key")
+            return TlsReloaded((pin or "",) * doors)
+
+        self._begin(command, effect)
 
     def _send_file(self, command: SendFile) -> None:
         end = self._process.end_of(command.ch)
@@ -295,10 +309,21 @@ class Operations:
         folder = command.name.rpartition("/")[0]
         self._begin(command, effect, lane=("state", folder or command.name), durable=True)
 
+    def _append_file(self, command: AppendFile) -> None:
+        def effect() -> int:
+            path, disk = self._in_state(command.name), self._host.disk
+            file = disk.regular(path) if disk.exists(path) else disk.create(path)
+            size = disk.append(file, command.data)
+            file.data[: len(command.head)] = command.head
+            return size
+
+        self._begin(command, effect, lane=("state", command.name), durable=True)
+
     def _sweep_folder(self, command: SweepFolder) -> None:
         def effect() -> int:
             folder, disk = self._in_state(command.name), self._host.disk
-            old = [name for name, file in disk.files(folder).items() if file.modified < command.before]
+            files = disk.files(folder).items()
+            old = [name for name, file in files if name.startswith(command.prefix) and file.modified < command.before]
             for name in old:
                 disk.remove(f"{folder}/{name}")
             return len(old)
@@ -316,9 +341,16 @@ class Operations:
         self._begin(command, effect, lane=("state", command.name), durable=True)
 
     def _in_state(self, name: str) -> str:
+        root = self._host.state
+        for room in self._host.rooms:
+            if name == room:
+                return room
+            if name.startswith(f"{room}/"):
+                root, name = room, name[len(room) + 1 :]
+                break
         if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
             raise HostError(FailureKind.INVALID, "name of a state file")
-        return f"{self._host.state}/{name}"
+        return f"{root}/{name}"
 
     # --- store and work ------------------------------------------------------------------------------------------
 

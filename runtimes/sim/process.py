@@ -40,6 +40,7 @@ from svc_proto.facts import (
     Fact,
     ReadClosed,
     Received,
+    Reloading,
     Sent,
     Started,
     Stopping,
@@ -195,6 +196,10 @@ class Process:
             self._unlisten()
             self.post(Stopping(grace))
 
+    def reload(self) -> None:
+        """SIGHUP: have the core read its certificates again."""
+        self.post(Reloading())
+
     def restart(self) -> Process:
         """Kill it if it runs, and start another with the same core factory and ports; returns that one."""
         self.kill()
@@ -203,6 +208,11 @@ class Process:
     def nudge(self) -> None:
         """Look at the core's deadline again, when a test has changed it from outside."""
         self._arm()
+
+    @property
+    def secure_doors(self) -> int:
+        """Ports with TLS."""
+        return sum(port.tls for port in self._ports)
 
     # --- for the host, listeners and operations ------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ import logging
 import os
 import re
 import select
+import shutil
+import signal
 import socket
 import ssl
 import struct
@@ -32,8 +34,9 @@ from svc_proto.relay.service import Relay
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import LOOPBACK, REMOTE, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
+from tests.runtimes.certificates import make_certificate
 
-__all__ = ["LiveWorld"]
+__all__ = ["LiveWire", "LiveWorld"]
 
 ROOT = Path(__file__).parents[2]  # of the repository
 SOURCES = {LOOPBACK: "127.0.0.1", REMOTE: "127.0.0.2", "::1": "::1"}
@@ -84,6 +87,10 @@ class LiveWire(Wire):
 
     def close(self) -> None:
         self._sock.close()
+
+    def certificate(self) -> bytes | None:
+        """What the relay has shown, in DER."""
+        return self._sock.getpeercert(binary_form=True) if isinstance(self._sock, ssl.SSLSocket) else None
 
     def pause(self) -> None:
         pass  # who does not call `recv` does not read
@@ -158,6 +165,9 @@ class LiveRelay(RelayHandle):
     def begin_stop(self, grace: float = 5.0) -> None:
         self.running.handle.stop(grace)
 
+    def reload(self) -> None:
+        self.running.handle.reload()
+
     def exit_code(self, timeout: float = PATIENCE) -> int:
         return self.running.exit_code(timeout)
 
@@ -197,6 +207,9 @@ class ChildRelay(RelayHandle):
 
     def begin_stop(self, grace: float = 5.0) -> None:
         self._process.terminate()
+
+    def reload(self) -> None:
+        self._process.send_signal(signal.SIGHUP)
 
     def exit_code(self, timeout: float = PATIENCE) -> int:
         code = self._process.wait(timeout)
@@ -287,7 +300,10 @@ class LiveWorld(World):
                     config_path=str(self._folder / "config.yaml"),
                     **config,
                 )
-                services = Services(state=self._folder, spool=self._folder / "spool", store=store, logger=logger)
+                rooms = tuple(Path(folder) for folder in settings.voice.folders)
+                services = Services(
+                    state=self._folder, rooms=rooms, spool=self._folder / "spool", store=store, logger=logger
+                )
                 core = Engine(Relay(settings, limits=limits), entropy=os.urandom)
                 return Program(core=core, listeners=[listener], services=services, on_ready=ready.set)
 
@@ -321,6 +337,14 @@ class LiveWorld(World):
         child = ChildRelay(self.name, self._folder, module, env)
         self._relays.append(child)
         return child
+
+    def renew_certificate(self, *, usable: bool = True) -> None:
+        assert self.client_tls is not None
+        key = (self._folder / "key.pem").read_bytes()
+        cert, _ = make_certificate(self._folder)
+        self.client_tls.load_verify_locations(cert)
+        if not usable:
+            (self._folder / "key.pem").write_bytes(key)
 
     def write_config(self, text: str) -> None:
         (self._folder / "config.yaml").write_text(text)
@@ -372,6 +396,6 @@ class LiveWorld(World):
             self.refuse_errors("relay", relay.logs)
 
     def _tls(self) -> ssl.SSLContext:
-        cert, key = self._certificate()
+        cert, key = (Path(shutil.copy(made, self._folder)) for made in self._certificate())
         self.client_tls = client_context(cert)
         return server_context(cert, key)

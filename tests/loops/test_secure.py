@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 
 import pytest
 
+from svc_proto.client.pins import pin_of
+from tests.loops.live import LiveWire, LiveWorld
 from tests.loops.raw import read_response
-from tests.loops.world import World, bearer
+from tests.loops.world import RelayHandle, World, bearer
+
+KEPT = "certificate not reloaded: the one before stays"
+RENEWED = "certificate reloaded"
 
 
 def has_ipv6() -> bool:
@@ -18,6 +24,18 @@ def has_ipv6() -> bool:
     except OSError:
         return False
     return True
+
+
+def shown(world: World) -> str | None:
+    """The pin of the certificate that the relay shows; the simulated network has none."""
+    wire = world.connect(tls=True)
+    certificate = wire.certificate() if isinstance(wire, LiveWire) else None
+    wire.close()
+    return pin_of(certificate) if certificate else None
+
+
+def logged(relay: RelayHandle, event: str) -> list[Mapping[str, object]]:
+    return [line.fields for line in relay.logs if line.event == event]
 
 
 def test_pairing_over_tls(world: World) -> None:
@@ -70,6 +88,26 @@ def test_a_stop_over_tls(world: World) -> None:
     assert ws.wait_closed().code == 1001
     ws.wire.close()
     assert relay.exit_code() == 0
+
+
+def test_a_certificate_that_is_renewed(world: World) -> None:
+    relay = world.start_relay(tls=True)
+    ws = world.pair(tls=True)
+    before = shown(world)
+    world.expected_errors.add(KEPT)
+    world.renew_certificate(usable=False)
+    relay.reload()
+    world.wait_until(lambda: bool(logged(relay, KEPT)))
+    assert "cannot use" in str(logged(relay, KEPT)[0]["problem"])
+    assert shown(world) == before
+    world.renew_certificate()
+    relay.reload()
+    world.wait_until(lambda: bool(logged(relay, RENEWED)))
+    if isinstance(world, LiveWorld):
+        assert shown(world) != before
+        assert logged(relay, RENEWED) == [{"pin": shown(world)}]
+    ws.pong()
+    assert ws.close().clean
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")

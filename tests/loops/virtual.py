@@ -122,6 +122,9 @@ class VirtualRelay(RelayHandle):
     def begin_stop(self, grace: float = 5.0) -> None:
         self.process.stop(grace)
 
+    def reload(self) -> None:
+        self.process.reload()
+
     def exit_code(self, timeout: float = PATIENCE) -> int:
         return self._world.exit_code(self.process, timeout)
 
@@ -185,14 +188,16 @@ class VirtualWorld(World):
         killable: bool = False,
         **config: Any,
     ) -> RelayHandle:
-        settings = RelayConfig(port=PORT, home=self.relay_host.state, config_path="/config.yaml", **config)
+        home = self.relay_host.state
+        settings = RelayConfig(port=PORT, home=home, config_path=f"{home}/config.yaml", **config)
+        self.relay_host.rooms = settings.voice.folders
 
         def make(entropy: Entropy) -> Core:
             if not durable and not killable:
                 self.relay_host.store.sessions.clear()
             return Engine(Relay(settings, limits=limits), entropy=entropy)
 
-        started = VirtualRelay(self, self.relay_host.start(make, [Port(PORT, tls=tls)]))
+        started = VirtualRelay(self, self.relay_host.start(make, [Port(PORT, tls=tls, alpn="h2" if tls else None)]))
         self._relays.append(started)
         self.relay = started
         return started
@@ -211,6 +216,9 @@ class VirtualWorld(World):
 
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
         return self.start_service(module, make, port=port)
+
+    def renew_certificate(self, *, usable: bool = True) -> None:
+        self.relay_host.certificate = "sha256/renewed" if usable else None
 
     def write_config(self, text: str) -> None:
         self.relay_host.disk.put(f"{self.relay_host.state}/config.yaml", text.encode())

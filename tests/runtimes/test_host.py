@@ -241,8 +241,22 @@ def test_running_out_of_descriptors(runtime: str, caplog: pytest.LogCaptureFixtu
         other.sendall(b"here")
         assert live.expect(Received) == Received(ch, b"here")
         other.close()
-    assert caplog.text.count("accept.exhausted") == 2
+    assert caplog.text.count("accept.exhausted") == 1  # and not ten a second
     assert not sock.errors
+
+
+def test_descriptors_that_stay_scarce_are_told_of_again(
+    runtime: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runtimes.listen.SAID_FOR", 0.0)
+    sock = Scarce(socket.AF_INET, socket.SOCK_STREAM)
+    sock.errors = [errno.ENOBUFS, errno.ENOMEM]
+    sock.bind(("127.0.0.1", 0))
+    sock.listen(16)
+    sock.setblocking(False)
+    with running(runtime, listener=Listener(sock, Address(*sock.getsockname()))) as live:
+        live.accept()[0].close()
+    assert caplog.text.count("accept.exhausted") == 2
 
 
 def test_unknown_and_missing_runtimes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -16,6 +17,7 @@ from runtimes.host import Services
 from runtimes.state import FILE_LIMIT
 from runtimes.store import open_store
 from svc_proto.commands import (
+    AppendFile,
     Cancel,
     Compute,
     CreateBlob,
@@ -178,6 +180,62 @@ def test_files_of_the_state_folder(runtime: str, op: Iterator[OperationId], tmp_
             assert refusal(live, SweepFolder(next(op), name, 1e12)) is FailureKind.INVALID
             assert refusal(live, WriteFile(next(op), name, b"")) is FailureKind.INVALID
         assert refusal(live, SweepFolder(next(op), "audio/b.mp3", 1e12)) is FailureKind.NOT_FOUND
+        assert live.done(SweepFolder(next(op), "audio", 1e12, "b.mp4")) == 0
+        assert live.done(SweepFolder(next(op), "audio", 1e12, "b")) == 1
+
+
+def test_rooms_beside_the_state_folder(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    state, room = tmp_path / "state", tmp_path / "room"
+    room.mkdir(mode=0o755)
+    with running(runtime, services=Services(state=state, rooms=[tmp_path / "other", room])) as live:
+        assert live.done(WriteConfig(next(op), f"{room}/config.yaml", "a: 1")) is None
+        assert live.done(ReadConfig(next(op), f"{room}/config.yaml")) == "a: 1"
+        assert live.done(WriteConfig(next(op), f"{room}/sub/config.yaml", "b: 2")) is None
+        # What is somebody else's stays as open as it was; what is made here is private.
+        assert (mode(room), mode(room / "sub"), mode(room / "config.yaml")) == (0o755, 0o700, 0o600)
+        assert live.done(SweepFolder(next(op), str(room), 4e9)) == 1
+        for name in (f"{tmp_path}/x", f"{room}s/x", f"{room}/../x", f"{room}/", "/etc/svc-relay-test"):
+            assert refusal(live, WriteConfig(next(op), name, "x")) is FailureKind.INVALID
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["room"]
+
+
+def test_files_that_grow(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    state, room = tmp_path / "state", tmp_path / "room"
+    room.mkdir(mode=0o755)
+    with running(runtime, services=Services(state=state, rooms=[room])) as live:
+        assert live.done(AppendFile(next(op), "runs/a.jsonl", b"{}\n")) == 3
+        assert live.done(AppendFile(next(op), "runs/a.jsonl", b"[]\n", b"<>")) == 6
+        assert live.done(AppendFile(next(op), "runs/a.jsonl", b"", b"()\n")) == 6
+        path = state / "runs" / "a.jsonl"
+        assert path.read_bytes() == b"()\n[]\n"
+        assert (mode(state), mode(path.parent), mode(path)) == (0o700, 0o700, 0o600)
+        assert live.done(AppendFile(next(op), f"{room}/b.jsonl", b"1")) == 1
+        assert (mode(room), mode(room / "b.jsonl")) == (0o755, 0o600)
+        (room / "link").symlink_to(path)
+        os.mkfifo(room / "fifo")
+        for name in ("", "..", f"{tmp_path}/c.jsonl", f"{room}/link"):
+            assert refusal(live, AppendFile(next(op), name, b"x")) is FailureKind.INVALID
+        assert refusal(live, AppendFile(next(op), f"{room}/fifo", b"x")) is FailureKind.NOT_FOUND  # nobody reads it
+        assert refusal(live, AppendFile(next(op), "runs", b"x")) is FailureKind.INVALID
+    assert path.read_bytes() == b"()\n[]\n"
+
+
+def test_a_full_disk_leaves_no_half_a_line(
+    runtime: str, op: Iterator[OperationId], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(fd: int, data: memoryview, offset: int) -> int:
+        if len(data) < 4:
+            raise OSError(errno.ENOSPC, "no space left")
+        return write(fd, data[: len(data) // 2], offset)
+
+    with running(runtime, services=Services(state=tmp_path)) as live:
+        assert live.done(AppendFile(next(op), "log", b"one\n")) == 4
+        write = os.pwrite
+        monkeypatch.setattr(os, "pwrite", half)
+        assert refusal(live, AppendFile(next(op), "log", b"second\n")) is FailureKind.NO_SPACE
+        monkeypatch.undo()
+        assert (tmp_path / "log").read_bytes() == b"one\n"
+        assert live.done(AppendFile(next(op), "log", b"two\n")) == 8
 
 
 def test_config(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
@@ -227,6 +285,7 @@ def test_what_is_not_configured_is_unsupported(runtime: str, op: Iterator[Operat
             EnsureSecret(next(op), "x", b""),
             WriteFile(next(op), "x", b""),
             SweepFolder(next(op), "x", 0.0),
+            AppendFile(next(op), "x", b""),
             CreateBlob(next(op)),
             Query(next(op), LoadSessions()),
             Compute(next(op), "no.such.work"),

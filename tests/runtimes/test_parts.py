@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.compute import YAML_NODES, lan_address, list_folders, load_yaml
+from runtimes.compute import YAML_NODES, lan_address, list_folders, load_yaml, qr_rows
 from runtimes.failures import HostError, failure_of, why
 from runtimes.listen import BindError, bind, plain_address
 from runtimes.logs import LogMessage, LogWriter, setup
@@ -256,3 +256,11 @@ def test_the_folders_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert list_folders(str(tmp_path)) == ("a", "b")
     assert list_folders(str(tmp_path / "missing")) == ()
+
+
+def test_a_qr_has_a_square_of_modules_and_a_limit() -> None:
+    rows = qr_rows("svc-relay")
+    assert {len(rows), *map(len, rows)} == {21}  # version 1, ISO/IEC 18004
+    assert [row[:7] for row in rows[:7]] == ["1111111", "1000001", *["1011101"] * 3, "1000001", "1111111"]
+    with pytest.raises(HostError, match="more than a QR holds"):
+        qr_rows("x" * 2_954)

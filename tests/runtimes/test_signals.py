@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -17,10 +18,11 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys
 from svc_proto.commands import Exit, Ready
-from svc_proto.facts import Started, Stopping
+from svc_proto.facts import Reloading, Started, Stopping
 from runtimes.host import Program
 from runtimes.listen import bind
 from runtimes.run import run
+from runtimes.tls import server_context
 from runtimes.waker import Handle
 
 class Core:
@@ -30,12 +32,15 @@ class Core:
         if isinstance(fact, Stopping):
             print("stopping", fact.grace, flush=True)
             return [Exit(0)] if sys.argv[2] == "polite" else []
+        if isinstance(fact, Reloading):
+            print("reloading", flush=True)
         return []
 
     def next_deadline(self):
         return None
 
-program = Program(core=Core(), listeners=[bind("127.0.0.1", 0)], on_ready=lambda: print("ready", flush=True))
+tls = server_context(*sys.argv[3:]) if sys.argv[3:] else None
+program = Program(core=Core(), listeners=[bind("127.0.0.1", 0, tls=tls)], on_ready=lambda: print("ready", flush=True))
 handle = Handle()
 handle.waker.last_words += [lambda: 1 // 0, lambda: print("last words", flush=True)]
 code = run(program, sys.argv[1], handle=handle, grace=4.0)
@@ -45,9 +50,9 @@ sys.exit(code)
 
 
 @contextmanager
-def process(runtime: str, manners: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-W", "error", "-c", PROGRAM, runtime, manners]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
+def process(runtime: str, manners: str, *files: Path, stdin: int | None = None) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-W", "error", "-c", PROGRAM, runtime, manners, *map(str, files)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=stdin, stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"
@@ -73,3 +78,39 @@ def test_the_second_signal_ends_at_once(runtime: str) -> None:
         child.send_signal(signal.SIGTERM)
         assert child.stdout.readline() == "last words\n"
         assert child.wait(TIMEOUT) == 128 + signal.SIGTERM
+
+
+def test_a_hangup_is_a_reload_where_there_is_a_certificate(runtime: str, certificate: tuple[Path, Path]) -> None:
+    with process(runtime, "polite", *certificate) as child:
+        assert child.stdout is not None
+        for _ in range(2):
+            child.send_signal(signal.SIGHUP)
+            assert child.stdout.readline() == "reloading\n"
+        child.send_signal(signal.SIGTERM)
+        out, _ = child.communicate(timeout=TIMEOUT)
+        assert out == "stopping 4.0\nover\n"
+
+
+def test_a_hangup_is_the_end_where_there_is_nothing_to_reload(runtime: str) -> None:
+    with process(runtime, "polite") as child:
+        child.send_signal(signal.SIGHUP)
+        assert child.wait(TIMEOUT) == -signal.SIGHUP
+
+
+def test_a_hangup_of_the_own_terminal_is_a_stop(runtime: str, certificate: tuple[Path, Path]) -> None:
+    ours, theirs = os.openpty()
+    try:
+        with process(runtime, "polite", *certificate, stdin=theirs) as child:
+            os.close(theirs)
+            child.send_signal(signal.SIGHUP)
+            assert child.stdout is not None
+            assert child.stdout.readline() == "reloading\n"
+            os.close(ours)
+            ours = -1
+            child.send_signal(signal.SIGHUP)  # as the kernel does where it is the controlling one
+            out, _ = child.communicate(timeout=TIMEOUT)
+            assert out == "stopping 4.0\nover\n"
+            assert child.returncode == 0
+    finally:
+        if ours >= 0:
+            os.close(ours)

@@ -13,7 +13,7 @@ import pytest
 
 from runtimes import listen as listen_module
 from runtimes.host import Services
-from runtimes.tls import TlsFileError, client_context, server_context
+from runtimes.tls import PinnedTls, TlsFileError, client_context, server_context
 from svc_proto.commands import (
     Abort,
     Cancel,
@@ -297,6 +297,22 @@ def test_client_echo(runtime: str, certificate: Files, host: str) -> None:
         assert live.expect(ReadClosed).ch == CH
         live.closed(CH)
     server.close()
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_the_protocols_that_are_offered(runtime: str, certificate: Files, pinned: bool) -> None:
+    context = client_context(certificate[0])
+    for offered, chosen in (((), None), (("h2", "http/1.1"), "h2"), (("http/1.1",), "http/1.1"), (("odd",), None)):
+        server = TlsServer(certificate)
+        trust = PinnedTls() if pinned else context
+        if isinstance(trust, PinnedTls):
+            trust.expect("localhost", server.port, server_context(*certificate).pin())
+        with running(runtime, services=Services(client_tls=trust)) as live:
+            connected = live.done(Connect(OP, CH, "localhost", server.port, tls=True, alpn=offered))
+            assert connected.alpn == chosen
+            live.order(CloseWrite(CH))
+            live.closed(CH)
+        server.close()
 
 
 def test_a_certificate_that_is_not_trusted(runtime: str, certificate: Files) -> None:

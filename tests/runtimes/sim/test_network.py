@@ -215,6 +215,10 @@ def test_tls_and_alpn() -> None:
     bench.world.listen(bench.phone, 443, tls=True, alpn="http/1.1")
     connect(bench, "phone", 443, tls=True)
     assert "alpn='http/1.1'" in repr(bench.toy.of(Done))
+    bench.world.listen(bench.phone, 444, tls=True, alpn="h2")  # which is not offered
+    bench.order(Connect(OperationId(902), ChannelId(23), "phone", 444, tls=True))
+    bench.world.run_for(1.0)
+    assert "alpn=None" in repr(bench.toy.of(Done)[-1])
 
 
 def test_ephemeral_ports_wrap_around() -> None:

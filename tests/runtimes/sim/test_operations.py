@@ -14,6 +14,7 @@ from runtimes.sim.faults import Faults
 from runtimes.sim.world import World
 from svc_proto.commands import (
     Abort,
+    AppendFile,
     Cancel,
     CloseWrite,
     Command,
@@ -332,6 +333,39 @@ def test_files_of_the_state_folder() -> None:
     assert bench.ask(lambda op: SweepFolder(op, "none", 0.0)) == 0
     assert bench.ask(lambda op: SweepFolder(op, "../x", 0.0)).kind is FailureKind.INVALID
     assert bench.ask(lambda op: WriteFile(op, "/etc/x", b"")).kind is FailureKind.INVALID
+    disk.put("/home/user/.svc/audio/d.mp3", b"")
+    assert bench.ask(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "e")) == 0
+    assert bench.ask(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "d")) == 1
+
+
+def test_rooms_beside_the_state_folder() -> None:
+    bench = Bench(World())
+    disk = bench.relay.disk
+    bench.relay.rooms = ("/srv/voice", "/etc/svc")
+    assert bench.ask(lambda op: WriteConfig(op, "/etc/svc/sub/config.yaml", "a: 1")) is None
+    assert bench.ask(lambda op: ReadConfig(op, "/etc/svc/sub/config.yaml")) == "a: 1"
+    assert disk.get("/etc/svc/sub/config.yaml") == b"a: 1"
+    assert bench.ask(lambda op: WriteFile(op, "/srv/voice/x", b"")) == "/srv/voice/x"
+    assert bench.ask(lambda op: SweepFolder(op, "/srv/voice", disk.wall() + 1.0)) == 1
+
+    def problem(name: str) -> FailureKind:
+        failure: Failure = bench.ask(lambda op: WriteFile(op, name, b""))
+        return failure.kind
+
+    outside = ("/etc/passwd", "/etc/svcs/x", "/etc/svc/../passwd", "/etc/svc/", "/srv")
+    assert {problem(name) for name in outside} == {FailureKind.INVALID}
+
+
+def test_files_that_grow() -> None:
+    bench = Bench(World())
+    disk = bench.relay.disk
+    assert bench.ask(lambda op: AppendFile(op, "runs/a.jsonl", b"{}\n")) == 3
+    assert bench.ask(lambda op: AppendFile(op, "runs/a.jsonl", b"[]\n", b"<>")) == 6
+    assert disk.get("/home/user/.svc/runs/a.jsonl") == b"<>\n[]\n"
+    disk.fill()
+    assert bench.ask(lambda op: AppendFile(op, "runs/a.jsonl", b"1")).kind is FailureKind.NO_SPACE
+    assert disk.get("/home/user/.svc/runs/a.jsonl") == b"<>\n[]\n"
+    assert bench.ask(lambda op: AppendFile(op, "../x", b"")).kind is FailureKind.INVALID
 
 
 def test_a_secret_is_made_once() -> None:

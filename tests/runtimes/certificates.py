@@ -1,0 +1,43 @@
+"""Self-signed certificates, made as they are needed."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+__all__ = ["make_certificate"]
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for localhost and 127.0.0.1, and its key: files of a folder, replaced if they are there."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    number = x509.random_serial_number()
+    # a name of its own: whoever trusts two of one name may look at the wrong one
+    parts = {NameOID.COMMON_NAME: "localhost", NameOID.SERIAL_NUMBER: f"{number:x}"}
+    name = x509.Name([x509.NameAttribute(oid, value) for oid, value in parts.items()])
+    begin = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
+    names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(number)
+        .not_valid_before(begin)
+        .not_valid_after(begin + datetime.timedelta(days=30))
+        .add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    cert_file, key_file = folder / "cert.pem", folder / "key.pem"
+    cert_file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    key_file.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return cert_file, key_file
