@@ -64,16 +64,16 @@ check: $(STAMP)-dev ## lint, formatting, types, layers
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo
 
-fuzz: $(STAMP)-dev ## fuzz the core for SECONDS=60
+fuzz: $(STAMP)-fuzz ## fuzz the core for SECONDS=60
 	$(BIN)/python -m fuzz --seconds $(SECONDS) $(ARGS)
 
-simulate: $(STAMP)-dev ## play SEEDS=1000 simulated worlds with faults (ARGS="--seed 7" plays one)
+simulate: $(STAMP)-dev ## play SEEDS=1000 simulated worlds with faults on all cores (ARGS="--seed 7" plays one)
 	$(BIN)/python -m fuzz.run --seeds $(SEEDS) $(ARGS)
 
 bench: $(STAMP)-bench ## run the benchmarks
 	$(BIN)/python -m bench $(ARGS)
 
-conformance: $(STAMP)-dev ## run the suites of others against the wire layer (docs/conformance.md)
+conformance: $(STAMP)-dev ## run the suites of others: Autobahn, Chromium, nghttp, ... (docs/conformance.md)
 	$(BIN)/python -m tests.conformance $(ARGS)
 
 lock: ## resolve the lock files anew (needs uv; UPGRADE=--upgrade takes newer versions)
@@ -85,24 +85,34 @@ clean: ## remove the venvs, caches and build results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- installation -------------------------------------------------------------------------------------------------
-# Three layers in one venv, each with its stamp: `run`, `dev` (holds all of `run`) and `bench` (on top of `dev`).
+# Layers in one venv, each with its stamp: `run`, `dev` (holds all of `run`), and on top of that `fuzz` and `bench`.
 # The locks agree on every version that they share, so the order in which they are installed does not matter.
+# The host's voice engines come with the first two where they have wheels; without them everything else works.
 # `build` comes first: what has to be built here is built with locked tools, hence no build isolation.
 
 define install
 	@echo "installing $(2) into $(VENV)"
 	@$(PIP) install --require-hashes -r requirements/build.lock
 	@$(PIP) install --require-hashes --no-build-isolation --use-pep517 -r requirements/$(1).lock
+	@$(PIP) install --require-hashes --only-binary :all: -r requirements/voice.lock 2>/dev/null || \
+		echo "no wheels of the voice engines for this machine: speech needs a provider's key, or pip install svc-relay[voice]" >&2
 	@$(PIP) install --no-deps --no-build-isolation -e .
 endef
 
-$(STAMP)-run: $(STAMP)-python-$(VERSION) requirements/build.lock requirements/run.lock pyproject.toml
+$(STAMP)-run: $(STAMP)-python-$(VERSION) requirements/build.lock requirements/run.lock requirements/voice.lock pyproject.toml
 	$(call install,run,what the programs need)
 	@touch $@
 
-$(STAMP)-dev: $(STAMP)-python-$(VERSION) requirements/build.lock requirements/run.lock requirements/dev.lock pyproject.toml
+$(STAMP)-dev: $(STAMP)-python-$(VERSION) requirements/build.lock requirements/run.lock requirements/voice.lock requirements/dev.lock \
+		pyproject.toml
 	$(call install,dev,everything for development)
 	@touch $(STAMP)-run $@
+
+$(STAMP)-fuzz: $(STAMP)-dev requirements/fuzz.lock
+	@echo "installing the guided fuzzer into $(VENV), where there are wheels of it"
+	@$(PIP) install --require-hashes --only-binary :all: -r requirements/fuzz.lock || \
+		echo "no guided fuzzer for this machine: the plain one does without" >&2
+	@touch $@
 
 $(STAMP)-bench: $(STAMP)-dev requirements/bench.lock
 	@echo "installing the benchmarks' rivals into $(VENV)"

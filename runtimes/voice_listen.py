@@ -1,0 +1,199 @@
+"""Listens to one audio file with pocketsphinx; started as a child, since files come from strangers and take seconds.
+
+    python -I voice_listen.py FILE     ->  {"text": "turn on the light"}  or  {"error": "why not"}
+
+What a file is shows in its first bytes, whatever it is called. The decoder is told the format: left to guess, it takes
+playlists too, which name other files. WAV is decoded even without PyAV.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import sys
+import wave
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+
+__all__ = ["RecordingError", "check_wav", "decode", "main", "recognize"]
+
+RATE = 16_000  # Hz, of the acoustic model
+MAX_SECONDS = 300  # of sound
+MAX_FILE = 26 * 1024 * 1024  # bytes
+WHOLE = 30  # s up to which a recording is one utterance; a longer one is cut at its pauses
+QUIET = b"\0" * (RATE // 2)  # a quarter of a second: the model wants to hear the room first
+QUIETEST = 100  # of 32767: a recording that never gets louder says nothing
+ENDLESS = 0x7FFFF000  # from here on the length in a WAV head says that it was not known when it was written
+CPU_SECONDS, MEMORY, FILES = 600, 4 << 30, 64
+NICE = 5
+MP3_SYNC = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa")
+ADTS_SYNC = (b"\xff\xf1", b"\xff\xf9")
+
+
+class RecordingError(Exception):
+    """Nothing can be heard in it; the text is for people."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Always 0 with an answer; 2: wrong arguments."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: voice_listen.py FILE\n")
+        return 2
+    _limit()
+    answer: dict[str, str]
+    try:
+        with open(arguments[0], "rb") as file:
+            data = file.read(MAX_FILE)
+        answer = {"text": recognize(decode(data))}
+    except RecordingError as error:
+        answer = {"error": str(error)}
+    except OSError as error:
+        answer = {"error": f"the recording cannot be read: {os.strerror(error.errno or 0)}"}
+    except MemoryError:
+        answer = {"error": "the recording needs too much memory"}
+    sys.stdout.write(json.dumps(answer) + "\n")
+    return 0
+
+
+def decode(data: bytes) -> bytes:
+    """The sound of a file as PCM at `RATE`. Raises `RecordingError`."""
+    kind = _kind(data)
+    if kind is None:
+        raise RecordingError("the recording is in no format that is known here (WAV, MP3, MP4, WebM, Ogg, FLAC, AAC)")
+    if kind == "wav":
+        check_wav(data)
+    try:
+        import av  # noqa: PLC0415, RUF100 - loaded when first wanted
+    except ImportError:
+        if kind != "wav":
+            raise RecordingError("only WAV can be decoded here: PyAV is not installed") from None
+        return _plain_wav(data)
+    pcm = bytearray()
+    try:
+        with av.open(BytesIO(data), format=kind) as container:
+            if not container.streams.audio:
+                raise RecordingError("there is no sound in the recording")
+            stream = container.streams.audio[0]
+            stream.thread_count = 1
+            resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
+            for frame in container.decode(stream):
+                for piece in resampler.resample(frame):
+                    pcm += bytes(piece.planes[0])[: 2 * piece.samples]
+                _require_short(pcm)
+            for piece in resampler.resample(None):
+                pcm += bytes(piece.planes[0])[: 2 * piece.samples]
+    except av.FFmpegError:
+        if not pcm:  # what was decoded before the damage is worth listening to
+            raise RecordingError("the recording cannot be decoded") from None
+    if not pcm:
+        raise RecordingError("there is no sound in the recording")
+    return bytes(pcm)
+
+
+def check_wav(data: bytes) -> None:
+    """Refuse a WAV file that ends before its head says so."""
+    place = 12
+    while place + 8 <= len(data):
+        name, size = data[place : place + 4], int.from_bytes(data[place + 4 : place + 8], "little")
+        begin = place + 8
+        if name == b"data":
+            if size < ENDLESS and size > len(data) - begin:
+                raise RecordingError("the WAV file is cut short")
+            return
+        place = begin + size + size % 2
+    raise RecordingError("the WAV file is cut short")
+
+
+def recognize(pcm: bytes) -> str:
+    """The words in PCM at `RATE`."""
+    from pocketsphinx import Decoder  # noqa: PLC0415, RUF100 - loaded when first wanted
+
+    decoder = Decoder(samprate=float(RATE), loglevel="FATAL")
+    said: list[str] = []
+    for utterance in _utterances(pcm):
+        if _loudest(utterance) < QUIETEST:  # the model finds words in silence, too
+            continue
+        decoder.start_utt()
+        decoder.process_raw(QUIET + utterance + QUIET, full_utt=True)
+        decoder.end_utt()
+        found = decoder.hyp()
+        if found is not None and found.hypstr:
+            said.append(found.hypstr)
+    return " ".join(" ".join(said).split())
+
+
+def _utterances(pcm: bytes) -> Iterator[bytes]:
+    if len(pcm) <= 2 * RATE * WHOLE:
+        yield pcm
+        return
+    from pocketsphinx import Segmenter  # noqa: PLC0415, RUF100 - loaded when first wanted
+
+    for segment in Segmenter(sample_rate=RATE).segment(BytesIO(pcm)):
+        yield segment.pcm
+
+
+def _loudest(pcm: bytes) -> int:
+    samples = memoryview(pcm).cast("h")
+    return max(max(samples, default=0), -min(samples, default=0))
+
+
+def _kind(data: bytes) -> str | None:
+    """The decoder's name for the format."""
+    head = data[:12]
+    if head[:4] == b"RIFF" and head[8:] == b"WAVE":
+        return "wav"
+    if head[4:8] == b"ftyp":
+        return "mov"
+    if head[:4] == b"\x1aE\xdf\xa3":
+        return "matroska"
+    if head[:4] == b"OggS":
+        return "ogg"
+    if head[:4] == b"fLaC":
+        return "flac"
+    if head[:3] == b"ID3" or head[:2] in MP3_SYNC:
+        return "mp3"
+    return "aac" if head[:2] in ADTS_SYNC else None
+
+
+def _plain_wav(data: bytes) -> bytes:
+    """16-bit PCM by the standard library: one channel, the nearest sample."""
+    try:
+        with wave.open(BytesIO(data)) as file:
+            channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
+            pcm = file.readframes(MAX_SECONDS * rate + 1)
+    except (wave.Error, EOFError):
+        raise RecordingError("the recording cannot be decoded") from None
+    if width != 2 or not rate:
+        raise RecordingError("only WAV of 16 bits can be decoded here: PyAV is not installed")
+    frames = memoryview(pcm[: len(pcm) - len(pcm) % (2 * channels)]).cast("h")[::channels]
+    count = len(frames) * RATE // rate
+    sound = b"".join(frames[place * rate // RATE].to_bytes(2, sys.byteorder, signed=True) for place in range(count))
+    _require_short(sound)
+    if not sound:
+        raise RecordingError("there is no sound in the recording")
+    return sound
+
+
+def _require_short(pcm: bytes | bytearray) -> None:
+    if len(pcm) > 2 * RATE * MAX_SECONDS:
+        raise RecordingError(f"the recording is longer than {MAX_SECONDS} seconds")
+
+
+def _limit() -> None:
+    """A hostile file may use up this process, and nothing else."""
+    os.nice(NICE)
+    for what, limit in (
+        (resource.RLIMIT_CPU, CPU_SECONDS),
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_NOFILE, FILES),
+        (resource.RLIMIT_FSIZE, 1 << 20),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with contextlib.suppress(ValueError, OSError):  # the host allows less already, or has no such limit
+            resource.setrlimit(what, (limit, limit))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

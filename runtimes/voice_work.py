@@ -1,0 +1,67 @@
+"""Voice on this host: which engines there are, and sound into MP3. What of it is heavy is loaded when first wanted.
+
+Speaking and listening happen in child processes: a synthesizer that is told to stop really stops, speech recognition
+holds the interpreter's lock for seconds, and a decoder of strangers' files that crashes takes nothing along.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from runtimes.failures import HostError
+from svc_proto.facts import FailureKind
+
+__all__ = ["VOICE_WORK", "encode_mp3", "find_engines"]
+
+BIT_RATE = 64  # kbit/s: plenty for one voice
+QUALITY = 5  # of LAME, 2 (best) to 7 (fastest)
+SPEAKER, LISTENER = "voice_speak.py", "voice_listen.py"
+
+
+def find_engines() -> dict[str, object]:
+    """`speak` and `listen`: how to start them, or nothing; `mp3`; `decode`: whether more than WAV is understood."""
+    program = shutil.which("espeak-ng")
+    if program is not None:
+        speak = [program, "--stdin", "--stdout"]
+    else:
+        speak = _ours(SPEAKER) if _has("espeakng_loader") else []
+    return {
+        "speak": speak,
+        "listen": _ours(LISTENER) if _has("pocketsphinx") else [],
+        "mp3": _has("lameenc"),
+        "decode": _has("av"),
+    }
+
+
+def encode_mp3(pcm: bytes, rate: int) -> bytes:
+    """PCM of one channel as an MP3 file."""
+    try:
+        import lameenc  # noqa: PLC0415, RUF100 - loaded when first wanted
+    except ImportError:
+        raise HostError(FailureKind.UNSUPPORTED, "lameenc is not installed") from None
+    encoder = lameenc.Encoder()
+    encoder.silence()
+    encoder.set_bit_rate(BIT_RATE)
+    encoder.set_in_sample_rate(rate)
+    encoder.set_channels(1)
+    encoder.set_quality(QUALITY)
+    return bytes(encoder.encode(pcm)) + bytes(encoder.flush())
+
+
+VOICE_WORK: Mapping[str, Callable[..., object]] = {
+    "voice.engines": find_engines,
+    "voice.mp3": encode_mp3,
+}
+
+
+def _has(module: str) -> bool:
+    return find_spec(module) is not None
+
+
+def _ours(program: str) -> list[str]:
+    """A program beside this file. `-I`: what lies in the working directory is none of its business."""
+    return [sys.executable, "-I", str(Path(__file__).with_name(program))] if sys.executable else []
