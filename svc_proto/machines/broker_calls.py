@@ -1,0 +1,129 @@
+"""The four functions that a realtime provider may call, and what it is told in return (wire terminal-voice 6.6).
+
+Ids and raw machine text are left out where a model would read them aloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from attrs import frozen
+
+from svc_proto.machines.delivery import Answer
+from svc_proto.machines.voice_job import Job
+
+__all__ = [
+    "Call",
+    "CancelCall",
+    "ConfirmCall",
+    "RunCall",
+    "StatusCall",
+    "UnknownCall",
+    "cancelled_output",
+    "completed_output",
+    "failed_output",
+    "status_output",
+]
+
+MAX_SUMMARY = 1_200  # characters
+THEN = "You will be asked to speak this result in a moment. Say nothing before that."
+
+
+@frozen(kw_only=True)
+class RunCall:
+    """A real task."""
+
+    call_id: str
+    text: str
+    profile: str | None = None
+    session_id: str | None = None
+
+
+@frozen
+class StatusCall:
+    """How far is it?"""
+
+    call_id: str
+
+
+@frozen
+class CancelCall:
+    """Stop it."""
+
+    call_id: str
+
+
+@frozen
+class ConfirmCall:
+    """What the person answered to a question of the run."""
+
+    call_id: str
+    confirmation_id: str
+    answer: str
+
+
+@frozen
+class UnknownCall:
+    """No function of ours, or arguments that make no sense: `output` says so."""
+
+    call_id: str
+    output: Mapping[str, object]
+
+
+Call: TypeAlias = RunCall | StatusCall | CancelCall | ConfirmCall | UnknownCall
+
+
+def completed_output(job: Job, answer: Answer) -> dict[str, object]:
+    """The run has answered."""
+    spoken = answer.spoken
+    return {
+        "ok": True,
+        "status": "completed",
+        "run_id": answer.run_id,
+        "session_id": job.story.session_id,
+        "profile": job.profile,
+        "text": spoken,
+        "answer": spoken,
+        "summary": spoken[:MAX_SUMMARY],
+        "raw_text_omitted": spoken != answer.text,
+        "tool_count": job.story.completed_tool_count,
+        "last_tool_name": job.story.last_tool_name,
+        "spoken_response": spoken,
+        "provider_instruction": THEN,
+    }
+
+
+def failed_output(job: Job, error: str) -> dict[str, object]:
+    """It has not."""
+    return {"ok": False, "error": error, "run_id": job.story.run_id, "session_id": job.story.session_id}
+
+
+def cancelled_output(job: Job) -> dict[str, object]:
+    """It was stopped."""
+    return {"ok": False, "cancelled": True, "run_id": job.story.run_id, "session_id": job.story.session_id}
+
+
+def status_output(job: Job | None) -> dict[str, object]:
+    """How far it is."""
+    if job is None:
+        return {"ok": True, "run_id": None, "status": "idle", **_progress(None)}
+    story = job.story
+    status = story.status()[0] if job.live else "completed" if job.answer is not None else "starting"
+    return {"ok": True, "run_id": story.run_id or None, "status": status, **_progress(job)}
+
+
+def _progress(job: Job | None) -> dict[str, object]:
+    story = None if job is None else job.story
+    question = None if story is None else story.confirmations.head
+    return {
+        "session_id": None if story is None else story.session_id,
+        "pending_confirmation_id": None if question is None else question.id,
+        "active_tool_name": None if story is None else story.active_tool_name,
+        "last_tool_name": None if story is None else story.last_tool_name,
+        "last_tool_status": None if story is None else story.last_tool_status,
+        "last_tool_message": None if story is None else story.last_tool_message,
+        "completed_tool_count": 0 if story is None else story.completed_tool_count,
+        "queued_count": 0,
+        "queued_items": [],
+    }

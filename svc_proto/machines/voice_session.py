@@ -1,0 +1,370 @@
+"""The life of a voice session: who speaks for it, what was said, and what a socket that comes back has missed.
+
+| state    | trigger | next     |                                                                             |
+|----------|---------|----------|-----------------------------------------------------------------------------|
+| FRESH    | ATTACH  | STARTING | the first socket owns the session                                             |
+| FRESH    | EXPIRE  | CLOSED   | nobody came within 120 s                                                      |
+| FRESH    | CLOSE   | CLOSED   |                                                                             |
+| STARTING | READY   | ATTACHED | whatever the session needs is there                                           |
+| STARTING | RELEASE | FRESH    | it could not be had, or the socket has gone: somebody may try again           |
+| STARTING | CLOSE   | CLOSED   |                                                                             |
+| ATTACHED | RESUME  | ATTACHED | another socket showed the token: the session is its own now                   |
+| ATTACHED | DETACH  | DETACHED | the socket was lost, and there is something to come back for                  |
+| ATTACHED | RELEASE | FRESH    | the socket has gone, and there is nothing to come back for but the session    |
+| ATTACHED | CLOSE   | CLOSED   |                                                                             |
+| DETACHED | RESUME  | ATTACHED | a socket showed the token within the window                                   |
+| DETACHED | EXPIRE  | CLOSED   | none did                                                                      |
+| DETACHED | CLOSE   | CLOSED   |                                                                             |
+| CLOSED   | CLOSE   | CLOSED   |                                                                             |
+
+Times are monotonic seconds. Ids begin with 1 and never repeat (wire terminal-voice 4.7). What was said is kept in a
+ring of so many events and so many bytes; a ring that is full forgets its oldest (4.8).
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections import deque
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from attrs import define, field, frozen
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.validate import integer, invalid
+from svc_proto.machines.table import Table, step
+
+__all__ = [
+    "LIFE",
+    "NO_CURSOR",
+    "RESUME_WINDOW",
+    "UNATTENDED",
+    "Claim",
+    "Cursor",
+    "Denied",
+    "EventRing",
+    "Ids",
+    "Kept",
+    "Replay",
+    "VoiceLife",
+    "VoiceState",
+    "VoiceTrigger",
+]
+
+UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
+RESUME_WINDOW = 30.0  # s, default of RELAY_VOICE_RESUME_TTL_MS, wire terminal-voice 4.8
+RING_EVENTS = 2000  # wire terminal-voice 4.8
+RING_BYTES = 4 * 1024 * 1024  # about a minute of 24 kHz audio in base64
+AWAY_EVENTS = RING_EVENTS // 2  # recorded while nobody listens, before whoever speaks has to wait: the other
+AWAY_BYTES = RING_BYTES // 2  # half of the ring is for what was said right before, and may not have arrived
+
+
+class VoiceState(Enum):
+    """Where a voice session is in its life."""
+
+    FRESH = "fresh"
+    STARTING = "starting"
+    ATTACHED = "attached"
+    DETACHED = "detached"
+    CLOSED = "closed"
+
+
+class VoiceTrigger(Enum):
+    """What moves it."""
+
+    ATTACH = "attach"
+    READY = "ready"
+    RELEASE = "release"
+    RESUME = "resume"
+    DETACH = "detach"
+    EXPIRE = "expire"
+    CLOSE = "close"
+
+
+LIFE: Table[VoiceState, VoiceTrigger] = {
+    (VoiceState.FRESH, VoiceTrigger.ATTACH): VoiceState.STARTING,
+    (VoiceState.FRESH, VoiceTrigger.EXPIRE): VoiceState.CLOSED,
+    (VoiceState.FRESH, VoiceTrigger.CLOSE): VoiceState.CLOSED,
+    (VoiceState.STARTING, VoiceTrigger.READY): VoiceState.ATTACHED,
+    (VoiceState.STARTING, VoiceTrigger.RELEASE): VoiceState.FRESH,
+    (VoiceState.STARTING, VoiceTrigger.CLOSE): VoiceState.CLOSED,
+    (VoiceState.ATTACHED, VoiceTrigger.RESUME): VoiceState.ATTACHED,
+    (VoiceState.ATTACHED, VoiceTrigger.DETACH): VoiceState.DETACHED,
+    (VoiceState.ATTACHED, VoiceTrigger.RELEASE): VoiceState.FRESH,
+    (VoiceState.ATTACHED, VoiceTrigger.CLOSE): VoiceState.CLOSED,
+    (VoiceState.DETACHED, VoiceTrigger.RESUME): VoiceState.ATTACHED,
+    (VoiceState.DETACHED, VoiceTrigger.EXPIRE): VoiceState.CLOSED,
+    (VoiceState.DETACHED, VoiceTrigger.CLOSE): VoiceState.CLOSED,
+    (VoiceState.CLOSED, VoiceTrigger.CLOSE): VoiceState.CLOSED,
+}
+
+
+class Claim(Enum):
+    """What a socket is to a session when it comes."""
+
+    OWNER = "owner"
+    CANDIDATE = "candidate"  # it may yet show the token
+
+
+@frozen
+class Denied:
+    """A socket is not to have the session: a word for the client and the code to close with (wire 4.8, 6.3)."""
+
+    reason: str
+    close_code: int
+
+
+NOT_CLAIMED = Denied("session_not_claimed", 4009)
+INITIALIZING = Denied("session_initializing", 1013)
+BAD_TOKEN = Denied("invalid_resume_token", 4003)
+EXPIRED = Denied("resume_expired", 4008)
+CLOSED = Denied("session_closed", 4008)
+
+
+class Ids(NamedTuple):
+    """The numbers of one event; `audio` is 0 for one without audio."""
+
+    event: int
+    audio: int = 0
+
+
+@frozen(kw_only=True)
+class Cursor:
+    """How far a client has come, by ids; 0 for nothing."""
+
+    event: int = 0
+    audio: int = 0
+    played: int = 0  # audio events heard to the end
+    chunk: int = 0  # of its own microphone, that the server has taken
+
+    def up_to(self, other: Cursor) -> Cursor:
+        """The greater one of each."""
+        return Cursor(
+            event=max(self.event, other.event),
+            audio=max(self.audio, other.audio),
+            played=max(self.played, other.played),
+            chunk=max(self.chunk, other.chunk),
+        )
+
+    @classmethod
+    def from_ack(cls, message: Mapping[str, object]) -> Cursor:
+        """The fields of `client.ack`; `Refused` 400 for what is no whole number (wire 4.7)."""
+        return cls(
+            event=_cursor(message, "event_id") or 0,
+            audio=_cursor(message, "audio_event_id") or 0,
+            played=_cursor(message, "played_audio_event_id") or 0,
+            chunk=_cursor(message, "input_chunk_id") or 0,
+        )
+
+    @classmethod
+    def from_resume(cls, message: Mapping[str, object], acked: Cursor) -> Cursor:
+        """The fields of `session.resume`; those that are missing are as acknowledged. `Refused` 400 as above."""
+        return cls(
+            event=_given(_cursor(message, "last_event_id"), acked.event),
+            audio=_given(_cursor(message, "last_audio_event_id"), acked.audio),
+            played=_given(_cursor(message, "last_played_audio_event_id"), acked.played),
+            chunk=_given(_cursor(message, "last_input_chunk_id"), acked.chunk),
+        )
+
+
+NO_CURSOR = Cursor()
+
+
+@frozen
+class Kept:
+    """A recorded event: its JSON text as it was sent."""
+
+    ids: Ids
+    text: str = field(repr=False)
+
+
+@define
+class EventRing:
+    """The newest events, at most so many and so many bytes of text; at least the newest one."""
+
+    max_events: int = RING_EVENTS
+    max_bytes: int = RING_BYTES
+    size: int = field(default=0, init=False)  # bytes
+    _events: deque[Kept] = field(factory=deque, init=False)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def put(self, event: Kept) -> None:
+        """Keep an event; the oldest go until there is room."""
+        self._events.append(event)
+        self.size += len(event.text)
+        while len(self._events) > 1 and (len(self._events) > self.max_events or self.size > self.max_bytes):
+            self.size -= len(self._events.popleft().text)
+
+    def after(self, cursor: Cursor) -> tuple[Kept, ...]:
+        """What a client that has come so far has missed, in order (wire 4.8)."""
+        heard = max(cursor.audio, cursor.played)
+        return tuple(
+            kept
+            for kept in self._events
+            if (kept.ids.audio > heard if kept.ids.audio else kept.ids.event > cursor.event)
+        )
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._events.clear()
+        self.size = 0
+
+
+@frozen
+class Replay:
+    """A socket has the session now: whom it takes the place of, where it begins, and what it has missed."""
+
+    superseded: int | None
+    cursor: Cursor
+    events: tuple[Kept, ...]
+
+
+@define(kw_only=True)
+class VoiceLife:
+    """One session's state. Sockets are named by their numbers; whoever asks acts on the answer."""
+
+    token_hash: str  # SHA-256 of the resume token
+    window: float = RESUME_WINDOW  # s
+    patience: float = UNATTENDED  # s
+    deadline: float | None  # when `expire` is due
+    state: VoiceState = field(default=VoiceState.FRESH, init=False)
+    owner: int | None = field(default=None, init=False)  # the socket that speaks for the session
+    acked: Cursor = field(default=NO_CURSOR, init=False)
+    last: Ids = field(default=Ids(0, 0), init=False)  # the numbers given last
+    ring: EventRing = field(factory=EventRing)
+    expired: bool = field(default=False, init=False)
+    _away: list[int] = field(factory=lambda: [0, 0], init=False)  # events and bytes recorded while detached
+
+    # --- who speaks for it ---
+
+    def attach(self, socket: int) -> Claim:
+        """A socket has come. The first one owns the session; `ready` or `release` follows."""
+        if self.state is not VoiceState.FRESH:
+            return Claim.CANDIDATE
+        self._step(VoiceTrigger.ATTACH)
+        self.owner, self.deadline = socket, None
+        return Claim.OWNER
+
+    def ready(self) -> None:
+        """Whatever the session needs is there."""
+        self._step(VoiceTrigger.READY)
+
+    def release(self, now: float) -> None:
+        """The owner has gone, or gets nothing: as before it came."""
+        self._step(VoiceTrigger.RELEASE)
+        self.owner, self.deadline = None, now + self.patience
+
+    def detach(self, now: float) -> float:
+        """The owner was lost: keep everything for a while; until when."""
+        self._step(VoiceTrigger.DETACH)
+        self._away = [0, 0]
+        self.owner, self.deadline = None, now + self.window
+        return self.deadline
+
+    def extend(self, until: float) -> None:
+        """Wait longer, or less long, for somebody to come back; nothing when nobody is missing."""
+        if self.state is VoiceState.DETACHED:
+            self.deadline = until
+
+    def resume(self, socket: int, token: object, message: Mapping[str, object]) -> Replay | Denied:
+        """A socket asks for the session. `Refused` 400 for a cursor that is no whole number changes nothing."""
+        if self.state is VoiceState.CLOSED:
+            return EXPIRED if self.expired else CLOSED
+        if self.state is VoiceState.STARTING:
+            return INITIALIZING
+        if not isinstance(token, str) or not hmac.compare_digest(sha256_hex(token), self.token_hash):
+            return BAD_TOKEN
+        if self.state is VoiceState.FRESH:
+            return NOT_CLAIMED  # it comes from a socket that the session was released from
+        cursor = self._clamped(Cursor.from_resume(message, self.acked))
+        self._step(VoiceTrigger.RESUME)
+        superseded = None if self.owner == socket else self.owner
+        self.owner, self.deadline = socket, None
+        return Replay(superseded, cursor, self.ring.after(cursor))
+
+    def denial(self) -> Denied:
+        """What a candidate gets that says anything else, or says nothing for too long."""
+        if self.state is VoiceState.STARTING:
+            return INITIALIZING
+        if self.state is VoiceState.CLOSED:
+            return EXPIRED if self.expired else CLOSED
+        return NOT_CLAIMED
+
+    # --- how it ends ---
+
+    def expire(self, now: float) -> bool:
+        """Time has passed: whether that was the end."""
+        if self.deadline is None or now < self.deadline:
+            return False
+        self._step(VoiceTrigger.EXPIRE)
+        self.expired = True
+        self._end()
+        return True
+
+    def close(self) -> None:
+        """The end, for whatever other reason. Harmless the second time."""
+        self._step(VoiceTrigger.CLOSE)
+        self._end()
+
+    # --- what is said ---
+
+    def number(self, *, audio: bool = False) -> Ids:
+        """The numbers of the next event."""
+        self.last = Ids(self.last.event + 1, self.last.audio + audio)
+        return self.last if audio else Ids(self.last.event)
+
+    def record(self, ids: Ids, text: str) -> None:
+        """Keep an event for whoever comes back."""
+        if self.state is VoiceState.CLOSED:
+            return
+        self.ring.put(Kept(ids, text))
+        if self.state is VoiceState.DETACHED:
+            self._away[0] += 1
+            self._away[1] += len(text)
+
+    def ack(self, cursor: Cursor) -> None:
+        """The client has come so far."""
+        self.acked = self.acked.up_to(self._clamped(cursor))
+
+    @property
+    def has_room(self) -> bool:
+        """False while nobody listens and so much was said that more would push out what somebody may have missed."""
+        if self.state is not VoiceState.DETACHED:
+            return True
+        return self._away[0] < AWAY_EVENTS and self._away[1] < AWAY_BYTES
+
+    # --- below ---
+
+    def _clamped(self, cursor: Cursor) -> Cursor:
+        """Nobody has come further than we have."""
+        event, audio = self.last
+        return Cursor(
+            event=min(cursor.event, event),
+            audio=min(cursor.audio, audio),
+            played=min(cursor.played, audio),
+            chunk=cursor.chunk,
+        )
+
+    def _end(self) -> None:
+        self.owner = self.deadline = None
+        self.ring.clear()
+
+    def _step(self, trigger: VoiceTrigger) -> None:
+        self.state = step(LIFE, self.state, trigger)
+
+
+def _cursor(message: Mapping[str, object], name: str) -> int | None:
+    value = message.get(name)
+    if value is None:
+        return None
+    found = integer(value, name)
+    if not 0 <= found < 1 << 63:
+        raise invalid(name, "a whole number from 0 on")
+    return found
+
+
+def _given(value: int | None, otherwise: int) -> int:
+    return otherwise if value is None else value

@@ -1,0 +1,129 @@
+"""A broker, a clock, and ways to bring it anywhere: what its tests are written with.
+
+talk = Talk()
+talk.working()
+assert talk.orders(talk.broker.run_ended("k1", talk.now)) == [...]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+from svc_proto.machines.broker import Broker
+from svc_proto.machines.broker_calls import RunCall, StatusCall
+from svc_proto.machines.broker_orders import Emit, Note, Order
+from svc_proto.machines.run_story import AnswerComplete, RunBegan
+from svc_proto.machines.voice_turn import TurnState
+
+__all__ = ["ANSWER", "Talk", "names"]
+
+ANSWER = "The disk is 62 percent used."
+
+
+def names(orders: list[Order]) -> list[str]:
+    """Orders as words: the type of what is told, the name of what is ordered; notes left out."""
+    return [
+        order.type.removeprefix("voice.") if isinstance(order, Emit) else type(order).__name__
+        for order in orders
+        if not isinstance(order, Note)
+    ]
+
+
+class Talk:
+    """See the module."""
+
+    def __init__(self, *, result_delivery: str = "speak_verbatim", word: str = "svc") -> None:
+        numbers = count(1)
+        self.broker = Broker(
+            word=word,
+            speakable=str,
+            new_id=lambda: str(next(numbers)),
+            result_delivery=result_delivery,
+            session_id="c1",
+        )
+        self.now = 100.0
+        self.told: list[Order] = []
+
+    @property
+    def state(self) -> TurnState:
+        """Where the turn is."""
+        return self.broker.state
+
+    def after(self, seconds: float) -> list[Order]:
+        """Let time pass, waking the broker at each of its deadlines."""
+        end, orders = self.now + seconds, []
+        while (due := self.broker.due) is not None and due <= end:
+            self.now = max(self.now, due)
+            orders += self.broker.advance(self.now)
+        self.now = end
+        return orders
+
+    # --- ways to a state; what they bring is in `told` ---
+
+    def hearing(self) -> None:
+        """Somebody has said something."""
+        self.told += self.broker.commit(self.now)
+
+    def answering(self, response_id: str = "r1") -> None:
+        """The provider answers."""
+        self.told += self.broker.say("how full is the disk", self.now)
+        self.told += self.broker.response_started(response_id, self.now)
+
+    def consulted(self) -> None:
+        """It called something small."""
+        self.answering()
+        self.told += self.broker.call("r1", StatusCall("k0"), self.now)
+        self.told += self.broker.response_done("r1", "completed", self.now)
+
+    def acknowledging(self) -> None:
+        """It said something and called the run function."""
+        self.answering()
+        self.told += self.broker.audio("r1", b"\0\0", self.now)
+        self.called()
+
+    def called(self) -> None:
+        """It calls the run function."""
+        self.told += self.broker.call("r1", RunCall(call_id="k1", text="df"), self.now)
+
+    def working(self) -> None:
+        """The run is under way."""
+        self.answering()
+        self.called()
+        self.told += self.broker.response_done("r1", "completed", self.now)
+        self.told += self.after(0.75)
+        self.told += self.broker.run_event("k1", RunBegan("n1"), self.now)
+
+    def finished(self, text: str = ANSWER) -> list[Order]:
+        """The run has answered."""
+        self.broker.run_event("k1", AnswerComplete(text), self.now)
+        return self.broker.run_ended("k1", self.now)
+
+    def settling(self, text: str = ANSWER) -> None:
+        """What was said before is being played."""
+        self.working()
+        self.told += self.finished(text)
+
+    def delivering(self, text: str = ANSWER) -> None:
+        """The provider was asked to speak the answer."""
+        self.settling(text)
+        self.told += self.broker.drained("k1", self.now)
+
+    def rendering(self) -> None:
+        """It said something else, and the relay has the answer spoken."""
+        self.delivering()
+        self.told += self.broker.text("r2", "What was the question?", self.now)
+        self.told += self.broker.response_done("r2", "completed", self.now)
+
+    def ways(self) -> dict[TurnState, Callable[[], None]]:
+        """How to get to each state."""
+        return {
+            TurnState.IDLE: lambda: None,
+            TurnState.HEARING: self.hearing,
+            TurnState.ANSWERING: self.answering,
+            TurnState.CONSULTED: self.consulted,
+            TurnState.WORKING: self.working,
+            TurnState.SETTLING: self.settling,
+            TurnState.DELIVERING: self.delivering,
+            TurnState.RENDERING: self.rendering,
+        }

@@ -1,0 +1,304 @@
+"""Voice sessions: the table, who may have one when, what is kept, and what a client that comes back has missed."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.machines.voice_session import (
+    AWAY_EVENTS,
+    BAD_TOKEN,
+    CLOSED,
+    EXPIRED,
+    INITIALIZING,
+    LIFE,
+    NO_CURSOR,
+    NOT_CLAIMED,
+    RESUME_WINDOW,
+    Claim,
+    Cursor,
+    Denied,
+    EventRing,
+    Ids,
+    Kept,
+    Replay,
+    VoiceLife,
+    VoiceState,
+    VoiceTrigger,
+)
+from tests.machines.lifecycles import check_table
+
+TOKEN = "a token"
+T = VoiceTrigger
+
+
+def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW) -> VoiceLife:
+    """A session in that state at second 0; socket 1 owns it, or did."""
+    made = VoiceLife(token_hash=sha256_hex(TOKEN), deadline=120.0, window=window)
+    if state in (VoiceState.FRESH, VoiceState.CLOSED):
+        if state is VoiceState.CLOSED:
+            made.close()
+        return made
+    made.attach(1)
+    if state is not VoiceState.STARTING:
+        made.ready()
+    if state is VoiceState.DETACHED:
+        made.detach(0.0)
+    return made
+
+
+def say(made: VoiceLife, *, audio: bool = False, text: str = "") -> Ids:
+    """One event."""
+    ids = made.number(audio=audio)
+    made.record(ids, text or f"{ids.event}/{ids.audio}")
+    return ids
+
+
+def told(outcome: Replay | Denied) -> list[str]:
+    """The texts of a replay."""
+    assert isinstance(outcome, Replay)
+    return [kept.text for kept in outcome.events]
+
+
+def test_the_table_is_that_of_the_document() -> None:
+    check_table(
+        LIFE,
+        VoiceState,
+        VoiceTrigger,
+        [
+            ("fresh", (T.ATTACH,), "starting"),
+            ("fresh", (T.EXPIRE, T.CLOSE), "closed"),
+            ("starting", (T.READY,), "attached"),
+            ("starting", (T.RELEASE,), "fresh"),
+            ("starting", (T.CLOSE,), "closed"),
+            ("attached", (T.RESUME,), "attached"),
+            ("attached", (T.DETACH,), "detached"),
+            ("attached", (T.RELEASE,), "fresh"),
+            ("attached", (T.CLOSE,), "closed"),
+            ("detached", (T.RESUME,), "attached"),
+            ("detached", (T.EXPIRE, T.CLOSE), "closed"),
+            ("closed", (T.CLOSE,), "closed"),
+        ],
+    )
+
+
+# --- every state, every thing that can happen ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", VoiceState)
+def test_a_socket_comes(state: VoiceState) -> None:
+    made = life(state)
+    before = made.owner
+    claim = made.attach(2)
+    if state is VoiceState.FRESH:
+        assert (claim, made.state, made.owner, made.deadline) == (Claim.OWNER, VoiceState.STARTING, 2, None)
+    else:
+        assert (claim, made.state, made.owner) == (Claim.CANDIDATE, state, before)
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [
+        (VoiceState.FRESH, NOT_CLAIMED),
+        (VoiceState.STARTING, INITIALIZING),
+        (VoiceState.ATTACHED, Replay(1, NO_CURSOR, ())),
+        (VoiceState.DETACHED, Replay(None, NO_CURSOR, ())),
+        (VoiceState.CLOSED, CLOSED),
+    ],
+)
+def test_a_socket_shows_the_token(state: VoiceState, outcome: Replay | Denied) -> None:
+    made = life(state)
+    assert made.resume(2, TOKEN, {}) == outcome
+    if isinstance(outcome, Replay):
+        assert (made.state, made.owner, made.deadline) == (VoiceState.ATTACHED, 2, None)
+    else:
+        assert made.state is state
+
+
+@pytest.mark.parametrize("token", [None, "", "another", 7, ["a token"]])
+@pytest.mark.parametrize("state", VoiceState)
+def test_a_socket_shows_something_else(state: VoiceState, token: object) -> None:
+    made = life(state)
+    owner = made.owner
+    expected = {VoiceState.STARTING: INITIALIZING, VoiceState.CLOSED: CLOSED}.get(state, BAD_TOKEN)
+    assert made.resume(2, token, {}) == expected
+    assert (made.state, made.owner) == (state, owner)
+
+
+@pytest.mark.parametrize(
+    ("state", "denied"),
+    [
+        (VoiceState.FRESH, NOT_CLAIMED),
+        (VoiceState.STARTING, INITIALIZING),
+        (VoiceState.ATTACHED, NOT_CLAIMED),
+        (VoiceState.DETACHED, NOT_CLAIMED),
+        (VoiceState.CLOSED, CLOSED),
+    ],
+)
+def test_a_candidate_says_something_else(state: VoiceState, denied: Denied) -> None:
+    assert life(state).denial() == denied
+
+
+@pytest.mark.parametrize("state", VoiceState)
+def test_time_passes(state: VoiceState) -> None:
+    made = life(state)
+    deadline = {VoiceState.FRESH: 120.0, VoiceState.DETACHED: 30.0}.get(state)
+    assert made.deadline == deadline
+    assert not made.expire((deadline or 1e6) - 0.001)
+    assert made.expire(1e9) is (deadline is not None)
+    if deadline is not None:
+        assert (made.state, made.deadline) == (VoiceState.CLOSED, None)
+        assert (made.denial(), made.resume(2, TOKEN, {})) == (EXPIRED, EXPIRED)
+        assert not made.expire(1e9)
+
+
+@pytest.mark.parametrize("state", VoiceState)
+def test_it_is_closed(state: VoiceState) -> None:
+    made = life(state)
+    made.close()
+    made.close()
+    assert (made.state, made.owner, made.deadline) == (VoiceState.CLOSED, None, None)
+    say(made)
+    assert len(made.ring) == 0
+    assert made.has_room
+
+
+@pytest.mark.parametrize("state", VoiceState)
+def test_the_owner_is_let_go(state: VoiceState) -> None:
+    made = life(state)
+    if state in (VoiceState.STARTING, VoiceState.ATTACHED):
+        made.release(10.0)
+        assert (made.state, made.owner, made.deadline) == (VoiceState.FRESH, None, 130.0)
+    else:
+        with pytest.raises(LocalProtocolError):
+            made.release(10.0)
+
+
+@pytest.mark.parametrize("state", VoiceState)
+def test_the_owner_is_lost(state: VoiceState) -> None:
+    made = life(state, window=5.0)
+    if state is VoiceState.ATTACHED:
+        assert made.detach(10.0) == 15.0
+        assert (made.state, made.owner) == (VoiceState.DETACHED, None)
+    else:
+        with pytest.raises(LocalProtocolError):
+            made.detach(10.0)
+
+
+@pytest.mark.parametrize("state", VoiceState)
+def test_the_window_grows(state: VoiceState) -> None:
+    made = life(state)
+    before = made.deadline
+    made.extend(360.0)
+    assert made.deadline == (360.0 if state is VoiceState.DETACHED else before)
+
+
+@pytest.mark.parametrize("state", [state for state in VoiceState if state is not VoiceState.STARTING])
+def test_only_what_is_starting_gets_ready(state: VoiceState) -> None:
+    with pytest.raises(LocalProtocolError):
+        life(state).ready()
+
+
+# --- ids and replay ---------------------------------------------------------------------------------------------------
+
+
+def test_ids_and_what_was_missed() -> None:
+    made = life(VoiceState.ATTACHED)
+    assert [say(made), say(made, audio=True), say(made), say(made, audio=True)] == [
+        Ids(1),
+        Ids(2, 1),
+        Ids(3),
+        Ids(4, 2),
+    ]
+    assert made.number() == Ids(5)  # one that is not kept
+    made.detach(0.0)
+    assert told(made.resume(2, TOKEN, {})) == ["1/0", "2/1", "3/0", "4/2"]
+    message: dict[str, object] = {"last_event_id": 1, "last_audio_event_id": 1}
+    assert told(made.resume(3, TOKEN, message)) == ["3/0", "4/2"]
+    message = {"last_event_id": 4, "last_audio_event_id": 0, "last_played_audio_event_id": 1}
+    assert told(made.resume(4, TOKEN, message)) == ["4/2"]
+
+
+def test_the_owner_may_ask_again() -> None:
+    made = life(VoiceState.ATTACHED)
+    say(made)
+    assert made.resume(1, TOKEN, {"last_event_id": 1}) == Replay(None, Cursor(event=1), ())
+
+
+def test_nobody_is_further_than_we_are() -> None:
+    made = life(VoiceState.ATTACHED)
+    say(made, audio=True)
+    huge = {"last_event_id": 9, "last_audio_event_id": 9, "last_played_audio_event_id": 9, "last_input_chunk_id": 9}
+    outcome = made.resume(1, TOKEN, huge)
+    assert isinstance(outcome, Replay)
+    assert outcome.cursor == Cursor(event=1, audio=1, played=1, chunk=9)
+
+
+def test_acknowledgements_are_where_a_resume_without_cursors_begins() -> None:
+    made = life(VoiceState.ATTACHED)
+    for _ in range(3):
+        say(made)
+        say(made, audio=True)
+    made.ack(Cursor.from_ack({"event_id": 3, "audio_event_id": 1, "input_chunk_id": 2}))
+    made.ack(Cursor.from_ack({"event_id": 1, "played_audio_event_id": 2}))
+    made.ack(Cursor.from_ack({}))
+    assert made.acked == Cursor(event=3, audio=1, played=2, chunk=2)
+    assert told(made.resume(2, TOKEN, {})) == ["5/0", "6/3"]
+    assert told(made.resume(3, TOKEN, {"last_event_id": 0}))[0] == "1/0"
+
+
+@pytest.mark.parametrize("value", ["1", 1.5, True, -1, [], {}, 1 << 63, float("1e300")])
+@pytest.mark.parametrize("name", ["last_event_id", "last_audio_event_id", "last_played_audio_event_id"])
+def test_a_cursor_that_is_no_number_changes_nothing(name: str, value: object) -> None:
+    made = life(VoiceState.DETACHED)
+    with pytest.raises(Refused, match=name):
+        made.resume(2, TOKEN, {name: value})
+    assert made.state is VoiceState.DETACHED
+    with pytest.raises(Refused, match="event_id"):
+        Cursor.from_ack({name.removeprefix("last_"): value})
+
+
+def test_a_ring_forgets_its_oldest() -> None:
+    ring = EventRing(max_events=3, max_bytes=10)
+    for number in range(1, 6):
+        ring.put(Kept(Ids(number), "ab"))
+    assert [kept.ids.event for kept in ring.after(NO_CURSOR)] == [3, 4, 5]
+    ring.put(Kept(Ids(6), "abcdefgh"))
+    assert [kept.ids.event for kept in ring.after(NO_CURSOR)] == [5, 6]
+    ring.put(Kept(Ids(7), "longer than the ring"))
+    assert [kept.ids.event for kept in ring.after(NO_CURSOR)] == [7]
+    assert (len(ring), ring.size) == (1, 20)
+    ring.clear()
+    assert (len(ring), ring.size) == (0, 0)
+
+
+def roomy(made: VoiceLife) -> bool:
+    """As it is now: a type checker takes an attribute for constant."""
+    return made.has_room
+
+
+def test_half_the_ring_is_for_what_is_said_while_nobody_listens() -> None:
+    made = life(VoiceState.ATTACHED)
+    for _ in range(AWAY_EVENTS):
+        say(made)
+    assert roomy(made)
+    made.detach(0.0)
+    for _ in range(AWAY_EVENTS - 1):
+        say(made)
+    assert roomy(made)
+    say(made)
+    assert not roomy(made)
+    assert len(told(made.resume(2, TOKEN, {}))) == 2 * AWAY_EVENTS
+    assert roomy(made)
+    made.detach(0.0)
+    assert roomy(made)
+    say(made, text="x" * (2 << 20))
+    assert not roomy(made)
+
+
+def test_nothing_secret_shows() -> None:
+    made = life()
+    assert TOKEN not in repr(made)
+    made.record(Ids(1), "private words")
+    assert "private" not in repr(made)
