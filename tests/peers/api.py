@@ -51,6 +51,9 @@ class ScriptedApi:
         self.seen: list[tuple[str, str, Any]] = []
         self.problem: tuple[int, bytes] | None = None  # the answer to everything
         self.held = False
+        self.held_for = 60.0  # s at most
+        self.run_status = "running"
+        self.fixed: dict[str, tuple[int, object]] = {}  # answers by the end of the path, instead of the usual ones
         self._ticket = OperationId(0)
         routes: list[tuple[str, str, Any]] = [
             ("POST", "/api/sessions", self._create),
@@ -58,6 +61,7 @@ class ScriptedApi:
             ("GET", "/api/sessions/{id}", self._session),
             ("GET", "/api/sessions/{id}/messages", self._messages),
             ("POST", "/api/sessions/{id}/chat/stream", self._chat),
+            ("GET", "/v1/runs/{id}", self._run),
             ("POST", "/v1/runs/{id}/stop", self._stop),
             ("POST", "/v1/runs/{id}/approval", self._approve),
         ]
@@ -103,6 +107,9 @@ class ScriptedApi:
         return body
 
     def _fixed(self) -> Response | None:
+        for end, (status, value) in self.fixed.items():
+            if self.seen and self.seen[-1][1].endswith(end):
+                return json_response(status, value)
         if self.problem is None:
             return None
         status, body = self.problem
@@ -131,13 +138,17 @@ class ScriptedApi:
         kept.append({"role": "user", "content": body["message"]})
         if self.held:
             self._ticket = self.engine.new_op()
-            yield from wait(self._ticket, self.engine.now.mono + 60.0)
+            yield from wait(self._ticket, self.engine.now.mono + self.held_for)
         fixed = self._fixed()
         if fixed is not None:
             return fixed
         events = self.turns.pop(0) if self.turns else hello()
         kept.append({"role": "assistant", "content": "".join(str(data.get("delta", "")) for _, data in events)})
         return Response(200, SSE, b"".join(encode_event(json.dumps(data), event=kind) for kind, data in events))
+
+    def _run(self, request: Request) -> Response:
+        self._note(request)
+        return self._fixed() or json_response(200, {"run_id": request.params["id"], "status": self.run_status})
 
     def _stop(self, request: Request) -> Response:
         self._note(request)

@@ -1,0 +1,395 @@
+"""A session whose provider hears and speaks by itself, over one socket (wire terminal-voice 6.3 to 6.9).
+
+The broker decides (`svc_proto.machines.broker`), this carries its orders out: toward the client, the provider, the API
+server and a renderer. What they say goes back to the broker, one thing after the other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, assert_never
+
+from svc_proto.basics import strict_json
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.machines.broker import Broker
+from svc_proto.machines.broker_orders import (
+    AnswerCall,
+    Approve,
+    AskAboutApproval,
+    CancelResponse,
+    ClearInput,
+    CloseClient,
+    CommitInput,
+    Emit,
+    EmitAudio,
+    LeaveRun,
+    Note,
+    Order,
+    ReadAloud,
+    Render,
+    Respond,
+    SayText,
+    StartRun,
+    StopRendering,
+    StopRun,
+    Summarize,
+)
+from svc_proto.machines.run_story import RunEvent
+from svc_proto.machines.voice_turn import TurnState
+from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, run_notes, summary_instructions
+from svc_proto.voice.agent.rendering import Rendering
+from svc_proto.voice.agent.runs import RunHolder
+from svc_proto.voice.agent.session import AgentSession, AgentSetup
+from svc_proto.voice.agent.tools import function_schemas, parse_call
+from svc_proto.voice.contract import (
+    AudioChunk,
+    AudioDelta,
+    AudioDone,
+    Dialect,
+    FunctionCall,
+    Message,
+    ProviderEvent,
+    ProviderProblem,
+    ProviderReady,
+    RealtimeOptions,
+    ResponseDone,
+    ResponseStarted,
+    SpeechRequest,
+    TextDelta,
+    TranscriptDelta,
+    TranscriptFinal,
+)
+from svc_proto.voice.pcm import SAMPLE_WIDTH, resample
+from svc_proto.voice.provider_link import ProviderLink, open_link
+from svc_proto.voice.session import problem_of
+from svc_proto.voice.text import clean_for_speech
+
+if TYPE_CHECKING:
+    from svc_proto.voice.principal import Principal
+    from svc_proto.voice.service import Voice
+    from svc_proto.voice.session_table import SessionTable
+
+__all__ = ["NativeSession"]
+
+LISTEN_WITHIN = 86_400.0  # s; a provider that is silent is pinged, and says itself when it has waited long enough
+LOOK_AGAIN = 1.0  # s between two looks whether a client takes something again
+SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
+
+
+class NativeSession(AgentSession):
+    """See the module."""
+
+    def __init__(
+        self, voice: Voice, table: SessionTable[AgentSession], principal: Principal, setup: AgentSetup
+    ) -> None:
+        super().__init__(voice, table, principal, setup)
+        engine = self.engine
+        self.chat_runs = RunHolder(voice, principal, self)
+        self.broker = Broker(
+            word=self.word,
+            speakable=clean_for_speech,
+            new_id=lambda: engine.entropy(8).hex(),
+            result_delivery=self.result_delivery,
+            session_id=self.chat_session_id,
+            profile=self.chosen.scope.profile,
+        )
+        self._dialect: Dialect | None = None
+        self._link: ProviderLink | None = None
+        self._listening: Task | None = None
+        self._rendering: Rendering | None = None
+        self._orders: deque[Order] = deque()
+        self._busy = False
+        self._waiting_since: float | None = None  # that the client takes nothing
+        self._heard = 0  # bytes at the provider that were not committed
+        self._turn_timer = engine.timers.timer("voice turn", self._turn_due)
+
+    # --- VoiceSession ---
+
+    def on_attached(self) -> None:
+        """The first client: connect to the provider; the session is ready then."""
+        self._listening = self.engine.spawn(
+            self._live(), name="voice provider", on_done=lambda _: None, on_error=self._provider_lost
+        )
+
+    def on_lost(self) -> None:
+        """The client has gone before that."""
+        self._drop_provider()
+
+    def keeps(self, code: int) -> bool:
+        """A client that closes between turns has ended the session; any other may come back."""
+        return code != 1000 or self.broker.state is not TurnState.IDLE
+
+    def on_detached(self) -> None:
+        """While a run lives, wait longer (wire 6.9)."""
+        if self.broker.state is not TurnState.IDLE:
+            self.extend(max(self.voice.config.detached_max, self.life.window))
+
+    def on_closed(self) -> None:
+        """The end. A run goes on, its answer is in the chat."""
+        self._turn_timer.retire()
+        self._orders.clear()
+        self.chat_runs.leave()
+        self._stop_rendering()
+        self._drop_provider()
+
+    def run_fields(self, fields: dict[str, object]) -> dict[str, object]:
+        """Members of what is told of a run (wire 6.5)."""
+        return {"source": self.word, "chat_session_id": self.chat_session_id, **fields}
+
+    # --- the client ---
+
+    def hear(self, pcm: bytes, rate: int) -> None:
+        """Pass audio on at the provider's rate."""
+        pcm = resample(pcm, rate, self.chosen.sample_rate)
+        self._heard += len(pcm)
+        self._say(lambda dialect: dialect.append(pcm))
+
+    def commit(self, said: str | None) -> None:
+        """An utterance is complete; what it says is for the provider to tell."""
+        heard, self._heard = self._heard, 0
+        enough = heard >= SHORTEST * SAMPLE_WIDTH * self.chosen.sample_rate
+        self._carry_out(self.broker.commit(self._now, heard=enough))
+
+    def clear(self) -> None:
+        """Forget what was not committed."""
+        self._heard = 0
+        self._carry_out([ClearInput()])
+
+    def say(self, said: str) -> None:
+        """A text turn."""
+        self._carry_out(self.broker.say(said, self._now))
+
+    def cancel(self) -> None:
+        """Stop."""
+        self._carry_out(self.broker.cancel(self._now))
+
+    def played(self, call_id: str | None) -> None:
+        """What was sent is played."""
+        self._carry_out(self.broker.drained(call_id, self._now))
+
+    def confirm(self, confirmation_id: str | None, answer: str) -> None:
+        """An answer to a question of the run."""
+        self._carry_out(self.broker.confirm(confirmation_id, answer, self._now))
+
+    # --- the provider ---
+
+    def _live(self) -> Flow[None]:
+        """Connect, say who we are, listen until the end."""
+        chosen, voice = self.chosen, self.voice
+        yield from voice.refresh_keys()
+        knowledge = yield from read_knowledge(voice, chosen.scope.profile)
+        options = RealtimeOptions(
+            model=chosen.model,
+            voice=chosen.voice,
+            sample_rate=chosen.sample_rate,
+            instructions=provider_instructions(self.word, self.interface, knowledge, self.context),
+            tools=function_schemas(self.word),
+        )
+        dialect = voice.providers.dialect(chosen.provider, options)
+        self._link = link = yield from open_link(self.engine, dialect)
+        self._dialect = dialect
+        self.begin()
+        while True:
+            event = yield from link.take(within=LISTEN_WITHIN)
+            self._provider_says(event)
+            yield from self._catch_up()
+
+    def _catch_up(self) -> Flow[None]:
+        """Wait until the client has room. Meanwhile nobody is late."""
+        self._waiting_since = since = self._now
+        yield from self.room()
+        self._waiting_since = None
+        if self._now > since:
+            self.broker.postpone(self._now - since)
+            self._carry_out([])
+
+    def _provider_says(self, event: ProviderEvent) -> None:
+        broker, now = self.broker, self._now
+        match event:
+            case ProviderReady(model=model):
+                self.note("voice.realtime_agent.provider_model_resolved", model=model)
+            case TranscriptDelta(delta=delta):
+                self.emit("voice.input_transcript.delta", delta=delta)
+            case TranscriptFinal(text=text):
+                self._carry_out(broker.transcribed(text, now))
+            case ResponseStarted(response_id=response_id):
+                self._carry_out(broker.response_started(response_id, now))
+            case TextDelta(response_id=response_id, delta=delta):
+                self._carry_out(broker.text(response_id, delta, now))
+            case AudioDelta(response_id=response_id, data=data):
+                self._carry_out(broker.audio(response_id, data, now))
+            case AudioDone(response_id=response_id):
+                self._carry_out(broker.audio_done(response_id, now))
+            case FunctionCall():
+                call = parse_call(event.call_id, event.name, event.arguments, self.word)
+                self._carry_out(broker.call(event.response_id, call, now))
+            case ResponseDone(response_id=response_id, status=status):
+                self._carry_out(broker.response_done(response_id, status, now))
+            case ProviderProblem(message=message, benign=benign, idle=idle):
+                self._carry_out(broker.problem(message, now, benign=benign, idle=idle))
+            case _:
+                assert_never(event)
+
+    def _provider_lost(self, error: Exception) -> None:
+        """The flow has ended with an error: before the session was ready, or after."""
+        message = problem_of(self.engine, error)
+        ready = self._dialect is not None
+        self._listening = None
+        self._drop_provider()
+        if ready:
+            self._carry_out(self.broker.provider_lost(message, self._now))
+        else:
+            self.error(message, provider=self.chosen.provider)
+            self.release(1011, "the voice provider cannot be had")
+
+    def _drop_provider(self) -> None:
+        link, task = self._link, self._listening
+        self._link = self._dialect = self._listening = None
+        if task is not None:
+            task.cancel()
+        if link is not None:
+            link.close()
+
+    # --- the run: a `RunListener` ---
+
+    def run_event(self, call_id: str, event: RunEvent) -> None:
+        """The run tells something."""
+        self._carry_out(self.broker.run_event(call_id, event, self._now))
+
+    def run_ended(self, call_id: str) -> None:
+        """It has ended well."""
+        self._carry_out(self.broker.run_ended(call_id, self._now))
+
+    def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
+        """It has not."""
+        self._carry_out(self.broker.run_failed(call_id, message, self._now, error_code=error_code))
+
+    def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
+        """An answer was taken, or not wanted any more."""
+        self._carry_out(self.broker.approved(call_id, confirmation_id, answer, self._now))
+
+    def approval_failed(self, call_id: str, confirmation_id: str, message: str) -> None:
+        """An answer did not get there."""
+        self.note("voice.realtime_agent.approval_failed", message=message)
+        self._carry_out(self.broker.approved(call_id, confirmation_id, None, self._now))
+
+    # --- a rendering: a `RenderingListener` ---
+
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
+        """Some of the answer as the relay has it spoken."""
+        audio = EmitAudio(response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label)
+        self._carry_out(self.broker.rendered_audio(response_id, audio, self._now))
+        yield from self._catch_up()
+
+    def rendered(self, response_id: str, fields: dict[str, object]) -> None:
+        """That was all of it."""
+        self._carry_out(self.broker.rendered(response_id, fields, self._now))
+
+    def render_failed(self, response_id: str, error: Exception) -> None:
+        """It cannot be had."""
+        self._carry_out(self.broker.render_failed(response_id, problem_of(self.engine, error), self._now))
+
+    # --- orders ---
+
+    @property
+    def _now(self) -> float:
+        return self.engine.now.mono
+
+    def _turn_due(self) -> None:
+        if self._waiting_since is not None:
+            self._turn_timer.set(self._now + LOOK_AGAIN)
+            return
+        self._carry_out(self.broker.advance(self._now))
+
+    def _carry_out(self, orders: list[Order]) -> None:
+        """In their order, also when carrying one out brings more."""
+        self._orders += orders
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._orders and not self.closed:
+                self._obey(self._orders.popleft())
+        finally:
+            self._busy = False
+        if self.closed:
+            return
+        if self.broker.due is None:
+            self._turn_timer.cancel()
+        else:
+            self._turn_timer.set(self.broker.due)
+
+    def _obey(self, order: Order) -> None:
+        match order:
+            case Emit():
+                self._to_client(order)
+            case EmitAudio():
+                label = {} if order.label is None else {"label": order.label}
+                rate = order.sample_rate or self.chosen.sample_rate
+                self.sound(order.data, rate, response_id=order.response_id, **label, **order.extra)
+            case Note():
+                self.write(order)
+            case CloseClient(code=code, reason=reason):
+                self.close(reason, code=code)
+            case StartRun():
+                self.chat_runs.start(order, run_notes(self.interface))
+            case StopRun():
+                self.chat_runs.stop()
+            case LeaveRun():
+                self.chat_runs.leave()
+            case AskAboutApproval():
+                self.chat_runs.ask_about(order)
+            case Approve():
+                self.chat_runs.approve(order)
+            case Render(response_id=response_id, text=text):
+                self._render(response_id, text)
+            case StopRendering():
+                self._stop_rendering()
+            case _:
+                self._to_provider(order)
+
+    def _to_provider(
+        self,
+        order: CommitInput | ClearInput | SayText | Respond | ReadAloud | Summarize | CancelResponse | AnswerCall,
+    ) -> None:
+        match order:
+            case CommitInput():
+                self._say(lambda dialect: dialect.commit())
+            case ClearInput():
+                self._say(lambda dialect: dialect.clear())
+            case SayText(text=text):
+                self._say(lambda dialect: dialect.say(text))
+            case Respond():
+                self._say(lambda dialect: dialect.respond())
+            case ReadAloud(text=text):
+                self._say(lambda dialect: dialect.read_aloud(text))
+            case Summarize(text=text):
+                self._say(lambda dialect: dialect.respond(summary_instructions(text)))
+            case CancelResponse():
+                self._say(lambda dialect: dialect.cancel())
+            case AnswerCall(call_id=call_id, output=output):
+                told = strict_json.dumps({**output, "interface": self.interface})
+                self._say(lambda dialect: dialect.function_output(call_id, told))
+            case _:
+                assert_never(order)
+
+    def _say(self, words: Callable[[Dialect], list[Message]]) -> None:
+        """Tell the provider; nothing when it has gone, the broker hears of that."""
+        if self._dialect is not None and self._link is not None:
+            self._link.send(words(self._dialect))
+
+    def _to_client(self, emit: Emit) -> None:
+        self.chat_session_id = self.broker.session_id
+        self.tell(emit)
+
+    def _render(self, response_id: str, text: str) -> None:
+        chosen = self.chosen
+        request = SpeechRequest(text=text, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate)
+        self._rendering = Rendering(self.voice, chosen.provider, request, response_id, self)
+        self._rendering.start()
+
+    def _stop_rendering(self) -> None:
+        rendering, self._rendering = self._rendering, None
+        if rendering is not None:
+            rendering.stop()

@@ -1,0 +1,72 @@
+"""An answer that the relay has spoken: by a renderer, outside of any conversation (wire terminal-voice 6.6 step 6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
+from svc_proto.voice.speaking import Metrics, masked
+
+if TYPE_CHECKING:
+    from svc_proto.voice.service import Voice
+
+__all__ = ["Rendering", "RenderingListener"]
+
+
+class RenderingListener(Protocol):
+    """Who is told."""
+
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
+        """Some sound; returns when there is room for more."""
+        ...
+
+    def rendered(self, response_id: str, fields: dict[str, object]) -> None:
+        """That was all; `fields` are `metrics` and `metadata` of the response's end."""
+        ...
+
+    def render_failed(self, response_id: str, error: Exception) -> None:
+        """It could not be done, or not to its end."""
+        ...
+
+
+class Rendering:
+    """One text on its way; an `AudioSink`."""
+
+    def __init__(
+        self, voice: Voice, provider: str, request: SpeechRequest, response_id: str, listener: RenderingListener
+    ) -> None:
+        self._voice = voice
+        self._provider = provider
+        self._request = request
+        self._response_id = response_id
+        self._listener = listener
+        self._metrics = Metrics(voice.engine.now.mono)
+        self._task: Task | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = self._voice.engine.spawn(
+            self._render(), name="voice rendering", on_done=self._done, on_error=self._failed
+        )
+
+    def stop(self) -> None:
+        """Nobody wants it any more. Harmless when it is over."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def chunk(self, chunk: AudioChunk) -> Flow[None]:
+        """Some sound of the renderer."""
+        self._metrics.piece(len(chunk.data), chunk.sample_rate, self._voice.engine.now.mono)
+        yield from self._listener.rendered_audio(self._response_id, chunk)
+
+    def _render(self) -> Flow[Rendered]:
+        return (yield from self._voice.providers.renderer(self._provider).render(self._request, self))
+
+    def _done(self, done: Rendered) -> None:
+        who = {"provider": done.provider, "model": done.model, "voice": done.voice}
+        metrics = self._metrics.report(**who, now=self._voice.engine.now.mono)
+        self._listener.rendered(self._response_id, {"metrics": metrics, "metadata": masked(done.metadata)})
+
+    def _failed(self, error: Exception) -> None:
+        self._listener.render_failed(self._response_id, error)

@@ -1,0 +1,79 @@
+"""The family of realtime agent sessions: makes them and finds them (wire terminal-voice 6.2, 6.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.voice.agent.chat_run import read_history
+from svc_proto.voice.agent.instructions import ContextMessage, context_of
+from svc_proto.voice.agent.native import NativeSession
+from svc_proto.voice.agent.rendered import RenderedSession
+from svc_proto.voice.agent.runs import api_target
+from svc_proto.voice.agent.session import AgentSession, AgentSetup
+from svc_proto.voice.agent.tools import tool_surface
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.family import Family
+from svc_proto.voice.profiles import profile_of
+from svc_proto.voice.registry import LOCAL
+
+if TYPE_CHECKING:
+    from svc_proto.voice.principal import Principal
+
+__all__ = ["NATIVE", "RENDERED", "RealtimeAgent"]
+
+NATIVE = ("openai_realtime", "xai_realtime")  # hear and speak by themselves
+RENDERED = ("stub", LOCAL)  # speak what a chat run has answered
+MAX_ID = 256  # characters of a chat session's id, wire api 2.1
+
+
+class RealtimeAgent(Family[AgentSession]):
+    """The family."""
+
+    what, place, protocol = "the realtime agent", "realtime-agent", "realtime_agent"
+
+    def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
+        """`POST /voice/realtime-agent/session`.
+
+        `PlainRefused` 404 when disabled, 400 for a bad choice, 503 for too many.
+        """
+        settings = yield from self.voice.realtime_settings(profile_of({}, body))
+        chosen = self.choose(settings, body)
+        if chosen.provider not in (*NATIVE, *RENDERED):
+            raise PlainRefused(400, f"the realtime agent cannot use the voice provider {chosen.provider}")
+        chat_session_id = _chat_session(body)
+        context = yield from self._context(body, chat_session_id, principal)
+        self.sessions.make_room(principal)
+        kind = NativeSession if chosen.provider in NATIVE else RenderedSession
+        setup = AgentSetup(
+            chosen=chosen,
+            chat_session_id=chat_session_id,
+            context=context,
+            final_answer_only=body.get("final_answer_only") is True,
+        )
+        session = kind(self.voice, self.sessions, principal, setup)
+        about = {"chat_session_id": chat_session_id, "context_message_count": len(context)}
+        answer = self.admit(session, about, keep_days=chosen.run_retention_days)
+        return {**answer, **about, "experimental": True, "tool_surface": tool_surface(session.word)}
+
+    def _context(
+        self, body: Mapping[str, object], chat_session_id: str | None, principal: Principal
+    ) -> Flow[tuple[ContextMessage, ...]]:
+        given = body.get("context_messages")
+        if given is not None and not isinstance(given, list):
+            raise Refused(400, "invalid_field", "context_messages must be an array")
+        if given or chat_session_id is None:
+            return context_of(given or [])
+        target = yield from api_target(self.voice, principal)
+        return context_of((yield from read_history(self.voice.engine, target, chat_session_id)))
+
+
+def _chat_session(body: Mapping[str, object]) -> str | None:
+    value = body.get("chat_session_id")
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > MAX_ID or not value.isprintable():
+        raise Refused(400, "invalid_field", f"chat_session_id must be text of at most {MAX_ID} characters")
+    return value.strip() or None

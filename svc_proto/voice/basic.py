@@ -1,0 +1,221 @@
+"""Basic voice: which engine speaks and which one listens, as `tts:` and `stt:` of the configuration say (wire 3).
+
+    tts: {provider: xai, xai: {voice_id: leo}}
+    stt: {enabled: true, provider: openai, openai: {model: whisper-1}}
+
+Where no provider is named, this host's own engines do it if they are there, else the first vendor with a key. One that
+is named and cannot be used is an error, never silently another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.engine.flow import Flow
+from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.fields import FALSE_WORDS
+from svc_proto.voice.profiles import Profile, find_profile, section
+from svc_proto.voice.registry import LOCAL
+from svc_proto.voice.text import MAX_TEXT, clean_for_speech
+
+if TYPE_CHECKING:
+    from svc_proto.voice.service import Voice
+
+__all__ = ["BasicVoice", "Engine", "NoEngineError", "spoken_text"]
+
+AUTO = {  # in the order in which they are tried where none is named, with their keys
+    "tts": (("openai", "OPENAI_API_KEY"), ("xai", "XAI_API_KEY"), ("elevenlabs", "ELEVENLABS_API_KEY")),
+    "stt": (("openai", "OPENAI_API_KEY"), ("xai", "XAI_API_KEY"), ("elevenlabs", "ELEVENLABS_API_KEY")),
+}
+HINT = "install espeak-ng and the voice extra, or set a key such as OPENAI_API_KEY, XAI_API_KEY or ELEVENLABS_API_KEY"
+WITH_CONTROLS = ("xai",)  # whose voice and language a request may choose, wire 3.4
+MAX_NAME = 160  # characters
+
+
+class NoEngineError(Exception):
+    """Nothing can do it: answered with 500 and this text. `provider` is the one that was asked for, if any."""
+
+    def __init__(self, message: str, provider: str | None) -> None:
+        super().__init__(message)
+        self.provider = provider
+
+
+@frozen(kw_only=True)
+class Engine:
+    """What a section says, and what follows from it."""
+
+    provider: str | None  # None: nothing is named, and nothing is there
+    enabled: bool
+    model: str = ""
+    voice: str = ""
+    language: str = ""
+
+
+def spoken_text(value: object) -> str:
+    """A text to be spoken, cleaned up. `PlainRefused` 400."""
+    if not isinstance(value, str):
+        raise PlainRefused(400, "text must be a string", code="invalid_field")
+    text = value.strip()
+    if not 1 <= len(text) <= MAX_TEXT:
+        raise PlainRefused(400, f"text must have 1 to {MAX_TEXT} characters", code="invalid_field")
+    text = clean_for_speech(text)
+    if not text:
+        raise PlainRefused(400, "text has nothing in it that can be spoken", code="invalid_field")
+    return text
+
+
+class BasicVoice:
+    """The three routes' work."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+
+    def config(self, name: str | None) -> Flow[dict[str, object]]:
+        """The answer of `GET /voice/config`. A part that cannot be found out never fails it."""
+        profile = yield from self._profile(name)
+        speaks = yield from self._engine("tts", profile)
+        listens = yield from self._engine("stt", profile)
+        scope, fallback = profile.scope, profile.fallback
+        if scope == "profile" and not (section(profile.data, "tts") or section(profile.data, "stt")):
+            scope, fallback = "global", True  # wire 3.1: what it gets are the global values
+        return {
+            "success": True,
+            "profile": name,
+            "config_scope": scope,
+            "config_path": profile.path if scope == "profile" else None,
+            "fallback_to_global": fallback,
+            "tts": {
+                "provider": speaks.provider,
+                "voice_id": speaks.voice or None,
+                "voice": speaks.voice or None,
+                "model": speaks.model or None,
+                "enabled": speaks.enabled and speaks.provider is not None,
+                "enhanced": _enhanced(speaks),
+            },
+            "stt": {
+                "provider": listens.provider,
+                "model": listens.model or None,
+                "enabled": listens.enabled and listens.provider is not None,
+            },
+            "requirements": (yield from self._requirements(speaks, listens)),
+        }
+
+    def transcribe(self, name: str | None, recording: Recording) -> Flow[Transcript]:
+        """What a recording says. Raises `NoEngineError`."""
+        profile = yield from self._profile(name)
+        engine = yield from self._engine("stt", profile)
+        if not engine.enabled:
+            raise NoEngineError("No STT provider available: speech to text is disabled (stt.enabled)", None)
+        if engine.provider is None:
+            raise NoEngineError(f"No STT provider available: {HINT}", None)
+        try:
+            transcriber = self._voice.providers.transcriber(engine.provider)
+            return (yield from transcriber.transcribe(recording, model=engine.model, language=engine.language))
+        except ProviderError as error:
+            missing = error.variable is not None
+            text = f"No STT provider available ({engine.provider}): {error}" if missing else str(error)
+            raise NoEngineError(text, None if missing else engine.provider) from error
+
+    def synthesize(self, name: str | None, text: str, body: Mapping[str, object]) -> Flow[Spoken]:
+        """A text as one audio file. Raises `NoEngineError`; `PlainRefused` 400 for what the body chooses."""
+        profile = yield from self._profile(name)
+        engine = yield from self._engine("tts", profile)
+        if not engine.enabled:
+            raise NoEngineError("TTS configuration error: text to speech is disabled (tts.enabled)", None)
+        if engine.provider is None:
+            raise NoEngineError(f"TTS configuration error: no provider; {HINT}", None)
+        chosen = _overrides(body) if engine.provider in WITH_CONTROLS else {}
+        request = SpeechRequest(
+            text=text,
+            model=engine.model,
+            voice=chosen.get("voice") or engine.voice,
+            language=chosen.get("language") or engine.language,
+        )
+        try:
+            speaker = self._voice.providers.speaker(engine.provider)
+            return (yield from speaker.speak(request))
+        except ProviderError as error:
+            kind = "TTS configuration error" if error.variable is not None else "TTS failed"
+            raise NoEngineError(f"{kind} ({engine.provider}): {error}", engine.provider) from error
+
+    # --- helpers ---
+
+    def _profile(self, name: str | None) -> Flow[Profile]:
+        voice = self._voice
+        yield from voice.refresh_keys()
+        return (yield from find_profile(voice.engine, voice.config.config_path, name))
+
+    def _engine(self, kind: str, profile: Profile) -> Flow[Engine]:
+        """With a profile its section decides; what it does not name, the root's does (wire 3.2)."""
+        voice = self._voice
+        said = section(profile.data, kind)
+        if not said and profile.path != voice.config.config_path:
+            said = section((yield from find_profile(voice.engine, voice.config.config_path, None)).data, kind)
+        provider = _text(said, "provider").lower()
+        fields = section(said, provider) if provider else {}
+        return Engine(
+            provider=provider or (yield from self._auto(kind)),
+            enabled=str(said.get("enabled", True)).strip().lower() not in FALSE_WORDS,
+            model=_text(fields, "model") or _text(fields, "model_id"),
+            voice=_text(fields, "voice_id") or _text(fields, "voice"),
+            language=_text(fields, "language"),
+        )
+
+    def _auto(self, kind: str) -> Flow[str | None]:
+        voice = self._voice
+        report = yield from voice.providers.local_report()
+        if report["audio_available" if kind == "tts" else "stt_available"]:
+            return LOCAL
+        return next((provider for provider, key in AUTO[kind] if voice.keys.get(key)), None)
+
+    def _requirements(self, speaks: Engine, listens: Engine) -> Flow[dict[str, object]]:
+        report = yield from self._voice.providers.local_report()
+        return {
+            **report,
+            "available": speaks.provider is not None or listens.provider is not None,
+            "audio_available": speaks.provider is not None,
+            "stt_available": listens.provider is not None,
+        }
+
+
+def _overrides(body: Mapping[str, object]) -> dict[str, str]:
+    """What a request may choose, at the top or inside `enhanced`. Never an address (wire 3.4)."""
+    nested = body.get("enhanced")
+    holders = (body, nested if isinstance(nested, dict) else {})
+    chosen: dict[str, str] = {}
+    for name in ("voice", "language"):
+        value = next((holder[name] for holder in holders if holder.get(name) is not None), None)
+        if value is None:
+            continue
+        if not isinstance(value, str) or len(value) > MAX_NAME or not value.isprintable():
+            raise PlainRefused(400, f"{name} must be a string of at most {MAX_NAME} characters", code="invalid_field")
+        chosen[name] = value.strip()
+    return chosen
+
+
+def _enhanced(engine: Engine) -> dict[str, object] | None:
+    """What a request may choose of this engine (wire 3.1)."""
+    if engine.provider not in WITH_CONTROLS:
+        return None
+    return {
+        "provider": engine.provider,
+        "supported": True,
+        "voices": [],
+        "models": [],
+        "audio_tag_models": [],
+        "audio_tags_enabled": False,
+        "audio_tags_label": "",
+        "supports_persona": False,
+        "supports_language": True,
+        "persona_prompt_file": None,
+        "overrides": ["voice", "language"],
+    }
+
+
+def _text(holder: Mapping[str, object], name: str) -> str:
+    value = holder.get(name)
+    return value.strip() if isinstance(value, str) else ""

@@ -1,0 +1,66 @@
+"""What a caller picks for one session, laid over the settings (wire terminal-voice 4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from attrs import evolve
+
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.registry import Registry, canonical_id
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+
+__all__ = ["MAX_RATE", "MIN_RATE", "SettingsT", "choose", "whole"]
+
+MIN_RATE, MAX_RATE = 8_000, 96_000  # Hz, wire 4.1
+LENGTHS = {"provider": 80, "model": 160, "voice": 160, "language": 24}  # characters, wire 4.1
+
+SettingsT = TypeVar("SettingsT", OutputSettings, RealtimeSettings)
+
+
+def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) -> SettingsT:
+    """The settings with what the body names. One that is null or blank counts as absent. `PlainRefused` 400.
+
+    Whoever names another provider and no model or voice gets that provider's own, not the settings'.
+    """
+    output = hasattr(settings, "language")  # realtime has none
+    names = [name for name in LENGTHS if output or name != "language"]
+    picked: dict[str, Any] = {name: text for name in names if (text := _text(body, name))}
+    if "provider" in picked:
+        provider = picked["provider"] = canonical_id(picked["provider"], "tts" if output else "realtime")
+        info = registry.find(provider)
+        if info is None:
+            raise PlainRefused(400, f"unknown voice provider: {provider}")
+        if provider != settings.provider:
+            picked.setdefault("model", info.models[0])
+            picked.setdefault("voice", info.voices[0])
+            if settings.sample_rate not in info.sample_rates:
+                picked["sample_rate"] = info.sample_rates[0]
+    if body.get("sample_rate") is not None:
+        picked["sample_rate"] = whole(body["sample_rate"], "sample_rate", MIN_RATE, MAX_RATE)
+    return evolve(settings, **picked)
+
+
+def whole(value: object, name: str, low: int, high: int) -> int:
+    """A whole number in a range, or its digits as text. `PlainRefused` 400."""
+    if isinstance(value, str):
+        text = value.strip()
+        digits = text.removeprefix("-")
+        value = int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= 9 else None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise PlainRefused(400, f"{name} must be an integer")
+    if not low <= value <= high:
+        raise PlainRefused(400, f"{name} must be from {low} to {high}")
+    return value
+
+
+def _text(body: Mapping[str, object], name: str) -> str:
+    value = body.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not value.isprintable() or len(value.strip()) > LENGTHS[name]:
+        raise PlainRefused(400, f"{name} must be text of at most {LENGTHS[name]} characters")
+    return value.strip()

@@ -1,0 +1,334 @@
+"""The seam between the voice routes and the providers of speech: what is asked of one, and what it tells.
+
+    renderer = providers.renderer("local")
+    done = yield from renderer.render(SpeechRequest(text="Hello.", voice="en", sample_rate=24_000), sink)
+
+Audio is PCM everywhere behind this seam: signed 16-bit little-endian, mono. A provider raises `ProviderError` for
+whatever keeps it from its work; its text may be shown to the caller, so it never holds a key or a whole answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias
+
+from attrs import field, frozen
+
+from svc_proto.engine.flow import Flow
+
+__all__ = [
+    "AudioChunk",
+    "AudioDelta",
+    "AudioDone",
+    "AudioSink",
+    "Dialect",
+    "FunctionCall",
+    "ProviderError",
+    "ProviderEvent",
+    "ProviderInfo",
+    "ProviderProblem",
+    "ProviderReady",
+    "RealtimeOptions",
+    "Recording",
+    "Rendered",
+    "Renderer",
+    "ResponseDone",
+    "ResponseStarted",
+    "Speaker",
+    "SpeechRequest",
+    "Spoken",
+    "TextDelta",
+    "Transcriber",
+    "Transcript",
+    "TranscriptDelta",
+    "TranscriptFinal",
+]
+
+
+class ProviderError(Exception):
+    """A provider could not do it. `str(error)` is for people; `variable` names the missing key, if that is it."""
+
+    def __init__(self, message: str, *, variable: str | None = None) -> None:
+        super().__init__(message)
+        self.variable = variable
+
+
+@frozen(kw_only=True)
+class ProviderInfo:
+    """What is known of a provider without asking it (wire terminal-voice 4.2)."""
+
+    id: str
+    name: str
+    description: str
+    status: str = "available"
+    models: tuple[str, ...] = ()
+    voices: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    sample_rates: tuple[int, ...] = ()  # Hz
+    supports_tts: bool = False
+    supports_stt: bool = False
+    supports_speech_to_speech: bool = False
+    supports_tool_use: bool = False
+    supports_realtime: bool = False
+    supports_interruption: bool = False
+    supports_expression: bool = False
+
+
+# --- speech out ---------------------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class SpeechRequest:
+    """A text to be spoken. Empty strings leave the choice to the provider."""
+
+    text: str
+    model: str = ""
+    voice: str = ""
+    sample_rate: int = 24_000  # Hz
+    language: str = ""
+    expression: Mapping[str, object] = field(factory=dict)  # emotion, tone, pace and so on (wire 4.7)
+    options: Mapping[str, object] = field(factory=dict)  # harmless keys only: never a URL, a header or a key
+
+
+@frozen
+class AudioChunk:
+    """Some PCM: whole samples."""
+
+    data: bytes
+    sample_rate: int  # Hz
+    label: str | None = None
+
+
+@frozen(kw_only=True)
+class Rendered:
+    """What a renderer says when it is done."""
+
+    provider: str
+    model: str
+    voice: str
+    metadata: Mapping[str, object] = field(factory=dict)
+    transcript: str | None = None  # what the provider says it said
+
+
+class AudioSink(Protocol):
+    """Who takes the audio."""
+
+    def chunk(self, chunk: AudioChunk) -> Flow[None]:
+        """Take a chunk; returns when there is room for the next."""
+        ...
+
+
+class Renderer(Protocol):
+    """Text to PCM, piece by piece as it comes."""
+
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+        """Speak. Raises `ProviderError`; no audio at all is one too. Cancelling the flow frees everything."""
+        ...
+
+
+@frozen
+class Spoken:
+    """A whole audio file."""
+
+    data: bytes = field(repr=False)
+    content_type: str  # audio/mpeg
+
+
+class Speaker(Protocol):
+    """Text to one audio file (`POST /voice/synthesize`)."""
+
+    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
+        """Speak into a file. Raises `ProviderError`."""
+        ...
+
+
+# --- speech in ----------------------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Recording:
+    """An uploaded audio file, in the spool folder while it is worked on."""
+
+    path: str
+    size: int  # bytes
+    content_type: str  # as the sender named it, without parameters
+    suffix: str  # .wav, .webm and so on (wire 3.3)
+
+
+@frozen(kw_only=True)
+class Transcript:
+    """What was heard."""
+
+    text: str
+    provider: str
+
+
+class Transcriber(Protocol):
+    """An audio file to text (`POST /voice/transcribe`)."""
+
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
+        """Listen. Raises `ProviderError`."""
+        ...
+
+
+# --- both ways ----------------------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class RealtimeOptions:
+    """How a realtime session is to be set up."""
+
+    model: str
+    voice: str
+    sample_rate: int  # Hz, of both directions
+    instructions: str = ""
+    tools: tuple[Mapping[str, object], ...] = ()  # function schemas as the provider wants them
+    transcribe: bool = True  # tell what the person said
+
+
+@frozen
+class ProviderReady:
+    """The session is set up; `model` as the provider resolved it, when it says."""
+
+    model: str | None = None
+
+
+@frozen
+class TranscriptDelta:
+    """A piece of what the person said."""
+
+    delta: str
+
+
+@frozen
+class TranscriptFinal:
+    """All of what the person said in one utterance."""
+
+    text: str
+
+
+@frozen
+class ResponseStarted:
+    """A response has begun; told once for each id."""
+
+    response_id: str
+
+
+@frozen
+class TextDelta:
+    """A piece of the text of what is spoken."""
+
+    response_id: str
+    delta: str
+
+
+@frozen
+class AudioDelta:
+    """A piece of what is spoken."""
+
+    response_id: str
+    data: bytes = field(repr=False)
+
+
+@frozen
+class AudioDone:
+    """The audio of a response is complete."""
+
+    response_id: str
+
+
+@frozen
+class FunctionCall:
+    """The model wants a function; told once for each call id. `arguments` as the model wrote them (JSON text)."""
+
+    response_id: str
+    call_id: str
+    name: str
+    arguments: str
+
+
+@frozen
+class ResponseDone:
+    """A response is over."""
+
+    response_id: str
+    status: str = "completed"  # or cancelled, failed, incomplete
+
+
+@frozen
+class ProviderProblem:
+    """An `error` of the provider. `benign`: changes nothing; `idle`: it closed a session that nobody used."""
+
+    message: str
+    benign: bool = False
+    idle: bool = False
+
+
+ProviderEvent: TypeAlias = (
+    ProviderReady
+    | TranscriptDelta
+    | TranscriptFinal
+    | ResponseStarted
+    | TextDelta
+    | AudioDelta
+    | AudioDone
+    | FunctionCall
+    | ResponseDone
+    | ProviderProblem
+)
+
+Message: TypeAlias = "dict[str, object]"  # a JSON object for the provider's socket
+
+
+class Dialect(Protocol):
+    """A realtime provider's language over its WebSocket: pure; one object for each socket, since it keeps ids."""
+
+    @property
+    def url(self) -> str:
+        """Where to connect, the model included."""
+        ...
+
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """What the opening handshake needs: the key."""
+        ...
+
+    def setup(self) -> list[Message]:
+        """What to say first."""
+        ...
+
+    def append(self, pcm: bytes) -> list[Message]:
+        """Some of the person's audio at the session's rate."""
+        ...
+
+    def commit(self) -> list[Message]:
+        """The person has finished an utterance. Asks for no response."""
+        ...
+
+    def clear(self) -> list[Message]:
+        """Forget audio that was not committed."""
+        ...
+
+    def say(self, text: str) -> list[Message]:
+        """A text turn of the person. Asks for no response."""
+        ...
+
+    def function_output(self, call_id: str, output: str) -> list[Message]:
+        """The answer to a `FunctionCall`, JSON text. Asks for no response."""
+        ...
+
+    def respond(self, instructions: str | None = None) -> list[Message]:
+        """Ask for one response."""
+        ...
+
+    def read_aloud(self, text: str) -> list[Message]:
+        """Ask for exactly this text to be spoken, by whatever means the provider has for it (wire 6.6 step 5)."""
+        ...
+
+    def cancel(self) -> list[Message]:
+        """Stop the response under way."""
+        ...
+
+    def parse(self, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
+        """What an event of the provider means; nothing for those that need no telling. Never raises."""
+        ...

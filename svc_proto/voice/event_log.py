@@ -1,0 +1,169 @@
+"""What a voice session leaves on the disk: its events as JSON lines, and a WAV copy of its sound (wire 4.9).
+
+Speech never waits for the disk. What is to be written is gathered, and written by one operation at a time; a file whose
+writing fails once, or that has more waiting than it may, is given up with a warning, and the session goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.strict_json import canonical
+from svc_proto.commands import AppendFile, Level, SweepFolder
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure
+from svc_proto.voice.pcm import resample, wav_head
+
+if TYPE_CHECKING:
+    from svc_proto.basics.moment import Moment
+    from svc_proto.engine.core import Engine
+
+__all__ = ["KEEP_DAYS", "AudioCopy", "EventLog", "GrowingFile", "run_name", "sweep_runs"]
+
+WRITE_AFTER = 0.25  # s that what was said first may wait for more
+WRITE_AT = 64 * 1024  # bytes that are written at once
+MAX_WAITING = 1024 * 1024  # bytes that wait for a slow disk: the file is given up
+MAX_LOG = 32 * 1024 * 1024  # bytes of one event log: what comes later is not logged
+MAX_COPY = 64 * 1024 * 1024  # bytes of one WAV copy, 23 minutes at 24 kHz: what comes later is not copied
+ANSWER_WITHIN = 60.0  # s for one write
+DAY = 86_400.0  # s
+KEEP_DAYS = 14  # run_retention_days of the agent, wire 6.1; other runs are kept as long
+_FOREIGN = re.compile(r"[^A-Za-z0-9]")
+
+
+def run_name(kind: str, wall: float, session_id: str) -> str:
+    """`voice-output-20260101-120000-p3Tabc`: the name of a session's files, without suffix; the time is UTC."""
+    stamp = f"{datetime.fromtimestamp(wall, UTC):%Y%m%d-%H%M%S}"
+    return f"{kind}-{stamp}-{_FOREIGN.sub('', session_id)[:12]}"
+
+
+def sweep_runs(engine: Engine, folder: str, kind: str, *, days: int) -> None:
+    """Delete files of runs of that kind that are older. Nobody waits for it."""
+    engine.spawn(_sweep(engine, folder, f"{kind}-", engine.now.wall - days * DAY), name="sweep voice runs")
+
+
+class GrowingFile:
+    """A file that is appended to, a piece at a time; made with its first piece, its folder too."""
+
+    def __init__(self, engine: Engine, path: str) -> None:
+        self._engine = engine
+        self.path = path
+        self.given_up = False
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._head = b""
+        self._writing = False
+        self._closed = False
+        self._timer = engine.timers.timer("voice file", self.flush)
+
+    def write(self, data: bytes, *, head: bytes = b"") -> None:
+        """Append; `head` then takes the place of the file's first bytes."""
+        if self.given_up or self._closed:
+            return
+        if self._size + len(data) > MAX_WAITING:
+            self._give_up("the disk is too slow")
+            return
+        self._pieces.append(data)
+        self._size += len(data)
+        self._head = head or self._head
+        if self._size >= WRITE_AT:
+            self.flush()
+        elif self._timer.when is None and not self._writing:
+            self._timer.set(self._engine.now.mono + WRITE_AFTER)
+
+    def flush(self) -> None:
+        """Write now what waits."""
+        self._timer.cancel()
+        if self._pieces and not self._writing:
+            self._writing = True
+            self._engine.spawn(self._write(), name="voice file")
+
+    def close(self) -> None:
+        """Nothing more comes. What waits is still written."""
+        self._closed = True
+        self.flush()
+        self._timer.retire()
+
+    def _write(self) -> Flow[None]:
+        try:
+            while self._pieces and not self.given_up:
+                data, head = b"".join(self._pieces), self._head
+                self._pieces, self._size, self._head = [], 0, b""
+                order = AppendFile(self._engine.new_op(), self.path, data, head)
+                outcome = yield from ask(self._engine, order, within=ANSWER_WITHIN)
+                if isinstance(outcome, Failure):
+                    self._give_up(outcome.kind.value)
+        finally:
+            self._writing = False
+
+    def _give_up(self, problem: str) -> None:
+        self.given_up = True
+        self._pieces, self._size = [], 0
+        self._timer.cancel()
+        self._engine.log(Level.WARNING, "voice file given up", problem=problem)
+
+
+class EventLog:
+    """The event log of one session: a line for each event, as it was sent but for its audio."""
+
+    def __init__(self, engine: Engine, path: str) -> None:
+        self.path = path
+        self._engine = engine
+        self._file = GrowingFile(engine, path)
+        self._left = MAX_LOG
+
+    def record(self, event: Mapping[str, object]) -> None:
+        """Write a line. `audio_base64` becomes `<N bytes>`, of sound; `unix_ms` is added."""
+        line = log_line(event, self._engine.now)
+        if self._left <= 0:
+            return
+        self._left -= len(line)
+        if self._left <= 0:
+            line = log_line({"type": "log.full", "limit_bytes": MAX_LOG}, self._engine.now)
+        self._file.write(line)
+
+    def close(self) -> None:
+        """The session is over."""
+        self._file.close()
+
+
+class AudioCopy:
+    """A WAV copy of what was spoken. Its head is written with each piece, so that it can be played at any time."""
+
+    def __init__(self, engine: Engine, path: str) -> None:
+        self.path = path
+        self._file = GrowingFile(engine, path)
+        self._rate = 0
+        self._size = 0
+
+    def write(self, pcm: bytes, rate: int) -> None:
+        """Add some sound; the file has the rate of the first."""
+        first = not self._rate
+        self._rate = self._rate or rate
+        pcm = resample(pcm, rate, self._rate)
+        if self._size + len(pcm) > MAX_COPY:
+            return
+        self._size += len(pcm)
+        head = wav_head(self._size, self._rate)
+        self._file.write(head + pcm if first else pcm, head=b"" if first else head)
+
+    def close(self) -> None:
+        """That was all."""
+        self._file.close()
+
+
+def log_line(event: Mapping[str, object], now: Moment) -> bytes:
+    """One line of an event log, as bytes."""
+    members = {**event, "unix_ms": int(now.wall * 1000)}
+    if "audio_base64" in members:
+        members["audio_base64"] = f"<{members.get('byte_count', 0)} bytes>"
+    return f"{canonical(members)}\n".encode()
+
+
+def _sweep(engine: Engine, folder: str, prefix: str, before: float) -> Flow[None]:
+    outcome = yield from ask(engine, SweepFolder(engine.new_op(), folder, before, prefix))
+    if isinstance(outcome, Failure):
+        engine.log(Level.WARNING, "old voice runs not deleted", problem=outcome.kind.value)

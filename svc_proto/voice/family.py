@@ -1,0 +1,122 @@
+"""What the three families of voice sessions share: how one is made and found, and what it says of itself at first.
+
+class VoiceOutput(Family["OutputSession"]):
+    what, place, protocol = "voice output", "output", "output"
+    def create(self, body, principal): ...       # with `choose`, `admit` and `answer`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from svc_proto.engine.message import Request
+from svc_proto.voice.choice import SettingsT, choose
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.event_log import KEEP_DAYS
+from svc_proto.voice.session import VoiceSession
+from svc_proto.voice.session_table import SessionTable
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+from svc_proto.voice.socket import VoiceSocket
+
+if TYPE_CHECKING:
+    from svc_proto.voice.principal import Principal
+    from svc_proto.voice.service import Voice
+
+__all__ = ["ChosenSession", "ChosenT", "Family"]
+
+ChosenT = TypeVar("ChosenT", bound=OutputSettings | RealtimeSettings)
+S = TypeVar("S", bound="ChosenSession[Any]")
+
+
+class ChosenSession(VoiceSession, Generic[ChosenT]):
+    """A session with a provider, a model and a voice of its own choice."""
+
+    def __init__(
+        self,
+        voice: Voice,
+        table: SessionTable[Any],
+        principal: Principal,
+        chosen: ChosenT,
+        *,
+        window: float,
+        runs: str,
+    ) -> None:
+        super().__init__(table, principal, window=window, runs=runs)
+        self.voice = voice
+        self.chosen = chosen
+
+    def choice(self) -> dict[str, object]:
+        """Who speaks."""
+        return {"provider": self.chosen.provider, "model": self.chosen.model, "voice": self.chosen.voice}
+
+    def ready_fields(self) -> dict[str, object]:
+        """Members of `voice.session.ready`."""
+        scope = self.chosen.scope
+        return {
+            **self.choice(),
+            "sample_rate": self.chosen.sample_rate,
+            "event_log_path": self.log.path,
+            "profile": scope.profile,
+            "config_scope": scope.config_scope,
+            "config_path": scope.config_path,
+        }
+
+
+class Family(Generic[S]):
+    """All sessions of one kind. A family has a `create` of its own."""
+
+    what: ClassVar[str]  # that can be disabled
+    place: ClassVar[str]  # of its sockets: `/voice/<place>/<id>`
+    protocol: ClassVar[str]  # `<brand>.voice.<protocol>.v0`
+
+    def __init__(self, voice: Voice) -> None:
+        self.voice = voice
+        self.sessions: SessionTable[S] = SessionTable(voice.engine)
+
+    def open(self, request: Request, principal: Principal, session_id: str) -> VoiceSocket:
+        """`GET /voice/<place>/{session_id}` as a WebSocket. `PlainRefused` 404, 410 or 403."""
+        return self.sessions.open(session_id, principal)
+
+    def end_bearer(self, bearer_hash: str, reason: str) -> None:
+        """A token is accepted no more: close what it has opened."""
+        self.sessions.end_bearer(bearer_hash, reason)
+
+    def stop(self) -> None:
+        """The process ends."""
+        self.sessions.stop()
+
+    # --- for `create` ---
+
+    def choose(self, settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
+        """What the body picks of the settings. `PlainRefused` 404 when the family is disabled, 400 for a bad choice."""
+        if not settings.enabled:
+            raise PlainRefused(404, f"{self.what} is disabled", code="disabled")
+        return choose(settings, body, self.voice.registry)
+
+    def admit(
+        self, session: S, about: Mapping[str, object] | None = None, *, keep_days: int = KEEP_DAYS
+    ) -> dict[str, object]:
+        """A new session, for which there is room: keep it. The answer to the call that has made it, without `about`."""
+        self.sessions.add(session)
+        session.created({**session.choice(), **(about or {})}, keep_days=keep_days)
+        chosen = session.chosen
+        resume: dict[str, object] = {}
+        if session.numbered:
+            resume = {
+                "resume_token": session.take_token(),
+                "resume_supported": True,
+                "resume_ttl_ms": session.resume_ttl_ms,
+            }
+        return {
+            "success": True,
+            "session_id": session.id,
+            "websocket_path": f"/voice/{self.place}/{session.id}",
+            **resume,
+            **session.choice(),
+            "sample_rate": chosen.sample_rate,
+            "event_log_path": session.log.path,
+            "protocol": f"{self.voice.config.brand.name}.voice.{self.protocol}.v0",
+            **chosen.scope.fields(),
+            "config_path": chosen.scope.config_path,
+        }

@@ -1,0 +1,50 @@
+"""Keys and addresses of providers: the environment, then `.env` of the service home. Never anything of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from svc_proto.basics.dotenv import parse_dotenv
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.engine.files import read_file
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+from svc_proto.voice_config import KEY_VARIABLES, URL_VARIABLES
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Keys"]
+
+
+@define
+class Keys:
+    """`refresh` reads `.env` anew, so that a key takes effect without a restart."""
+
+    environment: Mapping[str, str] = field(repr=False)
+    _file: Mapping[str, str] = field(factory=dict, repr=False, init=False)
+
+    def get(self, *names: str) -> str | None:
+        """The value of the first of these variables that is set."""
+        for name in names:
+            value = self.environment.get(name) or self._file.get(name)
+            if value:
+                return value
+        return None
+
+    def present(self, *names: str) -> list[str]:
+        """Which of these variables are set."""
+        return [name for name in names if self.get(name)]
+
+    def fingerprint(self) -> str:
+        """Changes with any of the keys; tells nothing of them."""
+        return sha256_hex("\0".join(f"{name}={self.get(name)}" for name in KEY_VARIABLES))
+
+    def refresh(self, engine: Engine, home: str) -> Flow[None]:
+        """Read `.env`; one that cannot be read counts as empty."""
+        lines = yield from read_file(engine, f"{home}/.env")
+        found = {} if isinstance(lines, Failure) else parse_dotenv(lines.decode("utf-8", "replace"))
+        self._file = {name: found[name] for name in (*KEY_VARIABLES, *URL_VARIABLES) if name in found}

@@ -1,0 +1,88 @@
+"""Sound as this project has it: PCM, signed 16-bit little-endian, one channel (wire terminal-voice 0.3)."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from math import hypot, sqrt
+from typing import NamedTuple
+
+__all__ = ["SAMPLE_WIDTH", "Levels", "duration", "levels", "resample", "wav_head", "whole_samples"]
+
+SAMPLE_WIDTH = 2  # bytes
+FULL_SCALE = 32_767
+MAX_LEVELS = 1024  # samples that `levels` looks at: it is for a meter, and half of the work on a piece
+WAV_HEAD = struct.Struct("<4sI4s4sIHHIIHH4sI")
+MAX_WAV = 0xFFFFFFFF - WAV_HEAD.size + 8  # bytes of sound that its head can tell of
+_SWAPPED = sys.byteorder == "big"
+
+
+class Levels(NamedTuple):
+    """How loud a piece is, 0 to 1 with four decimals."""
+
+    peak: float
+    rms: float
+
+
+def levels(pcm: bytes) -> Levels:
+    """The loudest sample and the mean power; silence for nothing at all. Of a long piece only some samples count."""
+    samples = _samples(pcm)
+    samples = samples[:: len(samples) // MAX_LEVELS + 1]
+    if not samples:
+        return Levels(0.0, 0.0)
+    loudest, quietest = max(samples), min(samples)
+    return Levels(_share(max(loudest, -quietest)), _share(hypot(*samples) / sqrt(len(samples))))
+
+
+def resample(pcm: bytes, source: int, target: int) -> bytes:
+    """The same sound at another rate (Hz), by the nearest neighbour (wire 6.11)."""
+    if source == target:
+        return whole_samples(pcm)
+    samples = _samples(pcm)
+    count = len(samples) * target // source
+    picked = array("h", (samples[index * source // target] for index in range(count)))
+    if _SWAPPED:
+        picked.byteswap()
+    return picked.tobytes()
+
+
+def whole_samples(pcm: bytes) -> bytes:
+    """Without half a sample at the end."""
+    return pcm[: len(pcm) - len(pcm) % SAMPLE_WIDTH]
+
+
+def duration(size: int, rate: int) -> float:
+    """Seconds that so many bytes last at a rate in Hz."""
+    return size / SAMPLE_WIDTH / rate
+
+
+def wav_head(size: int, rate: int) -> bytes:
+    """The 44 bytes before `size` bytes of sound in a WAV file. It can tell of 4 GiB at most."""
+    size = min(size, MAX_WAV)
+    return WAV_HEAD.pack(
+        b"RIFF",
+        size + WAV_HEAD.size - 8,
+        b"WAVE",
+        b"fmt ",
+        16,  # bytes of the format that follow
+        1,  # PCM
+        1,  # channel
+        rate,
+        rate * SAMPLE_WIDTH,
+        SAMPLE_WIDTH,
+        8 * SAMPLE_WIDTH,
+        b"data",
+        size,
+    )
+
+
+def _samples(pcm: bytes) -> array[int]:
+    samples = array("h", whole_samples(pcm))
+    if _SWAPPED:
+        samples.byteswap()
+    return samples
+
+
+def _share(value: float) -> float:
+    return round(min(value / FULL_SCALE, 1.0), 4)

@@ -1,0 +1,29 @@
+"""Who speaks on a voice route: a paired device, or a caller with the API server's bearer (wire terminal-voice 4.7)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import field, frozen
+
+from svc_proto.basics.entropy import same_secret
+
+__all__ = ["Principal"]
+
+
+@frozen(kw_only=True)
+class Principal:
+    """Somebody who may use a voice route. `bearer` is kept for an API caller alone: runs are made in its name."""
+
+    kind: Literal["session", "api"]
+    device_id: str | None = None  # of a paired device that said one
+    bearer_hash: str  # SHA-256 of the token, lower-case hex
+    bearer: str = field(default="", repr=False)
+
+    def matches(self, other: Principal) -> bool:
+        """Whether the two are the same: the same device, whatever its token, or the very same API bearer."""
+        if self.kind != other.kind:
+            return False
+        if self.kind == "session" and self.device_id is not None:
+            return self.device_id == other.device_id
+        return other.device_id is None and same_secret(self.bearer_hash, other.bearer_hash)

@@ -1,0 +1,88 @@
+"""Which configuration file a request means (wire terminal-voice 3.2).
+
+| asked for | found                | scope     | fallback | file           |
+|-----------|----------------------|-----------|----------|----------------|
+| nothing   |                      | `global`  | no       | the root's     |
+| `default` |                      | `profile` | no       | the root's     |
+| a name    | its file is there    | `profile` | no       | the profile's  |
+| a name    | no file, or bad name | `global`  | yes      | the root's     |
+
+A file that cannot be read or understood counts as empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from attrs import field, frozen
+
+from svc_proto.commands import Level
+from svc_proto.engine.files import read_yaml
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.voice.errors import PlainRefused
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["DEFAULT", "Profile", "find_profile", "profile_of", "profile_path", "section"]
+
+DEFAULT = "default"
+MAX_NAME = 100  # characters
+
+
+@frozen(kw_only=True)
+class Profile:
+    """What was found."""
+
+    name: str | None  # as it was asked for
+    scope: str
+    fallback: bool
+    path: str
+    data: Mapping[str, object] = field(repr=False)  # of the file
+
+
+def profile_of(query: Mapping[str, str], body: Mapping[str, object] | None = None) -> str | None:
+    """The profile that a request names; the query beats the body. None for none. `PlainRefused` 400."""
+    value = query.get("profile", "").strip() or (body or {}).get("profile")
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise PlainRefused(400, "profile must be a string")
+    return value.strip() or None
+
+
+def profile_path(root: str, name: str) -> str | None:
+    """The file of a profile; None for a name that no profile can have."""
+    if name == DEFAULT:
+        return root
+    plain = name.isprintable() and len(name) <= MAX_NAME and name not in (".", "..")
+    if not plain or "/" in name or "\\" in name:
+        return None
+    return f"{root.rpartition('/')[0]}/profiles/{name}/config.yaml"
+
+
+def find_profile(engine: Engine, root: str, name: str | None) -> Flow[Profile]:
+    """Go through the table. `root` is the path of the agent's configuration."""
+    if name is not None and (path := profile_path(root, name)) is not None:
+        found = yield from read_yaml(engine, path)
+        if name == DEFAULT or not isinstance(found, Failure) or found.kind is not FailureKind.NOT_FOUND:
+            data = _usable(engine, path, found)
+            return Profile(name=name, scope="profile", fallback=False, path=path, data=data)
+    data = _usable(engine, root, (yield from read_yaml(engine, root)))
+    return Profile(name=name, scope="global", fallback=name is not None, path=root, data=data)
+
+
+def section(holder: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """A mapping in a mapping; empty if there is none."""
+    value = holder.get(name)
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _usable(engine: Engine, path: str, found: dict[str, object] | Failure) -> Mapping[str, object]:
+    if not isinstance(found, Failure):
+        return found
+    if found.kind is not FailureKind.NOT_FOUND:
+        engine.log(Level.WARNING, "configuration not read", path=path, problem=found.kind.value)
+    return {}

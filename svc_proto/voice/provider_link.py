@@ -1,0 +1,130 @@
+"""A socket to a realtime provider, as flows use it: say messages, take events (wire terminal-voice 6.11).
+
+    link = yield from open_link(engine, dialect)
+    try:
+        link.send(dialect.say("Hello."), dialect.respond())
+        event = yield from link.take(within=60.0)
+    finally:
+        link.close()
+
+What goes wrong is a `ProviderError` without the key or a whole answer in it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics import strict_json
+from svc_proto.engine.client import Fetched, open_socket
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import Failure, OperationId
+from svc_proto.voice.contract import AudioDelta, Dialect, Message, ProviderError, ProviderEvent
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ProviderLink", "open_link"]
+
+CONNECT_WITHIN = 60.0  # s, wire terminal-voice 6.11
+PING_EVERY = 20.0  # s, wire terminal-voice 6.11
+MAX_EVENTS = 4096  # that wait for a slow client: the provider is given up
+MAX_BYTES = 16 * 1024 * 1024  # of sound in them, more than five minutes at 24 kHz: the same
+
+
+def open_link(engine: Engine, dialect: Dialect, *, within: float = CONNECT_WITHIN) -> Flow[ProviderLink]:
+    """Connect and say what has to be said first."""
+    link = ProviderLink(engine, dialect)
+    outcome = yield from open_socket(engine, dialect.url, link, headers=dialect.headers, within=within)
+    if isinstance(outcome, Failure):
+        raise ProviderError(f"the provider cannot be reached: {outcome.kind.value}")
+    if isinstance(outcome, Fetched):
+        raise ProviderError(f"the provider refused the connection with status {outcome.status}")
+    link.send(dialect.setup())
+    return link
+
+
+class ProviderLink:
+    """A `SocketHandler`; made by `open_link`."""
+
+    _socket: Socket  # from `on_open` on
+
+    def __init__(self, engine: Engine, dialect: Dialect) -> None:
+        self._engine = engine
+        self._dialect = dialect
+        self._events: deque[ProviderEvent] = deque()
+        self._size = 0  # bytes of sound in them
+        self._ticket: OperationId | None = None  # of whoever waits
+        self._problem: str | None = None  # why nothing more comes
+
+    # --- for flows ---
+
+    def send(self, *messages: list[Message]) -> None:
+        """Say something; nothing when the provider has gone."""
+        for each in messages:
+            for message in each:
+                self._socket.send_text(strict_json.dumps(message))
+
+    def take(self, *, within: float) -> Flow[ProviderEvent]:
+        """The next event. `ProviderError` when there is none in time, or will be none."""
+        if not self._events and self._problem is None:
+            self._ticket = self._engine.new_op()
+            yield from wait(self._ticket, self._engine.now.mono + within)
+            self._ticket = None
+        if self._events:
+            event = self._events.popleft()
+            self._size -= _size(event)
+            return event
+        raise ProviderError(self._problem or "the provider says nothing any more")
+
+    def close(self) -> None:
+        """Enough."""
+        self._end("closed")
+        self._socket.close(1000)
+
+    # --- SocketHandler ---
+
+    def on_open(self, socket: Socket) -> None:
+        """Keep it."""
+        self._socket = socket
+        socket.ping_every(PING_EVERY)
+
+    def on_text(self, text: str) -> None:
+        """Something of the provider; what is no JSON object is passed over."""
+        try:
+            message = strict_json.loads(text)
+        except strict_json.JsonError:
+            return
+        if isinstance(message, dict) and self._problem is None:
+            for event in self._dialect.parse(cast("Message", message)):
+                self._events.append(event)
+                self._size += _size(event)
+            if len(self._events) > MAX_EVENTS or self._size > MAX_BYTES:
+                self._events.clear()
+                self._end("the provider is too far ahead of the listener")
+                self._socket.close(1008)
+            self._wake()
+
+    def on_binary(self, data: bytes) -> None:
+        """No provider sends any."""
+
+    def on_writable(self) -> None:
+        """What is said to a provider is small, and bounded by what its socket holds."""
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """It has gone."""
+        self._end(f"the provider closed the connection with code {code}")
+
+    def _end(self, problem: str) -> None:
+        self._problem = self._problem or problem
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._ticket is not None and (self._events or self._problem is not None):
+            ticket, self._ticket = self._ticket, None
+            self._engine.resume(ticket, None)
+
+
+def _size(event: ProviderEvent) -> int:
+    return len(event.data) if isinstance(event, AudioDelta) else 0

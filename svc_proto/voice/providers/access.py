@@ -1,0 +1,94 @@
+"""Where a vendor is reached and with whose key: the operator's environment decides, never a caller."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from attrs import field, frozen
+
+from svc_proto.voice.contract import ProviderError
+
+__all__ = ["ELEVENLABS", "OPENAI", "OPENAI_REALTIME", "XAI", "XAI_REALTIME", "Access", "KeySource", "Vendor", "admit"]
+
+_CARRIABLE = re.compile(r"[!-~]+")  # RFC 9110 section 5.5, without blanks
+
+
+class KeySource(Protocol):
+    """Variables of the operator: `svc_proto.voice.keys.Keys`."""
+
+    def get(self, *names: str) -> str | None:
+        """The value of the first of these that is set."""
+        ...
+
+
+@frozen(kw_only=True)
+class Vendor:
+    """What is known of a vendor. `keys` in the order in which they are looked for (wire 3.5, 4.10, 6.11)."""
+
+    name: str
+    keys: tuple[str, ...]
+    asked: str  # which of them an operator without any is told to set
+    url_variable: str
+    url: str  # without a slash at its end
+
+
+@frozen
+class Access:
+    """The right to call a vendor."""
+
+    vendor: str
+    url: str
+    key: str = field(repr=False)
+
+    @property
+    def bearer(self) -> tuple[bytes, bytes]:
+        """The key as most vendors want it."""
+        return b"authorization", b"Bearer " + self.key.encode("ascii")
+
+
+OPENAI = Vendor(
+    name="OpenAI",
+    keys=("OPENAI_API_KEY", "VOICE_TOOLS_OPENAI_KEY"),
+    asked="OPENAI_API_KEY",
+    url_variable="OPENAI_BASE_URL",
+    url="https://api.openai.com/v1",
+)
+OPENAI_REALTIME = Vendor(
+    name="OpenAI",
+    keys=("OPENAI_REALTIME_API_KEY", "OPENAI_API_KEY", "VOICE_TOOLS_OPENAI_KEY"),
+    asked="OPENAI_API_KEY",
+    url_variable="OPENAI_REALTIME_URL",
+    url="wss://api.openai.com/v1/realtime",
+)
+XAI = Vendor(
+    name="xAI",
+    keys=("VOICE_TOOLS_XAI_KEY", "XAI_API_KEY", "GROK_API_KEY"),
+    asked="XAI_API_KEY",
+    url_variable="XAI_BASE_URL",
+    url="https://api.x.ai",
+)
+XAI_REALTIME = Vendor(
+    name="xAI",
+    keys=(*XAI.keys, "XAI_REALTIME_CLIENT_SECRET", "XAI_EPHEMERAL_TOKEN"),
+    asked="XAI_API_KEY",
+    url_variable="XAI_REALTIME_URL",
+    url="wss://api.x.ai/v1/realtime",
+)
+ELEVENLABS = Vendor(
+    name="ElevenLabs",
+    keys=("ELEVENLABS_API_KEY", "VOICE_TOOLS_ELEVENLABS_KEY"),
+    asked="ELEVENLABS_API_KEY",
+    url_variable="ELEVENLABS_BASE_URL",
+    url="https://api.elevenlabs.io",
+)
+
+
+def admit(vendor: Vendor, source: KeySource) -> Access:
+    """The access that the operator has set up. `ProviderError` names the variable that is missing."""
+    key = source.get(*vendor.keys)
+    if not key:
+        raise ProviderError(f"{vendor.asked} not set", variable=vendor.asked)
+    if not _CARRIABLE.fullmatch(key):
+        raise ProviderError(f"the key of {vendor.name} has characters that no header can carry")
+    return Access(vendor.name, (source.get(vendor.url_variable) or vendor.url).rstrip("/"), key)

@@ -1,0 +1,153 @@
+"""What a vendor offers now: voices and models beyond those that the registry knows (wire terminal-voice 4.4).
+
+A list that does not look as documented gives what of it does; entries without an id are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from attrs import field, frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.engine.client import fetch
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+from svc_proto.voice.contract import ProviderError
+from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.elevenlabs import key_header
+from svc_proto.voice.providers.problems import refused, unreachable
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Discovered", "OfferedVoice", "discover_elevenlabs", "discover_xai"]
+
+WITHIN = 5.0  # s for one call, wire 4.4
+MAX_PAGES = 20  # wire 4.4
+MAX_OFFERED = 2_000  # voices and models each
+MAX_NAME = 160  # characters, wire 4.1
+TOLERATED = (403, 404)  # an account without voices of its own
+
+
+@frozen
+class OfferedVoice:
+    """One voice; `label` is for people, `custom`: of this account."""
+
+    id: str
+    label: str
+    custom: bool = False
+
+
+@frozen(kw_only=True)
+class Discovered:
+    """What was found. Labels by id."""
+
+    source: str
+    voices: tuple[OfferedVoice, ...] = ()
+    models: tuple[str, ...] = ()
+    model_labels: Mapping[str, str] = field(factory=dict)
+    languages: tuple[str, ...] = ()
+    language_labels: Mapping[str, str] = field(factory=dict)
+
+
+def discover_elevenlabs(engine: Engine, access: Access) -> Flow[Discovered]:
+    """`GET /v1/voices` and `GET /v1/models`. Raises `ProviderError`."""
+    base = access.url.removesuffix("/v1")
+    found = yield from _get(engine, access, f"{base}/v1/voices", key_header(access))
+    offered = yield from _get(engine, access, f"{base}/v1/models", key_header(access))
+    voices = {
+        voice.id: voice
+        for entry in _entries(found, "voices")
+        if (
+            voice := _voice(
+                entry, "voice_id", lambda entry: entry.get("category") in ("cloned", "generated", "professional")
+            )
+        )
+    }
+    models = {
+        name: _label(entry, name)
+        for entry in _entries(offered, "models")
+        if (name := _name(entry.get("model_id"))) and entry.get("can_do_text_to_speech") is not False
+    }
+    languages = {
+        name: _label(language, name)
+        for entry in _entries(offered, "models")
+        for language in _entries(entry, "languages")
+        if (name := _name(language.get("language_id")))
+    }
+    return Discovered(
+        source="elevenlabs_api",
+        voices=tuple(voices.values())[:MAX_OFFERED],
+        models=tuple(models)[:MAX_OFFERED],
+        model_labels=models,
+        languages=tuple(languages)[:MAX_OFFERED],
+        language_labels=languages,
+    )
+
+
+def discover_xai(engine: Engine, access: Access) -> Flow[Discovered]:
+    """`GET /v1/tts/voices` and the pages of `GET /v1/custom-voices`. Raises `ProviderError`."""
+    base = access.url.removesuffix("/v1")
+    found = yield from _get(engine, access, f"{base}/v1/tts/voices", access.bearer)
+    voices = {voice.id: voice for entry in _entries(found, "voices") if (voice := _voice(entry, "voice_id", _never))}
+    page = ""
+    for _ in range(MAX_PAGES):
+        url = f"{base}/v1/custom-voices?limit=100" + (f"&pagination_token={quote(page, safe='')}" if page else "")
+        value = yield from _get(engine, access, url, access.bearer, tolerated=TOLERATED)
+        for entry in _entries(value, "voices"):
+            if voice := _voice(entry, "voice_id", _always):
+                voices.setdefault(voice.id, voice)
+        following = _name(value.get("pagination_token")) if isinstance(value, dict) else ""
+        if not following or following == page or len(voices) >= MAX_OFFERED:
+            break
+        page = following
+    return Discovered(source="xai_api", voices=tuple(voices.values())[:MAX_OFFERED])
+
+
+def _get(
+    engine: Engine, access: Access, url: str, key: tuple[bytes, bytes], *, tolerated: tuple[int, ...] = ()
+) -> Flow[object]:
+    answer = yield from fetch(engine, "GET", url, headers=(key,), within=WITHIN)
+    if isinstance(answer, Failure):
+        raise unreachable(access, answer)
+    if answer.status in tolerated:
+        return None
+    if answer.status != 200:
+        raise refused(access, answer)
+    try:
+        return strict_json.loads(answer.body)
+    except strict_json.JsonError:
+        raise ProviderError(f"{access.vendor} answered with something that is no list") from None
+
+
+def _entries(value: object, name: str) -> Iterator[Mapping[str, object]]:
+    """The objects of a list, or of the list that an object has under a name."""
+    found = value.get(name) if isinstance(value, Mapping) else value
+    if isinstance(found, list):
+        yield from (entry for entry in found if isinstance(entry, dict))
+
+
+def _voice(
+    entry: Mapping[str, object], member: str, custom: Callable[[Mapping[str, object]], bool]
+) -> OfferedVoice | None:
+    name = _name(entry.get(member)) or _name(entry.get("id"))
+    return OfferedVoice(name, _label(entry, name), custom(entry)) if name else None
+
+
+def _label(entry: Mapping[str, object], name: str) -> str:
+    return _name(entry.get("name")) or name
+
+
+def _name(value: object) -> str:
+    return value.strip() if isinstance(value, str) and value.isprintable() and len(value.strip()) <= MAX_NAME else ""
+
+
+def _always(entry: Mapping[str, object]) -> bool:
+    return True
+
+
+def _never(entry: Mapping[str, object]) -> bool:
+    return False

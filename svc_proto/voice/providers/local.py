@@ -1,0 +1,341 @@
+"""`local`: the host's own engines, without a key and without a network.
+
+espeak-ng speaks in a child process, whose sound is passed on as it comes; pocketsphinx listens in another, since it
+holds its interpreter for seconds and reads files of strangers. `Compute` tells how to start them (`voice.engines`)
+and makes MP3 files (`voice.mp3`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.commands import Compute
+from svc_proto.engine.child import Child, Finished, run_command, spawn_child
+from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.voice.contract import (
+    AudioChunk,
+    AudioSink,
+    ProviderError,
+    Recording,
+    Rendered,
+    SpeechRequest,
+    Spoken,
+    Transcript,
+)
+from svc_proto.voice.pcm import wav_head
+from svc_proto.voice.providers.resampler import Resampler
+from svc_proto.voice.providers.vendor import number, options_text
+from svc_proto.voice.providers.wav_stream import NotWavError, WavStream
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["INSTALL", "MAX_LISTENERS", "MAX_WAITING", "MODEL", "Engines", "Local"]
+
+MODEL = "espeak-ng"
+VOICE = "en-us"
+WORDS_PER_MINUTE = 160
+SLOWEST, FASTEST = 0.5, 2.0  # times that
+PITCH = 50  # of 99
+PACES = {"slow": 0.8, "slower": 0.8, "relaxed": 0.9, "fast": 1.25, "faster": 1.25, "quick": 1.25}
+PIECE = 4_096  # bytes of one chunk, at the engine's rate
+MAX_AHEAD = 128 * 1024  # bytes that were made and not taken: then the engine waits
+SILENCE = 30.0  # s without a sound from the engine
+MAX_FILE_SOUND = 40_000_000  # bytes of sound in one file, a quarter of an hour
+MAX_WORDS = 400  # characters of what the engine complains about
+ENCODING = 120.0  # s for one MP3 file
+MAX_LISTENERS = 2  # recordings listened to at once: each keeps a core busy
+MAX_WAITING = 16  # recordings that wait for their turn; the next one is refused
+LISTENING = 600.0  # s for one recording, its wait not counted
+PATIENCE = 120.0  # s that a recording waits for its turn
+KNOWN_FOR = 60.0  # s after which missing engines are looked for again
+INSTALL = "install svc-relay[voice]"
+_VOICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+_-]{0,63}")  # of espeak-ng: never a path, never an option
+
+
+@frozen(kw_only=True)
+class Engines:
+    """How to start what is installed."""
+
+    speak: tuple[str, ...] = ()
+    listen: tuple[str, ...] = ()
+    mp3: bool = False
+    decode: bool = False
+
+
+class Local:
+    """A `Renderer`, a `Speaker` and a `Transcriber`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._found: Engines | None = None
+        self._found_at = 0.0  # monotonic seconds
+        self._listening = 0
+        self._queue: deque[OperationId] = deque()
+
+    # --- what there is ------------------------------------------------------------------------------------------
+
+    def engines(self) -> Flow[Engines]:
+        """What is installed. Looked for once; when something is missing, again after a minute."""
+        found, now = self._found, self._engine.now.mono
+        if found is not None and ((found.speak and found.listen) or now < self._found_at + KNOWN_FOR):
+            return found
+        answer = yield from ask(self._engine, Compute(self._engine.new_op(), "voice.engines"))
+        engines = _engines(answer) if isinstance(answer, dict) else Engines()
+        self._found, self._found_at = engines, self._engine.now.mono
+        return engines
+
+    def installed(self) -> Flow[bool]:
+        """Whether it can speak and listen."""
+        engines = yield from self.engines()
+        return bool(engines.speak and engines.listen)
+
+    def report(self) -> Flow[dict[str, object]]:
+        """For people who ask what is missing."""
+        engines = yield from self.engines()
+        wanted = {
+            "espeak-ng": engines.speak,
+            "pocketsphinx": engines.listen,
+            "lameenc": engines.mp3,
+            "av": engines.decode,
+        }
+        return {
+            "audio_available": bool(engines.speak),
+            "stt_available": bool(engines.listen),
+            "missing_packages": [name for name, there in wanted.items() if not there],
+        }
+
+    # --- speaking -----------------------------------------------------------------------------------------------
+
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+        """Speak, at the pace of the sink."""
+        voice = request.voice or request.language or VOICE
+        outlet = _Outlet(sink, request.sample_rate)
+        rate = yield from self._speak(request, voice, outlet)
+        return Rendered(
+            provider="local",
+            model=MODEL,
+            voice=voice,
+            metadata={"sample_rate": request.sample_rate, "source_sample_rate": rate},
+        )
+
+    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
+        """Speak into an MP3 file; into a WAV file where no encoder is installed."""
+        engines = yield from self.engines()
+        shelf = _Shelf()
+        rate = yield from self._speak(request, request.voice or request.language or VOICE, shelf)
+        pcm = bytes(shelf.pcm)
+        if not engines.mp3:
+            return Spoken(wav_head(len(pcm), rate) + pcm, "audio/wav")
+        order = Compute(self._engine.new_op(), "voice.mp3", (pcm, rate))
+        encoded = yield from ask(self._engine, order, within=ENCODING)
+        if not isinstance(encoded, bytes) or not encoded:
+            raise ProviderError("the speech could not be made an MP3 file on this host")
+        return Spoken(encoded, "audio/mpeg")
+
+    def _speak(self, request: SpeechRequest, voice: str, outlet: _Outlet | _Shelf) -> Flow[int]:
+        """Pass on what espeak-ng says; its rate in Hz."""
+        engines = yield from self.engines()
+        if not engines.speak:
+            raise ProviderError(f"this host has no engine that speaks: {INSTALL}, or the package espeak-ng")
+        if not _VOICE.fullmatch(voice):
+            raise ProviderError("the voice is not the name of one of espeak-ng")
+        ear, complaint = _Ear(self._engine), _Complaint()
+        argv = (*engines.speak, "-v", voice, "-s", str(_words_per_minute(request)), "-p", str(PITCH))
+        child = yield from spawn_child(self._engine, argv, ear, errors=complaint)
+        if isinstance(child, Failure):
+            raise ProviderError(f"espeak-ng cannot be started: {child.detail or child.kind.value}")
+        ear.child = child
+        child.write(request.text.encode("utf-8"))
+        child.close_input()
+        try:
+            while (pcm := (yield from ear.next())) is not None:
+                yield from outlet.take(pcm, ear.wav.rate)
+        except NotWavError:
+            raise ProviderError("espeak-ng gave something that is no sound") from None
+        finally:
+            if not ear.over:
+                child.kill()
+        if "does not exist" in complaint.words:
+            raise ProviderError(f"espeak-ng has no voice {voice}")
+        if ear.status or not outlet.size:
+            raise ProviderError(f"espeak-ng made no sound{complaint.tail}")
+        return ear.wav.rate
+
+    # --- listening ----------------------------------------------------------------------------------------------
+
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
+        """Listen, when it is this recording's turn."""
+        engines = yield from self.engines()
+        if not engines.listen:
+            raise ProviderError(f"this host has no engine that listens: {INSTALL}")
+        if language and language.lower().partition("-")[0] not in ("en", "eng", "auto"):
+            raise ProviderError("the engine of this host understands English only")
+        yield from self._enter()
+        try:
+            finished = yield from run_command(self._engine, (*engines.listen, recording.path), within=LISTENING)
+        finally:
+            self._leave()
+        return Transcript(text=_heard(finished), provider="local")
+
+    def _enter(self) -> Flow[None]:
+        """Wait for a place."""
+        if self._listening < MAX_LISTENERS:
+            self._listening += 1
+            return
+        if len(self._queue) >= MAX_WAITING:
+            raise ProviderError("this host listens to too many recordings already; try again in a while")
+        ticket = self._engine.new_op()
+        self._queue.append(ticket)
+        try:
+            answer = yield from wait(ticket, self._engine.now.mono + PATIENCE)
+        finally:
+            if ticket in self._queue:
+                self._queue.remove(ticket)
+        if isinstance(answer, Failure):
+            raise ProviderError("this host has been listening to other recordings for too long")
+
+    def _leave(self) -> None:
+        """Give the place to the next one."""
+        if self._queue:
+            self._engine.resume(self._queue.popleft(), None)
+        else:
+            self._listening -= 1
+
+
+class _Outlet:
+    """Sound for a sink, at its rate."""
+
+    def __init__(self, sink: AudioSink, rate: int) -> None:
+        self._sink = sink
+        self._rate = rate
+        self._sound: Resampler | None = None
+        self.size = 0  # bytes
+
+    def take(self, pcm: bytes, rate: int) -> Flow[None]:
+        if self._sound is None:
+            self._sound = Resampler(rate, self._rate)
+        for begin in range(0, len(pcm), PIECE):
+            piece = self._sound.feed(pcm[begin : begin + PIECE])
+            if piece:
+                self.size += len(piece)
+                yield from self._sink.chunk(AudioChunk(piece, self._rate))
+
+
+class _Shelf:
+    """Sound for a file, at the engine's rate."""
+
+    def __init__(self) -> None:
+        self.pcm = bytearray()
+
+    @property
+    def size(self) -> int:
+        return len(self.pcm)
+
+    def take(self, pcm: bytes, rate: int) -> Flow[None]:
+        self.pcm += pcm
+        if len(self.pcm) > MAX_FILE_SOUND:
+            raise ProviderError("the text is too long for one file")
+        yield from ()
+
+
+class _Ear:
+    """A `ChildHandler` that holds the engine back while nobody takes what it makes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._made = bytearray()
+        self._ticket = engine.new_op()
+        self.child: Child  # from its start on; nothing is heard before
+        self.wav = WavStream()
+        self.over = False
+        self.status: int | None = None
+
+    def next(self) -> Flow[bytes | None]:
+        """Some sound; None when the engine has ended. Raises `NotWavError` and `ProviderError`."""
+        until = self._engine.now.mono + SILENCE
+        while not self._made:
+            if self.over:
+                self.wav.finish()
+                return None
+            if self._engine.now.mono >= until:
+                raise ProviderError("espeak-ng fell silent")
+            yield from wait(self._ticket, until)
+        made, self._made = bytes(self._made), bytearray()
+        self.child.hold(False)
+        return self.wav.feed(made)
+
+    def on_output(self, data: bytes) -> None:
+        self._made += data
+        if len(self._made) > MAX_AHEAD:
+            self.child.hold(True)
+        self._engine.resume(self._ticket, None)
+
+    def on_exit(self, status: int | None) -> None:
+        self.over, self.status = True, status
+        self._engine.resume(self._ticket, None)
+
+
+class _Complaint:
+    """A `ChildHandler` for error output."""
+
+    def __init__(self) -> None:
+        self._said = bytearray()
+
+    @property
+    def words(self) -> str:
+        """On one line."""
+        return " ".join(self._said.decode("utf-8", "replace").split())
+
+    @property
+    def tail(self) -> str:
+        """For the end of a message."""
+        return f": {self.words}" if self._said else ""
+
+    def on_output(self, data: bytes) -> None:
+        self._said += data[: MAX_WORDS - len(self._said)]
+
+    def on_exit(self, status: int | None) -> None: ...
+
+
+def _engines(answer: dict[str, object]) -> Engines:
+    def argv(name: str) -> tuple[str, ...]:
+        value = answer.get(name)
+        return tuple(str(word) for word in value) if isinstance(value, list | tuple) else ()
+
+    return Engines(
+        speak=argv("speak"),
+        listen=argv("listen"),
+        mp3=answer.get("mp3") is True,
+        decode=answer.get("decode") is True,
+    )
+
+
+def _words_per_minute(request: SpeechRequest) -> int:
+    speed = number(request.options, "speed", SLOWEST, FASTEST)
+    if speed is None:
+        speed = PACES.get(options_text(request.expression, "pace").lower(), 1.0)
+    return round(WORDS_PER_MINUTE * speed)
+
+
+def _heard(finished: Finished | Failure) -> str:
+    """The words in the answer of the engine. `ProviderError`, in its own words when it has some."""
+    if isinstance(finished, Failure):
+        if finished.kind is FailureKind.TIMED_OUT:
+            raise ProviderError("listening to the recording took too long")
+        raise ProviderError(f"the engine that listens cannot be started: {finished.detail or finished.kind.value}")
+    try:
+        answer = strict_json.loads(finished.output)
+    except strict_json.JsonError:
+        answer = None
+    if isinstance(answer, dict) and isinstance(text := answer.get("text"), str):
+        return text
+    if isinstance(answer, dict) and isinstance(error := answer.get("error"), str):
+        raise ProviderError(error)
+    raise ProviderError("the engine that listens broke down over the recording")

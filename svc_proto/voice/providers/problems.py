@@ -1,0 +1,89 @@
+"""What went wrong with a vendor, in words that may be shown: no key, no piece of one, no whole answer.
+
+An error body is the vendor's text. OpenAI quotes a part of the key that it refuses, so whatever shares six characters
+in a row with ours is not quoted at all.
+"""
+
+from __future__ import annotations
+
+import re
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.quoting import quoted
+from svc_proto.engine.client import Fetched
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.voice.contract import ProviderError
+from svc_proto.voice.providers.access import Access
+
+__all__ = ["broke_off", "refused", "safe_words", "unreachable"]
+
+MAX_BODY = 64 * 1024  # bytes of an error body that are looked at
+SHARED = 6  # characters in a row with the key
+_SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
+_INSIDE = ("error", "detail", "message", "msg", "errors")  # where vendors put their words
+_DEPTH = 6
+
+
+def refused(access: Access, answer: Fetched) -> ProviderError:
+    """The vendor answered with an error."""
+    name, status = access.vendor, answer.status
+    words = safe_words(_said(answer.body), access.key)
+    tail = f": {words}" if words else ""
+    if status == 401:
+        return ProviderError(f"{name} does not accept the configured API key")
+    if status == 429:
+        wait = (answer.headers.get(b"retry-after") or b"").decode("ascii", "replace").strip()
+        again = f"; try again in {int(wait)} seconds" if _SECONDS.fullmatch(wait) else ""
+        return ProviderError(f"{name} takes no more requests for now (429){again}{tail}")
+    if 300 <= status < 400:
+        return ProviderError(f"{name} answered {status}: redirects are not followed, since the key would go along")
+    return ProviderError(f"{name} answered {status}{tail}")
+
+
+def unreachable(access: Access, failure: Failure) -> ProviderError:
+    """There was no answer."""
+    name = access.vendor
+    match failure.kind:
+        case FailureKind.TIMED_OUT:
+            return ProviderError(f"{name} did not answer in time")
+        case FailureKind.TOO_LARGE:
+            return ProviderError(f"{name} sent more than is taken")
+        case FailureKind.INVALID:
+            return ProviderError(f"{name} does not speak HTTP as it should, or its address is wrong")
+    return ProviderError(f"{name} cannot be reached: {failure.detail or failure.kind.value}")
+
+
+def broke_off(access: Access, failure: Failure) -> ProviderError:
+    """The answer ended too early."""
+    if failure.kind is FailureKind.TIMED_OUT:
+        return ProviderError(f"{access.vendor} fell silent in the middle of its answer")
+    return ProviderError(f"the connection to {access.vendor} broke off in the middle of its answer")
+
+
+def safe_words(text: str, key: str) -> str:
+    """A vendor's words on one short line; nothing when a piece of the key is in them."""
+    pieces = {key[place : place + SHARED] for place in range(len(key) - SHARED + 1)}
+    if any(text[place : place + SHARED] in pieces for place in range(len(text) - SHARED + 1)):
+        return ""
+    return quoted(text, key)
+
+
+def _said(body: bytes) -> str:
+    """What an error body says: one text somewhere in its JSON, or the plain text that it is."""
+    text = body[:MAX_BODY].decode("utf-8", "replace")
+    try:
+        return _text(strict_json.loads(text), _DEPTH)
+    except strict_json.JsonError:
+        return "" if text.lstrip().startswith(("<", "{", "[")) else text
+
+
+def _text(value: object, depth: int) -> str:
+    if isinstance(value, str):
+        return value
+    if not depth:
+        return ""
+    if isinstance(value, list):
+        return _text(value[0], depth - 1) if value else ""
+    if isinstance(value, dict):
+        return next((text for name in _INSIDE if (text := _text(value.get(name), depth - 1))), "")
+    return ""

@@ -1,0 +1,276 @@
+"""What the realtime languages of OpenAI and xAI have in common: their messages, and what their events mean.
+
+Whatever comes is a JSON object of a stranger: members that are missing or of another type count as absent, and
+nothing here raises. Ids are remembered up to a limit, the oldest forgotten first.
+"""
+
+from __future__ import annotations
+
+import binascii
+from abc import ABC, abstractmethod
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import TypeVar
+from urllib.parse import quote
+
+from svc_proto.voice.contract import (
+    AudioDelta,
+    AudioDone,
+    FunctionCall,
+    Message,
+    ProviderEvent,
+    ProviderProblem,
+    ProviderReady,
+    RealtimeOptions,
+    ResponseDone,
+    ResponseStarted,
+    TextDelta,
+    TranscriptDelta,
+    TranscriptFinal,
+)
+from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.problems import safe_words
+from svc_proto.voice.providers.resampler import Resampler
+
+__all__ = ["RealtimeDialect", "speech_of"]
+
+T = TypeVar("T")
+MAX_REMEMBERED = 512  # ids of each kind
+MAX_ID = 256  # characters; longer ones count as absent
+BENIGN = ("no active response", "cancellation failed")  # wire 6.5: the phone, too, takes these lightly
+BENIGN_CODES = ("response_cancel_not_active",)
+
+_READY = ("session.created", "session.updated", "conversation.created")
+_HEARD = "input_audio_transcription."
+_TEXT = (
+    "response.output_audio_transcript.delta",
+    "response.output_text.delta",
+    "response.text.delta",
+    "response.audio_transcript.delta",
+)
+_STATUSES = ("completed", "cancelled", "failed", "incomplete")
+
+
+class RealtimeDialect(ABC):
+    """A `Dialect`; what differs is below."""
+
+    def __init__(self, access: Access, options: RealtimeOptions, *, rate: int) -> None:
+        """`rate` is the vendor's, in Hz."""
+        self._access = access
+        self._options = options
+        self._rate = rate
+        self._ears = Resampler(options.sample_rate, rate)
+        self._mouths: dict[str, Resampler] = {}  # by response
+        self._started: dict[str, None] = {}
+        self._called: dict[str, None] = {}
+        self._names: dict[str, tuple[str, str]] = {}  # call id and name of a function call, by item
+        self._told: dict[str, str] = {}  # what was heard so far, by item
+
+    @property
+    def url(self) -> str:
+        """Where to connect, the model included."""
+        joint = "&" if "?" in self._access.url else "?"
+        return f"{self._access.url}{joint}model={quote(self._options.model, safe='')}"
+
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The key."""
+        return (self._access.bearer,)
+
+    # --- what is said -------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def setup(self) -> list[Message]:
+        """What to say first."""
+
+    @abstractmethod
+    def read_aloud(self, text: str) -> list[Message]:
+        """Ask for exactly this text to be spoken."""
+
+    def append(self, pcm: bytes) -> list[Message]:
+        """Some of the person's audio."""
+        sound = self._ears.feed(pcm)
+        if not sound:
+            return []
+        return [{"type": "input_audio_buffer.append", "audio": b64encode(sound).decode("ascii")}]
+
+    def commit(self) -> list[Message]:
+        """The utterance is complete."""
+        self._ears = Resampler(self._options.sample_rate, self._rate)
+        return [{"type": "input_audio_buffer.commit"}]
+
+    def clear(self) -> list[Message]:
+        """Forget audio that was not committed."""
+        self._ears = Resampler(self._options.sample_rate, self._rate)
+        return [{"type": "input_audio_buffer.clear"}]
+
+    def say(self, text: str) -> list[Message]:
+        """A text turn."""
+        content = [{"type": "input_text", "text": text}]
+        return [_item({"type": "message", "role": "user", "content": content})]
+
+    def function_output(self, call_id: str, output: str) -> list[Message]:
+        """The answer to a call."""
+        return [_item({"type": "function_call_output", "call_id": call_id, "output": output})]
+
+    def respond(self, instructions: str | None = None) -> list[Message]:
+        """Ask for one response."""
+        return [_create({"instructions": instructions} if instructions else {})]
+
+    def cancel(self) -> list[Message]:
+        """Stop the response."""
+        return [{"type": "response.cancel"}]
+
+    # --- what is heard ------------------------------------------------------------------------------------------
+
+    def parse(self, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
+        """What an event means."""
+        kind = _text(message, "type")
+        if kind in _READY:
+            return (ProviderReady(_text(_object(message, "session"), "model") or None),)
+        if _HEARD in kind:
+            return self._heard(kind.rpartition(".")[2], message)
+        if kind == "error":
+            return (self._problem(_object(message, "error") or message),)
+        if kind.startswith("response.") or kind == "conversation.item.done":
+            return self._response(kind, message)
+        return ()
+
+    def _heard(self, kind: str, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
+        item = _id(message, "item_id")
+        match kind:
+            case "delta":
+                delta = _text(message, "delta")
+                return (TranscriptDelta(delta),) if delta else ()
+            case "updated":  # cumulative
+                text, before = _text(message, "transcript"), self._told.get(item, "")
+                _remember(self._told, item, text)
+                delta = text.removeprefix(before) if text.startswith(before) else ""
+                return (TranscriptDelta(delta),) if delta else ()
+            case "completed" | "done":
+                self._told.pop(item, None)
+                return (TranscriptFinal((_text(message, "transcript") or _text(message, "text")).strip()),)
+            case "failed":
+                return (self._problem(_object(message, "error")),)
+        return ()
+
+    def _response(self, kind: str, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
+        response_id = _id(message, "response_id")
+        match kind:
+            case "response.created":
+                return self._start(_id(_object(message, "response"), "id"))
+            case "response.output_item.added":
+                self._name(_object(message, "item"))
+                return self._start(response_id)
+            case "response.output_audio.delta" | "response.audio.delta":
+                pcm = self._mouth(response_id).feed(speech_of(message))
+                return (AudioDelta(response_id, pcm),) if pcm else ()
+            case "response.output_audio.done" | "response.audio.done":
+                self._mouths.pop(response_id, None)
+                return (AudioDone(response_id),)
+            case "response.function_call_arguments.done":
+                return self._arguments(response_id, message)
+            case "response.output_item.done" | "conversation.item.done":
+                return self._call(response_id, _object(message, "item"))
+            case "response.done":
+                return self._done(_object(message, "response"), response_id)
+        if kind in _TEXT and (delta := _text(message, "delta")):
+            return (TextDelta(response_id, delta),)
+        return ()
+
+    def _start(self, response_id: str) -> tuple[ProviderEvent, ...]:
+        if not response_id or response_id in self._started:
+            return ()
+        _remember(self._started, response_id, None)
+        return (ResponseStarted(response_id),)
+
+    def _mouth(self, response_id: str) -> Resampler:
+        mouth = self._mouths.get(response_id)
+        if mouth is None:
+            mouth = Resampler(self._rate, self._options.sample_rate)
+            _remember(self._mouths, response_id, mouth)
+        return mouth
+
+    def _name(self, item: Mapping[str, object]) -> None:
+        call_id, name = _id(item, "call_id"), _text(item, "name")
+        if _text(item, "type") == "function_call" and call_id and name:
+            _remember(self._names, _id(item, "id") or call_id, (call_id, name))
+
+    def _arguments(self, response_id: str, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
+        call_id, name = self._names.get(_id(message, "item_id"), ("", ""))
+        call = {
+            "type": "function_call",
+            "call_id": _id(message, "call_id") or call_id,
+            "name": _text(message, "name") or name,
+            "arguments": _text(message, "arguments"),
+        }
+        return self._call(response_id, call)  # without a name it comes with its item, a moment later
+
+    def _call(self, response_id: str, item: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
+        call_id, name = _id(item, "call_id"), _text(item, "name")
+        if _text(item, "type") != "function_call" or not call_id or not name or call_id in self._called:
+            return ()
+        if item.get("status") == "in_progress":
+            return ()
+        _remember(self._called, call_id, None)
+        return (FunctionCall(response_id, call_id, name, _text(item, "arguments")),)
+
+    def _done(self, response: Mapping[str, object], response_id: str) -> tuple[ProviderEvent, ...]:
+        response_id = _id(response, "id") or response_id
+        self._mouths.pop(response_id, None)
+        status = _text(response, "status")
+        events: list[ProviderEvent] = []
+        output = response.get("output")
+        for item in output if isinstance(output, list) and status != "cancelled" else ():
+            if isinstance(item, dict):
+                events += self._call(response_id, item)
+        if status == "failed":
+            events.append(self._problem(_object(_object(response, "status_details"), "error")))
+        return (*events, ResponseDone(response_id, status if status in _STATUSES else "completed"))
+
+    def _problem(self, error: Mapping[str, object]) -> ProviderProblem:
+        said = _text(error, "message") or _text(error, "error")
+        low = said.lower()
+        words = safe_words(said, self._access.key)
+        return ProviderProblem(
+            words or f"{self._access.vendor} reported an error",
+            benign=_text(error, "code") in BENIGN_CODES or any(phrase in low for phrase in BENIGN),
+            idle="timed out" in low and "inactivity" in low,
+        )
+
+
+def speech_of(message: Mapping[str, object]) -> bytes:
+    """The sound in an audio event; none when it is no base64."""
+    try:
+        return b64decode(_text(message, "delta"))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _remember(known: dict[str, T], name: str, value: T) -> None:
+    if len(known) >= MAX_REMEMBERED and name not in known:
+        del known[next(iter(known))]
+    known[name] = value
+
+
+def _item(item: Message) -> Message:
+    return {"type": "conversation.item.create", "item": item}
+
+
+def _create(response: Message) -> Message:
+    return {"type": "response.create", "response": response}
+
+
+def _object(message: Mapping[str, object], name: str) -> Mapping[str, object]:
+    value = message.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(message: Mapping[str, object], name: str) -> str:
+    value = message.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _id(message: Mapping[str, object], name: str) -> str:
+    value = _text(message, name)
+    return value if len(value) <= MAX_ID else ""

@@ -1,0 +1,57 @@
+"""`stub`: a tone in place of speech. No key, no network, the same bytes each time (wire terminal-voice 8)."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from math import pi, sin
+from typing import TYPE_CHECKING
+
+from svc_proto.engine.flow import Flow
+from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, SpeechRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["MODEL", "VOICE", "StubRenderer", "tone"]
+
+MODEL = "local-tone"
+VOICE = "sine"
+PEAK = 8_000  # of 32767
+CHUNKS = 8  # 9 when the frames do not divide
+SHORTEST, LONGEST = 0.25, 1.5  # s
+PER_SECOND = 120  # characters
+HIGH, MIDDLE, LOW = 660, 440, 330  # Hz
+MIN_RATE, MAX_RATE = 8_000, 96_000  # Hz, wire 4.1
+_SWAPPED = sys.byteorder == "big"
+FREQUENCIES = dict.fromkeys(("urgent", "energetic", "playful"), HIGH) | dict.fromkeys(
+    ("calm", "warm", "empathetic"), LOW
+)
+
+
+class StubRenderer:
+    """A `Renderer` that never waits, except for its sink."""
+
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+        """Sound a tone about as long as the text."""
+        rate = request.sample_rate
+        if not MIN_RATE <= rate <= MAX_RATE:
+            raise ProviderError(f"the sample rate must be from {MIN_RATE} to {MAX_RATE} Hz")
+        seconds = min(max(len(request.text.strip()) / PER_SECOND, SHORTEST), LONGEST)
+        frequency = FREQUENCIES.get(str(request.expression.get("emotion", "")).strip().lower(), MIDDLE)
+        for first, last, pcm in tone(frequency, int(rate * seconds), rate):
+            yield from sink.chunk(AudioChunk(pcm, rate, f"frames:{first}-{last}"))
+        metadata = {"sample_rate": rate, "duration_seconds": round(seconds, 3), "frequency_hz": frequency}
+        return Rendered(provider="stub", model=MODEL, voice=VOICE, metadata=metadata)
+
+
+def tone(frequency: int, frames: int, rate: int) -> Iterator[tuple[int, int, bytes]]:
+    """A sine in pieces: the first frame, the one after the last, and the PCM between them."""
+    step = max(1, frames // CHUNKS)
+    turn = 2 * pi * frequency / rate
+    for first in range(0, frames, step):
+        last = min(first + step, frames)
+        samples = array("h", [round(PEAK * sin(turn * frame)) for frame in range(first, last)])
+        if _SWAPPED:
+            samples.byteswap()
+        yield first, last, samples.tobytes()

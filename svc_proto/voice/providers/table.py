@@ -1,0 +1,136 @@
+"""The providers by their ids: whoever has a request for one asks here.
+
+    renderer = providers.renderer("openai_tts")
+    done = yield from renderer.render(request, sink)
+
+Both spellings of the wire are taken: `openai` and `openai_tts`, `grok` and `xai`. An id that is not built, and a key
+that is missing, raise `ProviderError` at once; a key is looked up anew at each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc_proto.engine.flow import Flow
+from svc_proto.voice.contract import Dialect, ProviderError, RealtimeOptions, Renderer, Speaker, Transcriber
+from svc_proto.voice.providers.access import (
+    ELEVENLABS,
+    OPENAI,
+    OPENAI_REALTIME,
+    XAI,
+    XAI_REALTIME,
+    KeySource,
+    admit,
+)
+from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs, discover_xai
+from svc_proto.voice.providers.elevenlabs import ElevenLabs
+from svc_proto.voice.providers.local import Local
+from svc_proto.voice.providers.one_shot import OneShotRenderer
+from svc_proto.voice.providers.openai import OpenAi
+from svc_proto.voice.providers.openai_realtime import OpenAiDialect
+from svc_proto.voice.providers.stub import StubRenderer
+from svc_proto.voice.providers.vendor import VendorRenderer, VendorSpeaker, VendorTranscriber
+from svc_proto.voice.providers.xai import Xai
+from svc_proto.voice.providers.xai_realtime import XaiDialect
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Providers"]
+
+
+class Providers:
+    """`keys` are the operator's variables."""
+
+    def __init__(self, engine: Engine, keys: KeySource) -> None:
+        self._engine = engine
+        self._keys = keys
+        self._local = Local(engine)
+
+    def renderer(self, provider_id: str) -> Renderer:
+        """Text to PCM, as it comes: every id of the registry."""
+        match _plain(provider_id):
+            case "stub":
+                return StubRenderer()
+            case "local":
+                return self._local
+            case "openai" | "openai_tts":
+                return VendorRenderer(self._engine, OpenAi(admit(OPENAI, self._keys)))
+            case "xai" | "xai_tts":
+                return VendorRenderer(self._engine, Xai(admit(XAI, self._keys)))
+            case "elevenlabs" | "elevenlabs_tts":
+                return VendorRenderer(self._engine, ElevenLabs(admit(ELEVENLABS, self._keys)))
+            case "openai_realtime" | "xai_realtime":
+                return OneShotRenderer(self._engine, provider_id, self._dialect_maker(provider_id))
+        raise ProviderError(f"the text to speech provider {_shown(provider_id)} is not built in")
+
+    def speaker(self, provider_id: str) -> Speaker:
+        """Text to one audio file: `local`, `openai`, `xai`, `elevenlabs`."""
+        match _plain(provider_id):
+            case "local":
+                return self._local
+            case "openai" | "openai_tts":
+                return VendorSpeaker(self._engine, OpenAi(admit(OPENAI, self._keys)))
+            case "xai" | "xai_tts":
+                return VendorSpeaker(self._engine, Xai(admit(XAI, self._keys)))
+            case "elevenlabs" | "elevenlabs_tts":
+                return VendorSpeaker(self._engine, ElevenLabs(admit(ELEVENLABS, self._keys)))
+        raise ProviderError(f"the text to speech provider {_shown(provider_id)} is not built in")
+
+    def transcriber(self, provider_id: str) -> Transcriber:
+        """An audio file to text: `local`, `openai`, `xai`, `elevenlabs`."""
+        match _plain(provider_id):
+            case "local":
+                return self._local
+            case "openai" | "openai_tts":
+                return VendorTranscriber(self._engine, OpenAi(admit(OPENAI, self._keys)))
+            case "xai" | "xai_tts":
+                return VendorTranscriber(self._engine, Xai(admit(XAI, self._keys)))
+            case "elevenlabs" | "elevenlabs_tts":
+                return VendorTranscriber(self._engine, ElevenLabs(admit(ELEVENLABS, self._keys)))
+        raise ProviderError(f"the speech to text provider {_shown(provider_id)} is not built in")
+
+    def dialect(self, provider_id: str, options: RealtimeOptions) -> Dialect:
+        """Speech both ways: `openai_realtime`, `xai_realtime`. One for each socket."""
+        return self._dialect_maker(provider_id)(options)
+
+    def discover(self, provider_id: str) -> Flow[Discovered | None]:
+        """What a vendor offers now, beyond what the registry knows; None: there is nothing to ask.
+
+        Raises `ProviderError`, for a missing key too.
+        """
+        match _plain(provider_id):
+            case "elevenlabs" | "elevenlabs_tts":
+                return (yield from discover_elevenlabs(self._engine, admit(ELEVENLABS, self._keys)))
+            case "xai" | "xai_tts" | "xai_realtime":
+                return (yield from discover_xai(self._engine, admit(XAI, self._keys)))
+        return None
+
+    def local_installed(self) -> Flow[bool]:
+        """Whether this host can speak and listen by itself."""
+        return (yield from self._local.installed())
+
+    def local_report(self) -> Flow[dict[str, object]]:
+        """What of `local` is installed and what is missing, for `requirements` of `/voice/config` (wire 3.1)."""
+        return (yield from self._local.report())
+
+    def _dialect_maker(self, provider_id: str) -> Callable[[RealtimeOptions], Dialect]:
+        match _plain(provider_id):
+            case "openai_realtime" | "openai":
+                access = admit(OPENAI_REALTIME, self._keys)
+                return lambda options: OpenAiDialect(access, options)
+            case "xai_realtime" | "xai":
+                access = admit(XAI_REALTIME, self._keys)
+                return lambda options: XaiDialect(access, options)
+        raise ProviderError(f"the realtime provider {_shown(provider_id)} is not built in")
+
+
+def _plain(provider_id: str) -> str:
+    plain = provider_id.strip().lower().replace("-", "_")
+    return f"xai{plain.removeprefix('grok')}" if plain in ("grok", "grok_tts", "grok_realtime") else plain
+
+
+def _shown(provider_id: str) -> str:
+    """A name that somebody made up, fit for a message."""
+    return repr("".join(letter if letter.isprintable() else " " for letter in provider_id[:80]))

@@ -1,0 +1,63 @@
+"""A WAV file as it is made: its head first, then PCM, whose length nobody knows yet."""
+
+from __future__ import annotations
+
+__all__ = ["NotWavError", "WavStream"]
+
+MAX_HEAD = 4_096  # bytes before the sound
+PCM = 1  # WAVE_FORMAT_PCM
+
+
+class NotWavError(ValueError):
+    """The bytes are no WAV file of one channel and 16 bits."""
+
+
+class WavStream:
+    """Feed bytes, take PCM. `rate` (Hz) is known once there is some."""
+
+    def __init__(self) -> None:
+        self.rate = 0
+        self._head: bytearray | None = bytearray()
+
+    def feed(self, data: bytes) -> bytes:
+        """The sound in this piece; nothing while the head is not complete. Raises `NotWavError`."""
+        if self._head is None:
+            return data
+        self._head += data
+        begin = self._sound_begins(self._head)
+        if begin is None:
+            if len(self._head) > MAX_HEAD:
+                raise NotWavError("no sound in sight")
+            return b""
+        sound, self._head = bytes(self._head[begin:]), None
+        return sound
+
+    def finish(self) -> None:
+        """Nothing follows. Raises `NotWavError` when the head was never complete, though there was something."""
+        if self._head:
+            raise NotWavError("it ends in its head")
+
+    def _sound_begins(self, head: bytearray) -> int | None:
+        if not head.startswith(b"RIFF"[: len(head)]) or (len(head) >= 12 and head[8:12] != b"WAVE"):
+            raise NotWavError("it is no RIFF WAVE")
+        place = 12
+        while place + 8 <= len(head):
+            name, size = bytes(head[place : place + 4]), int.from_bytes(head[place + 4 : place + 8], "little")
+            begin = place + 8
+            if name == b"data":
+                if not self.rate:
+                    raise NotWavError("its format is not told")
+                return begin
+            if name == b"fmt ":
+                if begin + 16 > len(head):
+                    return None
+                self._read_format(bytes(head[begin : begin + 16]))
+            place = begin + size + size % 2
+        return None
+
+    def _read_format(self, fields: bytes) -> None:
+        kind, channels = int.from_bytes(fields[:2], "little"), int.from_bytes(fields[2:4], "little")
+        bits, rate = int.from_bytes(fields[14:16], "little"), int.from_bytes(fields[4:8], "little")
+        if (kind, channels, bits) != (PCM, 1, 16) or not rate:
+            raise NotWavError("it is not PCM of one channel and 16 bits")
+        self.rate = rate

@@ -1,0 +1,132 @@
+"""The providers of speech that there are, and what is known of each without asking it (wire terminal-voice 4.2)."""
+
+from __future__ import annotations
+
+from svc_proto.voice.contract import ProviderInfo
+
+__all__ = ["LOCAL", "PROVIDERS", "Registry", "canonical_id", "is_renderer"]
+
+LOCAL = "local"  # this host's own engines
+OPENAI_VOICES = ("alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar")
+XAI_VOICES = ("eve", "ara", "rex", "sal", "leo")
+WIDE_RATES = (16_000, 22_050, 24_000, 44_100, 48_000)
+
+PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
+    ProviderInfo(
+        id="elevenlabs_tts",
+        name="ElevenLabs TTS",
+        description="Streaming text to speech by ElevenLabs.",
+        models=("eleven_flash_v2_5", "eleven_multilingual_v2", "eleven_turbo_v2_5"),
+        voices=("21m00Tcm4TlvDq8ikWAM",),
+        languages=("en",),
+        sample_rates=WIDE_RATES,
+        supports_tts=True,
+        supports_expression=True,
+    ),
+    ProviderInfo(
+        id="local",
+        name="This host",
+        description="Speech engines of the relay's own host: no key, no network.",
+        models=("espeak-ng",),
+        voices=("en", "en-us", "en-gb"),
+        languages=("en",),
+        sample_rates=WIDE_RATES,
+        supports_tts=True,
+        supports_stt=True,
+    ),
+    ProviderInfo(
+        id="openai_realtime",
+        name="OpenAI Realtime",
+        description="Speech to speech by OpenAI.",
+        models=("gpt-realtime-2.1", "gpt-realtime-2.1-mini", "gpt-realtime-2"),
+        voices=OPENAI_VOICES,
+        sample_rates=(24_000,),
+        supports_tts=True,
+        supports_realtime=True,
+        supports_expression=True,
+    ),
+    ProviderInfo(
+        id="openai_tts",
+        name="OpenAI TTS",
+        description="Text to speech by OpenAI.",
+        models=("gpt-4o-mini-tts", "tts-1", "tts-1-hd"),
+        voices=(*OPENAI_VOICES, "fable", "onyx", "nova"),
+        languages=("en",),
+        sample_rates=(24_000,),
+        supports_tts=True,
+        supports_expression=True,
+    ),
+    ProviderInfo(
+        id="stub",
+        name="Test tone",
+        description="A tone in place of speech, for tests: no key, no network.",
+        models=("stub-tone",),
+        voices=("sine",),
+        languages=("en",),
+        sample_rates=(16_000, 24_000, 48_000),
+        supports_tts=True,
+        supports_stt=True,
+        supports_speech_to_speech=True,
+        supports_expression=True,
+    ),
+    ProviderInfo(
+        id="xai_realtime",
+        name="xAI Realtime",
+        description="Speech to speech by xAI.",
+        models=("grok-voice-latest", "grok-voice-think-fast-1.0"),
+        voices=XAI_VOICES,
+        sample_rates=(24_000,),
+        supports_tts=True,
+        supports_tool_use=True,
+        supports_realtime=True,
+        supports_interruption=True,
+        supports_expression=True,
+    ),
+    ProviderInfo(
+        id="xai_tts",
+        name="xAI TTS",
+        description="Text to speech by xAI.",
+        models=("xai-tts",),
+        voices=XAI_VOICES,
+        languages=("en",),
+        sample_rates=(24_000,),
+        supports_tts=True,
+        supports_expression=True,
+    ),
+)
+
+
+def canonical_id(name: str, kind: str) -> str:
+    """The id that somebody means: `grok` for `xai_tts`, `xai-realtime` for `xai_realtime` (wire 3.2).
+
+    `kind` is `tts` or `realtime`: what a vendor's bare name stands for.
+    """
+    plain = name.strip().lower().replace("-", "_")
+    vendor = {"grok": "xai"}.get(plain, plain)
+    if vendor == "elevenlabs":
+        return "elevenlabs_tts"
+    return f"{vendor}_{kind}" if vendor in ("xai", "openai") else plain
+
+
+def is_renderer(info: ProviderInfo) -> bool:
+    """Whether it turns text into speech and does nothing else (wire 4.2)."""
+    return info.supports_tts and not info.supports_realtime
+
+
+class Registry:
+    """Look-up by id."""
+
+    def __init__(self, providers: tuple[ProviderInfo, ...] = PROVIDERS) -> None:
+        self._providers = {info.id: info for info in providers}
+
+    def find(self, provider_id: str) -> ProviderInfo | None:
+        """A provider by its id, or None."""
+        return self._providers.get(provider_id)
+
+    def all(self) -> list[ProviderInfo]:
+        """All of them, by id."""
+        return list(self._providers.values())
+
+    def renderers(self) -> list[ProviderInfo]:
+        """Those that turn text into speech and do nothing else."""
+        return [info for info in self.all() if is_renderer(info)]

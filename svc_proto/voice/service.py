@@ -1,0 +1,61 @@
+"""What the voice side of the relay is made of, and what its parts ask of it.
+
+`svc_proto.voice.setup.build_voice` puts it together. Its parts are attributes, so that a test may put in its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.engine.flow import Flow
+from svc_proto.voice.credential import host_api_key
+from svc_proto.voice.keys import Keys
+from svc_proto.voice.principal import Principal
+from svc_proto.voice.registry import Registry
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+from svc_proto.voice.stored import StoredSettings
+from svc_proto.voice_config import VoiceConfig
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.voice.providers.table import Providers
+
+__all__ = ["Voice"]
+
+
+class Voice:
+    """`providers` is set by whoever builds it."""
+
+    providers: Providers
+
+    def __init__(self, engine: Engine, config: VoiceConfig) -> None:
+        self.engine = engine
+        self.config = config
+        self.keys = Keys(config.variables)
+        self.registry = Registry()
+        self.stored = StoredSettings(engine, config, self.registry, self._speaks)
+
+    def output_settings(self, profile: str | None = None) -> Flow[OutputSettings]:
+        """What speech output is set to, for a profile or for the relay; the keys are read anew, too."""
+        yield from self.refresh_keys()
+        return (yield from self.stored.output(profile))
+
+    def realtime_settings(self, profile: str | None = None) -> Flow[RealtimeSettings]:
+        """What realtime is set to, for a profile or for the relay; the keys are read anew, too."""
+        yield from self.refresh_keys()
+        return (yield from self.stored.realtime(profile))
+
+    def refresh_keys(self) -> Flow[None]:
+        """Read `.env` of the service home."""
+        yield from self.keys.refresh(self.engine, self.config.service_home)
+
+    def api_credential(self, principal: Principal) -> Flow[str | None]:
+        """The bearer toward the API server: the caller's own, or the host's key for a paired device; None: none."""
+        if principal.kind == "api":
+            return principal.bearer
+        config = self.config
+        key = yield from host_api_key(self.engine, config.config_path, config.service_home, config.api_key)
+        return key or None
+
+    def _speaks(self) -> Flow[bool]:
+        return (yield from self.providers.local_installed())

@@ -1,0 +1,494 @@
+"""A voice session: what speech output, the realtime lab and the realtime agent have in common.
+
+    class EchoSession(VoiceSession):
+        kind, family = "voice.echo", "voice-echo"
+        def on_message(self, kind, message): ...     # what only this family knows
+        def keeps(self, code): ...                   # whether a lost socket may come back
+
+    session.emit("voice.response.started", provider="stub")
+    session.emit_audio("voice.audio.delta", pcm, 24_000)
+    yield from session.room()                        # whoever speaks waits here for a client that is slow, or away
+
+What is emitted gets its ids, goes to the socket that owns the session, into the ring for whoever comes back, and into
+the event log. A slow client makes the speaker wait, so that memory is bounded by the socket's high-water mark and the
+ring; one that does not read at all is dropped by the socket's own limits, and the session is detached.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import same_secret, sha256_hex
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import OperationId
+from svc_proto.machines.voice_session import Claim, Cursor, Denied, Ids, VoiceLife, VoiceState
+from svc_proto.voice.contract import ProviderError
+from svc_proto.voice.event_log import KEEP_DAYS, EventLog, run_name
+from svc_proto.voice.pcm import SAMPLE_WIDTH, levels
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.voice.principal import Principal
+    from svc_proto.voice.session_table import SessionTable
+    from svc_proto.voice.socket import VoiceSocket
+
+__all__ = ["MAX_DELTA", "POLICY", "VoiceSession", "problem_of"]
+
+MAX_DELTA = 32 * 1024  # bytes of PCM in one event
+MAX_CANDIDATES = 4  # of one session: the one that came first has to go
+MAX_EARLY = 64  # messages from before `voice.session.ready`: a further one ends the socket
+ROOM_WITHIN = 60.0  # s after which a speaker looks again whether there is room
+POLICY = 1008
+SUPERSEDED = 4000  # wire terminal-voice 6.3
+TAKEN_OVER = "another socket has taken over"
+
+
+class VoiceSession:
+    """One session of any family. It is made by its family's `create` and lives in a `SessionTable`."""
+
+    kind: ClassVar[str] = "voice"  # prefix of its types in the log: `<kind>.session.created`
+    family: ClassVar[str] = "voice"  # prefix of the names of its files
+    numbered: ClassVar[bool] = True  # events have ids and can be had again
+    reopens: ClassVar[bool] = False  # without a socket it is as if nobody had ever come
+
+    def __init__(self, table: SessionTable[Any], principal: Principal, *, window: float, runs: str) -> None:
+        engine = table.engine
+        self.engine = engine
+        self.principal = principal
+        self.id = _secret(engine.entropy(18))  # 24 characters
+        self.resume_token = _secret(engine.entropy(32))  # 43 characters; forgotten once it was told
+        deadline = engine.now.mono + table.patience
+        self.life = VoiceLife(
+            token_hash=sha256_hex(self.resume_token), window=window, deadline=deadline, patience=table.patience
+        )
+        self.socket: VoiceSocket | None = None  # the owner
+        self.candidates: dict[int, VoiceSocket] = {}
+        self.runs = runs  # folder of the files that it leaves
+        self.run_path = f"{runs}/{run_name(self.family, engine.now.wall, self.id)}"  # of each of them, without suffix
+        self.log = EventLog(engine, f"{self.run_path}.jsonl")
+        self._table = table
+        self._created = engine.now.mono
+        self._early: deque[dict[str, object]] = deque()
+        self._speakers: list[OperationId] = []  # that wait for room
+        self._timer = engine.timers.timer("voice session", self._due)
+        self._timer.set(deadline)
+
+    def take_token(self) -> str:
+        """The resume token, once: only its hash is kept."""
+        token, self.resume_token = self.resume_token, ""
+        return token
+
+    def created(self, fields: Mapping[str, object], *, keep_days: int = KEEP_DAYS) -> None:
+        """It is in the table: begin its log, and delete what older sessions have left; 0 days: nothing."""
+        self.note(f"{self.kind}.session.created", **{"session_id": self.id, **fields})
+        self._table.sweep(self.runs, self.family, keep_days)
+        self.engine.log(Level.INFO, "voice session made", kind=self.kind, session=self.id[:8])
+
+    # --- for the family ---
+
+    @property
+    def at_ms(self) -> float:
+        """Milliseconds since the session was made."""
+        return round((self.engine.now.mono - self._created) * 1000, 3)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is over."""
+        return self.life.state is VoiceState.CLOSED
+
+    @property
+    def attached(self) -> bool:
+        """Whether a client listens."""
+        return self.life.state is VoiceState.ATTACHED
+
+    @property
+    def resume_ttl_ms(self) -> int:
+        """The window for coming back."""
+        return int(self.life.window * 1000)
+
+    def emit(self, kind: str, /, **fields: object) -> Ids:
+        """Tell the client, now or when it comes back."""
+        return self._emit(kind, fields, audio=False)
+
+    def emit_audio(self, kind: str, pcm: bytes, rate: int, /, **fields: object) -> Ids:
+        """Tell the client some sound, whole samples; `rate` in Hz (wire 4.7)."""
+        loudness = levels(pcm)
+        sound: dict[str, object] = {
+            "audio_base64": base64.b64encode(pcm).decode("ascii"),
+            "byte_count": len(pcm),
+            "sample_rate": rate,
+            "channels": 1,
+            "sample_width": SAMPLE_WIDTH,
+            "peak_level": loudness.peak,
+            "rms_level": loudness.rms,
+        }
+        return self._emit(kind, sound | fields, audio=True)
+
+    def error(self, message: str, /, **fields: object) -> None:
+        """`voice.error`; the socket stays open."""
+        self.emit("voice.error", message=message, **fields)
+
+    def note(self, kind: str, /, **fields: object) -> None:
+        """A line for the log alone."""
+        self.log.record({"type": kind, "at_ms": self.at_ms, **fields})
+
+    def room(self) -> Flow[None]:
+        """Wait until the client has read enough of what was said, or has come back to hear it."""
+        while not self._has_room():
+            ticket = self.engine.new_op()
+            self._speakers.append(ticket)
+            yield from wait(ticket, self.engine.now.mono + ROOM_WITHIN)
+
+    def begin(self) -> None:
+        """What the session needs is there: say that it is ready, and take what the client has said meanwhile."""
+        self.life.ready()
+        self.ready()
+        early, self._early = self._early, deque()
+        for message in early:
+            if self.attached:
+                self._take(message)
+
+    def ready(self) -> None:
+        """`voice.session.ready`."""
+        fields: dict[str, object] = {"session_id": self.id, **self.ready_fields()}
+        if self.numbered:
+            fields |= {
+                "resume_supported": True,
+                "resume_ttl_ms": self.resume_ttl_ms,
+                "last_event_id": self.life.last.event,
+                "last_audio_event_id": self.life.last.audio,
+            }
+        self.emit("voice.session.ready", **fields)
+
+    def release(self, code: int = 1011, reason: str = "") -> None:
+        """Let the owner go and be as before it came, so that somebody may try again."""
+        socket, self.socket = self.socket, None
+        self._early.clear()
+        self.life.release(self.engine.now.mono)
+        self._wind()
+        if socket is not None:
+            socket.end(code, reason)
+
+    def close(self, why: str, *, code: int = 1000) -> None:
+        """The end: whatever runs for the session stops, whoever listens or waits is told. Harmless the second time."""
+        if self.closed:
+            return
+        self.life.close()
+        self._over(why, code)
+
+    # --- what a family may make its own ---
+
+    def ready_fields(self) -> dict[str, object]:
+        """Members of `voice.session.ready` besides those of every family."""
+        return {}
+
+    def on_attached(self) -> None:
+        """The first socket is here. Call `begin` at once or later, or `release`."""
+        self.begin()
+
+    def on_start(self) -> None:
+        """`session.start` on a session that is attached already."""
+        self.ready()
+
+    def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
+        """A message that only the family knows; False for one that it does not know either. May raise `Refused`."""
+        return False
+
+    def on_ack(self, cursor: Cursor) -> None:
+        """A client has told how far it is."""
+
+    def on_lost(self) -> None:
+        """The owner is gone before the session was ready, or from one that `reopens`; it is FRESH again."""
+
+    def keeps(self, code: int) -> bool:
+        """The owner is gone, its socket closed with `code`: whether there is something to come back for."""
+        return False
+
+    def on_detached(self) -> None:
+        """Nobody listens now; somebody may come back before the window closes."""
+
+    def on_resumed(self) -> None:
+        """Somebody came back, and has heard what it has missed."""
+
+    def on_closed(self) -> None:
+        """The end: cancel every flow, drop every channel."""
+
+    # --- for its sockets ---
+
+    def arrived(self, socket: VoiceSocket) -> None:
+        """A socket is open."""
+        if self.closed:
+            self.refuse(socket, self.life.denial())
+            return
+        if self.reopens and self.socket is not None:
+            was = self.socket
+            self.left(was, SUPERSEDED)
+            was.end(SUPERSEDED, TAKEN_OVER)
+        if self.life.attach(socket.number) is Claim.CANDIDATE:
+            if len(self.candidates) >= MAX_CANDIDATES:
+                self.refuse(next(iter(self.candidates.values())), self.life.denial())
+            self.candidates[socket.number] = socket
+            return
+        self.socket = socket
+        self._wind()
+        self.on_attached()
+
+    def heard(self, socket: VoiceSocket, text: str) -> None:
+        """A message came."""
+        if socket is self.socket:
+            try:
+                message = _parse(text)
+            except Refused as refused:
+                self.error(refused.message)
+            else:
+                self._take(message)
+        else:
+            self._claim(socket, text)
+
+    def heard_binary(self, socket: VoiceSocket) -> None:
+        """A frame that is no text came."""
+        if socket is self.socket:
+            self.error("only text frames are understood here")
+        else:
+            self.refuse(socket, self.life.denial())
+
+    def drained(self, socket: VoiceSocket) -> None:
+        """The client has read enough."""
+        if socket is self.socket:
+            self._wake()
+
+    def left(self, socket: VoiceSocket, code: int) -> None:
+        """A socket is gone."""
+        self.candidates.pop(socket.number, None)
+        if socket is not self.socket:
+            return
+        self.socket = None
+        if self.reopens or self.life.state is VoiceState.STARTING:
+            self.release()
+            self.on_lost()
+        elif self.keeps(code):
+            self._detach()
+        else:
+            self.close("client closed")
+
+    def drop_bearer(self, bearer_hash: str, reason: str) -> None:
+        """A token of the caller is accepted no more: its sockets close, the session stays for the caller's others."""
+        for socket in [*self.candidates.values(), *([self.socket] if self.socket is not None else [])]:
+            if same_secret(socket.bearer_hash, bearer_hash):
+                socket.end(POLICY, reason)
+                self.left(socket, POLICY)
+
+    def refuse(self, socket: VoiceSocket, denied: Denied) -> None:
+        """A candidate does not get the session."""
+        self.candidates.pop(socket.number, None)
+        self._tell(socket, "voice.session.resume_failed", reason=denied.reason)
+        socket.end(denied.close_code, denied.reason)
+
+    # --- who speaks for the session ---
+
+    def _claim(self, socket: VoiceSocket, text: str) -> None:
+        """A candidate may show the token, and nothing else."""
+        try:
+            message = _parse(text)
+            if not self._asks_to_resume(message):
+                self.refuse(socket, self.life.denial())
+                return
+            self._resume(socket, message)
+        except Refused as refused:  # it may try again
+            self._tell(socket, "voice.error", message=refused.message)
+
+    def _asks_to_resume(self, message: Mapping[str, object]) -> bool:
+        if not self.numbered:
+            return False
+        if message["type"] == "session.start":
+            return message.get("resume_token") is not None or self.life.state is VoiceState.DETACHED
+        return message["type"] == "session.resume"
+
+    def _resume(self, socket: VoiceSocket, message: Mapping[str, object]) -> None:
+        outcome = self.life.resume(socket.number, message.get("resume_token"), message)
+        if isinstance(outcome, Denied):
+            if socket is self.socket:
+                self.socket = None
+                self._deny_owner(socket, outcome)
+            else:
+                self.refuse(socket, outcome)
+            return
+        self.candidates.pop(socket.number, None)
+        was, self.socket = self.socket, socket
+        self._wind()
+        if was is not None and was is not socket:
+            self.note(f"{self.kind}.websocket.superseded_closed")
+            was.end(SUPERSEDED, TAKEN_OVER)
+        cursor, events = outcome.cursor, outcome.events
+        self._tell(socket, "voice.session.resumed", **self.resumed_fields(cursor))
+        begin = {"from_event_id": cursor.event, "from_audio_event_id": max(cursor.audio, cursor.played)}
+        self._tell(socket, "voice.replay.started", **begin, replay_event_count=len(events))
+        for kept in events:
+            socket.send(f'{kept.text[:-1]},"replayed":true}}')
+        self._tell(socket, "voice.replay.done", replay_event_count=len(events))
+        self._wake()
+        self.on_resumed()
+
+    def resumed_fields(self, cursor: Cursor) -> dict[str, object]:
+        """Members of `voice.session.resumed`."""
+        return {
+            "last_event_id": cursor.event,
+            "last_audio_event_id": cursor.audio,
+            "last_played_audio_event_id": cursor.played,
+        }
+
+    def _deny_owner(self, socket: VoiceSocket, denied: Denied) -> None:
+        """The owner itself showed a bad token: it loses the socket, and the session is as after any loss."""
+        self._tell(socket, "voice.session.resume_failed", reason=denied.reason)
+        socket.end(denied.close_code, denied.reason)
+        if self.keeps(denied.close_code):
+            self._detach()
+        else:
+            self.close("resume failed")
+
+    def _detach(self) -> None:
+        deadline = self.life.detach(self.engine.now.mono)
+        self._timer.set(deadline)
+        reason = "websocket_disconnected"
+        self.emit("voice.session.detached", session_id=self.id, reason=reason, resume_ttl_ms=self.resume_ttl_ms)
+        wall = round(self.engine.now.at(deadline).wall, 3)
+        self.note(f"{self.kind}.session.detached", reason=reason, resume_deadline=wall)
+        self.on_detached()
+        self._wake()
+
+    def extend(self, seconds: float) -> None:
+        """While detached: wait so long from now on for somebody to come back."""
+        self.life.extend(self.engine.now.mono + seconds)
+        self._wind()
+
+    def _due(self) -> None:
+        self.life.expire(self.engine.now.mono)  # the timer is always that of its deadline
+        self._over("expired", 4008)
+
+    def _wind(self) -> None:
+        """Set the timer by the life's deadline."""
+        if self.life.deadline is None:
+            self._timer.cancel()
+        else:
+            self._timer.set(self.life.deadline)
+
+    def _over(self, why: str, code: int) -> None:
+        self._timer.retire()
+        self._table.forget(self)
+        socket, self.socket = self.socket, None
+        if socket is not None:
+            socket.end(code, why)
+        for candidate in list(self.candidates.values()):
+            self.refuse(candidate, self.life.denial())
+        self._early.clear()
+        self._speakers.clear()
+        self.on_closed()
+        self.note(f"{self.kind}.session.closed", reason=why)
+        self.log.close()
+        self.engine.log(Level.INFO, "voice session over", kind=self.kind, session=self.id[:8], reason=why)
+
+    # --- messages ---
+
+    def _take(self, message: dict[str, object]) -> None:
+        try:
+            self._dispatch(message)
+        except Refused as refused:
+            self.error(refused.message)
+
+    def _dispatch(self, message: dict[str, object]) -> None:
+        kind = cast("str", message["type"])
+        if kind == "session.close":
+            self.close("client closed")
+        elif self.life.state is VoiceState.STARTING:
+            self._hold(message)
+        elif kind == "client.ack" and self.numbered:
+            self.acknowledge(message)
+        elif self._asks_to_resume(message) and self.socket is not None:
+            self._resume(self.socket, message)
+        elif kind == "session.start":
+            self.on_start()
+        elif not self.on_message(kind, message):
+            raise Refused(400, "unknown_message", f"unknown message {kind[:40]!r}")
+
+    def acknowledge(self, message: Mapping[str, object]) -> None:
+        """Note how far the client is; `Refused` for a field that is no whole number."""
+        cursor = Cursor.from_ack(message)
+        self.life.ack(cursor)
+        self.on_ack(cursor)
+
+    def _hold(self, message: dict[str, object]) -> None:
+        self._early.append(message)
+        if len(self._early) > MAX_EARLY:
+            socket = cast("VoiceSocket", self.socket)  # whoever has just spoken
+            self.left(socket, POLICY)
+            socket.end(POLICY, "too many messages before the session was ready")
+
+    # --- events ---
+
+    def _emit(self, kind: str, fields: dict[str, object], *, audio: bool) -> Ids:
+        if self.closed:
+            return self.life.last
+        ids = self.life.number(audio=audio)
+        event = self._event(kind, ids) | fields
+        text = strict_json.dumps(event)
+        if self.socket is not None:
+            self.socket.send(text)
+        if self.numbered:
+            self.life.record(ids, text)
+        self.log.record(event)
+        return ids
+
+    def _tell(self, socket: VoiceSocket, kind: str, /, **fields: object) -> None:
+        """Tell one socket what concerns it alone: with an id, and not kept."""
+        event = self._event(kind, self.life.number()) | {"session_id": self.id, **fields}
+        socket.send(strict_json.dumps(event))
+        self.log.record(event)
+
+    def _event(self, kind: str, ids: Ids) -> dict[str, object]:
+        event: dict[str, object] = {"type": kind}
+        if self.numbered:
+            event["event_id"] = ids.event
+            if ids.audio:
+                event["audio_event_id"] = ids.audio
+        event["at_ms"] = self.at_ms
+        return event
+
+    def _has_room(self) -> bool:
+        if self.socket is not None:
+            return self.socket.writable
+        return self.life.has_room
+
+    def _wake(self) -> None:
+        speakers, self._speakers = self._speakers, []
+        for ticket in speakers:
+            self.engine.resume(ticket, None)
+
+
+def problem_of(engine: Engine, error: Exception) -> str:
+    """What a client is told of an error of whatever works for it: a provider's word, or the reference of a bug."""
+    if isinstance(error, ProviderError):
+        return str(error)
+    return f"internal error, reference {engine.bug(error)}"
+
+
+def _parse(text: str) -> dict[str, object]:
+    """A JSON object with a `type`; `Refused` otherwise."""
+    try:
+        message = strict_json.loads(text)
+    except strict_json.JsonError as error:
+        raise Refused(400, "invalid_json", f"the message is not valid JSON: {error}") from None
+    if not isinstance(message, dict):
+        raise Refused(400, "invalid_message", "a message must be a JSON object")
+    if not isinstance(message.get("type"), str):
+        raise Refused(400, "invalid_message", "type must be a string")
+    return cast("dict[str, object]", message)
+
+
+def _secret(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")

@@ -1,0 +1,70 @@
+"""Putting the voice side together: what the relay makes once, at its start.
+
+parts = build_voice(engine, config)
+answer = yield from parts.sessions["output"].create(body, principal)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from attrs import frozen
+
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request
+from svc_proto.engine.socket import SocketHandler
+from svc_proto.voice.agent.service import RealtimeAgent
+from svc_proto.voice.lab import RealtimeLab
+from svc_proto.voice.options import Options
+from svc_proto.voice.output import VoiceOutput
+from svc_proto.voice.principal import Principal
+from svc_proto.voice.providers.table import Providers
+from svc_proto.voice.service import Voice
+from svc_proto.voice_config import VoiceConfig
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Sessions", "VoiceParts", "build_voice"]
+
+
+class Sessions(Protocol):
+    """One family of sessions: output, lab or agent."""
+
+    def create(self, body: dict[str, object], principal: Principal) -> Flow[dict[str, object]]:
+        """A new session; the answer of the route. `PlainRefused`."""
+        ...
+
+    def open(self, request: Request, principal: Principal, session_id: str) -> SocketHandler:
+        """Somebody comes to a session. `PlainRefused` 404, 410 or 403."""
+        ...
+
+    def end_bearer(self, bearer_hash: str, reason: str) -> None:
+        """A token is accepted no more: close what it has opened."""
+        ...
+
+    def stop(self) -> None:
+        """The process ends."""
+        ...
+
+
+@frozen
+class VoiceParts:
+    """What the routes work with."""
+
+    voice: Voice
+    options: Options
+    sessions: Mapping[str, Sessions]  # output, lab, agent
+
+
+def build_voice(engine: Engine, config: VoiceConfig) -> VoiceParts:
+    """Make everything. Nothing is read or connected to yet."""
+    voice = Voice(engine, config)
+    voice.providers = Providers(engine, voice.keys)
+    sessions: dict[str, Sessions] = {
+        "output": VoiceOutput(voice),
+        "lab": RealtimeLab(voice),
+        "agent": RealtimeAgent(voice),
+    }
+    return VoiceParts(voice, Options(voice), sessions)

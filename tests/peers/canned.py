@@ -1,0 +1,60 @@
+"""A server that says the same bytes to whoever says anything; with none it takes all and never answers."""
+
+from __future__ import annotations
+
+from svc_proto.commands import CloseWrite, Ready
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Accepted
+from svc_proto.wire.limits import DEFAULT_LIMITS
+
+__all__ = ["Canned", "http"]
+
+
+def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str = "application/json") -> bytes:
+    """An answer of HTTP/1.1; `length` is what it claims to hold, if that is not the truth."""
+    length = len(body) if length is None else length
+    return b"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%b" % (status, kind.encode(), length, body)
+
+
+class Canned:
+    """The service. With `closes` the connection ends behind the bytes; `heard` is what callers said."""
+
+    def __init__(self, answer: bytes = b"", *, closes: bool = False) -> None:
+        self.answer = answer
+        self.closes = closes
+        self.heard: list[bytes] = []
+
+    def bind(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def on_started(self) -> None:
+        self.engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> Channel:
+        return _CannedChannel(self, fact)
+
+    def on_stopping(self) -> None:
+        pass
+
+
+class _CannedChannel(Channel):
+    def __init__(self, service: Canned, fact: Accepted) -> None:
+        super().__init__(service.engine, fact.ch, DEFAULT_LIMITS)
+        self._service = service
+        self._said = False
+
+    def received(self, data: bytes) -> None:
+        service = self._service
+        service.heard.append(data)
+        if service.answer and not self._said:
+            self._said = True
+            self.write(service.answer)
+            if service.closes:
+                self.engine.emit(CloseWrite(self.ch))
+
+    def read_closed(self) -> None:
+        self.drop()
+
+    def stop(self) -> None:
+        self.drop()

@@ -1,0 +1,188 @@
+"""A vendor of speech that says what a test wants: one scripted answer for each request, in order, over HTTP.
+
+    vendor = OpenAiPeer([Sound(pcm), Refusal(429, retry_after="7")])
+    url = world.peer(vendor)
+
+`seen` is what was asked. Nothing waits by itself: a pause is part of an answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, TypeAlias
+
+from attrs import evolve, frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Ready
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request, Response, Streamed, json_response
+from svc_proto.engine.router import Route, Router
+from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.stream import ResponseWriter
+from svc_proto.facts import Accepted
+from svc_proto.wire.events import Headers, RequestHead
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
+
+__all__ = ["Access", "Asked", "Plain", "Refusal", "Reply", "Sound", "VendorPeer", "form"]
+
+FOR_EVER = 86_400.0  # s
+BODY_LIMIT = 30 * 1024 * 1024  # bytes
+
+
+class Access(Enum):
+    ANYBODY = "anybody"
+
+
+@frozen(kw_only=True)
+class Asked:
+    """One request."""
+
+    method: str
+    target: str
+    headers: Headers
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@frozen
+class Sound:
+    """An answer of bytes, in pieces."""
+
+    data: bytes
+    content_type: str = "audio/pcm"
+    piece: int = 4_096  # bytes written at once
+    pause: float = 0.0  # s before each piece but the first
+    before: float = 0.0  # s before the head
+    breaks: bool = False  # the connection drops after the last piece
+    hangs: bool = False  # nothing comes after the last piece, and no end
+
+    def slow(self, pause: float) -> Sound:
+        return evolve(self, pause=pause)
+
+
+@frozen
+class Plain:
+    """A JSON answer."""
+
+    value: Any
+    before: float = 0.0  # s
+
+
+@frozen
+class Refusal:
+    """An error before any sound; `body` as the vendor writes it."""
+
+    status: int
+    body: Any = None
+    retry_after: str | None = None
+    location: str | None = None
+
+
+Reply: TypeAlias = "Sound | Plain | Refusal"
+
+
+class VendorPeer:
+    """The service. A vendor's own file names its routes."""
+
+    engine: Engine
+
+    def __init__(self, replies: Iterable[Reply] = (), routes: Iterable[Route] = ()) -> None:
+        self.replies = list(replies)
+        self.seen: list[Asked] = []
+        self.written = 0  # bytes of sound
+        self.channels: list[ServerChannel] = []
+        self.router = Router(routes)
+
+    def http(self, method: str, pattern: str) -> Route:
+        """A route that is answered by the script."""
+        return Route(method=method, pattern=pattern, access=Access.ANYBODY, handler=self._answer, body_limit=BODY_LIMIT)
+
+    # --- Service and HttpApp ---
+
+    def bind(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def on_started(self) -> None:
+        self.engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> ServerChannel:
+        channel = ServerChannel(self.engine, fact, self, DEFAULT_LIMITS)
+        self.channels.append(channel)
+        return channel
+
+    def on_stopping(self) -> None:
+        pass
+
+    def authorize(self, access: Enum, request: Request) -> object:
+        return None
+
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+        return json_response(refused.status, {"error": {"message": refused.message}})
+
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        return ()
+
+    # --- answers ---
+
+    def _answer(self, request: Request) -> Flow[Response | Streamed]:
+        query = f"?{request.raw_query}" if request.raw_query else ""
+        self.seen.append(
+            Asked(method=request.method, target=request.path + query, headers=request.headers, body=request.body)
+        )
+        channel = self.channels[-1]
+        reply = self.replies.pop(0) if self.replies else Refusal(500, {"error": "the script is over"})
+        match reply:
+            case Sound():
+                yield from sleep(self.engine, reply.before)
+                headers = Headers([(b"content-type", reply.content_type.encode())] if reply.content_type else [])
+                return Streamed(200, headers, lambda writer: self._write(writer, channel, reply))
+            case Plain(value=value, before=before):
+                yield from sleep(self.engine, before)
+                return json_response(200, value)
+            case Refusal(status=status, body=body, retry_after=retry_after, location=location):
+                fields = [(b"content-type", b"application/json")]
+                if retry_after is not None:
+                    fields.append((b"retry-after", retry_after.encode()))
+                if location is not None:
+                    fields.append((b"location", location.encode()))
+                data = body if isinstance(body, bytes) else json.dumps(body).encode()
+                return Response(status, Headers(fields), data)
+
+    def _write(self, writer: ResponseWriter, channel: ServerChannel, sound: Sound) -> Flow[None]:
+        for begin in range(0, len(sound.data), sound.piece):
+            if begin and sound.pause:
+                yield from sleep(self.engine, sound.pause)
+            piece = sound.data[begin : begin + sound.piece]
+            writer.write(piece)
+            self.written += len(piece)
+            yield from writer.drained()
+        if sound.breaks:
+            yield from sleep(self.engine, 0.5)
+            channel.drop()
+        if sound.breaks or sound.hangs:
+            yield from sleep(self.engine, FOR_EVER)
+
+
+def form(asked: Asked) -> dict[str, bytes]:
+    """The parts of a multipart request by their names."""
+    decoder = MultipartDecoder(asked.headers.get(b"content-type") or b"")
+    decoder.receive_data(asked.body)
+    decoder.receive_eof()
+    parts: dict[str, bytes] = {}
+    name = ""
+    while (event := decoder.next_event()) is not None:
+        if isinstance(event, PartBegin):
+            name = event.name
+            parts[name] = b""
+        elif isinstance(event, PartData):
+            parts[name] += event.data
+    assert decoder.finished
+    return parts

@@ -1,0 +1,234 @@
+"""Chat runs against an API server that says what a test wants: how they begin, fail, end and are stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from svc_proto.commands import Ready
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Accepted
+from svc_proto.machines.run_story import RunEvent
+from svc_proto.voice.agent.chat_run import (
+    ApiTarget,
+    ChatRun,
+    RunOrder,
+    RunTrouble,
+    answer_question,
+    is_asking,
+    read_history,
+    stop_run,
+)
+from tests.loops.virtual import VirtualWorld
+from tests.peers.api import ScriptedApi, hello
+from tests.peers.canned import Canned, http
+
+
+class Caller:
+    """A service that runs one flow for a test."""
+
+    engine: Engine
+
+    def __init__(self, make: Callable[[Engine], Flow[Any]]) -> None:
+        self._make = make
+        self.results: list[Any] = []
+
+    def bind(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def on_started(self) -> None:
+        self.engine.emit(Ready())
+        self.engine.spawn(
+            self._make(self.engine), name="test", on_done=self.results.append, on_error=self.results.append
+        )
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        return None
+
+    def on_stopping(self) -> None:
+        pass
+
+
+class Bench:
+    """A caller and an API server in a simulated world."""
+
+    def __init__(self) -> None:
+        self.world = VirtualWorld()
+        self.api = ScriptedApi(key="k")
+        self.url = self.world.peer(self.api, port=9001)
+        self.told: list[RunEvent] = []
+        self._ports = 9100
+
+    def target(self, bearer: str | None = "k") -> ApiTarget:
+        return ApiTarget(self.url, bearer)
+
+    def begin(self, make: Callable[[Engine], Flow[Any]]) -> Caller:
+        self._ports += 1
+        caller = Caller(make)
+        self.world.peer(caller, port=self._ports)
+        return caller
+
+    def flow(self, make: Callable[[Engine], Flow[Any]]) -> Any:
+        caller = self.begin(make)
+        self.world.wait_until(lambda: bool(caller.results), 400.0)
+        return caller.results[0]
+
+    def run(self, *, target: ApiTarget | None = None, **order: Any) -> Any:
+        wanted = RunOrder(text="hi", word="svc", **order)
+        return self.flow(lambda engine: ChatRun(engine, target or self.target(), wanted, self.told.append).perform())
+
+    def types(self) -> list[str]:
+        return [type(event).__name__ for event in self.told]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_a_run_in_a_new_session(bench: Bench) -> None:
+    bench.api.turns.append(hello("Hi"))
+    assert bench.run(profile="work", system="by voice") is None
+    assert bench.types() == ["SessionBound", "RunBegan", "MessageBegan", "AnswerDelta", "AnswerDelta", "AnswerComplete"]
+    (create, stream) = bench.api.seen
+    assert create == ("POST", "/api/sessions", {"profile": "work"})
+    assert stream[2] == {"message": "hi", "system_message": "by voice", "profile": "work"}
+
+
+def test_a_run_in_a_known_session(bench: Bench) -> None:
+    bench.api.sessions["c1"] = []
+    assert bench.run(session_id="c1", profile="default") is None
+    assert bench.types()[0] == "RunBegan"
+    assert bench.api.seen[0][2] == {"message": "hi"}
+
+
+def test_a_session_that_is_gone(bench: Bench) -> None:
+    assert bench.run(session_id="lost") is None
+    assert bench.types()[:2] == ["SessionBound", "RunBegan"]
+    assert bench.told[0].reason == "session_not_found"  # type: ignore[union-attr]  # its type is in the line above
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "value", "problem"),
+    [
+        ("/api/sessions", 401, {}, "does not accept the credential"),
+        ("/api/sessions", 500, {"error": "short"}, "status 500: short"),
+        ("/api/sessions", 201, {"session": {"id": True}}, "no session id"),
+        ("/api/sessions", 200, [], "no session id"),
+        ("/stream", 403, {}, "does not accept the credential"),
+        ("/stream", 429, {"error": {"message": "too many"}}, "status 429: too many"),
+        ("/stream", 503, {"error": {"message": "bad\x00text"}}, "status 503"),
+        ("/stream", 404, {"error": {"code": "route"}}, "status 404"),
+    ],
+)
+def test_answers_that_begin_no_run(bench: Bench, end: str, status: int, value: object, problem: str) -> None:
+    bench.api.fixed[end] = (status, value)
+    trouble = bench.run()
+    assert isinstance(trouble, RunTrouble)
+    assert problem in str(trouble)
+    assert trouble.auth is (status in (401, 403))
+
+
+def test_an_answer_that_is_no_json(bench: Bench) -> None:
+    bench.api.problem = (502, b"<html>")
+    assert str(bench.run()) == "The API server answers with status 502"
+
+
+def test_ids_of_sessions_in_use(bench: Bench) -> None:
+    bench.api.fixed["/api/sessions"] = (201, {"session_id": 7})
+    bench.api.sessions["7"] = []
+    assert bench.run() is None
+
+
+def test_a_server_that_is_not_there(bench: Bench) -> None:
+    nowhere = ApiTarget("http://10.0.0.3:9", None)
+    for session in (None, "c1"):
+        trouble = bench.run(target=nowhere, session_id=session)
+        assert str(trouble).startswith("The API server cannot be reached")
+    assert bench.flow(lambda engine: is_asking(engine, nowhere, "n1")) is False
+    assert bench.flow(lambda engine: read_history(engine, nowhere, "c1")) == []
+    assert bench.flow(lambda engine: stop_run(engine, nowhere, "n1")) is None
+    assert isinstance(bench.flow(lambda engine: answer_question(engine, nowhere, "n1", "once")), RunTrouble)
+
+
+def test_a_run_that_fails(bench: Bench) -> None:
+    bench.api.turns.append([("run.started", {"run_id": "n1"}), ("error", {"message": "quota"})])
+    assert str(bench.run()) == "quota"
+
+
+def test_a_stream_that_ends_early(bench: Bench) -> None:
+    bench.api.turns.append([("run.started", {"run_id": "n1"}), ("assistant.delta", {"delta": "He"})])
+    assert bench.run() is None
+
+
+def test_a_stream_that_breaks_off(bench: Bench) -> None:
+    begun = b'event: run.started\ndata: {"run_id":"n1"}\n\n'
+    url = bench.world.peer(Canned(http(200, begun, length=999, kind="text/event-stream"), closes=True), port=9002)
+    trouble = bench.run(target=ApiTarget(url), session_id="c1")
+    assert str(trouble) == "The API server's answer broke off."
+    assert bench.types() == ["RunBegan"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_it_is_stopped(bench: Bench, named: bool) -> None:
+    """Before it has a name, its first event gives it one."""
+    runs: list[ChatRun] = []
+    stopped: list[bool] = []
+
+    def tell(event: RunEvent) -> None:
+        bench.told.append(event)
+        if type(event).__name__ == ("RunBegan" if named else "SessionBound"):
+            stopped.append(runs[0].stop())
+
+    def make(engine: Engine) -> Flow[None]:
+        runs.append(ChatRun(engine, bench.target(), RunOrder(text="hi", word="svc"), tell))
+        return runs[0].perform()
+
+    events = hello("Hi", run="n1")
+    bench.api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in events])
+    assert bench.flow(make) is None
+    assert stopped == [named]
+    bench.world.wait_until(lambda: bench.api.seen[-1][:2] == ("POST", "/v1/runs/n1/stop"))
+    assert bench.types() == (["SessionBound", "RunBegan"] if named else ["SessionBound"])
+
+
+def test_it_is_stopped_and_never_named(bench: Bench) -> None:
+    runs: list[ChatRun] = []
+
+    def make(engine: Engine) -> Flow[None]:
+        runs.append(ChatRun(engine, bench.target(), RunOrder(text="hi", word="svc"), lambda event: None))
+        runs[0].stop()
+        return runs[0].perform()
+
+    bench.api.turns.append([("assistant.delta", {"delta": "x"}), ("done", {})])
+    assert bench.flow(make) is None
+    assert not any(path.endswith("/stop") for _, path, _ in bench.api.seen)
+
+
+def test_small_calls(bench: Bench) -> None:
+    target = bench.target()
+    assert bench.flow(lambda engine: is_asking(engine, target, "n1")) is False
+    bench.api.run_status = "waiting_for_approval"
+    assert bench.flow(lambda engine: is_asking(engine, target, "n1")) is True
+    assert bench.flow(lambda engine: answer_question(engine, target, "n1", "once")) is True
+    assert bench.api.seen[-1] == ("POST", "/v1/runs/n1/approval", {"choice": "once"})
+    bench.api.fixed["/approval"] = (409, {"error": {"code": "approval_not_pending"}})
+    assert bench.flow(lambda engine: answer_question(engine, target, "n1", "once")) is False
+    bench.api.fixed["/approval"] = (500, {})
+    assert isinstance(bench.flow(lambda engine: answer_question(engine, target, "n1", "once")), RunTrouble)
+    bench.api.fixed["/stop"] = (500, {})
+    assert bench.flow(lambda engine: stop_run(engine, target, "n1")) is None
+    bench.api.fixed.clear()
+    bench.api.sessions["c1"] = [{"role": "user", "content": "x"}]
+    assert bench.flow(lambda engine: read_history(engine, target, "c1")) == [{"role": "user", "content": "x"}]
+    assert bench.flow(lambda engine: read_history(engine, target, "unknown")) == []
+    assert bench.flow(lambda engine: is_asking(engine, bench.target("wrong"), "n1")) is False
+
+
+def test_the_bearer_is_not_shown() -> None:
+    assert "secret" not in repr(ApiTarget("http://x", "secret"))
+    assert len(ApiTarget("http://x").headers) == 1

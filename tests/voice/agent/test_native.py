@@ -1,0 +1,512 @@
+"""Native sessions in a simulated world: what a client says, and what reaches the provider and the API server."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from svc_proto.engine.flow import sleep
+from svc_proto.engine.message import Streamed
+from svc_proto.machines.broker_orders import StartRun
+from svc_proto.voice.agent.runs import RunHolder
+from svc_proto.wire.sse import encode_event
+from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
+from tests.loops.virtual import VirtualWorld
+from tests.loops.voices import VoiceClient, contents, create, set_variables
+from tests.peers.api import SSE, ScriptedApi, hello
+from tests.peers.realtime import Called, Dropped, Failed, Noise, RealtimeScript, RealtimeSession, Said
+from tests.peers.xai import XaiPeer
+
+QUESTION: list[tuple[str, dict[str, object]]] = [
+    ("run.started", {"run_id": "n1"}),
+    ("confirmation.requested", {"confirmation_id": "q1", "message": "May I?"}),
+]
+
+
+@pytest.fixture
+def world() -> VirtualWorld:
+    return VirtualWorld()
+
+
+def audio(data: bytes = SOUND) -> str:
+    return base64.b64encode(data).decode()
+
+
+def logged(agent: Agent, kind: str) -> list[dict[str, Any]]:
+    """Lines of the event log so far."""
+    agent.world.clock()
+    assert isinstance(agent.world, VirtualWorld)
+    agent.world.pass_time(1.0)
+    lines = contents(agent.world, agent.answer["event_log_path"]).splitlines()
+    return [line for line in map(json.loads, lines) if line["type"] == kind]
+
+
+def test_the_microphone(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, Said("Hello there."))
+    client = agent.open()
+    client.say("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=audio())
+    client.say("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=audio())
+    client.say("input_audio.append", audio_base64=audio(b"\1\0\2"), chunk_id=3.0)
+    client.say("input_audio.append", audio_base64=audio(b"\1\0"))
+    heard = [client.hear() for _ in range(4)]
+    assert [event.get("duplicate", False) for event in heard] == [False, True, False, False]
+    assert [event["total_bytes"] for event in heard] == [6400, 6400, 6402, 6404]
+    assert [event["input_chunk_id"] for event in heard] == [1, 1, 3, None]
+    client.say("input_audio.commit")
+    play(client, ends)
+    assert len(agent.provider.heard[0]) == 6400 * 3 // 2 + 4  # at the provider's rate
+    client.say("input_audio.append", audio_base64=audio(b"\1\0"))
+    client.say("input_audio.commit")  # too short to be anything
+    events = play(client, ends)
+    assert of(events, "voice.input_transcript.final")["text"] == ""
+    client.say("input_audio.append", audio_base64=audio())
+    client.say("input_audio.clear")
+    client.say("input_audio.commit")
+    assert of(play(client, ends), "voice.input_transcript.final")["text"] == ""
+    assert agent.provider.kinds.count("input_audio_buffer.commit") == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        ({"type": "input_audio.append"}, "audio_base64"),
+        ({"type": "input_audio.append", "audio_base64": "AAA"}, "base64"),
+        ({"type": "input_audio.append", "audio_base64": "", "sample_rate": 1}, "sample_rate"),
+        ({"type": "input_audio.append", "audio_base64": "", "chunk_id": "1"}, "chunk_id"),
+        ({"type": "response.create"}, "text is required"),
+        ({"type": "svc.confirm", "answer": 7}, "answer"),
+        ({"type": "playback.drained", "call_id": 7}, "call_id"),
+        ({"type": "no.such.message"}, "unknown message"),
+    ],
+)
+def test_messages_that_make_no_sense(
+    world: VirtualWorld, tmp_path: Path, message: dict[str, object], problem: str
+) -> None:
+    client = Agent(world, tmp_path).open()
+    client.ws.send_text(json.dumps(message))
+    assert problem in client.until("voice.error")[-1]["message"]
+
+
+def test_messages_without_a_turn(world: VirtualWorld, tmp_path: Path) -> None:
+    client = Agent(world, tmp_path).open()
+    client.say("session.start")
+    client.say("playback.drained", call_id="k1", played_audio_event_id=0)
+    client.say("svc.result.respeak")
+    assert client.hear()["type"] == "svc.result.respeak_unavailable"
+    client.say("svc.confirm", answer="allow")
+    forwarded = client.hear()
+    assert (forwarded["confirmation_id"], forwarded["answer"]) == (None, None)
+    client.say("response.cancel")
+    assert client.hear()["cancelled"] is True
+
+
+def test_what_the_provider_is_told(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path)
+    home = world.relay_host.state
+    personalities = {"pirate": {"system_prompt": "Arr."}}
+    config = {"agent": {"personalities": personalities}, "display": {"personality": "pirate"}}
+    disk = world.relay_host.disk
+    disk.put(f"{home}/profiles/work/config.yaml", json.dumps(config).encode())
+    disk.put(f"{home}/profiles/work/memories/USER.md", b"Has a cat.")
+    disk.put(f"{home}/memories/MEMORY.md", b"Likes tea." + b" x" * 2000)
+    client = agent.open(profile="work", context_messages=[{"role": "user", "content": "earlier"}])
+    assert agent.answer["context_message_count"] == 1
+    world.wait_until(lambda: bool(agent.provider.said))
+    session = agent.provider.said[0]["session"]
+    instructions = session["instructions"]
+    assert all(text in instructions for text in ("Arr.", "Likes tea.", "Has a cat.", "user: earlier", "svc_run_task"))
+    assert [tool["name"] for tool in session["tools"]] == agent.answer["tool_surface"]
+    assert agent.provider.asked.headers.get(b"authorization") == b"Bearer sk-voice"
+    client.say("session.close")
+    assert client.ws.wait_closed().code == 1000
+
+
+def test_the_context_comes_from_the_chat(world: VirtualWorld, tmp_path: Path) -> None:
+    api = ScriptedApi()
+    api.sessions["c1"] = [{"role": "user", "content": "what I said"}, {"role": "assistant", "content": "yes"}]
+    agent = Agent(world, tmp_path, scripted=api)
+    agent.open(chat_session_id="c1", final_answer_only=True)
+    assert (agent.answer["context_message_count"], agent.answer["chat_session_id"]) == (2, "c1")
+    world.wait_until(lambda: bool(agent.provider.said))
+    assert "what I said" in agent.provider.said[0]["session"]["instructions"]
+
+
+def test_a_run_with_a_question(world: VirtualWorld, tmp_path: Path) -> None:
+    api = ScriptedApi()
+    api.sessions["c1"] = []
+    api.turns.append([*QUESTION, *hello(ANSWER)[3:]])
+    agent = Agent(world, tmp_path, run("call mum"), Said(ANSWER), scripted=api)
+    client = agent.open(chat_session_id="c1")
+    client.say("response.create", text="call mum")
+    events = play(client, ends)
+    assert of(events, "svc.confirmation.requested")["message"] == "May I?"
+    assert "svc.session.bound" not in types(events)
+    assert api.seen[-1][2]["message"] == "call mum"
+    assert "voice" in api.seen[-1][2]["system_message"]
+
+
+@pytest.mark.parametrize(("status", "answer"), [(200, "allow"), (409, None), (500, None)])
+def test_an_answer_to_a_question(world: VirtualWorld, tmp_path: Path, status: int, answer: str | None) -> None:
+    api = ScriptedApi()
+    api.fixed["/approval"] = (status, {"resolved": 1})
+    api.turns.append(
+        [("run.started", {"run_id": "n1"}), ("tool.pending", {"tool_name": "phone_call", "call_id": "t1"})]
+    )
+    api.run_status = "waiting_for_approval"
+    agent = Agent(world, tmp_path, run("call mum"), Said(ANSWER), scripted=api)
+    slow_ending(api)
+    client = agent.open()
+    client.say("response.create", text="call mum")
+    play(client, lambda event: event["type"] == "svc.confirmation.requested")
+    client.say("svc.confirm", confirmation_id="t1", answer="allow")
+    forwarded = client.until("svc.confirmation.forwarded")[-1]
+    assert forwarded["answer"] == answer
+    assert ("/v1/runs/n1/approval", {"choice": "once"}) in [(path, body) for _, path, body in api.seen]
+    assert len(logged(agent, "voice.realtime_agent.approval_failed")) == (status == 500)
+
+
+def test_a_tool_that_waits_for_its_turn_asks_nobody(world: VirtualWorld, tmp_path: Path) -> None:
+    api = ScriptedApi()
+    pending: dict[str, object] = {"tool_name": "phone_call", "call_id": "t1"}
+    api.turns.append([("run.started", {"run_id": "n1"}), ("tool.pending", pending)])
+    agent = Agent(world, tmp_path, run("call mum"), scripted=api)
+    slow_ending(api)
+    client = agent.open()
+    client.say("response.create", text="call mum")
+    assert "svc.confirmation.requested" not in types(play(client, lambda event: event.get("floor") == "idle"))
+
+
+def test_the_provider_fails_while_a_run_goes_on(world: VirtualWorld, tmp_path: Path) -> None:
+    error = {"type": "error", "error": {"message": "quota exceeded"}}
+    agent = Agent(world, tmp_path, run("/wait 3"), Noise((error,)))
+    client = agent.open()
+    client.say("response.create", text="wait")
+    play(client, lambda event: event["type"] == "svc.tool.started")
+    client.say("response.create", text="and?")
+    client.until("voice.error")
+    assert client.hear()["type"] == "voice.response.done"
+    world.pass_time(5.0)
+    chat = agent.api.ask("GET", "/api/sessions").json["sessions"][0]["id"]
+    assert "waited 3 s" in agent.api.messages(chat)[-1]["content"]  # it went on without us
+
+
+def test_the_provider_leaves_while_it_speaks_the_answer(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Dropped(code=None))
+    client = agent.open()
+    client.say("response.create", text="x")
+    done = play(client, ends)[-1]
+    assert (done["delivery"], done["final_text"]) == ("visual_only", ANSWER)
+    assert client.hear()["type"] == "voice.error"
+    assert client.ws.wait_closed().code == 1011
+
+
+def test_a_run_that_fails_at_once(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(holder: RunHolder, order: StartRun, system: str) -> None:
+        holder._listener.run_failed(order.call_id, "at once", None)
+
+    monkeypatch.setattr(RunHolder, "start", start)
+    client = Agent(world, tmp_path, run("x"), scripted=ScriptedApi()).open()
+    client.say("response.create", text="x")
+    assert client.until("voice.error")[-1]["message"] == "at once"
+    assert client.hear()["type"] == "voice.response.done"
+
+
+def slow_ending(api: ScriptedApi) -> None:
+    """Turns that begin, and then take a minute."""
+
+    def chat(request: Any) -> Any:
+        body = api._note(request)
+        assert body["message"]
+
+        def write(writer: Any) -> Any:
+            for kind, data in api.turns.pop(0):
+                writer.write(encode_event(json.dumps(data), event=kind))
+            yield from sleep(api.engine, 60.0)
+
+        return Streamed(200, SSE, write)
+
+    route = next(route for route in api.router.routes if route.pattern.endswith("/stream"))
+    object.__setattr__(route, "handler", chat)
+
+
+def test_a_run_that_is_stopped_before_it_is_asked_for(world: VirtualWorld, tmp_path: Path) -> None:
+    api = ScriptedApi()
+    agent = Agent(world, tmp_path, run("x"), scripted=api)
+    client = agent.open()
+    client.say("response.create", text="x")
+    play(client, lambda event: event["type"] == "svc.run.progress")
+    client.say("response.cancel")
+    events = client.until("voice.response.done")
+    assert "svc.run.cancelled" not in types(events)
+    assert api.seen == []
+
+
+def test_a_run_that_is_stopped_before_it_has_a_name(world: VirtualWorld, tmp_path: Path) -> None:
+    api = ScriptedApi()
+    api.held, api.held_for = True, 2.0
+    agent = Agent(world, tmp_path, run("x"), scripted=api)
+    client = agent.open()
+    client.say("response.create", text="x")
+    play(client, lambda event: event["type"] == "svc.session.bound")
+    world.wait_until(lambda: len(api.seen) == 2)
+    client.say("response.cancel")
+    client.until("voice.response.done")
+    api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in hello()])
+    world.wait_until(lambda: api.seen[-1][1] == "/v1/runs/n1/stop")
+
+
+def test_a_run_that_is_stopped_and_never_gets_a_name(world: VirtualWorld, tmp_path: Path) -> None:
+    api = ScriptedApi()
+    api.held = True
+    agent = Agent(world, tmp_path, run("x"), scripted=api)
+    client = agent.open()
+    client.say("response.create", text="x")
+    play(client, lambda event: event["type"] == "svc.session.bound")
+    world.wait_until(lambda: len(api.seen) == 2)
+    client.say("response.cancel")
+    client.until("voice.response.done")
+    world.pass_time(15.0)
+    assert len(api.seen) == 2
+
+
+def test_a_run_whose_key_is_wrong(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run("x"), scripted=ScriptedApi(key="another"))
+    client = agent.open()
+    client.say("response.create", text="x")
+    error = client.until("voice.error")[-1]
+    assert error["error_code"] == "svc_broker_auth_failed"
+    assert "sk-agent" not in json.dumps(error)
+    assert client.hear()["type"] == "voice.response.done"
+
+
+def test_a_bug_in_a_run_is_told(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Agent(world, tmp_path, run("x"), scripted=ScriptedApi())
+    client = agent.open()
+    monkeypatch.setattr("svc_proto.voice.agent.runs.ChatRun", None)
+    client.say("response.create", text="x")
+    assert "internal error, reference" in client.until("voice.error")[-1]["message"]
+
+
+def test_an_answer_that_the_provider_does_not_speak(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), Said("One shot."))
+    client = agent.open()
+    client.say("response.create", text="x")
+    events = play(client, ends)
+    done = events[-1]
+    assert (done["delivery"], done["source"], done["final_text"]) == ("fallback", "svc", ANSWER)
+    assert done["metrics"]["provider"] == "openai_realtime"
+    assert of(events, "voice.output_audio.delta")["delivery"] == "fallback"
+    assert len(agent.script.sessions) == 2  # it was spoken outside of the conversation
+
+
+def test_an_answer_that_nobody_speaks(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), Failed())
+    client = agent.open()
+    client.say("response.create", text="x")
+    done = play(client, ends)[-1]
+    assert (done["delivery"], done["final_text"]) == ("visual_only", ANSWER)
+    assert logged(agent, "voice.response.forced_summary_failed")
+
+
+def test_the_person_speaks_up_while_the_relay_speaks(world: VirtualWorld, tmp_path: Path) -> None:
+    slow = Said("Another one.", pause=5.0)
+    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), slow, Said("Yes?"))
+    client = agent.open()
+    client.say("response.create", text="x")
+    play(client, lambda event: event["type"] == "voice.output_audio.delta")
+    client.say("response.create", text="stop that")
+    assert play(client, ends)[-1]["delivery"] == "fallback"
+    assert play(client, ends)[-1].get("delivery") is None
+
+
+def test_answers_in_json_are_summed_up(world: VirtualWorld, tmp_path: Path) -> None:
+    said = "It is 62 percent used."
+    agent = Agent(world, tmp_path, run('/echo {"used": "62 percent"}'), Said(said))
+    client = agent.open()
+    client.say("response.create", text="x")
+    assert play(client, ends)[-1]["delivery"] == "forced_summary"
+    asked = [message for message in agent.provider.said if message["type"] == "response.create"]
+    assert '"62 percent"' in asked[-1]["response"]["instructions"]
+
+
+def test_small_functions(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, Called("svc_get_status", {}), Called("delete_all", {}, call_id="c2"), Said("Idle."))
+    client = agent.open()
+    client.say("response.create", text="how far are you")
+    assert play(client, ends)[-1]["response_id"]
+    status, unknown = agent.outputs()
+    assert (status["status"], status["interface"]["provider"]) == ("idle", "openai_realtime")
+    assert unknown["allowed_tools"] == agent.answer["tool_surface"]
+
+
+def test_notices_and_errors_of_the_provider(world: VirtualWorld, tmp_path: Path) -> None:
+    notice = {"type": "error", "error": {"message": "Cancellation failed: no active response found"}}
+    error = {"type": "error", "error": {"message": "quota exceeded", "code": "insufficient_quota"}}
+    agent = Agent(world, tmp_path, Noise((notice, error)))
+    client = agent.open()
+    client.say("response.create", text="x")
+    events = client.until("voice.error")
+    assert "quota" in events[-1]["message"]
+    assert client.hear()["type"] == "voice.response.done"
+    (line,) = logged(agent, "voice.realtime_agent.provider_notice")
+    assert "no active response" in line["message"]
+    assert logged(agent, "voice.realtime_agent.provider_model_resolved")[0]["model"] == "resolved-model"
+
+
+def test_an_idle_provider_ends_the_session(world: VirtualWorld, tmp_path: Path) -> None:
+    idle = {"type": "error", "error": {"message": "Your session timed out due to inactivity."}}
+    client = Agent(world, tmp_path, Noise((idle,))).open()
+    client.say("response.create", text="x")
+    assert client.until("voice.response.done")
+    assert client.ws.wait_closed().code == 1000
+
+
+def test_a_provider_that_leaves_between_turns(
+    world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leave(session: RealtimeSession, message: dict[str, Any]) -> None:
+        session.socket.close(1001, "maintenance")
+
+    monkeypatch.setitem(RealtimeSession._handlers, "input_audio_buffer.clear", leave)
+    agent = Agent(world, tmp_path, Said("Hi."))
+    client = agent.open()
+    client.say("response.create", text="x")
+    play(client, ends)
+    client.say("input_audio.clear")
+    assert client.ws.wait_closed().code == 1000
+
+
+def test_a_client_that_leaves_before_the_session_is_ready(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, Said("Hi."))
+    agent.peer.before = 5.0
+    answer = create(world, agent.token, "realtime-agent", provider="openai_realtime")
+    VoiceClient(world, agent.token, answer).break_off()
+    world.pass_time(1.0)
+    agent.peer.before = 0.0
+    client = VoiceClient(world, agent.token, answer)
+    client.until("voice.session.ready")
+
+
+def test_a_missing_key(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path)
+    answer = create(world, agent.token, "realtime-agent", provider="xai_realtime")
+    client = VoiceClient(world, agent.token, answer)
+    assert "XAI_API_KEY" in client.until("voice.error")[-1]["message"]
+    assert client.ws.wait_closed().code == 1011
+
+
+def test_a_client_that_closes_between_turns_has_ended_the_session(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path)
+    client = agent.open()
+    client.break_off()
+    again = VoiceClient(world, agent.token, agent.answer)
+    again.say("session.resume", resume_token=agent.answer["resume_token"])
+    again.until("voice.replay.done")
+    again.ws.close(1000)
+    assert agent.log()[-1]["reason"] == "client closed"
+    world.wait_until(lambda: agent.provider.closed is not None)
+
+
+def test_a_session_with_a_run_waits_longer_for_its_client(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run("/wait 10"), Said("You waited ten seconds, done it is."))
+    client = agent.open()
+    client.say("response.create", text="x")
+    play(client, lambda event: event["type"] == "svc.run.started")
+    client.break_off()
+    world.pass_time(200.0)
+    again = VoiceClient(world, agent.token, agent.answer)
+    again.say("session.resume", resume_token=agent.answer["resume_token"])
+    kinds = types(play(again, ends))
+    assert kinds.count("svc.run.progress") >= 1
+    assert "svc.run.completed" in kinds
+
+
+def test_a_client_that_reads_nothing_makes_nobody_late(world: VirtualWorld, tmp_path: Path) -> None:
+    long = Said("A long story. " * 50, sound=bytes(24_000 * 2 * 120), pieces=400)
+    agent = Agent(world, tmp_path, long)
+    client = agent.open()
+    client.say("response.create", text="tell me a story")
+    client.until("voice.output_audio.delta")
+    client.break_off()
+    world.pass_time(100.0)  # the ring is half full: the provider is not read any further, and not given up
+    again = VoiceClient(world, agent.token, agent.answer)
+    again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=3)
+    assert play(again, ends)[-1].get("cancelled") is None
+
+
+@pytest.mark.parametrize("provider", ["openai_realtime", "stub"])
+def test_any_messages(world: VirtualWorld, tmp_path: Path, provider: str) -> None:
+    """Whatever a client says in whatever order, the relay goes on, and so does the session."""
+    chance = Random(provider)
+    kinds = "input_audio.append input_audio.commit input_audio.clear response.create response.cancel playback.drained"
+    kinds += " svc.confirm hermes.confirm svc.result.respeak client.ack session.start nothing"
+    names = (
+        "text prompt chunk_id sample_rate audio_base64 call_id confirmation_id answer event_id played_audio_event_id"
+    )
+    values: list[object] = [
+        None,
+        True,
+        -1,
+        3,
+        2.5,
+        10**30,
+        "",
+        "x",
+        "AAAA",
+        "/echo hi",
+        "\u0000",
+        [],
+        {},
+        "allow",
+        16_000,
+    ]
+    agent = Agent(world, tmp_path, *[Said("Fine.")] * 50)
+    client = agent.open(provider=provider)
+    for _ in range(300):
+        fields = {name: chance.choice(values) for name in chance.sample(names.split(), 3)}
+        client.say(chance.choice(kinds.split()), **fields)
+    client.say("response.cancel")
+    client.say("svc.result.respeak")
+    seen: list[str] = []
+    while seen.count("svc.result.respeak_unavailable") < 1 or seen[-1] != "svc.result.respeak_unavailable":
+        seen.append(client.hear()["type"])
+    world.pass_time(30.0)
+    client.say("session.close")
+    while client.ws.receive(10.0).__class__.__name__ != "SocketClosed":
+        pass
+
+
+def test_the_other_vendor(world: VirtualWorld, tmp_path: Path) -> None:
+    """xAI reads a result aloud without inference: what was asked for is what is said."""
+    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}", before="One moment."))
+    script = RealtimeScript(agent.script.turns, ["how full"], xai=True)
+    url = world.peer(XaiPeer(script=script), port=9002).replace("http", "ws", 1)
+    variables = {"XAI_API_KEY": "sk-x", "XAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
+    set_variables(world, tmp_path, **variables)
+    client = agent.open(provider="xai_realtime")
+    talk(client)
+    events = play(client, ends)
+    assert events[-1]["delivery"] == "forced_summary"
+    said = [event["delta"] for event in events if event["type"] == "voice.response.delta" and "delivery" in event]
+    assert "".join(said) == ANSWER
+    assert of(events, "voice.input_transcript.final")["text"] == "how full"
+
+
+def test_sessions_end_with_the_relay(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path)
+    client = agent.open()
+    world.relay.begin_stop()
+    assert client.ws.wait_closed().code == 1001
+
+
+def test_talk_in_audio(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, Said("Fine."))
+    client = agent.open()
+    talk(client)
+    events = play(client, ends)
+    assert of(events, "voice.input_transcript.final")["text"] == "how full"

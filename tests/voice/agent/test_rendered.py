@@ -1,0 +1,290 @@
+"""Sessions that render after the chat, in a simulated world: `stub`, and `local` with engines of a test."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc_proto.commands import CreateBlob, FinishBlob, Operation, WriteBlob
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.machines.run_story import RunBegan
+from svc_proto.voice.agent import recording, rendered
+from svc_proto.voice.agent.rendered import LIFE, RenderedState, RenderedTrigger
+from svc_proto.voice.contract import (
+    AudioChunk,
+    AudioSink,
+    ProviderError,
+    Recording,
+    Rendered,
+    SpeechRequest,
+    Transcript,
+)
+from tests.loops.agents import SOUND, Agent, of, types
+from tests.loops.virtual import VirtualWorld
+from tests.loops.voices import VoiceClient, create
+from tests.machines.lifecycles import check_table
+from tests.peers.api import ScriptedApi, hello
+
+ROW = re.compile(r"^\| (\w+) +\| ([A-Z]+) +\| (\w+)", re.MULTILINE)
+
+
+def test_the_table_is_the_documents() -> None:
+    rows = [(state, (RenderedTrigger[word],), after) for state, word, after in ROW.findall(rendered.__doc__ or "")]
+    check_table(LIFE, RenderedState, RenderedTrigger, rows)
+
+
+class Engines:
+    """Takes the place of the host's engines."""
+
+    def __init__(self, hears: str | Exception = "what time is it") -> None:
+        self.hears = hears
+        self.recordings: list[Recording] = []
+        self.texts: list[str] = []
+
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
+        yield from ()
+        self.recordings.append(recording)
+        if isinstance(self.hears, Exception):
+            raise self.hears
+        return Transcript(text=self.hears, provider="local")
+
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+        self.texts.append(request.text)
+        yield from sink.chunk(AudioChunk(b"\1\0" * 50, 24_000, "frames:0-50"))
+        return Rendered(provider="local", model="m", voice="v")
+
+
+@pytest.fixture
+def world() -> VirtualWorld:
+    return VirtualWorld()
+
+
+def local(world: VirtualWorld, folder: Path, engines: Engines, api: ScriptedApi) -> tuple[Agent, VoiceClient]:
+    """A session whose provider is `local`."""
+    agent = Agent(world, folder, scripted=api)
+    relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
+    relay.voice.providers.transcriber = lambda provider: engines
+    relay.voice.providers.renderer = lambda provider: engines
+    return agent, agent.open(provider="local")
+
+
+def speak(client: VoiceClient) -> None:
+    client.say("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=base64.b64encode(SOUND).decode())
+    client.say("input_audio.commit")
+
+
+def test_an_utterance_is_understood_and_answered(world: VirtualWorld, tmp_path: Path) -> None:
+    api, engines = ScriptedApi(), Engines()
+    api.turns.append(hello("It is noon."))
+    _, client = local(world, tmp_path, engines, api)
+    speak(client)
+    events = client.until("voice.response.done")
+    final = of(events, "voice.input_transcript.final")
+    assert (final["text"], final["sample_rate"], final["input_audio_bytes"]) == ("what time is it", 16_000, 6400)
+    assert api.seen[-1][2]["message"] == "what time is it"
+    assert engines.texts == ["It is noon."]
+    assert engines.recordings[0].size == 6400 + 44
+    assert events[-1]["final_text"] == "It is noon."
+    assert events[-1]["metrics"]["provider"] == "local"
+    assert not world.relay_host.disk.exists(engines.recordings[0].path)  # nothing is left behind
+    client.say("response.create", text="and now?")
+    client.until("voice.response.done")
+    assert client.ws.close(1000).code == 1000
+
+
+@pytest.mark.parametrize("silence", [True, False])
+def test_nothing_was_said(world: VirtualWorld, tmp_path: Path, silence: bool) -> None:
+    _, client = local(world, tmp_path, Engines("  "), ScriptedApi())
+    if silence:
+        client.say("input_audio.commit")
+    else:
+        speak(client)
+    events = client.until("voice.response.done")
+    assert of(events, "voice.input_transcript.final")["text"] == ""
+    assert "voice.response.started" not in types(events)
+
+
+def test_nothing_is_understood(world: VirtualWorld, tmp_path: Path) -> None:
+    _, client = local(world, tmp_path, Engines(ProviderError("the engine failed")), ScriptedApi())
+    speak(client)
+    assert client.until("voice.error")[-1]["message"] == "the engine failed"
+    assert client.hear()["type"] == "voice.response.done"
+
+
+@pytest.mark.parametrize("kind", [CreateBlob, WriteBlob, FinishBlob])
+def test_a_disk_that_takes_nothing(
+    world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Operation[Any]]
+) -> None:
+    def failing(engine: Engine, operation: Operation[Any], *, within: float = 30.0) -> Flow[Any]:
+        if isinstance(operation, kind):
+            return Failure(FailureKind.NO_SPACE)
+        return (yield from ask(engine, operation, within=within))
+
+    monkeypatch.setattr(recording, "ask", failing)
+    _, client = local(world, tmp_path, Engines(), ScriptedApi())
+    speak(client)
+    assert "could not be stored" in client.until("voice.error")[-1]["message"]
+    assert client.hear()["type"] == "voice.response.done"
+
+
+def test_a_long_utterance(world: VirtualWorld, tmp_path: Path) -> None:
+    _, client = local(world, tmp_path, Engines(), ScriptedApi())
+    chunk = base64.b64encode(bytes(1024 * 1024)).decode()
+    for number in range(1, 10):
+        client.say("input_audio.append", chunk_id=number, sample_rate=16_000, audio_base64=chunk)
+    assert "at most" in client.until("voice.error")[-1]["message"]
+    client.say("input_audio.clear")
+    client.say("input_audio.append", sample_rate=16_000, audio_base64=chunk)
+    assert client.until("voice.input_audio.received")
+
+
+def test_cancel_while_it_listens(world: VirtualWorld, tmp_path: Path) -> None:
+    engines = Engines()
+
+    def never(recording: Recording, **more: str) -> Flow[Transcript]:
+        yield from wait(OperationId(10**9), 1e9)
+        raise AssertionError
+
+    engines.transcribe = never  # type: ignore[method-assign]  # an engine that hangs
+    _, client = local(world, tmp_path, engines, ScriptedApi())
+    speak(client)
+    client.until("voice.input_audio.received")
+    client.say("response.create", text="hello?")
+    assert "already running" in client.until("voice.error")[-1]["message"]
+    client.say("response.cancel")
+    assert types(client.until("voice.response.done")) == ["svc.run.cancelled", "voice.response.done"]
+
+
+def test_the_stub_with_a_text_beside_the_utterance(world: VirtualWorld, tmp_path: Path) -> None:
+    api = ScriptedApi()
+    api.turns.append(
+        [
+            ("run.started", {"run_id": "n1"}),
+            ("tool.progress", {"tool_name": "_thinking", "delta": "Hm"}),
+            *hello("Yes.")[1:],
+        ]
+    )
+    agent = Agent(world, tmp_path, scripted=api)
+    client = agent.open(provider="stub")
+    client.say("input_audio.append", audio_base64=base64.b64encode(SOUND).decode())
+    client.say("input_audio.commit", text="are you there")
+    events = client.until("voice.response.done")
+    assert of(events, "voice.input_transcript.final")["input_audio_bytes"] == 6400
+    assert "source" not in of(events, "voice.response.delta")
+    assert of(events, "voice.response.turn_completed")["content"] == "Yes."
+    assert "source" not in of(events, "svc.run.started")
+    assert of(events, "svc.tool.delta")["tool_name"] == "_thinking"
+
+
+def test_the_stub_hears_nothing(world: VirtualWorld, tmp_path: Path) -> None:
+    client = Agent(world, tmp_path, scripted=ScriptedApi()).open(provider="stub")
+    client.say("input_audio.commit")
+    assert "text is required" in client.until("voice.error")[-1]["message"]
+
+
+def test_a_run_that_fails(world: VirtualWorld, tmp_path: Path) -> None:
+    api = ScriptedApi(key="another")
+    client = Agent(world, tmp_path, scripted=api).open(provider="stub")
+    client.say("response.create", text="x")
+    assert client.until("voice.error")[-1]["error_code"] == "svc_broker_auth_failed"
+    assert client.hear()["type"] == "voice.response.done"
+    api.key = ""
+    api.turns.append([("error", {"message": "quota"})])
+    client.say("response.create", text="x")
+    assert "error_code" not in client.until("voice.error")[-1]
+
+
+def test_a_run_that_somebody_else_stops(world: VirtualWorld, tmp_path: Path) -> None:
+    api = ScriptedApi()
+    api.turns.append([("run.started", {"run_id": "n1"}), ("run.completed", {"interrupted": True})])
+    client = Agent(world, tmp_path, scripted=api).open(provider="stub")
+    client.say("response.create", text="x")
+    events = client.until("voice.response.done")
+    assert types(events)[-2:] == ["svc.run.cancelled", "voice.response.done"]
+    assert events[-1]["cancelled"] is True
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_run_that_is_stopped_before_it_has_a_name(world: VirtualWorld, tmp_path: Path, fails: bool) -> None:
+    api = ScriptedApi()
+    api.held, api.held_for = True, 2.0
+    client = Agent(world, tmp_path, scripted=api).open(provider="stub")
+    client.say("response.create", text="x")
+    world.wait_until(lambda: len(api.seen) == 2)
+    client.say("response.cancel")
+    assert client.until("voice.response.done")[-1]["cancelled"] is True
+    if fails:
+        api.problem = (500, b"{}")
+    api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in hello()])
+    world.pass_time(3.0)
+    assert (api.seen[-1][1] == "/v1/runs/n1/stop") is not fails
+    client.say("svc.result.respeak")
+    assert client.hear()["type"] == "svc.result.respeak_unavailable"  # nothing was told of it
+
+
+def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, scripted=ScriptedApi())
+    client = agent.open(provider="stub")
+    client.say("response.create", text="x")
+    client.until("voice.response.done")
+    relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
+    (session,) = relay.voice_parts.sessions["agent"].sessions.sessions()
+    session.run_event("turn-1", RunBegan("n1"))
+    session.approved("turn-1", "q1", None)
+    client.say("svc.result.respeak")
+    assert client.until("svc.result.respeak_unavailable")
+
+
+def test_the_heart_beats_and_questions_are_answered(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path)
+    client = agent.open(provider="stub")
+    client.say("svc.confirm", confirmation_id="q", answer="allow")
+    assert client.until("svc.confirmation.forwarded")[-1]["answer"] is None
+    client.say("response.create", text="/approve")
+    asked = client.until("svc.confirmation.requested")[-1]
+    assert client.until("svc.run.progress")[-1]["status"] == "waiting_for_confirmation"
+    client.say("svc.confirm", confirmation_id=asked["confirmation_id"], answer="allow")
+    events = client.until("voice.response.done")
+    assert of(events, "svc.confirmation.forwarded")["answer"] == "allow"
+    assert of(events, "svc.tool.completed")["result_preview"] == "you allowed it"
+
+
+def test_a_question_whose_answer_does_not_arrive(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path)
+    client = agent.open(provider="stub")
+    client.say("response.create", text="/approve")
+    client.until("svc.confirmation.requested")
+    agent.api.server.kill()
+    client.say("svc.confirm", answer="allow")
+    assert client.until("voice.error")
+    assert client.until("svc.confirmation.forwarded")[-1]["answer"] is None
+
+
+def test_speech_that_fails(world: VirtualWorld, tmp_path: Path) -> None:
+    engines = Engines()
+
+    def mute(request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+        yield from ()
+        raise ProviderError("no voice")
+
+    engines.render = mute  # type: ignore[method-assign]  # an engine that cannot speak
+    _, client = local(world, tmp_path, engines, ScriptedApi())
+    client.say("response.create", text="x")
+    assert client.until("voice.error")[-1]["message"] == "no voice"
+    assert client.hear()["type"] == "voice.response.done"
+
+
+def test_any_close_ends_the_session(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path)
+    client = agent.open(provider="stub")
+    client.say("response.create", text="/wait 9")
+    client.until("svc.tool.started")
+    client.break_off()
+    assert agent.log()[-1]["reason"] == "client closed"
+    assert create(world, agent.token, "realtime-agent", provider="stub")["success"]

@@ -1,0 +1,62 @@
+"""A text on its way through a renderer: what is told, and what stops it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from svc_proto.engine.flow import Flow
+from svc_proto.voice.agent.rendering import Rendering
+from svc_proto.voice.contract import AudioChunk, ProviderError, SpeechRequest
+from tests.voice.rig import Rig
+
+CHUNK = AudioChunk(b"\1\0" * 10, 24_000)
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Any]] = []
+
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
+        self.told.append((response_id, chunk))
+        yield from ()
+
+    def rendered(self, response_id: str, fields: dict[str, object]) -> None:
+        self.told.append((response_id, fields))
+
+    def render_failed(self, response_id: str, error: Exception) -> None:
+        self.told.append((response_id, str(error)))
+
+
+def begin(rig: Rig) -> tuple[Rendering, Listener]:
+    listener = Listener()
+    rendering = Rendering(cast("Any", rig.voice), "puppet", SpeechRequest(text="Hi."), "r1", listener)
+    rig.do(rendering.stop)  # nothing to stop yet
+    rig.do(rendering.start)
+    return rendering, listener
+
+
+def test_it_is_rendered() -> None:
+    rig = Rig()
+    _, listener = begin(rig)
+    rig.do(lambda: rig.puppet.give(CHUNK, None))
+    (first, (response_id, fields)) = listener.told
+    assert first == ("r1", CHUNK)
+    assert response_id == "r1"
+    assert fields["metrics"]["provider"] == "puppet"
+    assert "hidden" not in str(fields["metadata"])
+
+
+def test_it_fails() -> None:
+    rig = Rig()
+    _, listener = begin(rig)
+    rig.do(lambda: rig.puppet.give(ProviderError("no voice")))
+    assert listener.told == [("r1", "no voice")]
+
+
+def test_it_is_stopped() -> None:
+    rig = Rig()
+    rendering, listener = begin(rig)
+    rig.do(rendering.stop)
+    rig.do(rendering.stop)
+    assert rig.puppet.stopped
+    assert listener.told == []

@@ -1,0 +1,65 @@
+"""The family of sessions: who gets one, and when it is taken away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svc_proto.basics.brand import HERMES
+from tests.loops.agents import Agent
+from tests.loops.virtual import VirtualWorld
+from tests.loops.voices import ask_for
+from tests.loops.world import bearer
+
+
+def test_what_a_caller_is_told(tmp_path: Path) -> None:
+    agent = Agent(VirtualWorld(), tmp_path, brand=HERMES)
+    agent.open(provider="stub", profile="work", context_messages=[])
+    answer = agent.answer
+    assert answer["protocol"] == "hermes.voice.realtime_agent.v0"
+    assert answer["tool_surface"] == ["hermes_run_task", "hermes_get_status", "hermes_cancel", "hermes_confirm"]
+    assert answer["websocket_path"] == f"/voice/realtime-agent/{answer['session_id']}"
+    assert answer["event_log_path"].endswith(".jsonl")
+    assert (answer["chat_session_id"], answer["context_message_count"], answer["experimental"]) == (None, 0, True)
+    assert (answer["profile"], answer["fallback_to_global"]) == ("work", True)
+
+
+def test_it_may_be_switched_off(tmp_path: Path) -> None:
+    world = VirtualWorld()
+    agent = Agent(world, tmp_path)
+    world.relay_host.disk.put(f"{world.relay_host.state}-relay/config.yaml", b"realtime_voice: {enabled: false}")
+    refused = ask_for(world, agent.token, "realtime-agent", provider="stub")
+    assert refused.status == 404
+    assert b"disabled" in refused.body
+
+
+def test_a_revoked_token_loses_its_session(tmp_path: Path) -> None:
+    world = VirtualWorld()
+    agent = Agent(world, tmp_path)
+    client = agent.open(provider="stub")
+    assert world.http("DELETE", f"/sessions/{agent.token[:8]}", headers=bearer(agent.token)).status == 200
+    assert client.ws.wait_closed().code == 1008
+
+
+def test_a_blank_chat_session_is_none(tmp_path: Path) -> None:
+    agent = Agent(VirtualWorld(), tmp_path)
+    agent.open(provider="stub", chat_session_id=" ")
+    assert agent.answer["chat_session_id"] is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"provider": "openai_tts"},
+        {"provider": "no such"},
+        {"provider": "stub", "chat_session_id": 7},
+        {"provider": "stub", "chat_session_id": "x" * 300},
+        {"provider": "stub", "context_messages": {}},
+    ],
+)
+def test_what_makes_no_session(tmp_path: Path, body: dict[str, object]) -> None:
+    agent = Agent(VirtualWorld(), tmp_path)
+    refused = ask_for(agent.world, agent.token, "realtime-agent", **body)
+    assert refused.status == 400
+    assert (refused.headers.get(b"content-type") or b"").startswith(b"text/plain")

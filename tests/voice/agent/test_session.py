@@ -1,0 +1,42 @@
+"""What both kinds of session share: the fields that every event of a kind carries, and sound in pieces."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+
+from svc_proto.voice.session import MAX_DELTA
+from tests.loops.agents import Agent, ends, of, play
+from tests.loops.virtual import VirtualWorld
+from tests.peers.realtime import Said
+
+
+def test_what_each_kind_of_event_carries(tmp_path: Path) -> None:
+    agent = Agent(VirtualWorld(), tmp_path, Said("Hello.", sound=bytes(3 * MAX_DELTA), pieces=1))
+    client = agent.open()
+    client.say("response.create", text="hello")
+    events = play(client, ends)
+    started, done = of(events, "voice.response.started"), events[-1]
+    session = agent.answer["session_id"]
+    assert (started["session_id"], started["chat_session_id"], started["voice"]) == (session, None, "alloy")
+    assert done["event_log_path"] == agent.answer["event_log_path"]
+    pieces = [event for event in events if event["type"] == "voice.output_audio.delta"]
+    assert [len(base64.b64decode(piece["audio_base64"])) for piece in pieces] == [MAX_DELTA] * 3
+    assert {piece["response_id"] for piece in pieces} == {started["response_id"]}
+    assert "label" not in pieces[0]
+    client.say("input_audio.append")
+    error = client.until("voice.error")[-1]
+    assert "audio_base64" in error["message"]
+
+
+def test_what_ready_says(tmp_path: Path) -> None:
+    agent = Agent(VirtualWorld(), tmp_path)
+    client = agent.open()
+    client.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=0)
+    ready = of(client.until("voice.replay.done"), "voice.session.ready")
+    assert (ready["mode"], ready["experimental"], ready["last_input_chunk_id"]) == ("realtime_agent", True, 0)
+    assert ready["tool_surface"] == agent.answer["tool_surface"]
+    assert ready["interface"]["engine"] == "realtime_agent"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", ready["interface"]["current_date"])
+    assert "output_mode" not in ready

@@ -1,0 +1,160 @@
+"""Providers at work in the simulated world, with a vendor's peer where a test wants one.
+
+    studio = Studio(OpenAiPeer([Sound(pcm)]))
+    done = studio.render("openai_tts", text="Hello.")
+    assert studio.sink.pcm == pcm
+
+What a flow raises comes out of the call. No key is ever in a log or in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from runtimes.sim.host import Host
+from runtimes.sim.process import Process
+from runtimes.sim.world import World
+from svc_proto.commands import Level, Ready
+from svc_proto.engine.core import Engine, Service
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.facts import Accepted
+from svc_proto.voice.contract import AudioChunk, ProviderError, Recording, Rendered, SpeechRequest, Spoken, Transcript
+from svc_proto.voice.keys import Keys
+from svc_proto.voice.providers.table import Providers
+
+__all__ = ["KEY", "Sink", "Studio", "problem"]
+
+T = TypeVar("T")
+KEY = "sk-abcdefghijklmnopqrstuvwxyz-0123456789"
+PORT = 9000
+VARIABLES = {
+    "OPENAI_API_KEY": KEY,
+    "OPENAI_BASE_URL": f"http://vendor:{PORT}/v1",
+    "OPENAI_REALTIME_URL": f"ws://vendor:{PORT}/v1/realtime",
+    "XAI_API_KEY": KEY,
+    "XAI_BASE_URL": f"http://vendor:{PORT}",
+    "XAI_REALTIME_URL": f"ws://vendor:{PORT}/v1/realtime",
+    "ELEVENLABS_API_KEY": KEY,
+    "ELEVENLABS_BASE_URL": f"http://vendor:{PORT}/v1/",
+}
+
+
+class Sink:
+    """An `AudioSink` that keeps everything. `pause`: seconds that each chunk takes."""
+
+    def __init__(self) -> None:
+        self.engine: Engine
+        self.chunks: list[AudioChunk] = []
+        self.at: list[float] = []
+        self.pause = 0.0
+
+    def chunk(self, chunk: AudioChunk) -> Flow[None]:
+        self.chunks.append(chunk)
+        self.at.append(self.engine.now.mono)
+        if self.pause:
+            yield from sleep(self.engine, self.pause)
+
+    @property
+    def pcm(self) -> bytes:
+        return b"".join(chunk.data for chunk in self.chunks)
+
+
+class House:
+    """A service whose life is one plan."""
+
+    def __init__(self, variables: Mapping[str, str], plan: Callable[[Providers, Engine], Flow[Any]]) -> None:
+        self._variables = variables
+        self._plan = plan
+        self.results: list[Any] = []
+        self.errors: list[Exception] = []
+
+    def bind(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def on_started(self) -> None:
+        self.engine.emit(Ready())
+        self.task = self.engine.spawn(self._whole(), name="plan", on_done=self.results.append, on_error=self._failed)
+
+    def _whole(self) -> Flow[Any]:
+        return (yield from self._plan(Providers(self.engine, Keys(self._variables)), self.engine))
+
+    def _failed(self, error: Exception) -> None:
+        self.errors.append(error)
+        self.engine.log(Level.INFO, "plan failed")  # somebody may wait for it
+
+    def on_accepted(self, fact: Accepted) -> None:
+        return None
+
+    def on_stopping(self) -> None:
+        pass
+
+    @property
+    def over(self) -> bool:
+        return bool(self.results or self.errors)
+
+
+class Studio:
+    """See the module."""
+
+    def __init__(self, peer: Service | None = None, **variables: str) -> None:
+        self.sim = World(trace=False)
+        self.host: Host = self.sim.host("relay", "10.0.0.1")
+        self.variables = VARIABLES | variables
+        self.sink = Sink()
+        self.vendor: Process | None = None
+        if peer is not None:
+            vendor = self.sim.host("vendor", "10.0.0.2")
+            process = self.vendor = vendor.start(lambda entropy: Engine(peer, entropy=entropy), [PORT])
+            self.sim.run_until(lambda: process.ready)
+
+    # --- plans ---
+
+    def run(self, plan: Callable[[Providers, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
+        """Run a plan in a process of its own, to its end; nothing is left behind."""
+        house = House(self.variables, plan)
+        process = self.host.start(lambda entropy: Engine(house, entropy=entropy, log_level=Level.DEBUG))
+        self.sim.run_until(lambda: house.over or not process.alive, limit)
+        self.sim.run_for(5.0)
+        assert process.operations.open_handles == 0
+        assert process.channel_count == 0
+        assert not self.host.children
+        process.stop(0.0)
+        self.sim.run_until(lambda: not process.alive)
+        assert KEY not in repr([line.fields for line in process.logs])
+        for error in house.errors:
+            assert KEY not in str(error)
+            raise error
+        (result,) = house.results
+        return result  # type: ignore[no-any-return]  # what the plan returned
+
+    def render(self, provider: str, text: str = "Hello.", **request: Any) -> Rendered:
+        """Speak into `sink`."""
+
+        def plan(providers: Providers, engine: Engine) -> Flow[Rendered]:
+            self.sink.engine = engine
+            return (yield from providers.renderer(provider).render(SpeechRequest(text=text, **request), self.sink))
+
+        return self.run(plan)
+
+    def speak(self, provider: str, text: str = "Hello.", **request: Any) -> Spoken:
+        """Speak into a file."""
+        return self.run(
+            lambda providers, engine: providers.speaker(provider).speak(SpeechRequest(text=text, **request))
+        )
+
+    def transcribe(self, provider: str, data: bytes = b"RIFFsound", **options: str) -> Transcript:
+        """Listen to an upload."""
+        path = f"{self.host.spool}/upload.wav"
+        self.host.disk.put(path, data)
+        recording = Recording(path=path, size=len(data), content_type="audio/wav", suffix=".wav")
+        return self.run(lambda providers, engine: providers.transcriber(provider).transcribe(recording, **options))
+
+
+def problem(call: Callable[[], object]) -> ProviderError:
+    """What a call raises."""
+    try:
+        result = call()
+    except ProviderError as error:
+        return error
+    raise AssertionError(f"nothing was raised, but {result!r} came")

@@ -1,0 +1,114 @@
+"""What vendors offer now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.voice.providers.discovery import MAX_PAGES, Discovered, OfferedVoice
+from tests.peers.elevenlabs import ElevenLabsPeer
+from tests.peers.vendor import Plain, Refusal, Reply, Sound
+from tests.peers.xai import XaiPeer
+from tests.voice.providers.studio import KEY, Studio, problem
+
+
+def found(peer: Any, provider: str, **variables: str) -> Discovered | None:
+    return Studio(peer, **variables).run(lambda providers, engine: providers.discover(provider))
+
+
+def test_elevenlabs_voices_and_models() -> None:
+    voices = {
+        "voices": [
+            {"voice_id": "v1", "name": "Rachel", "category": "premade"},
+            {"voice_id": "v2", "name": "Me", "category": "cloned"},
+            {"voice_id": "v1", "name": "Twice"},
+            {"name": "no id"},
+            {"voice_id": "x" * 161},
+            {"voice_id": "line\nbreak"},
+            "text",
+        ]
+    }
+    models = [
+        {"model_id": "m1", "name": "One", "languages": [{"language_id": "en", "name": "English"}, {"name": "?"}]},
+        {"model_id": "m2", "can_do_text_to_speech": False, "languages": 5},
+        {"model_id": "m3", "can_do_text_to_speech": True},
+    ]
+    peer = ElevenLabsPeer([Plain(voices), Plain(models)])
+    assert found(peer, "elevenlabs_tts") == Discovered(
+        source="elevenlabs_api",
+        voices=(OfferedVoice("v1", "Twice"), OfferedVoice("v2", "Me", custom=True)),
+        models=("m1", "m3"),
+        model_labels={"m1": "One", "m3": "m3"},
+        languages=("en",),
+        language_labels={"en": "English"},
+    )
+    assert [asked.target for asked in peer.seen] == ["/v1/voices", "/v1/models"]
+    assert {asked.headers.get(b"xi-api-key") for asked in peer.seen} == {KEY.encode()}
+
+
+def test_xais_voices_and_those_of_the_account() -> None:
+    pages: list[Reply] = [
+        Plain({"voices": [{"voice_id": "eve", "name": "Eve"}]}),
+        Plain(
+            {"voices": [{"voice_id": "mine"}, {"voice_id": "eve", "name": "Not she"}, {}], "pagination_token": "p 2"}
+        ),
+        Plain({"voices": [{"id": "other", "name": "Other"}]}),
+    ]
+    peer = XaiPeer(pages)
+    discovered = found(peer, "xai_tts")
+    assert discovered is not None
+    assert discovered.voices == (
+        OfferedVoice("eve", "Eve"),
+        OfferedVoice("mine", "mine", custom=True),
+        OfferedVoice("other", "Other", custom=True),
+    )
+    assert [asked.target for asked in peer.seen] == [
+        "/v1/tts/voices",
+        "/v1/custom-voices?limit=100",
+        "/v1/custom-voices?limit=100&pagination_token=p%202",
+    ]
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_an_account_without_voices_of_its_own(status: int) -> None:
+    discovered = found(XaiPeer([Plain({"voices": [{"voice_id": "eve"}]}), Refusal(status)]), "xai_realtime")
+    assert discovered is not None
+    assert [voice.id for voice in discovered.voices] == ["eve"]
+
+
+def test_pages_come_to_an_end() -> None:
+    replies: list[Reply] = [Plain({"voices": []})]
+    replies += [Plain({"voices": [], "pagination_token": f"p{number}"}) for number in range(30)]
+    peer = XaiPeer(replies)
+    found(peer, "xai")
+    assert len(peer.seen) == MAX_PAGES + 1
+    peer = XaiPeer([Plain([]), *(Plain({"pagination_token": "same"}) for _ in range(5))])
+    found(peer, "xai")
+    assert len(peer.seen) == 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Refusal(401, {"detail": "bad"}), "ElevenLabs does not accept the configured API key"),
+        (Sound(b"<html>", "text/html"), "ElevenLabs answered with something that is no list"),
+        (Plain({}, before=6.0), "ElevenLabs did not answer in time"),
+    ],
+)
+def test_what_goes_wrong_is_told_in_words(reply: Reply, words: str) -> None:
+    assert str(problem(lambda: found(ElevenLabsPeer([reply]), "elevenlabs"))) == words
+
+
+@pytest.mark.parametrize("value", [None, 5, [], {"voices": {}}, {"voices": [None, [], {}]}])
+def test_a_list_that_is_none(value: Any) -> None:
+    assert found(ElevenLabsPeer([Plain(value), Plain(value)]), "elevenlabs") == Discovered(source="elevenlabs_api")
+
+
+def test_without_a_key_nobody_is_asked() -> None:
+    assert problem(lambda: found(None, "elevenlabs", ELEVENLABS_API_KEY="")).variable == "ELEVENLABS_API_KEY"
+
+
+@pytest.mark.parametrize("provider", ["openai_tts", "stub", "local"])
+def test_some_have_nothing_to_ask(provider: str) -> None:
+    assert found(None, provider) is None

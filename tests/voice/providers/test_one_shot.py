@@ -1,0 +1,117 @@
+"""A realtime provider that only speaks, against a peer that speaks its protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.voice.providers import one_shot
+from tests.peers.openai_voice import OpenAiPeer
+from tests.peers.realtime import Called, Dropped, Failed, Noise, RealtimeScript, Said, Turn
+from tests.peers.xai import XaiPeer
+from tests.voice.providers.studio import KEY, Studio, problem
+
+VENDORS = pytest.mark.parametrize(("provider", "make"), [("openai_realtime", OpenAiPeer), ("xai_realtime", XaiPeer)])
+SOUND = bytes(range(256)) * 40
+
+
+@VENDORS
+def test_a_text_is_answered_with_sound(provider: str, make: Any) -> None:
+    script = RealtimeScript([Said("Hello to you.", SOUND, pieces=4, pause=0.2)], xai=make is XaiPeer)
+    studio = Studio(make(script=script))
+    done = studio.render(provider, model="voice-1", voice="v", expression={"emotion": "warm"})
+    assert studio.sink.pcm == SOUND
+    assert (done.provider, done.model, done.transcript) == (provider, "resolved-model", "Hello to you.")
+    (session,) = script.sessions
+    assert session.asked.target == "/v1/realtime?model=voice-1"
+    assert session.asked.headers.get(b"authorization") == f"Bearer {KEY}".encode()
+    assert session.kinds == ["session.update", "conversation.item.create", "response.create"]
+    assert session.said[0]["session"]["instructions"] == "Emotion: warm."
+    assert session.closed == 1000
+
+
+def test_without_a_text_a_sentence_is_tried() -> None:
+    script = RealtimeScript([Said("Yes.")])
+    Studio(OpenAiPeer(script=script)).render("openai_realtime", "")
+    assert "test" in script.sessions[0].said[1]["item"]["content"][0]["text"]
+
+
+def test_a_slow_listener() -> None:
+    studio = Studio(OpenAiPeer(script=RealtimeScript([Said("Slowly.", SOUND, pieces=10)])))
+    studio.sink.pause = 1.0
+    studio.render("openai_realtime")
+    assert studio.sink.pcm == SOUND
+
+
+TEXT = '{"type": "response.output_text.delta", "response_id": "r", "delta": "mute"}'
+DONE = {"type": "response.done", "response": {"id": "r"}}
+FAULTS: list[tuple[Turn, str]] = [
+    (Failed("Rate limit reached"), "Rate limit reached"),
+    (Noise(({"type": "error", "error": {"message": "Bad voice"}},)), "Bad voice"),
+    (Noise((TEXT, DONE)), "openai_realtime sent no audio (completed)"),
+    (Called("svc_run_task", {}), "openai_realtime sent no audio (completed)"),
+    (Dropped(), "the realtime provider closed the connection (1006)"),
+    (Dropped(code=1013), "the realtime provider closed the connection (1013)"),
+    (Said("Hm", forgets_done=True), "the realtime provider fell silent"),
+    (Noise(("no JSON", "[1]", "{", {"type": "error", "error": {"message": "after noise"}})), "after noise"),
+]
+
+
+@pytest.mark.parametrize(("turn", "words"), FAULTS)
+def test_what_goes_wrong_is_told_in_words(turn: Turn, words: str) -> None:
+    studio = Studio(OpenAiPeer(script=RealtimeScript([turn])))
+    assert str(problem(lambda: studio.render("openai_realtime"))) == words
+
+
+def test_a_benign_notice_changes_nothing() -> None:
+    notice = {"type": "error", "error": {"message": "Cancellation failed: no active response found"}}
+    sound = {"type": "response.output_audio.delta", "response_id": "r", "delta": "AAAA"}
+    studio = Studio(OpenAiPeer(script=RealtimeScript([Noise((notice, sound, DONE, sound))])))
+    studio.render("openai_realtime")
+    assert studio.sink.pcm == b"\0\0"
+
+
+def test_more_than_could_be_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_shot, "MAX_WAITING", 30_000)
+    studio = Studio(OpenAiPeer(script=RealtimeScript([Said("Much.", bytes(100_000), pieces=20)])))
+    studio.sink.pause = 10.0
+    assert str(problem(lambda: studio.render("openai_realtime"))) == (
+        "the realtime provider sent more than could be passed on"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "openai_realtime does not accept the configured API key"),
+        (429, "openai_realtime takes no more sessions for now (429)"),
+        (404, "openai_realtime declined the socket with 404"),
+    ],
+)
+def test_a_socket_that_is_declined(status: int, words: str) -> None:
+    peer = OpenAiPeer(script=RealtimeScript())
+    peer.declines = status
+    studio = Studio(peer)
+    assert str(problem(lambda: studio.render("openai_realtime"))) == words
+
+
+def test_a_provider_that_is_not_there() -> None:
+    studio = Studio()
+    assert str(problem(lambda: studio.render("xai_realtime"))).startswith("xai_realtime cannot be reached: ")
+
+
+def test_binary_says_nothing_and_so_does_what_comes_after_the_end() -> None:
+    studio = Studio()
+
+    def plan(providers: object, engine: Any) -> Any:
+        listener = one_shot._Listener(engine)
+        listener.on_binary(b"x")
+        listener.on_writable()
+        listener.on_closed(1000, "")
+        listener.on_closed(1006, "")
+        listener.on_text("{}")
+        yield from ()
+        return listener._end
+
+    assert studio.run(plan) == "the realtime provider closed the connection (1000)"

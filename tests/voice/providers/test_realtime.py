@@ -1,0 +1,234 @@
+"""The realtime languages: what we say, what their events mean, and what a stranger may send."""
+
+from __future__ import annotations
+
+from array import array
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.voice.contract import (
+    AudioDelta,
+    AudioDone,
+    Dialect,
+    FunctionCall,
+    ProviderProblem,
+    ProviderReady,
+    RealtimeOptions,
+    ResponseDone,
+    ResponseStarted,
+    TextDelta,
+    TranscriptDelta,
+    TranscriptFinal,
+)
+from svc_proto.voice.providers import realtime
+from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.openai_realtime import OpenAiDialect
+from svc_proto.voice.providers.xai_realtime import XaiDialect
+
+KEY = "sk-abcdefghijklmnop"
+TOOL = {"type": "function", "name": "svc_run_task", "parameters": {"type": "object"}}
+OPTIONS = RealtimeOptions(
+    model="gpt realtime", voice="marin", sample_rate=24_000, instructions="Be short.", tools=(TOOL,)
+)
+
+
+def openai(options: RealtimeOptions = OPTIONS, url: str = "wss://api.openai.com/v1/realtime") -> OpenAiDialect:
+    return OpenAiDialect(Access("OpenAI", url, KEY), options)
+
+
+def xai(options: RealtimeOptions = OPTIONS) -> XaiDialect:
+    return XaiDialect(Access("xAI", "wss://api.x.ai/v1/realtime?region=eu", KEY), options)
+
+
+BOTH = pytest.mark.parametrize("make", [openai, xai])
+
+
+def test_where_and_with_what() -> None:
+    assert openai().url == "wss://api.openai.com/v1/realtime?model=gpt%20realtime"
+    assert xai().url == "wss://api.x.ai/v1/realtime?region=eu&model=gpt%20realtime"
+    assert openai().headers == ((b"authorization", b"Bearer " + KEY.encode()),)
+    assert KEY not in repr(openai()._access)
+
+
+@BOTH
+def test_what_is_said_later(make: Any) -> None:
+    dialect: Dialect = make()
+    assert dialect.append(b"\1\0\2\0") == [{"type": "input_audio_buffer.append", "audio": "AQACAA=="}]
+    assert dialect.append(b"\1") == []  # half a sample
+    assert dialect.commit() == [{"type": "input_audio_buffer.commit"}]
+    assert dialect.append(b"\1\0") == [{"type": "input_audio_buffer.append", "audio": "AQA="}]
+    assert dialect.clear() == [{"type": "input_audio_buffer.clear"}]
+    content = [{"type": "input_text", "text": "Hi"}]
+    item = {"type": "message", "role": "user", "content": content}
+    assert dialect.say("Hi") == [{"type": "conversation.item.create", "item": item}]
+    output = {"type": "function_call_output", "call_id": "c", "output": "{}"}
+    assert dialect.function_output("c", "{}") == [{"type": "conversation.item.create", "item": output}]
+    assert dialect.respond() == [{"type": "response.create", "response": {}}]
+    assert dialect.respond("Briefly.") == [{"type": "response.create", "response": {"instructions": "Briefly."}}]
+    assert dialect.cancel() == [{"type": "response.cancel"}]
+
+
+# --- what is heard ------------------------------------------------------------------------------------------------
+
+PCM = array("h", [1, 2, 3]).tobytes()
+CALL = {"type": "function_call", "id": "i1", "call_id": "c1", "name": "run", "arguments": "{}"}
+HEARD: list[tuple[dict[str, Any], tuple[object, ...]]] = [
+    ({"type": "session.created", "session": {"model": "gpt-9"}}, (ProviderReady("gpt-9"),)),
+    ({"type": "session.updated"}, (ProviderReady(),)),
+    ({"type": "conversation.created", "session": 5}, (ProviderReady(),)),
+    ({"type": "conversation.item.input_audio_transcription.delta", "delta": "tu"}, (TranscriptDelta("tu"),)),
+    ({"type": "input_audio_transcription.delta", "delta": ""}, ()),
+    ({"type": "input_audio_transcription.done", "text": " on "}, (TranscriptFinal("on"),)),
+    ({"type": "conversation.item.input_audio_transcription.completed", "transcript": "on"}, (TranscriptFinal("on"),)),
+    ({"type": "conversation.item.input_audio_transcription.completed"}, (TranscriptFinal(""),)),
+    ({"type": "conversation.item.input_audio_transcription.segment"}, ()),
+    (
+        {"type": "conversation.item.input_audio_transcription.failed", "error": {"message": "no model"}},
+        (ProviderProblem("no model"),),
+    ),
+    ({"type": "response.created", "response": {"id": "r1"}}, (ResponseStarted("r1"),)),
+    ({"type": "response.created"}, ()),
+    ({"type": "response.output_item.added", "response_id": "r1", "item": {}}, (ResponseStarted("r1"),)),
+    ({"type": "response.output_audio_transcript.delta", "response_id": "r", "delta": "a"}, (TextDelta("r", "a"),)),
+    ({"type": "response.output_text.delta", "response_id": "r", "delta": "a"}, (TextDelta("r", "a"),)),
+    ({"type": "response.text.delta", "response_id": "r", "delta": "a"}, (TextDelta("r", "a"),)),
+    ({"type": "response.audio_transcript.delta", "response_id": "r", "delta": "a"}, (TextDelta("r", "a"),)),
+    ({"type": "response.text.delta", "response_id": "r", "delta": ""}, ()),
+    ({"type": "response.content_part.added", "delta": "a"}, ()),
+    (
+        {"type": "response.output_audio.delta", "response_id": "r", "delta": b64encode(PCM).decode()},
+        (AudioDelta("r", PCM),),
+    ),
+    (
+        {"type": "response.audio.delta", "response_id": "r", "delta": b64encode(PCM).decode()},
+        (AudioDelta("r", PCM),),
+    ),
+    ({"type": "response.output_audio.delta", "response_id": "r", "delta": "AAA"}, ()),
+    ({"type": "response.output_audio.delta", "response_id": "r", "delta": "é"}, ()),
+    ({"type": "response.output_audio.delta", "response_id": "r"}, ()),
+    ({"type": "response.output_audio.done", "response_id": "r"}, (AudioDone("r"),)),
+    ({"type": "response.audio.done", "response_id": "r"}, (AudioDone("r"),)),
+    ({"type": "response.output_item.done", "response_id": "r", "item": CALL}, (FunctionCall("r", "c1", "run", "{}"),)),
+    ({"type": "conversation.item.done", "item": CALL}, (FunctionCall("", "c1", "run", "{}"),)),
+    ({"type": "conversation.item.done", "item": {**CALL, "status": "in_progress"}}, ()),
+    ({"type": "response.output_item.done", "item": {**CALL, "name": None}}, ()),
+    (
+        {"type": "response.done", "response": {"id": "r", "output": [7, CALL, CALL]}},
+        (FunctionCall("r", "c1", "run", "{}"), ResponseDone("r")),
+    ),
+    ({"type": "response.done", "response_id": "r", "response": {"status": "odd"}}, (ResponseDone("r"),)),
+    (
+        {"type": "response.done", "response": {"id": "r", "status": "cancelled", "output": [CALL]}},
+        (ResponseDone("r", "cancelled"),),
+    ),
+    (
+        {
+            "type": "response.done",
+            "response": {"id": "r", "status": "failed", "status_details": {"error": {"message": "Rate limit"}}},
+        },
+        (ProviderProblem("Rate limit"), ResponseDone("r", "failed")),
+    ),
+    ({"type": "error", "error": {"message": "Bad voice"}}, (ProviderProblem("Bad voice"),)),
+    ({"type": "error", "message": "Bad voice"}, (ProviderProblem("Bad voice"),)),
+    ({"type": "error", "error": {"error": "Bad"}}, (ProviderProblem("Bad"),)),
+    ({"type": "error", "error": None}, (ProviderProblem("OpenAI reported an error"),)),
+    ({"type": "error", "message": f"no such key {KEY}"}, (ProviderProblem("OpenAI reported an error"),)),
+    (
+        {"type": "error", "error": {"code": "response_cancel_not_active", "message": "x"}},
+        (ProviderProblem("x", benign=True),),
+    ),
+    (
+        {"type": "error", "error": {"message": "Cancellation failed: no active response found"}},
+        (ProviderProblem("Cancellation failed: no active response found", benign=True),),
+    ),
+    (
+        {"type": "error", "error": {"message": "The session timed out due to inactivity."}},
+        (ProviderProblem("The session timed out due to inactivity.", idle=True),),
+    ),
+    ({"type": "rate_limits.updated"}, ()),
+    ({"type": 5}, ()),
+    ({}, ()),
+]
+
+
+@pytest.mark.parametrize(("message", "events"), HEARD)
+def test_what_an_event_means(message: dict[str, Any], events: tuple[object, ...]) -> None:
+    assert openai().parse(message) == events
+
+
+def test_a_response_starts_once() -> None:
+    dialect = openai()
+    assert dialect.parse({"type": "response.created", "response": {"id": "r"}}) == (ResponseStarted("r"),)
+    assert dialect.parse({"type": "response.output_item.added", "response_id": "r"}) == ()
+
+
+def test_a_call_is_told_once_whatever_tells_it_first() -> None:
+    added = {"type": "response.output_item.added", "response_id": "r", "item": {**CALL, "arguments": ""}}
+    arguments = {
+        "type": "response.function_call_arguments.done",
+        "response_id": "r",
+        "item_id": "i1",
+        "arguments": "{}",
+    }
+    done = {"type": "response.output_item.done", "response_id": "r", "item": CALL}
+    over = {"type": "response.done", "response": {"id": "r", "output": [CALL]}}
+    call = FunctionCall("r", "c1", "run", "{}")
+    dialect = openai()
+    assert [dialect.parse(event) for event in (added, arguments, done, over)] == [
+        (ResponseStarted("r"),),
+        (call,),
+        (),
+        (ResponseDone("r"),),
+    ]
+    dialect = openai()  # one that missed the beginning
+    assert [dialect.parse(event) for event in (arguments, done, over)] == [(), (call,), (ResponseDone("r"),)]
+    named = {**arguments, "call_id": "c1", "name": "run"}
+    assert openai().parse(named) == (call,)
+
+
+def test_sound_cut_in_the_middle_of_a_sample() -> None:
+    dialect = openai()
+
+    def delta(response: str, data: bytes) -> tuple[object, ...]:
+        sound = b64encode(data).decode()
+        return dialect.parse({"type": "response.output_audio.delta", "response_id": response, "delta": sound})
+
+    assert delta("a", b"\1\0\2") == (AudioDelta("a", b"\1\0"),)
+    assert delta("b", b"\7\0") == (AudioDelta("b", b"\7\0"),)
+    assert delta("a", b"\0") == (AudioDelta("a", b"\2\0"),)
+
+
+def test_ids_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(realtime, "MAX_REMEMBERED", 2)
+    dialect = openai()
+    started = [dialect.parse({"type": "response.created", "response": {"id": name}}) for name in "abcab"]
+    assert [bool(events) for events in started] == [True] * 5
+    assert len(dialect._started) == 2
+    assert dialect.parse({"type": "response.created", "response": {"id": "x" * 257}}) == ()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+KINDS = st.sampled_from(sorted({str(message.get("type")) for message, _ in HEARD})) | st.text(max_size=20)
+NAMES = ("session", "response", "item", "error", "delta", "response_id", "item_id", "transcript", "message", "status")
+INNER = st.dictionaries(
+    st.sampled_from(["id", "type", "call_id", "name", "arguments", "status", "output", "status_details", "message"]),
+    JSON | st.just("function_call") | st.just("failed"),
+    max_size=6,
+)
+
+
+@BOTH
+@given(st.lists(st.tuples(KINDS, st.dictionaries(st.sampled_from(NAMES), JSON | INNER, max_size=6)), max_size=5))
+def test_nothing_that_a_stranger_sends_raises(make: Any, events: list[tuple[str, dict[str, Any]]]) -> None:
+    dialect: Dialect = make()
+    for kind, members in events:
+        for event in dialect.parse({**members, "type": kind}):
+            assert not isinstance(event, AudioDelta) or (event.data and len(event.data) % 2 == 0)

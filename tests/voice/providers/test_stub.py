@@ -1,0 +1,81 @@
+"""The tone of `stub`, to the byte (wire terminal-voice 8)."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import pairwise
+
+import pytest
+
+from svc_proto.voice.contract import Rendered
+from svc_proto.voice.providers import stub
+from tests.voice.providers.studio import Studio, problem
+
+
+def rendered(text: str = "Hello.", **request: object) -> tuple[Studio, Rendered]:
+    studio = Studio()
+    return studio, studio.render("stub", text, **request)
+
+
+def test_a_short_text_is_eight_chunks_of_1500_bytes() -> None:
+    studio, done = rendered()
+    assert [len(chunk.data) for chunk in studio.sink.chunks] == [1_500] * 8
+    assert [chunk.label for chunk in studio.sink.chunks[:2]] == ["frames:0-750", "frames:750-1500"]
+    assert done == Rendered(
+        provider="stub",
+        model="local-tone",
+        voice="sine",
+        metadata={"sample_rate": 24_000, "duration_seconds": 0.25, "frequency_hz": 440},
+    )
+
+
+def test_the_tone_is_a_sine() -> None:
+    studio, _ = rendered()
+    samples = array("h", studio.sink.pcm)
+    assert max(samples) == 8_000
+    assert min(samples) == -8_000
+    assert samples[0] == 0
+    crossings = sum(before < 0 <= after for before, after in pairwise(samples))
+    assert abs(crossings - 440 * 0.25) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("", 0.25), ("x" * 30, 0.25), ("x" * 60, 0.5), ("  " + "x" * 90, 0.75), ("x" * 5_000, 1.5)]
+)
+def test_its_length_follows_the_text(text: str, seconds: float) -> None:
+    studio, done = rendered(text)
+    assert len(studio.sink.pcm) == 48_000 * seconds
+    assert done.metadata["duration_seconds"] == seconds
+
+
+@pytest.mark.parametrize(
+    ("emotion", "frequency"),
+    [("urgent", 660), ("Playful", 660), ("calm", 330), ("warm", 330), ("bored", 440), (7, 440), (None, 440)],
+)
+def test_its_pitch_follows_the_emotion(emotion: object, frequency: int) -> None:
+    assert rendered(expression={"emotion": emotion})[1].metadata["frequency_hz"] == frequency
+
+
+def test_frames_that_do_not_divide_make_a_ninth_chunk() -> None:
+    studio, _ = rendered("x" * 31, sample_rate=16_000)  # 4133 frames
+    assert [len(chunk.data) // 2 for chunk in studio.sink.chunks] == [516] * 8 + [5]
+    assert studio.sink.chunks[-1].label == "frames:4128-4133"
+
+
+def test_it_is_little_endian_on_any_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    little = rendered()[0].sink.pcm
+    monkeypatch.setattr(stub, "_SWAPPED", True)  # a host whose own order is the other one
+    swapped = array("h", rendered()[0].sink.pcm)
+    swapped.byteswap()
+    assert swapped.tobytes() == little
+
+
+@pytest.mark.parametrize("rate", [8_000, 96_000])
+def test_any_rate_of_the_settings(rate: int) -> None:
+    studio, _ = rendered(sample_rate=rate)
+    assert {chunk.sample_rate for chunk in studio.sink.chunks} == {rate}
+
+
+@pytest.mark.parametrize("rate", [0, -1, 7_999, 96_001])
+def test_a_rate_that_nothing_has(rate: int) -> None:
+    assert "sample rate" in str(problem(lambda: rendered(sample_rate=rate)))

@@ -1,0 +1,341 @@
+"""A voice side without a relay: an engine, sockets that are lists, a disk that is a dict, providers that a test plays.
+
+    rig = Rig()
+    answer = rig.create(rig.output, provider="stub")
+    client = rig.attach(rig.output, answer)
+    client.say("response.create", text="Hello.")
+    assert client.types() == [...]
+
+Whatever is done happens inside of a `handle` of the engine, as in life, and time moves by `rig.after`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from attrs import evolve
+
+from svc_proto.basics.brand import SVC, Brand
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import AppendFile, Cancel, Command, Level, Log, Operation, SweepFolder
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.message import Request
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import Accepted, Done, Fact, Failed, Failure, FailureKind, OperationId, Started
+from svc_proto.voice.contract import (
+    AudioChunk,
+    AudioSink,
+    ProviderError,
+    Rendered,
+    Renderer,
+    SpeechRequest,
+)
+from svc_proto.voice.lab import RealtimeLab
+from svc_proto.voice.output import VoiceOutput
+from svc_proto.voice.principal import Principal
+from svc_proto.voice.providers.stub import StubRenderer
+from svc_proto.voice.registry import Registry
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+from svc_proto.voice.socket import VoiceSocket
+from svc_proto.voice_config import VoiceConfig
+from tests.machines.sources import WALL, source
+
+__all__ = ["OTHER", "PHONE", "SOUND", "Client", "PuppetRenderer", "Rig", "give", "spoken"]
+
+PHONE = Principal(kind="session", device_id="phone", bearer_hash="a" * 64)
+SOUND = AudioChunk(b"\x00\x10" * 240, 24_000, "tone")  # 10 ms
+OTHER = Principal(kind="session", device_id="tablet", bearer_hash="b" * 64)
+T = TypeVar("T")
+Family = VoiceOutput | RealtimeLab
+
+
+class PuppetRenderer:
+    """A renderer whose every move is made by a test."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._ticket: OperationId | None = None
+        self._next: list[AudioChunk | ProviderError | Exception | None] = []
+        self.request: SpeechRequest | None = None
+        self.taken = 0  # chunks that the sink has taken
+        self.stopped = False  # the flow is over, whatever way
+
+    def give(self, *moves: AudioChunk | Exception | None) -> None:
+        """Some sound, an error, or None for the end."""
+        self._next += moves
+        if self._ticket is not None:
+            ticket, self._ticket = self._ticket, None
+            self._engine.resume(ticket, None)
+
+    def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
+        """See `Renderer`."""
+        self.request = request
+        try:
+            while True:
+                while not self._next:
+                    self._ticket = self._engine.new_op()
+                    yield from wait(self._ticket, self._engine.now.mono + 1e6)
+                match self._next.pop(0):
+                    case AudioChunk() as chunk:
+                        yield from sink.chunk(chunk)
+                        self.taken += 1
+                    case None:
+                        metadata = {"api_key": "hidden", "rate": 1.5, "odd": float("nan"), "nested": {}, "none": None}
+                        return Rendered(
+                            provider="puppet", model="m", voice="v", metadata=metadata, transcript="as it was said"
+                        )
+                    case error:
+                        raise error
+        finally:
+            self.stopped = True
+
+
+class FakeProviders:
+    """`stub` is real; any other renderer is the puppet."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.puppet = PuppetRenderer(engine)
+        self.missing: str | None = None  # a variable without which nothing works
+
+    def renderer(self, provider_id: str) -> Renderer:
+        """Text to PCM."""
+        if self.missing is not None:
+            raise ProviderError(f"{self.missing} is not set", variable=self.missing)
+        return StubRenderer() if provider_id == "stub" else self.puppet
+
+
+class FakeVoice:
+    """What the sockets ask of `svc_proto.voice.service.Voice`."""
+
+    def __init__(self, engine: Engine, brand: Brand) -> None:
+        self.engine = engine
+        self.config = VoiceConfig(home="/home", brand=brand)
+        self.registry = Registry()
+        self.providers = FakeProviders(engine)
+        self.output = OutputSettings(provider="stub", model="stub-tone", voice="sine")
+        self.realtime = RealtimeSettings(provider="stub", model="stub-tone", voice="sine")
+
+    def output_settings(self, profile: str | None = None) -> Flow[OutputSettings]:
+        """As a test set them."""
+        yield from ()
+        return evolve(self.output, scope=evolve(self.output.scope, profile=profile))
+
+    def realtime_settings(self, profile: str | None = None) -> Flow[RealtimeSettings]:
+        """As a test set them."""
+        yield from ()
+        return evolve(self.realtime, scope=evolve(self.realtime.scope, profile=profile))
+
+
+class Client:
+    """One WebSocket: both its client and the `Socket` that the relay sees."""
+
+    def __init__(self, rig: Rig, number: int, handler: VoiceSocket) -> None:
+        self._rig = rig
+        self._handler = handler
+        self.number = number
+        self.writable = True
+        self.texts: list[str] = []  # that arrived
+        self.closed: int | None = None  # with which code the relay closed it
+        self.reason = ""
+        self.pings_every: float | None = None
+        rig.do(lambda: handler.on_open(cast("Socket", self)))
+
+    # --- the client ---
+
+    def say(self, kind: str, **fields: object) -> None:
+        """Send a message."""
+        self.send(json.dumps({"type": kind, **fields}))
+
+    def send(self, text: str) -> None:
+        """Send any text."""
+        self._rig.do(lambda: self._handler.on_text(text))
+
+    def send_binary(self, data: bytes) -> None:
+        """Send what is no text."""
+        self._rig.do(lambda: self._handler.on_binary(data))
+
+    def leave(self, code: int = 1006) -> None:
+        """The socket closes."""
+        self._rig.do(lambda: self._handler.on_closed(code, ""))
+
+    def read(self) -> None:
+        """After `writable` was False: read everything."""
+        self.writable = True
+        self._rig.do(self._handler.on_writable)
+
+    def events(self) -> list[dict[str, Any]]:
+        """What arrived, and was not asked for before."""
+        arrived, self.texts = self.texts, []
+        return [json.loads(text) for text in arrived]
+
+    def types(self) -> list[str]:
+        """The types of that."""
+        return [event["type"] for event in self.events()]
+
+    # --- the socket ---
+
+    def send_text(self, text: str) -> bool:
+        """See `Socket`."""
+        if self.closed is not None:
+            return False
+        self.texts.append(text)
+        return True
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """See `Socket`."""
+        if self.closed is None:
+            self.closed, self.reason = code, reason
+
+    def ping_every(self, seconds: float) -> None:
+        """See `Socket`."""
+        self.pings_every = seconds
+
+
+class Rig:
+    """See the module."""
+
+    def __init__(self, *, brand: Brand = SVC) -> None:
+        self.now = Moment(1000.0, WALL)
+        self.engine = Engine(_Nothing(), entropy=source(), log_level=Level.DEBUG)
+        self.disk: dict[str, bytes] = {}
+        self.disk_problem: FailureKind | None = None
+        self.silent_disk = False
+        self.sweeps: list[SweepFolder] = []
+        self.logs: list[Log] = []
+        self.writes = 0
+        self._sockets = 0
+        self.handle(Started())
+        self.voice = FakeVoice(self.engine, brand)
+        self.output = VoiceOutput(cast("Any", self.voice))
+        self.lab = RealtimeLab(cast("Any", self.voice))
+
+    @property
+    def puppet(self) -> PuppetRenderer:
+        """The renderer that a test plays: that of every provider but `stub`."""
+        return self.voice.providers.puppet
+
+    # --- the engine ---
+
+    def handle(self, fact: Fact | None) -> list[Command]:
+        """Give the engine a fact and carry out what it orders; what is left is returned."""
+        left: list[Command] = []
+        facts: list[Fact | None] = [fact]
+        while facts:
+            for command in self.engine.handle(facts.pop(0), self.now):
+                match command:
+                    case Log():
+                        assert command.event != "bug", command
+                        self.logs.append(command)
+                    case Operation() if (answer := self._answer(command)) is not None:
+                        facts.append(answer)
+                    case Cancel(op=op):
+                        facts.append(Failed(op, Failure(FailureKind.CANCELLED)))
+                    case _:
+                        left.append(command)
+        return left
+
+    def do(self, call: Callable[[], T]) -> T:
+        """Call something inside of a `handle`; what it raises is raised here."""
+        outcome: list[T] = []
+        problem: list[Exception] = []
+
+        def run() -> None:
+            try:
+                outcome.append(call())
+            except Exception as error:  # noqa: BLE001, RUF100 - passed on below
+                problem.append(error)
+
+        self.engine.timers.timer("test", run).set(self.now.mono)
+        self.handle(None)
+        if problem:
+            raise problem[0]
+        return outcome[0]
+
+    def flow(self, flow: Flow[T]) -> T:
+        """Run a flow that comes to its end without help."""
+        results: list[T] = []
+        problems: list[Exception] = []
+        self.do(lambda: self.engine.spawn(flow, name="test", on_done=results.append, on_error=problems.append))
+        if problems:
+            raise problems[0]
+        return results[0]
+
+    def after(self, seconds: float) -> None:
+        """Let time pass, waking the engine at each deadline."""
+        end = self.now.mono + seconds
+        while (due := self.engine.next_deadline()) is not None and due <= end:
+            self.now = self.now.at(max(due, self.now.mono))
+            self.handle(None)
+        self.now = self.now.at(end)
+
+    # --- sessions and sockets ---
+
+    def create(self, family: Family, principal: Principal = PHONE, /, **body: object) -> dict[str, Any]:
+        """A session; what its caller is told."""
+        return self.flow(family.create(body, principal))
+
+    def attach(self, family: Family, answer: Mapping[str, Any], principal: Principal = PHONE) -> Client:
+        """Open a socket."""
+        self._sockets += 1
+        number = self._sockets
+        request = cast("Request", None)  # nothing of it is looked at
+        handler = self.do(lambda: family.open(request, principal, answer["session_id"]))
+        return Client(self, number, handler)
+
+    def log(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The event log of a session, as far as it is on the disk after a second."""
+        self.after(1.0)
+        return [json.loads(line) for line in self.disk.get(answer["event_log_path"], b"").splitlines()]
+
+    # --- the world ---
+
+    def _answer(self, order: Operation[Any]) -> Done | Failed | None:
+        if self.silent_disk:
+            return None
+        if self.disk_problem is not None:
+            return Failed(order.op, Failure(self.disk_problem))
+        match order:
+            case AppendFile(name=name, data=data, head=head):
+                self.writes += 1
+                whole = self.disk.get(name, b"") + data
+                self.disk[name] = head + whole[len(head) :]
+                return Done(order.op, len(whole))
+            case SweepFolder():
+                self.sweeps.append(order)
+                return Done(order.op, 0)
+            case _:
+                raise AssertionError(order)
+
+
+def spoken(rig: Rig, **body: object) -> tuple[dict[str, Any], Client]:
+    """A session of the puppet that has begun to speak."""
+    answer = rig.create(rig.output, provider="openai_tts", **body)
+    client = rig.attach(rig.output, answer)
+    client.say("response.create", text="Hello there.")
+    return answer, client
+
+
+def give(rig: Rig, *moves: AudioChunk | Exception | None) -> None:
+    """Have the puppet do that."""
+    rig.do(lambda: rig.puppet.give(*moves))
+
+
+class _Nothing:
+    """A service that does nothing by itself."""
+
+    def bind(self, engine: Engine) -> None:
+        """Nothing to keep."""
+
+    def on_started(self) -> None:
+        """Nothing to load."""
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """Nobody comes."""
+        return None
+
+    def on_stopping(self) -> None:
+        """Nothing to end."""

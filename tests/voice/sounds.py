@@ -1,0 +1,77 @@
+"""Recordings for tests, made here: speech by the host's engine, and any sound in the formats that people upload."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from functools import cache
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from runtimes import voice_speak
+from svc_proto.voice.pcm import wav_head
+
+__all__ = ["CLEAR_VOICE", "SENTENCE", "container", "needs_decoder", "needs_engines", "needs_speech", "spoken", "words"]
+
+CLEAR_VOICE = "en-us+robosoft2"  # the one that pocketsphinx understands best
+SENTENCE = "Turn off the lights in the living room."
+RATE = 16_000  # Hz
+FORMATS = {".mp3": "mp3", ".m4a": "aac", ".webm": "libopus", ".ogg": "libopus", ".flac": "flac", ".aac": "aac"}
+CONTAINERS = {".m4a": "mp4", ".aac": "adts"}
+
+needs_speech = pytest.mark.skipif(
+    shutil.which("espeak-ng") is None and find_spec("espeakng_loader") is None,
+    reason="espeak-ng is not installed: neither the program nor svc-relay[voice]",
+)
+needs_engines = pytest.mark.skipif(
+    find_spec("pocketsphinx") is None
+    or find_spec("lameenc") is None
+    or (shutil.which("espeak-ng") is None and find_spec("espeakng_loader") is None),
+    reason="svc-relay[voice] is not installed",
+)
+needs_decoder = pytest.mark.skipif(find_spec("av") is None, reason="PyAV is not installed")
+
+
+@cache
+def spoken(text: str = SENTENCE, voice: str = CLEAR_VOICE) -> bytes:
+    """A WAV file of somebody saying so."""
+    program = shutil.which("espeak-ng")
+    argv = [program, "--stdin", "--stdout"] if program else [sys.executable, "-I", voice_speak.__file__]
+    done = subprocess.run([*argv, "-v", voice, "-s", "140"], input=text.encode(), capture_output=True, check=True)
+    pcm = done.stdout[44:]
+    return wav_head(len(pcm), 22_050) + pcm
+
+
+def container(suffix: str, wav: bytes) -> bytes:
+    """A WAV file in another format."""
+    import av
+
+    out = BytesIO()
+    with (
+        av.open(BytesIO(wav)) as source,
+        av.open(out, "w", format=CONTAINERS.get(suffix, suffix[1:])) as target,
+    ):
+        stream = target.add_stream(FORMATS[suffix], rate=48_000)
+        stream.layout = "mono"
+        resampler = av.AudioResampler(format=stream.format, layout="mono", rate=48_000)
+        for frame in source.decode(audio=0):
+            for piece in resampler.resample(frame):
+                target.mux(stream.encode(piece))
+        target.mux(stream.encode(None))
+    return out.getvalue()
+
+
+def words(text: str) -> set[str]:
+    """For comparing what was said with what was heard."""
+    return {word.strip(".,?!").lower() for word in text.split()}
+
+
+def write(folder: Path, name: str, data: bytes) -> Path:
+    """A file with it."""
+    path = folder / name
+    path.write_bytes(data)
+    return path

@@ -1,0 +1,42 @@
+"""Which engine speaks and listens. The routes: tests/relay/routes/test_voice_basic.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.engine.flow import Flow
+from svc_proto.voice.basic import BasicVoice, NoEngineError, spoken_text
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.service import Voice
+from tests.voice.plans import run
+
+
+@pytest.mark.parametrize(("text", "said"), [(" Hello. ", "Hello."), ("**x**" + "y" * 4995, "x" + "y" * 4995)])
+def test_a_text_to_be_spoken(text: str, said: str) -> None:
+    assert spoken_text(text) == said
+
+
+@pytest.mark.parametrize("value", [None, 5, [], "", " ", "x" * 5001, "🔧", "```x```"])
+def test_what_cannot_be_spoken(value: object) -> None:
+    with pytest.raises(PlainRefused) as caught:
+        spoken_text(value)
+    assert caught.value.status == 400
+
+
+def test_a_missing_key_is_named_by_its_variable() -> None:
+    def plan(voice: Voice) -> Flow[str]:
+        with pytest.raises(NoEngineError) as caught:
+            yield from BasicVoice(voice).synthesize(None, "x", {})
+        return str(caught.value)
+
+    said = run(plan, {"/h/config.yaml": {"tts": {"provider": "elevenlabs"}}})
+    assert said == "TTS configuration error (elevenlabs): ELEVENLABS_API_KEY not set"
+
+
+def test_a_provider_that_is_not_built() -> None:
+    def plan(voice: Voice) -> Flow[str]:
+        with pytest.raises(NoEngineError) as caught:
+            yield from BasicVoice(voice).synthesize(None, "x", {})
+        return str(caught.value)
+
+    assert "gemini" in run(plan, {"/h/config.yaml": {"tts": {"provider": "gemini"}}})

@@ -1,0 +1,135 @@
+"""Files that grow beside a conversation, and that it never waits for."""
+
+from __future__ import annotations
+
+import json
+import wave
+from functools import partial
+from io import BytesIO
+
+import pytest
+
+from svc_proto.facts import FailureKind
+from svc_proto.voice import event_log
+from svc_proto.voice.event_log import MAX_WAITING, WRITE_AT, AudioCopy, EventLog, GrowingFile, run_name
+from tests.voice.rig import Rig
+
+
+def grow(rig: Rig, file: GrowingFile, data: bytes) -> None:
+    rig.do(lambda: file.write(data))
+
+
+def test_names() -> None:
+    assert (
+        run_name("voice-output", 1_767_268_800.9, "p3T-ab_c4567890123") == "voice-output-20260101-120000-p3Tabc456789"
+    )
+    assert run_name("realtime", 0.0, "__") == "realtime-19700101-000000-"
+
+
+def test_what_is_said_at_once_is_written_at_once() -> None:
+    rig = Rig()
+    file = GrowingFile(rig.engine, "/runs/a")
+    for _ in range(100):
+        grow(rig, file, b"x")
+    assert rig.writes == 0
+    rig.after(0.25)
+    assert (rig.writes, rig.disk["/runs/a"]) == (1, b"x" * 100)
+    grow(rig, file, b"y" * WRITE_AT)
+    assert rig.writes == 2
+    grow(rig, file, b"z")
+    rig.do(file.close)
+    rig.do(file.close)
+    assert rig.disk["/runs/a"].endswith(b"yz")
+    grow(rig, file, b"late")
+    rig.after(10.0)
+    assert rig.writes == 3
+    assert rig.engine.next_deadline() is None
+
+
+def test_one_write_at_a_time() -> None:
+    rig = Rig()
+    rig.silent_disk = True
+    file = GrowingFile(rig.engine, "/runs/a")
+    grow(rig, file, b"a" * WRITE_AT)
+    grow(rig, file, b"b" * WRITE_AT)
+    rig.silent_disk = False
+    rig.after(59.0)
+    assert rig.writes == 0
+    rig.do(file.close)
+    rig.after(2.0)  # the first write was given up, and the file with it
+    assert file.given_up
+    assert rig.disk == {}
+
+
+def test_what_comes_while_a_write_is_under_way_is_written_after_it() -> None:
+    rig = Rig()
+    file = GrowingFile(rig.engine, "/runs/a")
+
+    def twice() -> None:
+        file.write(b"a" * WRITE_AT)
+        file.write(b"b" * WRITE_AT)  # before the answer to the first
+        file.close()
+
+    rig.do(twice)
+    assert (rig.writes, rig.disk["/runs/a"]) == (2, b"a" * WRITE_AT + b"b" * WRITE_AT)
+
+
+def test_a_disk_that_is_too_slow() -> None:
+    rig = Rig()
+    rig.silent_disk = True
+    file = GrowingFile(rig.engine, "/runs/a")
+    for _ in range(MAX_WAITING // WRITE_AT + 1):
+        grow(rig, file, bytes(WRITE_AT))
+    assert [file.given_up] == [False]
+    grow(rig, file, b"1")
+    assert file.given_up
+    assert rig.logs[-1].fields == {"problem": "the disk is too slow"}
+
+
+def test_a_disk_that_is_full() -> None:
+    rig = Rig()
+    rig.disk_problem = FailureKind.NO_SPACE
+    file = GrowingFile(rig.engine, "/runs/a")
+    grow(rig, file, b"1")
+    rig.after(1.0)
+    rig.disk_problem = None
+    grow(rig, file, b"2")
+    rig.after(1.0)
+    rig.do(file.close)
+    assert (file.given_up, rig.disk, len(rig.logs)) == (True, {}, 1)
+
+
+def test_lines() -> None:
+    rig = Rig()
+    log = EventLog(rig.engine, "/runs/a.jsonl")
+    rig.do(lambda: log.record({"type": "b", "audio_base64": "AAAA", "byte_count": 3, "a": "ü"}))
+    rig.do(lambda: log.record({"type": "c", "audio_base64": "AAAA"}))
+    rig.do(log.close)
+    first, second = rig.disk["/runs/a.jsonl"].decode().splitlines()
+    wall = int(rig.now.wall * 1000)
+    assert first == f'{{"a":"\\u00fc","audio_base64":"<3 bytes>","byte_count":3,"type":"b","unix_ms":{wall}}}'
+    assert json.loads(second)["audio_base64"] == "<0 bytes>"
+
+
+def test_a_log_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_log, "MAX_LOG", 200)
+    rig = Rig()
+    log = EventLog(rig.engine, "/runs/a.jsonl")
+    for number in range(50):
+        rig.do(partial(log.record, {"type": "event", "n": number}))
+    rig.do(log.close)
+    lines = [json.loads(line) for line in rig.disk["/runs/a.jsonl"].splitlines()]
+    assert [line["type"] for line in lines] == ["event"] * 4 + ["log.full"]
+    assert lines[-1]["limit_bytes"] == 200
+
+
+def test_a_copy_can_be_played_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_log, "MAX_COPY", 1000)
+    rig = Rig()
+    copy = AudioCopy(rig.engine, "/runs/a.wav")
+    for size, rate, frames in ((100, 16_000, 50), (100, 16_000, 100), (200, 32_000, 150), (900, 16_000, 150)):
+        rig.do(partial(copy.write, bytes(size), rate))
+        rig.after(1.0)
+        with wave.open(BytesIO(rig.disk["/runs/a.wav"])) as file:
+            assert (file.getframerate(), file.getnframes()) == (16_000, frames)
+    rig.do(copy.close)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.fields import FILE_ONLY, OUTPUT, PROMOTION, REALTIME, lenient
+
+
+def test_the_names() -> None:
+    assert list(OUTPUT) == [
+        "enabled",
+        "provider",
+        "model",
+        "voice",
+        "sample_rate",
+        "language",
+        "codec",
+        "optimize_streaming_latency",
+        "text_normalization",
+        "fallback_enabled",
+        "auto_speech_tags",
+    ]
+    assert list(REALTIME) == ["enabled", "provider", "model", "voice", "sample_rate"]
+    assert len(PROMOTION) == 8
+    assert list(FILE_ONLY) == ["run_retention_days", "debug_audio_tap"]
+
+
+@pytest.mark.parametrize("value", [True, 1, "1", "true", "YES", " on "])
+def test_yes(value: object) -> None:
+    assert OUTPUT["enabled"](value, "enabled") is True
+
+
+@pytest.mark.parametrize("value", [False, 0, "0", "False", "no", "off"])
+def test_no(value: object) -> None:
+    assert OUTPUT["enabled"](value, "enabled") is False
+
+
+@pytest.mark.parametrize("value", [2, "", "maybe", 1.0, None, {}])
+def test_neither(value: object) -> None:
+    with pytest.raises(PlainRefused, match="enabled must be"):
+        OUTPUT["enabled"](value, "enabled")
+
+
+def test_words_of_a_list_in_any_case() -> None:
+    assert OUTPUT["codec"](" PCM ", "codec") == "pcm"
+
+
+def test_what_of_a_file_can_be_used() -> None:
+    found = {"enabled": "no", "voice": "", "sample_rate": "16000", "codec": "ogg", "language": None, "other": 1}
+    assert lenient(OUTPUT, found) == {"enabled": False, "sample_rate": 16_000}

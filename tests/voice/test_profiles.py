@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.profiles import profile_of, profile_path, section
+
+# How a file is found is in tests/relay/routes/test_voice_basic.py: the table needs files.
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("default", "/a/config.yaml"),
+        ("work", "/a/profiles/work/config.yaml"),
+        ("Ünique name", "/a/profiles/Ünique name/config.yaml"),
+        ("..x", "/a/profiles/..x/config.yaml"),
+        (".", None),
+        ("..", None),
+        ("a/b", None),
+        ("a\\b", None),
+        ("a\nb", None),
+        ("x" * 101, None),
+    ],
+)
+def test_the_file_of_a_profile(name: str, path: str | None) -> None:
+    assert profile_path("/a/config.yaml", name) == path
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "name"),
+    [
+        ({}, None, None),
+        ({}, {}, None),
+        ({"profile": " "}, {"profile": None}, None),
+        ({"profile": "a"}, {"profile": "b"}, "a"),
+        ({}, {"profile": " b "}, "b"),
+        ({}, {"profile": " "}, None),
+    ],
+)
+def test_the_profile_that_a_request_names(
+    query: dict[str, str], body: dict[str, object] | None, name: str | None
+) -> None:
+    assert profile_of(query, body) == name
+
+
+def test_a_profile_that_is_no_text() -> None:
+    with pytest.raises(PlainRefused, match="profile"):
+        profile_of({}, {"profile": 5})
+
+
+def test_a_section() -> None:
+    assert section({"a": {"b": 1}}, "a") == {"b": 1}
+    values: list[object] = [None, 5, "x", []]
+    for value in values:
+        assert section({"a": value}, "a") == {}

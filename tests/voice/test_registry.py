@@ -1,0 +1,69 @@
+"""The table of wire terminal-voice 4.2, and the names that people use for its rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.voice.registry import PROVIDERS, Registry, canonical_id, is_renderer
+
+FLAGS = {
+    "elevenlabs_tts": {"tts", "expression"},
+    "local": {"tts", "stt"},  # beside the table: this host's own engines
+    "openai_realtime": {"tts", "realtime", "expression"},
+    "openai_tts": {"tts", "expression"},
+    "stub": {"tts", "stt", "speech_to_speech", "expression"},
+    "xai_realtime": {"tts", "tool_use", "realtime", "interruption", "expression"},
+    "xai_tts": {"tts", "expression"},
+}
+RATES = {
+    "elevenlabs_tts": (16000, 22050, 24000, 44100, 48000),
+    "openai_realtime": (24000,),
+    "openai_tts": (24000,),
+    "stub": (16000, 24000, 48000),
+    "xai_realtime": (24000,),
+    "xai_tts": (24000,),
+}
+
+
+def test_the_table() -> None:
+    ids = [info.id for info in PROVIDERS]
+    assert ids == sorted(FLAGS)
+    for info in PROVIDERS:
+        names = [name for name in dir(info) if name.startswith("supports_") and getattr(info, name)]
+        assert {name.removeprefix("supports_") for name in names} == FLAGS[info.id], info.id
+        assert RATES.get(info.id, info.sample_rates) == info.sample_rates
+        assert info.models
+        assert info.voices
+        assert info.name
+        assert info.description
+
+
+def test_renderers_turn_text_into_speech_and_nothing_else() -> None:
+    assert [info.id for info in Registry().renderers()] == ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
+    assert [info.id for info in PROVIDERS if not is_renderer(info)] == ["openai_realtime", "xai_realtime"]
+
+
+def test_look_up() -> None:
+    registry = Registry()
+    found = registry.find("stub")
+    assert found is not None
+    assert found.id == "stub"
+    assert registry.find("nobody") is None
+    assert registry.all() == list(PROVIDERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "tts", "realtime"),
+    [
+        ("xai", "xai_tts", "xai_realtime"),
+        ("grok", "xai_tts", "xai_realtime"),
+        ("OpenAI ", "openai_tts", "openai_realtime"),
+        ("elevenlabs", "elevenlabs_tts", "elevenlabs_tts"),
+        ("stub", "stub", "stub"),
+        ("xai-tts", "xai_tts", "xai_tts"),
+        ("openai_realtime", "openai_realtime", "openai_realtime"),
+        ("Somebody-Else", "somebody_else", "somebody_else"),
+    ],
+)
+def test_spellings(name: str, tts: str, realtime: str) -> None:
+    assert (canonical_id(name, "tts"), canonical_id(name, "realtime")) == (tts, realtime)

@@ -1,0 +1,151 @@
+"""What is said where, and what follows from what is not said (wire terminal-voice 3.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.voice.profiles import Profile
+from svc_proto.voice.registry import Registry
+from svc_proto.voice.sections import (
+    OUTPUT_FAMILY,
+    REALTIME_FAMILY,
+    Family,
+    output_settings,
+    profile_values,
+    realtime_settings,
+)
+from svc_proto.voice.settings import OutputSettings, Promotion, RealtimeSettings, Scope
+
+REGISTRY = Registry()
+SCOPE = Scope(profile="work")
+
+
+def profile(**data: object) -> Profile:
+    return Profile(name="work", scope="profile", fallback=False, path="/p", data=data)
+
+
+@pytest.mark.parametrize(
+    ("family", "said", "expected"),
+    [
+        (OUTPUT_FAMILY, {}, {}),
+        (OUTPUT_FAMILY, {"provider": "stub"}, {"provider": "stub"}),
+        (OUTPUT_FAMILY, {"provider": "xai", "xai": {"voice_id": "leo"}}, {"provider": "xai_tts", "voice": "leo"}),
+        (OUTPUT_FAMILY, {"provider": "xai", "xai_tts": {"voice": "leo"}}, {"provider": "xai_tts", "voice": "leo"}),
+        (
+            OUTPUT_FAMILY,
+            {"provider": "xai", "xai": {"voice": "leo", "model_id": "m"}, "voice": "rex", "openai": {"voice": "x"}},
+            {"provider": "xai_tts", "voice": "rex", "model": "m"},
+        ),
+        (OUTPUT_FAMILY, {"provider": 5, "voice": "rex", "unknown": 1}, {"voice": "rex"}),
+        (
+            REALTIME_FAMILY,
+            {"provider": "grok", "promote_after_ms": "10"},
+            {"provider": "xai_realtime", "promote_after_ms": 10},
+        ),
+        (
+            REALTIME_FAMILY,
+            {"run_retention_days": 0, "debug_audio_tap": "yes"},
+            {"run_retention_days": 0, "debug_audio_tap": True},
+        ),
+    ],
+)
+def test_a_section(family: Family, said: dict[str, object], expected: dict[str, object]) -> None:
+    assert family.from_file({family.section: said}) == expected
+
+
+@pytest.mark.parametrize("data", [{}, {"voice_output": None}, {"voice_output": "x"}, {"voice_output": []}])
+def test_no_section(data: dict[str, object]) -> None:
+    assert OUTPUT_FAMILY.from_file(data) == {}
+
+
+def test_the_environment() -> None:
+    variables = {
+        "RELAY_VOICE_OUTPUT_PROVIDER": "grok",
+        "RELAY_VOICE_OUTPUT_OPTIMIZE_LATENCY": "0",
+        "RELAY_VOICE_OUTPUT_ENABLED": "perhaps",
+        "RELAY_REALTIME_VOICE_SAMPLE_RATE": "16000",
+    }
+    assert OUTPUT_FAMILY.from_environment(variables) == {"provider": "xai_tts", "optimize_streaming_latency": 0}
+    assert REALTIME_FAMILY.from_environment(variables) == {"sample_rate": 16_000}
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ({"voice_output": {"voice": "rex"}, "tts": {"provider": "openai"}}, {"voice": "rex"}),
+        (
+            {"tts": {"provider": "xai", "xai": {"voice_id": "leo", "language": "de"}, "codec": "wav"}},
+            {"provider": "xai_tts", "voice": "leo"},
+        ),
+        ({"tts": {"provider": "edge", "voice": "x"}}, {}),  # no renderer of ours
+        ({"tts": {"provider": "openai_realtime"}}, {}),
+        ({"tts": {"voice": "x"}}, {}),
+        ({}, {}),
+    ],
+)
+def test_what_a_profile_says_of_speech_output(data: dict[str, object], expected: dict[str, object]) -> None:
+    assert profile_values(OUTPUT_FAMILY, profile(**data), REGISTRY) == expected
+
+
+def test_what_a_profile_says_of_realtime() -> None:
+    assert profile_values(REALTIME_FAMILY, profile(tts={"provider": "xai"}), REGISTRY) == {}
+    said = profile(realtime_voice={"voice": "rex"})
+    assert profile_values(REALTIME_FAMILY, said, REGISTRY) == {"voice": "rex"}
+
+
+def output(base: dict[str, Any] | None = None, over: dict[str, Any] | None = None, *, local: bool = False) -> Any:
+    found = output_settings(base or {}, over or {}, SCOPE, REGISTRY, local=local)
+    assert found.scope is SCOPE
+    return found.provider, found.model, found.voice, found.sample_rate
+
+
+@pytest.mark.parametrize(
+    ("base", "over", "expected"),
+    [
+        ({}, {}, ("xai_tts", "xai-tts", "eve", 24_000)),
+        ({"provider": "stub"}, {}, ("stub", "stub-tone", "sine", 24_000)),
+        ({"provider": "stub", "voice": "x"}, {}, ("stub", "stub-tone", "x", 24_000)),
+        # A model and a voice belong to their provider.
+        (
+            {"provider": "stub", "voice": "x", "sample_rate": 8000},
+            {"provider": "xai_tts"},
+            ("xai_tts", "xai-tts", "eve", 24_000),
+        ),
+        ({"voice": "x"}, {"provider": "stub", "voice": "y"}, ("stub", "stub-tone", "y", 24_000)),
+        ({"provider": "stub", "voice": "x"}, {"provider": "stub"}, ("stub", "stub-tone", "x", 24_000)),
+        ({"provider": "stub", "voice": "x"}, {"sample_rate": 16_000}, ("stub", "stub-tone", "x", 16_000)),
+        ({"provider": "nobody"}, {}, ("nobody", "xai-tts", "eve", 24_000)),
+    ],
+)
+def test_layers(base: dict[str, Any], over: dict[str, Any], expected: tuple[object, ...]) -> None:
+    assert output(base, over) == expected
+
+
+def test_this_host_speaks_where_nobody_is_named() -> None:
+    assert output(local=True)[0] == "local"
+    assert output({"provider": "stub"}, local=True)[0] == "stub"
+
+
+def test_a_provider_without_the_usual_rate() -> None:
+    from attrs import evolve
+
+    odd = evolve(REGISTRY.all()[0], id="odd", sample_rates=(16_000, 48_000))
+    found = output_settings({"provider": "odd"}, {}, SCOPE, Registry((odd,)), local=False)
+    assert found.sample_rate == 16_000
+
+
+def test_realtime() -> None:
+    base = {"promotion_enabled": False, "promote_after_ms": 5, "run_retention_days": 3}
+    found = realtime_settings(base, {"spoken_handoff": False}, SCOPE, REGISTRY, local=False)
+    assert found == RealtimeSettings(
+        scope=SCOPE,
+        promotion=Promotion(enabled=False, promote_after_ms=5, spoken_handoff=False),
+        run_retention_days=3,
+    )
+
+
+def test_defaults_of_the_document() -> None:
+    assert output_settings({}, {}, Scope(), REGISTRY, local=False) == OutputSettings()
+    assert realtime_settings({}, {}, Scope(), REGISTRY, local=False) == RealtimeSettings()

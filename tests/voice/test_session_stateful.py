@@ -1,0 +1,167 @@
+"""Any history of speaking, reading, losing sockets and coming back: nothing is lost, nothing comes twice, order holds.
+
+The model is the client's own memory, and the list of what was emitted. What is on its way when a socket is lost may or
+may not arrive; whoever comes back says truthfully how far it is, and must then know everything.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from svc_proto.machines.voice_session import VoiceState
+from svc_proto.voice.contract import AudioChunk
+from tests.voice.rig import Client, Rig
+
+PIECE = AudioChunk(b"\x00\x10" * 12, 24_000)
+
+
+class Resuming(RuleBasedStateMachine):
+    """One session, a phone that comes and goes."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.rig = Rig()
+        self.answer = self.rig.create(self.rig.output, provider="openai_tts")
+        self.client: Client | None = self.rig.attach(self.rig.output, self.answer)
+        self.known: dict[int, dict[str, Any]] = {}  # events that the phone has, by id
+        self.last_live = 0
+        self.sounds = 0  # pieces that the provider has made
+        self.client.say("response.create", text="Hello.")
+
+    # --- what happens ---
+
+    @rule(pieces=st.integers(1, 5))
+    def speak(self, pieces: int) -> None:
+        """The provider makes some sound."""
+        self.sounds += pieces
+        self.rig.do(lambda: self.rig.puppet.give(*[PIECE] * pieces))
+
+    @precondition(lambda self: self.client is not None)
+    @rule(share=st.floats(0, 1))
+    def arrive(self, share: float) -> None:
+        """Some of what was sent arrives."""
+        assert self.client is not None
+        count = round(len(self.client.texts) * share)
+        arrived, self.client.texts = self.client.texts[:count], self.client.texts[count:]
+        rest, self.client.texts = self.client.texts, arrived
+        events = self.client.events()
+        self.client.texts = rest
+        self.take(events)
+
+    @precondition(lambda self: self.client is not None)
+    @rule()
+    def read_slowly(self) -> None:
+        """The phone reads no more for now."""
+        assert self.client is not None
+        self.client.writable = False
+
+    @precondition(lambda self: self.client is not None and not self.client.writable)
+    @rule()
+    def read_on(self) -> None:
+        """It does again."""
+        assert self.client is not None
+        self.client.read()
+
+    @precondition(lambda self: self.client is not None)
+    @rule()
+    def acknowledge(self) -> None:
+        """The phone says how far it is."""
+        assert self.client is not None
+        event, audio = self.cursor()
+        self.client.say("client.ack", event_id=event, audio_event_id=audio)
+
+    @precondition(lambda self: self.client is not None)
+    @rule()
+    def lose(self) -> None:
+        """The socket breaks; what was on its way is gone."""
+        assert self.client is not None
+        self.client.leave(1006)
+        self.client = None
+
+    @rule(seconds=st.sampled_from([0.01, 1.0, 5.0]), told=st.booleans())
+    def come_back(self, seconds: float, told: bool) -> None:
+        """The phone opens another socket and resumes, whether or not the relay knows that the old one is dead."""
+        if self.client is not None and not told:
+            self.client.leave(1006)
+        self.rig.after(seconds)
+        event, audio = self.cursor()
+        self.client = self.rig.attach(self.rig.output, self.answer)
+        self.client.say(
+            "session.resume",
+            resume_token=self.answer["resume_token"],
+            last_event_id=event,
+            last_audio_event_id=audio,
+            last_played_audio_event_id=0,
+        )
+        events = self.client.events()
+        assert events[0]["type"] == "voice.session.resumed"
+        assert events[1]["replay_event_count"] == sum(event.get("replayed", False) for event in events)
+        self.take(events)
+        self.everything_arrived()
+
+    @rule()
+    def somebody_else_tries(self) -> None:
+        """A wrong token changes nothing."""
+        other = self.rig.attach(self.rig.output, self.answer)
+        other.say("session.resume", resume_token="guess")
+        assert other.closed == 4003
+
+    # --- what holds ---
+
+    @invariant()
+    def the_session_lives(self) -> None:
+        (session,) = self.rig.output.sessions.sessions()
+        assert session.life.state is (VoiceState.DETACHED if self.client is None else VoiceState.ATTACHED)
+
+    def take(self, events: list[dict[str, Any]]) -> None:
+        """The phone takes what arrives: replays in order, live events with rising ids, nothing that it counts twice."""
+        replayed = 0
+        for event in events:
+            number = event["event_id"]
+            assert number not in self.known or not counts(event), "twice"
+            if event.get("replayed"):
+                assert number > replayed, "a replay out of order"
+                replayed = number
+            else:
+                assert number > self.last_live, "ids must rise"
+                self.last_live = number
+            self.known[number] = event
+
+    def cursor(self) -> tuple[int, int]:
+        """How far the phone is: what it got in order, session events and replay marks not counted."""
+        plain = [number for number, event in self.known.items() if counts(event)]
+        audio = [event["audio_event_id"] for event in self.known.values() if "audio_event_id" in event]
+        return max(plain, default=0), max(audio, default=0)
+
+    def everything_arrived(self) -> None:
+        """Right after a replay the phone has all the sound that was made and let through, whole and in order."""
+        heard = sorted(
+            (event["audio_event_id"], event["audio_base64"])
+            for event in self.known.values()
+            if event["type"] == "voice.audio.delta"
+        )
+        assert [number for number, _ in heard] == list(range(1, self.sounds + 1))
+        assert all(base64.b64decode(sound) == PIECE.data for _, sound in heard)
+
+    def teardown(self) -> None:
+        """In the end the phone leaves, and nothing is left."""
+        if hasattr(self, "rig"):
+            if self.client is not None:
+                self.client.leave(1000)
+            self.rig.after(31.0)
+            assert self.rig.puppet.stopped
+            assert len(self.rig.output.sessions) == 0
+
+
+def counts(event: dict[str, Any]) -> bool:
+    """Whether a phone counts an event in its cursor; those that it does not may well come again (wire 4.8)."""
+    return not event["type"].startswith(("voice.session.", "voice.replay."))
+
+
+TestResuming = Resuming.TestCase
+TestResuming.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)

@@ -1,0 +1,81 @@
+"""The settings as they are stored. How routes show and change them is in tests/relay/routes/test_voice_settings.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.fields import OUTPUT
+from svc_proto.voice.registry import Registry
+from svc_proto.voice.sections import OUTPUT_FAMILY, REALTIME_FAMILY
+from svc_proto.voice.stored import StoredSettings, checked_change
+from tests.voice.plans import CONFIG, world_of
+
+PROVIDERS = ("stub", "xai_tts")
+
+
+def test_a_change_is_checked() -> None:
+    body = {"profile": "work", "provider": "grok", "sample_rate": "16000"}
+    assert checked_change(OUTPUT_FAMILY, OUTPUT, body, PROVIDERS) == {"provider": "xai_tts", "sample_rate": 16_000}
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ({}, "nothing"),
+        ({"profile": "work"}, "nothing"),
+        ({"x" * 100: 1}, "x" * 40 + ";"),
+        ({"provider": "local"}, "one of"),
+    ],
+)
+def test_what_is_no_change(body: dict[str, object], word: str) -> None:
+    with pytest.raises(PlainRefused, match=word):
+        checked_change(OUTPUT_FAMILY, OUTPUT, body, PROVIDERS)
+
+
+def refused(files: dict[str, object], unreadable: Failure | None = None) -> PlainRefused:
+    def plan(engine: Engine) -> Flow[PlainRefused]:
+        stored = StoredSettings(engine, CONFIG, Registry(), _silent)
+        with pytest.raises(PlainRefused) as caught:
+            yield from stored.change(OUTPUT_FAMILY, None, {"voice": "rex"})
+        return caught.value
+
+    world = world_of(plan, files)
+    if unreadable is not None:
+        world.files["/r/config.yaml"] = unreadable
+    return world.run()
+
+
+def _silent() -> Flow[bool]:
+    yield from ()
+    return False
+
+
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ({"/r/config.yaml": "[broken"}, "not YAML"),
+        ({"/r/config.yaml": "- a list"}, "not YAML"),
+    ],
+)
+def test_a_file_that_cannot_be_changed(files: dict[str, object], word: str) -> None:
+    problem = refused(files)
+    assert (problem.status, problem.code) == (404, "not_writable")
+    assert word in problem.message
+
+
+def test_a_file_that_cannot_be_read() -> None:
+    problem = refused({}, Failure(FailureKind.DENIED))
+    assert (problem.status, "read" in problem.message) == (404, True)
+
+
+def test_where_the_relays_own_settings_are() -> None:
+    def plan(engine: Engine) -> Flow[tuple[str, str]]:
+        stored = StoredSettings(engine, CONFIG, Registry(), _silent)
+        yield from ()
+        return stored.path_of(OUTPUT_FAMILY), stored.path_of(REALTIME_FAMILY)
+
+    assert world_of(plan).run() == ("/r/config.yaml", "/r/config.yaml")

@@ -1,0 +1,36 @@
+"""Which providers each family can be set to, and shows. The answers: tests/relay/routes/test_voice_settings.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.voice.registry import Registry
+from svc_proto.voice.views import AGENT, LAB, OUTPUT, View
+
+REALTIME = ["openai_realtime", "xai_realtime"]
+RENDERERS = ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
+
+
+@pytest.mark.parametrize(
+    ("view", "allowed", "described"),
+    [
+        (OUTPUT, RENDERERS, RENDERERS),
+        (LAB, sorted(REALTIME + RENDERERS), REALTIME),
+        (
+            AGENT,
+            ["local", "openai_realtime", "stub", "xai_realtime"],
+            ["local", "openai_realtime", "stub", "xai_realtime"],
+        ),
+    ],
+)
+def test_providers(view: View, allowed: list[str], described: list[str]) -> None:
+    registry = Registry()
+    assert [info.id for info in view.allowed(registry)] == allowed
+    assert [info.id for info in view.described(registry)] == described
+
+
+def test_only_the_agent_says_who_is_native() -> None:
+    info = Registry().find("stub")
+    assert info is not None
+    assert AGENT.object(info)["supports_realtime_agent_native"] is False
+    assert "supports_realtime_agent_native" not in LAB.object(info)
