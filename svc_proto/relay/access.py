@@ -7,16 +7,15 @@ has forwarded the request, and no web page has made it (DNS rebinding shows in `
 from __future__ import annotations
 
 from enum import Enum
-from typing import assert_never
 
-from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.message import Request
 from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["Access", "authorize", "client_address", "is_loopback"]
+__all__ = ["Access", "authorize", "client_address", "is_forwarded", "is_loopback"]
 
 LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 LOOPBACK_NAMES = (*LOOPBACK, "localhost")
@@ -34,6 +33,13 @@ class Access(Enum):
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
     LOCAL_OR_BEARER = "local or bearer"  # loopback, whatever its Authorization [None], else as BEARER [Session]
     BRIDGE = "bridge"  # a session token whose `bridge` grant is live, else 403 [Session]
+    # A session token with the named grant, or the API server's bearer: see `relay.voice_access` [Principal]
+    VOICE_CONFIG = "voice:config"
+    VOICE_STT = "voice:stt"
+    VOICE_TTS = "voice:tts"
+    VOICE_REALTIME = "voice:realtime"
+    VOICE_OUTPUT_SOCKET = "voice:tts, while speech output is on"
+    VOICE_REALTIME_SOCKET = "voice:realtime, while realtime is on"
 
 
 def authorize(access: Access, request: Request, sessions: Sessions, now: Moment) -> Session | None:
@@ -59,7 +65,7 @@ def authorize(access: Access, request: Request, sessions: Sessions, now: Moment)
                 raise Refused(403, "grant_required", "this session holds no live bridge grant")
             return session
         case _:
-            assert_never(access)
+            raise LocalProtocolError("voice routes have a gate of their own")
 
 
 def is_loopback(request: Request) -> bool:
@@ -67,10 +73,14 @@ def is_loopback(request: Request) -> bool:
     if request.peer.host not in LOOPBACK:
         return False
     headers = request.headers
-    for key, _ in headers:
-        if key in FORWARDED or key.startswith(FORWARDED_PREFIX):
-            return False
+    if is_forwarded(headers):
+        return False
     return _is_local_host(headers) and _is_local_origin(headers)
+
+
+def is_forwarded(headers: Headers) -> bool:
+    """Whether a proxy has passed the request on."""
+    return any(key in FORWARDED or key.startswith(FORWARDED_PREFIX) for key, _ in headers)
 
 
 def client_address(request: Request, *, trust_proxy: bool) -> str:

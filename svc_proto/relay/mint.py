@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.basics.validate import boolean, integer, invalid, text
 from svc_proto.commands import Compute, Level
 from svc_proto.config import RelayConfig
-from svc_proto.engine.files import ensure_secret, read_file, read_yaml
+from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing import PairingMeta, parse_meta
 from svc_proto.machines.qr import build_payload, encode_payload, pairing_url, relay_block, signed
+from svc_proto.voice.credential import host_api_key
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -66,7 +66,7 @@ def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str) 
     relay_url = f"{'wss' if config.tls else 'ws'}://{_bracketed(relay_host)}:{config.port}"
     key = wanted.key
     if key is None:
-        key = yield from _api_key(engine, config)
+        key = yield from host_api_key(engine, config.config_path, config.home, config.api_key)
     payload = build_payload(
         brand=config.brand,
         host=host,
@@ -100,23 +100,6 @@ def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str) 
     return answer
 
 
-def _api_key(engine: Engine, config: RelayConfig) -> Flow[str]:
-    """The chain of wire core 2.7: the agent's configuration, `.env` in the service home, the environment."""
-    settings = yield from read_yaml(engine, config.config_path)
-    if not isinstance(settings, Failure):
-        server = _object(_object(settings.get("platforms")).get("api_server"))
-        for holder, name in ((_object(server.get("extra")), "key"), (server, "api_key")):
-            key = holder.get(name)
-            if isinstance(key, str) and key:
-                return key
-    lines = yield from read_file(engine, f"{config.home}/.env")
-    if not isinstance(lines, Failure):
-        key = parse_dotenv(lines.decode("utf-8", "replace")).get("API_SERVER_KEY")
-        if key is not None:
-            return key
-    return config.api_key
-
-
 def _port(value: object) -> int:
     if isinstance(value, str):
         digits = value.strip()
@@ -129,7 +112,3 @@ def _port(value: object) -> int:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

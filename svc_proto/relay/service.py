@@ -7,7 +7,7 @@ from enum import Enum
 from math import ceil
 from typing import cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
@@ -31,9 +31,22 @@ from svc_proto.relay.access import Access, authorize
 from svc_proto.relay.client_socket import ClientSocket, ClientState
 from svc_proto.relay.media import Media
 from svc_proto.relay.profiles import RESCAN_EVERY, load_profiles
-from svc_proto.relay.routes import control, inbox, media, pairing, sessions, status
+from svc_proto.relay.routes import (
+    control,
+    inbox,
+    media,
+    pairing,
+    sessions,
+    status,
+    voice_basic,
+    voice_sessions,
+    voice_settings,
+)
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
+from svc_proto.relay.voice_access import GRANTS, VoiceGate
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.setup import build_voice
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -79,6 +92,9 @@ class Relay:
                 *media.routes(self),
                 *inbox.routes(self),
                 *control.routes(self),
+                *voice_basic.routes(self),
+                *voice_settings.routes(self),
+                *voice_sessions.routes(self),
             ]
         )
 
@@ -89,6 +105,11 @@ class Relay:
         self.engine = engine
         self.shells = Shells(engine, self.config)
         self.media = Media(engine, self.config)
+        config = self.config
+        inside = evolve(config.voice, webapi_url=config.api_url)
+        self.voice_parts = build_voice(engine, inside)
+        self.voice = self.voice_parts.voice
+        self._voice_gate = VoiceGate(self)
         self._session_timer = engine.timers.timer("session expiry", self.expire_sessions)
         self._profile_timer = engine.timers.timer("profiles", self._rescan)
         self._bridge_timer = engine.timers.timer("bridge command", self._expire_commands)
@@ -109,18 +130,27 @@ class Relay:
             self._phone_lost(client.number)
             client.stop_programs()
         self.media.stop()
+        for family in self.voice_parts.sessions.values():
+            family.stop()
 
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """See `svc_proto.relay.access`."""
+        """See `svc_proto.relay.access`, and `voice_access` for voice routes."""
         if not isinstance(access, Access):
             raise TypeError("the relay's routes name an Access")
+        if access in GRANTS:
+            return self._voice_gate.admit(access, request)
         return authorize(access, request, self.sessions, self.engine.now)
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
-        """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status."""
+        """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; for voice see `PlainRefused`."""
         body = {"ok": False, "error": refused.message, "code": refused.code, **refused.extra}
+        basic = head.target.partition("?")[0] in voice_basic.BASIC_PATHS
+        if basic and refused.status not in (401, 403):
+            body["success"] = False  # wire terminal-voice 3: what their clients look for
+        elif isinstance(refused, PlainRefused):
+            return refused.response()
         return json_response(refused.status, body, refused.headers)
 
     def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
@@ -144,6 +174,8 @@ class Relay:
             if client.session is session:
                 self.remove_phone(client.number)
                 client.evict(reason)
+        for family in self.voice_parts.sessions.values():
+            family.end_bearer(session.token_hash, reason)
         for request_id, parked in list(self._parked.items()):
             if parked.caller == session.token_hash:
                 body = {"ok": False, "error": reason, "code": "unauthorized"}

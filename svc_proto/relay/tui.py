@@ -116,7 +116,8 @@ class Tui:
         config = self.client.relay.config
         brand = config.brand.name.upper()
         wanted = {
-            "RELAY_WEBAPI_URL": config.webapi_url,
+            "RELAY_WEBAPI_URL": config.api_url,
+            "RELAY_WEBAPI_PIN": config.webapi_pin,
             "API_SERVER_KEY": config.api_key,
             f"{brand}_PROFILE": payload.get("profile"),
             f"{brand}_TUI_RESUME": payload.get("resume_session_id"),

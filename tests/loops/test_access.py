@@ -178,8 +178,7 @@ def test_a_new_profile_is_told_to_everybody(world: World, tmp_path: Path, monkey
 
     def write(path: str, text: str) -> None:
         if isinstance(world, VirtualWorld):
-            world.relay_host.disk.folder(path.rpartition("/")[0])
-            world.relay_host.disk.put(path, text.encode())
+            world.relay_host.disk.put(f"{world.relay_host.state}{path}", text.encode())
         else:
             file = tmp_path / path[1:]
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from attrs import define
 from runtimes.failures import HostError
 from runtimes.sim.disk import Disk, File, Node, as_file
 from svc_proto.commands import (
+    AppendFile,
     Command,
     CreateBlob,
     DeleteBlob,
@@ -108,10 +109,18 @@ class BookFiles:
             case WriteFile(name=name, data=data):
                 disk.replace(f"{STATE}/{name}", data)
                 return f"{STATE}/{name}"
-            case SweepFolder(name=name, before=before):
-                old = [path for path, file in disk.files(f"{STATE}/{name}").items() if file.modified < before]
+            case AppendFile(name=name, data=data, head=head):
+                path = _place(name)
+                file = disk.regular(path) if disk.exists(path) else disk.create(path)
+                size = disk.append(file, data)
+                file.data[: len(head)] = head
+                return size
+            case SweepFolder(name=name, before=before, prefix=prefix):
+                folder = _place(name)
+                files = disk.files(folder).items()
+                old = [path for path, file in files if path.startswith(prefix) and file.modified < before]
                 for each in old:
-                    disk.remove(f"{STATE}/{name}/{each}")
+                    disk.remove(f"{folder}/{each}")
                 return len(old)
             case _:
                 raise NotImplementedError
@@ -119,3 +128,7 @@ class BookFiles:
     def _handle(self) -> int:
         self._next += 1
         return self._next
+
+
+def _place(name: str) -> str:
+    return name if name.startswith("/") else f"{STATE}/{name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 from attrs import define, field, frozen
@@ -14,6 +14,8 @@ from svc_proto.wire.events import (
     CloseSocket,
     Event,
     Headers,
+    RequestEnd,
+    RequestHead,
     ResponseData,
     ResponseEnd,
     ResponseHead,
@@ -24,7 +26,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 
-__all__ = ["FIRST", "Answer", "Book", "Call", "Peer", "Phone"]
+__all__ = ["FIRST", "Answer", "Book", "Call", "Peer", "Phone", "Upstream"]
 
 FIRST = StreamId(1)
 
@@ -83,6 +85,25 @@ class Peer:
     def vanish(self) -> None:
         """The connection breaks without a word."""
         self.book.feed(Closed(self.ch, "reset"))
+
+
+@define(eq=False)
+class Upstream(Peer):
+    """A server that the relay has called; `answer` gives the status and the body for a request."""
+
+    answer: Callable[[RequestHead], tuple[int, bytes]] = field(kw_only=True)
+
+    def receive(self, data: bytes) -> bytes:
+        known = len(self.events)
+        super().receive(data)
+        for event in self.events[known:]:
+            if isinstance(event, RequestEnd):
+                (head,) = [event for event in self.events if isinstance(event, RequestHead)]
+                status, body = self.answer(head)
+                length = Headers([(b"content-length", b"%d" % len(body))])
+                for said in (ResponseHead(FIRST, status, length), ResponseData(FIRST, body), ResponseEnd(FIRST)):
+                    self.conn.send(said)
+        return self.conn.data_to_send()
 
 
 class Call(Peer):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.config import RelayConfig
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
-from svc_proto.relay.access import client_address, is_loopback
+from svc_proto.machines.sessions import Sessions
+from svc_proto.relay.access import authorize, client_address, is_loopback
+from svc_proto.relay.voice_access import GRANTS
 from svc_proto.wire.events import Headers
-from tests.relay.world import PEER, REMOTE, RelayBook
+from tests.relay.world import PEER, REMOTE, START, RelayBook
 
 
 def request(peer: str = "127.0.0.1", *headers: tuple[bytes, bytes]) -> Request:
@@ -184,3 +187,9 @@ def test_an_expired_bearer_is_unknown() -> None:
     assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 200
     book.after(60)
     assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401
+
+
+def test_voice_routes_have_a_gate_of_their_own() -> None:
+    for access in GRANTS:
+        with pytest.raises(LocalProtocolError):
+            authorize(access, request(), Sessions(), START)

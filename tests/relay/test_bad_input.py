@@ -142,7 +142,12 @@ def check_refused(call: Call) -> None:
         assert call.gone or not call.inbox  # closed without a word, or waiting for more
         return
     answer = call.answer
-    assert answer.status < 500 or answer.json["code"] in ("phone_not_connected", "version_not_supported"), answer
+    if answer.headers.get(b"content-type") == b"text/plain; charset=utf-8":  # of a voice route
+        assert 400 <= answer.status < 500
+        assert answer.body.decode()
+        return
+    allowed = ("phone_not_connected", "version_not_supported", "voice_unavailable")
+    assert answer.status < 500 or answer.json["code"] in allowed, answer
     if answer.status >= 400 and answer.body:
         assert answer.json["ok"] is False
         assert isinstance(answer.json["error"], str)

@@ -76,6 +76,31 @@ SPEC_RELAY = {
     ("GET", "/notifications/recent"): Access.LOCAL_OR_BEARER,
 }
 
+# SPEC.md "Relay: voice", with the grants of wire terminal-voice 7.
+SPEC_VOICE = {
+    ("GET", "/voice/config"): Access.VOICE_CONFIG,
+    ("POST", "/voice/transcribe"): Access.VOICE_STT,
+    ("POST", "/voice/synthesize"): Access.VOICE_TTS,
+    **{
+        (method, f"/voice/{family}{path}"): access
+        for family, access in (
+            ("output", Access.VOICE_TTS),
+            ("realtime", Access.VOICE_REALTIME),
+            ("realtime-agent", Access.VOICE_REALTIME),
+        )
+        for method, path in (
+            ("GET", "/config"),
+            ("PATCH", "/config"),
+            ("GET", "/providers/{provider_id}/options"),
+            ("POST", "/providers/{provider_id}/validate"),
+            ("POST", "/session"),
+        )
+    },
+    ("GET", "/voice/output/{session_id}"): Access.VOICE_OUTPUT_SOCKET,
+    ("GET", "/voice/realtime/{session_id}"): Access.VOICE_REALTIME_SOCKET,
+    ("GET", "/voice/realtime-agent/{session_id}"): Access.VOICE_REALTIME_SOCKET,
+}
+
 
 def spec_pairs() -> list[tuple[str, str]]:
     rows = [row.split(" ") for row in SPEC_DEVICE_CONTROL.split("\n") if row]
@@ -98,11 +123,16 @@ def test_every_device_control_route_needs_the_bridge_grant() -> None:
         assert table[pair].body_limit == BODY_LIMIT == 2_097_152
 
 
-@pytest.mark.parametrize(("pair", "access"), SPEC_RELAY.items())
+@pytest.mark.parametrize(("pair", "access"), [*SPEC_RELAY.items(), *SPEC_VOICE.items()])
 def test_the_rows_of_the_relay(pair: tuple[str, str], access: Access) -> None:
     (route,) = [each for each in Relay(RelayConfig()).router.routes if (each.method, each.pattern) == pair]
     assert route.access is access
-    assert (route.kind is Kind.WEBSOCKET) == (pair[1] in ("/", "/ws"))
+    assert (route.kind is Kind.WEBSOCKET) == (pair[1] in ("/", "/ws") or pair[1].endswith("{session_id}"))
+
+
+def test_the_voice_routes_are_those_of_the_specification() -> None:
+    rows = {(route.method, route.pattern) for route in Relay(RelayConfig()).router.routes}
+    assert {row for row in rows if row[1].startswith("/voice/")} == set(SPEC_VOICE)
 
 
 def test_no_row_is_there_twice() -> None:

@@ -67,6 +67,14 @@ def test_what_the_gateway_is_told_by_its_environment() -> None:
     assert book.leaks() == []
 
 
+def test_the_gateway_finds_the_api_as_programs_of_this_host_do() -> None:
+    pin = f"sha256/{'A' * 43}="
+    config = with_tui({"webapi_url": "https://api.example", "webapi_inside": "http://127.0.0.1:9", "webapi_pin": pin})
+    book = ProgramBook(config=config)
+    book.client().send("tui", "tui.attach", {"cols": 1})
+    assert dict(book.children[0].order.env) == {"RELAY_WEBAPI_URL": "http://127.0.0.1:9", "RELAY_WEBAPI_PIN": pin}
+
+
 def test_requests_and_answers() -> None:
     _, phone, gateway = attached()
     assert request(phone) == []

@@ -21,6 +21,7 @@ from typing import Any, TypeVar, cast
 import yaml
 from attrs import frozen
 
+from runtimes.compute import edit_yaml
 from runtimes.sim.disk import Disk
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import (
@@ -29,6 +30,8 @@ from svc_proto.commands import (
     CloseWrite,
     Command,
     Compute,
+    Connect,
+    Connected,
     DeleteBlob,
     DiscardBlob,
     EnsureSecret,
@@ -43,6 +46,7 @@ from svc_proto.commands import (
     Ready,
     ReleaseFile,
     Send,
+    WriteConfig,
 )
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
@@ -74,7 +78,7 @@ from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.playbook import LOCAL, PEER, REMOTE, START, counting_entropy
 from tests.relay.disk import FIRST_HANDLE, BookFiles
-from tests.relay.peers import FIRST, Answer, Call, Peer, Phone
+from tests.relay.peers import FIRST, Answer, Call, Peer, Phone, Upstream
 
 __all__ = ["FIRST", "HOST", "LOCAL", "PEER", "REMOTE", "START", "Answer", "Call", "Paired", "Phone", "RelayBook"]
 
@@ -118,6 +122,9 @@ class RelayBook:
         self.disk = Disk(lambda: self.now.wall)  # everything else on the host
         self.host_files = BookFiles(self.disk, self._deliver)
         self.profile_folders: list[str] = []
+        self.engines: dict[str, object] = {}  # of speech that are installed
+        self.upstream: Callable[[RequestHead], tuple[int, bytes]] | None = None  # answers what the relay asks others
+        self.asked: list[RequestHead] = []
         self.hold: tuple[type[object], ...] = ()
         self.refuse: tuple[type[object], ...] = ()
         self.held: list[Operation[Any]] = []
@@ -341,6 +348,11 @@ class RelayBook:
         else:
             self._facts.append(self._result(operation))
 
+    def _answer_upstream(self, head: RequestHead) -> tuple[int, bytes]:
+        self.asked.append(head)
+        assert self.upstream is not None
+        return self.upstream(head)
+
     def _result(self, operation: Operation[Any]) -> Fact:
         match operation:
             case Query(op=op, request=LoadSessions()):
@@ -358,15 +370,37 @@ class RelayBook:
                 return Done(op, list(self.files.values())[handle])
             case EnsureSecret(op=op):
                 return Done(op, SECRET)
-            case Compute(op=op, name="yaml.load", args=(text,)):
-                return Done(op, yaml.safe_load(cast("str", text)))
-            case Compute(op=op, name="lan_address"):
-                return Done(op, "192.0.2.10")
-            case Compute(op=op, name="list_folders"):
-                return Done(op, tuple(self.profile_folders))
-            case Compute(op=op, name="which"):
-                return Failed(op, Failure(FailureKind.NOT_FOUND))
+            case WriteConfig(op=op, name=path, text=text):
+                self.files[path] = text.encode()
+                return Done(op, None)
+            case Connect():
+                return self._connect_upstream(operation)
+            case Compute():
+                return self._compute(operation)
         answer = self.host_files.answer(operation)
         if answer is not None:
             return answer
         raise AssertionError(f"the relay ordered something new: {operation!r}")
+
+    def _connect_upstream(self, order: Connect) -> Fact:
+        if self.upstream is None:
+            return Failed(order.op, Failure(FailureKind.UNREACHABLE))
+        conn = Http1Connection(Role.SERVER, entropy=self._client_entropy, deflate=False)
+        self._peers[order.ch] = Upstream(self, order.ch, conn, answer=self._answer_upstream)
+        return Done(order.op, Connected(Address(order.host, order.port)))
+
+    def _compute(self, order: Compute) -> Fact:
+        match order.name, order.args:
+            case "yaml.load", (text,):
+                return Done(order.op, yaml.safe_load(cast("str", text)))
+            case "yaml.edit", (text, changes):
+                return Done(order.op, edit_yaml(cast("str", text), cast("dict[str, object]", changes)))
+            case "voice.engines", _:
+                return Done(order.op, self.engines)
+            case "lan_address", _:
+                return Done(order.op, "192.0.2.10")
+            case "list_folders", _:
+                return Done(order.op, tuple(self.profile_folders))
+            case "which", _:
+                return Failed(order.op, Failure(FailureKind.NOT_FOUND))
+        raise AssertionError(f"the relay wants new work: {order!r}")

@@ -7,20 +7,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import boolean, invalid, text
-from svc_proto.commands import CreateBlob, DeleteBlob, DiscardBlob, FinishBlob, Level, OpenFile, ReleaseFile, WriteBlob
+from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.facts import Failure, FailureKind
+from svc_proto.facts import Failure
 from svc_proto.machines.media import MediaEntry
 from svc_proto.relay.access import Access
 from svc_proto.relay.media import ANY_TYPE, CONTENT_TYPES, MIB, Media, base64_bytes, content_type_field, display_name
-from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData, PartEnd
+from svc_proto.relay.upload import IncomingFile, form_type, receive_part
+from svc_proto.wire.multipart import PartBegin
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -30,7 +31,7 @@ __all__ = ["JSON_LIMIT", "routes"]
 
 JSON_LIMIT = 34 * MIB  # bytes of an upload as JSON, which is held in memory: 413
 MULTIPART_EXTRA = 2 * MIB  # bytes of a multipart body besides the file
-DISK_PATIENCE = 120.0  # s, for one step of an upload on a slow disk
+CREATED_WITHIN = 30.0  # s, for an empty file
 DEFAULT_NAME = "upload.bin"
 TRUE_WORDS = ("1", "true", "yes", "on")
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,16}\Z")
@@ -83,11 +84,13 @@ class _MediaRoutes:
         relay = self._relay
         upload = _Upload(relay.engine, relay.media.max_size)
         try:
-            kind = request.headers.get(b"content-type", b"") or b""
-            if kind.partition(b";")[0].strip().lower() == b"multipart/form-data":
-                yield from _read_multipart(request, kind, upload)
-            else:
+            kind = form_type(request)
+            if kind is None:
                 yield from _read_json(request, upload)
+            else:
+                yield from receive_part(request, kind, upload)
+                if not upload.begun:
+                    raise invalid("file", "a part of the multipart body")
             entry = yield from upload.register(relay.media)
         finally:
             upload.abandon()
@@ -123,51 +126,40 @@ class _MediaRoutes:
         return json_response(200, {"media": self._relay.media.records(include_expired=include)})
 
 
-class _Upload:
-    """One file on its way to the disk. `abandon` deletes whatever of it there is, unless it was registered."""
+class _Upload(IncomingFile):
+    """`abandon` deletes what was finished, too, unless it was registered."""
 
     def __init__(self, engine: Engine, max_size: int) -> None:
-        self._engine = engine
-        self._max_size = max_size
-        self._blob: int | None = None
+        super().__init__(engine, max_size=max_size, noun="file")
         self._path: str | None = None
         self._name = DEFAULT_NAME
         self._content_type = ANY_TYPE
-        self.size = 0
-        self.begun = False
+
+    def begin_part(self, part: PartBegin) -> Flow[None] | None:
+        """The first part named `file` is it."""
+        if part.name != "file":
+            return None
+        content_type = content_type_field(part.content_type or ANY_TYPE, "file")
+        return self.begin(display_name(part.filename), content_type)
 
     def begin(self, name: str | None, content_type: str) -> Flow[None]:
         """Create the file; its extension is kept."""
-        self.begun = True
         self._name = name or DEFAULT_NAME
         self._content_type = content_type
         extension = _EXTENSION.search(self._name)
-        suffix = extension[0].lower() if extension is not None else ""
-        blob = yield from ask(self._engine, CreateBlob(self._engine.new_op(), suffix))
-        if isinstance(blob, Failure):
-            raise _failed(blob)
-        self._blob = blob
+        return self.create(extension[0].lower() if extension is not None else "", within=CREATED_WITHIN)
 
-    def write(self, data: bytes) -> Flow[None]:
-        """Append; `Refused` 413 over the limit."""
-        self.size += len(data)
-        if self.size > self._max_size:
-            raise _too_large(self._max_size)
-        blob = cast("int", self._blob)
-        written = yield from ask(self._engine, WriteBlob(self._engine.new_op(), blob, data), within=DISK_PATIENCE)
-        if isinstance(written, Failure):
-            raise _failed(written)
+    def too_large(self, limit: int) -> Refused:
+        """413."""
+        return _too_large(limit)
 
     def register(self, media: Media) -> Flow[MediaEntry]:
         """Finish the file and give it to the registry, under the path where it really is."""
-        engine, blob = self._engine, cast("int", self._blob)
-        path = yield from ask(engine, FinishBlob(engine.new_op(), blob), within=DISK_PATIENCE)
-        if isinstance(path, Failure):
-            raise _failed(path)
-        self._blob, self._path = None, path
+        engine = self.engine
+        path = self._path = yield from self.finish()
         opened = yield from ask(engine, OpenFile(engine.new_op(), path))
         if isinstance(opened, Failure):
-            raise _failed(opened)
+            raise self.not_stored(opened)
         engine.emit(ReleaseFile(opened.handle))
         self._path = None
         return media.register(
@@ -176,44 +168,9 @@ class _Upload:
 
     def abandon(self) -> None:
         """Leave nothing behind."""
-        if self._blob is not None:
-            self._engine.emit(DiscardBlob(self._blob))
+        super().abandon()
         if self._path is not None:
-            self._engine.emit(DeleteBlob(self._path))
-
-
-def _read_multipart(request: Request, kind: bytes, upload: _Upload) -> Flow[None]:
-    """The first part named `file` goes to the disk as it comes; other parts are skipped."""
-    try:
-        decoder = MultipartDecoder(kind)
-        inside = False
-        more = True
-        while more:
-            data = yield from request.stream.read()
-            more = bool(data)
-            if more:
-                decoder.receive_data(data)
-            else:
-                decoder.receive_eof()
-            pieces: list[bytes] = []
-            while (event := decoder.next_event()) is not None:
-                match event:
-                    case PartBegin(name="file", filename=name, content_type=declared) if not upload.begun:
-                        inside = True
-                        content_type = content_type_field(declared or ANY_TYPE, "file")
-                        yield from upload.begin(display_name(name), content_type)
-                    case PartData(data=piece) if inside:
-                        pieces.append(piece)
-                    case PartEnd():
-                        inside = False
-                    case _:
-                        pass  # of a part that nobody asked for
-            if pieces:
-                yield from upload.write(b"".join(pieces))
-    except RemoteProtocolError as error:
-        raise Refused(400, "invalid_multipart", str(error)) from None
-    if not upload.begun:
-        raise invalid("file", "a part of the multipart body")
+            self.engine.emit(DeleteBlob(self._path))
 
 
 def _read_json(request: Request, upload: _Upload) -> Flow[None]:
@@ -258,9 +215,3 @@ def _flag(value: object) -> bool:
 
 def _too_large(limit: int, what: str = "an upload") -> Refused:
     return Refused(413, "too_large", f"at most {limit} bytes in {what}", extra={"limit": limit})
-
-
-def _failed(failure: Failure) -> Refused:
-    if failure.kind is FailureKind.NO_SPACE:
-        return Refused(500, "disk_full", "the disk of the relay's host is full")
-    return Refused(500, "write_failed", "the file could not be stored")

@@ -1,0 +1,110 @@
+"""Basic voice: what is configured, a recording to text, a text to an audio file (wire terminal-voice 3).
+
+Refusals of these three routes are `{"success": false, "error": …}`, but for those of the gate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route
+from svc_proto.relay.access import Access
+from svc_proto.relay.voice_upload import MAX_UPLOAD, MULTIPART_EXTRA, receive_recording
+from svc_proto.voice.basic import BasicVoice, NoEngineError, spoken_text
+from svc_proto.voice.profiles import profile_of
+from svc_proto.wire.events import Headers
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["BASIC_PATHS", "MAX_BUSY", "routes"]
+
+BASIC_PATHS = ("/voice/config", "/voice/transcribe", "/voice/synthesize")
+MAX_BUSY = 64  # recordings and texts that are worked on at once: 503
+RETRY = ((b"retry-after", b"5"),)
+NAMES = {"audio/mpeg": "tts.mp3", "audio/wav": "tts.wav", "audio/ogg": "tts.ogg", "audio/flac": "tts.flac"}
+
+
+def routes(relay: Relay) -> list[Route]:
+    """The rows of this theme."""
+    view = _Basic(relay)
+    config, transcribe, synthesize = BASIC_PATHS
+    return [
+        Route(method="GET", pattern=config, access=Access.VOICE_CONFIG, handler=view.config),
+        Route(
+            method="POST",
+            pattern=transcribe,
+            access=Access.VOICE_STT,
+            handler=view.transcribe,
+            body_limit=MAX_UPLOAD + MULTIPART_EXTRA,
+            streamed=True,
+        ),
+        Route(method="POST", pattern=synthesize, access=Access.VOICE_TTS, handler=view.synthesize),
+    ]
+
+
+class _Basic:
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self._busy = 0  # callers who are spoken or listened to
+
+    def config(self, request: Request) -> Flow[Response]:
+        answer = yield from BasicVoice(self._relay.voice).config(profile_of(request.query))
+        return json_response(200, answer)
+
+    def transcribe(self, request: Request) -> Flow[Response]:
+        return self._one_of_many(self._transcribe(request))
+
+    def synthesize(self, request: Request) -> Flow[Response]:
+        return self._one_of_many(self._synthesize(request))
+
+    # --- helpers ---
+
+    def _one_of_many(self, work: Flow[Response]) -> Flow[Response]:
+        """Each holds a recording on the disk, or a file of sound in memory."""
+        if self._busy >= MAX_BUSY:
+            raise Refused(503, "busy", "too many others are speaking: try again in a while", headers=RETRY)
+        self._busy += 1
+        try:
+            return (yield from work)
+        finally:
+            self._busy -= 1
+
+    def _transcribe(self, request: Request) -> Flow[Response]:
+        relay = self._relay
+        upload = yield from receive_recording(relay.engine, request)
+        try:
+            profile = profile_of(request.query)
+            found = yield from BasicVoice(relay.voice).transcribe(profile, upload.recording)
+        except NoEngineError as error:
+            raise self._failed(error, provider=error.provider) from error
+        finally:
+            upload.delete()
+        relay.engine.log(Level.INFO, "voice transcribed", provider=found.provider, size=upload.recording.size)
+        return json_response(200, {"success": True, "text": found.text, "provider": found.provider, "profile": profile})
+
+    def _synthesize(self, request: Request) -> Flow[Response]:
+        body = request.json_object()
+        text = spoken_text(body.get("text"))
+        profile = profile_of(request.query, body)
+        try:
+            spoken = yield from BasicVoice(self._relay.voice).synthesize(profile, text, body)
+        except NoEngineError as error:
+            raise self._failed(error) from error
+        name = NAMES.get(spoken.content_type, "tts")
+        headers = Headers(
+            [
+                (b"content-type", spoken.content_type.encode("ascii")),
+                (b"cache-control", b"private, no-store"),
+                (b"content-disposition", b'inline; filename="%s"' % name.encode("ascii")),
+            ]
+        )
+        return Response(200, headers, spoken.data)
+
+    def _failed(self, error: NoEngineError, **more: object) -> Refused:
+        self._relay.engine.log(Level.WARNING, "voice engine failed", provider=error.provider)
+        return Refused(500, "voice_unavailable", str(error), extra=more)

@@ -1,0 +1,183 @@
+"""Settings of speech output, of the realtime lab and of the realtime agent: show, change, options, validate.
+
+The three families have the same four routes each (wire terminal-voice 4.3 to 4.5, 5, 6.1). Refusals are text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from attrs import frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route
+from svc_proto.relay.access import Access
+from svc_proto.voice.choice import LENGTHS, whole
+from svc_proto.voice.contract import ProviderInfo
+from svc_proto.voice.errors import PlainRefused, plainly
+from svc_proto.voice.fields import OUTPUT as OUTPUT_RULES
+from svc_proto.voice.fields import PROMOTION, REALTIME, Rules
+from svc_proto.voice.principal import Principal
+from svc_proto.voice.profiles import profile_of
+from svc_proto.voice.registry import canonical_id
+from svc_proto.voice.sections import OUTPUT_FAMILY, REALTIME_FAMILY, Family
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+from svc_proto.voice.stored import checked_change
+from svc_proto.voice.validation import Choice
+from svc_proto.voice.views import (
+    AGENT,
+    LAB,
+    OUTPUT,
+    View,
+    agent_config,
+    options_answer,
+    output_config,
+    realtime_config,
+    validate_answer,
+)
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["json_body", "routes"]
+
+MAX_RATE = 10_000_000  # Hz, of a choice that is to be checked
+
+
+@frozen
+class _Theme:
+    base: str
+    access: Access
+    view: View
+    family: Family
+    rules: Rules
+
+
+THEMES = (
+    _Theme("/voice/output", Access.VOICE_TTS, OUTPUT, OUTPUT_FAMILY, OUTPUT_RULES),
+    _Theme("/voice/realtime", Access.VOICE_REALTIME, LAB, REALTIME_FAMILY, REALTIME),
+    _Theme("/voice/realtime-agent", Access.VOICE_REALTIME, AGENT, REALTIME_FAMILY, {**REALTIME, **PROMOTION}),
+)
+
+
+def routes(relay: Relay) -> list[Route]:
+    """The rows of this theme."""
+    return [row for theme in THEMES for row in _SettingsRoutes(relay, theme).rows()]
+
+
+def json_body(request: Request) -> dict[str, object]:
+    """A JSON object; nothing at all counts as an empty one. `PlainRefused` 400."""
+    if not request.body:
+        return {}
+    try:
+        return request.json_object()
+    except Refused as refused:
+        raise plainly(refused) from None
+
+
+class _SettingsRoutes:
+    def __init__(self, relay: Relay, theme: _Theme) -> None:
+        self._relay = relay
+        self._theme = theme
+
+    def rows(self) -> list[Route]:
+        base, access = self._theme.base, self._theme.access
+        one = f"{base}/providers/{{provider_id}}"
+        return [
+            Route(method="GET", pattern=f"{base}/config", access=access, handler=self.show),
+            Route(method="PATCH", pattern=f"{base}/config", access=access, handler=self.change),
+            Route(method="GET", pattern=f"{one}/options", access=access, handler=self.options),
+            Route(method="POST", pattern=f"{one}/validate", access=access, handler=self.validate),
+        ]
+
+    def show(self, request: Request) -> Flow[Response]:
+        settings = yield from self._settings(profile_of(request.query))
+        return json_response(200, self._shown(settings))
+
+    def change(self, request: Request) -> Flow[Response]:
+        theme, relay = self._theme, self._relay
+        if not request.body:
+            raise PlainRefused(400, "the body must be a JSON object")
+        body = json_body(request)
+        profile = profile_of(request.query, body)
+        principal = cast("Principal", request.principal)
+        if profile is not None and principal.kind == "api":
+            # SPEC.md, API bearer on voice routes, 3: not for profile writes, which need a session token.
+            raise PlainRefused(403, "changing a profile needs the token of a paired session", code="session_required")
+        providers = [info.id for info in theme.view.allowed(relay.voice.registry)]
+        change = checked_change(theme.family, theme.rules, body, providers)
+        path = yield from relay.voice.stored.change(theme.family, profile, change)
+        settings = yield from self._settings(profile)
+        return json_response(200, {**self._shown(settings), "config_path": path, "updated": sorted(change)})
+
+    def options(self, request: Request) -> Flow[Response]:
+        info = self._provider(request)
+        settings = yield from self._settings(profile_of(request.query))
+        offer = yield from self._relay.voice_parts.options.ask(info)
+        return json_response(200, options_answer(self._theme.view, settings, offer, self._relay.config.brand))
+
+    def validate(self, request: Request) -> Flow[Response]:
+        info = self._provider(request)
+        body = json_body(request)
+        settings = yield from self._settings(profile_of(request.query, body))
+        choice = _choice(body, settings, info)
+        offer = self._relay.voice_parts.options.known(info)
+        return json_response(200, validate_answer(self._theme.view, offer, choice, self._relay.config.brand))
+
+    # --- helpers ---
+
+    def _settings(self, profile: str | None) -> Flow[OutputSettings | RealtimeSettings]:
+        voice = self._relay.voice
+        if self._theme.family is OUTPUT_FAMILY:
+            return (yield from voice.output_settings(profile))
+        return (yield from voice.realtime_settings(profile))
+
+    def _shown(self, settings: OutputSettings | RealtimeSettings) -> dict[str, object]:
+        relay, theme = self._relay, self._theme
+        voice = relay.voice
+        path = settings.scope.config_path or voice.stored.path_of(theme.family)
+        rest = (path, voice.keys, voice.registry, relay.config.brand)
+        if isinstance(settings, OutputSettings):
+            return output_config(settings, *rest)
+        if theme.view is AGENT:
+            return agent_config(settings, *rest)
+        return realtime_config(settings, *rest)
+
+    def _provider(self, request: Request) -> ProviderInfo:
+        theme = self._theme
+        wanted = canonical_id(request.params["provider_id"], theme.family.kind)
+        for info in theme.view.described(self._relay.voice.registry):
+            if info.id == wanted:
+                return info
+        shown = "".join(letter for letter in wanted[:80] if letter.isprintable())
+        raise PlainRefused(400, f"'{shown}' is not a provider of {theme.view.mode}")
+
+
+def _choice(body: Mapping[str, object], settings: OutputSettings | RealtimeSettings, info: ProviderInfo) -> Choice:
+    """What the body says, else what is set, if that is about this provider, else what comes first."""
+    mine = settings.provider == info.id
+    first = {"model": info.models[0], "voice": info.voices[0], "sample_rate": info.sample_rates[0]}
+    if mine:
+        first = {"model": settings.model, "voice": settings.voice, "sample_rate": settings.sample_rate}
+    rate = body.get("sample_rate")
+    language = None
+    if isinstance(settings, OutputSettings):
+        language = _chosen(body, "language", settings.language)
+    return Choice(
+        model=_chosen(body, "model", str(first["model"])),
+        voice=_chosen(body, "voice", str(first["voice"])),
+        sample_rate=whole(first["sample_rate"] if rate is None else rate, "sample_rate", 1, MAX_RATE),
+        language=language,
+    )
+
+
+def _chosen(body: Mapping[str, object], name: str, otherwise: str) -> str:
+    value = body.get(name)
+    if value is None:
+        return otherwise
+    if not isinstance(value, str) or not value.isprintable() or len(value) > LENGTHS[name]:
+        raise PlainRefused(400, f"{name} must be text of at most {LENGTHS[name]} characters")
+    return value.strip()

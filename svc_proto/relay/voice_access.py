@@ -1,0 +1,134 @@
+"""Who may use the voice routes: a paired session with the grant, or the API server's bearer over a safe connection.
+
+The order of the checks, and the answers (text/plain), are those of wire terminal-voice 7:
+
+| step | condition                                          | answer                                     |
+|------|----------------------------------------------------|--------------------------------------------|
+| 1    | no header, or another scheme than `Bearer `        | 401                                        |
+| 2    | an empty token                                     | 401                                        |
+| 3    | the token of a live session                        | its principal; 403 without the live grant  |
+| 4    | anything else over a connection that is not safe   | 403; the API server is not asked           |
+| 5    | the API server does not take it, or is down        | 401                                        |
+| 6    | it takes anything, and the caller is not loopback  | 401                                        |
+
+Safe is: a caller on this host, HTTPS on the relay itself, `X-Forwarded-Proto: https` as its first item from a proxy
+that is trusted, or the switch of `/relay/security`. A caller that a proxy on this host forwards is not on this host.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request
+from svc_proto.relay.access import Access, is_forwarded, is_loopback
+from svc_proto.voice.auth import ApiProbe
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.principal import Principal
+from svc_proto.wire.events import Headers
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["GRANTS", "SOCKETS", "VoiceGate"]
+
+SCHEME = b"Bearer "  # the case of it counts
+MAX_TOKEN = 4_096  # characters
+UNKNOWN_DEVICE = "unknown"  # what a session is filed under whose device told no id
+
+GRANTS = {
+    Access.VOICE_CONFIG: "voice:config",
+    Access.VOICE_STT: "voice:stt",
+    Access.VOICE_TTS: "voice:tts",
+    Access.VOICE_REALTIME: "voice:realtime",
+    Access.VOICE_OUTPUT_SOCKET: "voice:tts",
+    Access.VOICE_REALTIME_SOCKET: "voice:realtime",
+}
+SOCKETS = (Access.VOICE_OUTPUT_SOCKET, Access.VOICE_REALTIME_SOCKET)
+
+
+class VoiceGate:
+    """The policy. Routes that name one of `GRANTS` get a `Principal`."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self._probe = ApiProbe(relay.engine, relay.config.api_url)
+
+    def admit(self, access: Access, request: Request) -> Principal | Flow[Principal]:
+        """Who calls; a flow where somebody has to be asked. `PlainRefused` 401, 403, or 404 for what is turned off."""
+        if access in SOCKETS:
+            return self._admit_socket(access, request)
+        return self._admit(GRANTS[access], request)
+
+    def _admit_socket(self, access: Access, request: Request) -> Flow[Principal]:
+        # Wire 4.7: that a feature is off is said before anybody is asked who they are.
+        voice = self._relay.voice
+        output = access is Access.VOICE_OUTPUT_SOCKET
+        settings = yield from (voice.output_settings() if output else voice.realtime_settings())
+        if not settings.enabled:
+            raise PlainRefused(404, "this voice feature is turned off", code="disabled")
+        found = self._admit(GRANTS[access], request)
+        return found if isinstance(found, Principal) else (yield from found)
+
+    def _admit(self, grant: str, request: Request) -> Principal | Flow[Principal]:
+        token = _bearer(request.headers)
+        relay = self._relay
+        now = relay.engine.now
+        session = relay.sessions.lookup(token, now)
+        if session is None:
+            if not self._is_safe(request):
+                raise PlainRefused(
+                    403,
+                    "an API bearer needs HTTPS here; for a trusted network, RELAY_ALLOW_INSECURE_API_BEARER=1 or "
+                    "`svc relay insecure-api-key on` allows plain HTTP",
+                    code="https_required",
+                )
+            return self._ask(token, request)
+        if not session.holds(grant, now.wall):
+            raise PlainRefused(403, f"this session holds no live {grant} grant", code="grant_required")
+        device = None if session.device_id == UNKNOWN_DEVICE else session.device_id
+        return Principal(kind="session", device_id=device, bearer_hash=session.token_hash)
+
+    def _ask(self, token: str, request: Request) -> Flow[Principal]:
+        probe = self._probe
+        if not (yield from probe.accepts(token)):
+            raise _unauthorized("the bearer is neither a live session token nor one that the API server takes")
+        if not is_loopback(request) and not (yield from probe.keyed()):
+            raise _unauthorized("the API server has no key, so its bearer proves nothing here: set API_SERVER_KEY")
+        return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token)
+
+    def _is_safe(self, request: Request) -> bool:
+        relay = self._relay
+        if request.secure or relay.allow_insecure_api_bearer:
+            return True
+        if relay.config.trust_proxy_headers:
+            forwarded = request.headers.get(b"x-forwarded-proto") or b""
+            if forwarded.partition(b",")[0].strip().lower() == b"https":
+                return True
+        return _is_loopback_address(request.peer.host) and not is_forwarded(request.headers)
+
+
+def _bearer(headers: Headers) -> str:
+    header = headers.get(b"authorization") or b""
+    if not header.startswith(SCHEME):
+        raise _unauthorized("voice routes need Authorization: Bearer <session token or API key>")
+    token = header.removeprefix(SCHEME).strip().decode("latin-1")
+    if not token or len(token) > MAX_TOKEN:
+        raise _unauthorized("the bearer token is empty or too long")
+    return token
+
+
+def _is_loopback_address(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped.is_loopback
+    return address.is_loopback
+
+
+def _unauthorized(message: str) -> PlainRefused:
+    return PlainRefused(401, message, code="unauthorized")

@@ -1,0 +1,125 @@
+"""The realtime agent in any world: a relay, an API server, a provider with a script, and a paired phone."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from svc_proto.basics.brand import SVC, Brand
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request
+from tests.loops.voices import VoiceClient, contents, create, set_variables
+from tests.loops.world import ApiHandle, World
+from tests.peers.api import ScriptedApi
+from tests.peers.openai_voice import OpenAiPeer
+from tests.peers.realtime import Called, RealtimeScript, RealtimeSession, Turn
+
+__all__ = ["ANSWER", "KEY", "SOUND", "Agent", "ends", "of", "play", "run", "talk", "types"]
+
+KEY = "sk-agent-77f1"
+ANSWER = "The disk of this computer is 62 percent used."
+SOUND = b"\x10\x00" * 3_200  # 200 ms at 16 kHz: what a phone sends at a time
+
+
+class SlowPeer(OpenAiPeer):
+    """A provider that thinks before it lets anybody in."""
+
+    before = 0.0  # s
+
+    def authorize(self, access: Enum, request: Request) -> Flow[None]:
+        yield from sleep(self.engine, self.before)
+
+
+class Agent:
+    """A relay, an API server, a provider with a script, and a paired phone."""
+
+    api: ApiHandle
+
+    def __init__(
+        self, world: World, folder: Path, *turns: Turn, brand: Brand = SVC, scripted: ScriptedApi | None = None
+    ) -> None:
+        self.world = world
+        if scripted is None:
+            self.api = world.api(key=KEY)
+            api = f"http://127.0.0.1:{self.api.server.port}"
+        else:
+            api = world.peer(scripted, port=9001)
+        self.script = RealtimeScript(turns, ["how full"] * 8)
+        self.peer = SlowPeer(script=self.script)
+        url = world.peer(self.peer).replace("http", "ws", 1)
+        set_variables(
+            world,
+            folder,
+            OPENAI_API_KEY="sk-voice",
+            OPENAI_REALTIME_URL=f"{url}/v1/realtime",
+            API_SERVER_KEY=KEY,
+        )
+        world.start_relay(webapi_url=api, brand=brand)
+        self.token = world.pair().token
+        self.answer: dict[str, Any] = {}
+
+    def open(self, **body: object) -> VoiceClient:
+        """A session, and its first socket once it is ready."""
+        self.answer = create(self.world, self.token, "realtime-agent", **{"provider": "openai_realtime", **body})
+        client = VoiceClient(self.world, self.token, self.answer)
+        client.until("voice.session.ready")
+        return client
+
+    @property
+    def provider(self) -> RealtimeSession:
+        """The provider's newest socket."""
+        return self.script.sessions[-1]
+
+    def outputs(self) -> list[dict[str, Any]]:
+        """What the provider was told of its calls."""
+        said = [message["item"] for message in self.provider.said if message["type"] == "conversation.item.create"]
+        outputs = [json.loads(item["output"]) for item in said if item["type"] == "function_call_output"]
+        return outputs or [{"ok": None, "cancelled": None}]
+
+    def log(self) -> list[dict[str, Any]]:
+        """The event log, once the session is over."""
+        path = self.answer["event_log_path"]
+        self.world.eventually(lambda: b".session.closed" in contents(self.world, path))
+        return [json.loads(line) for line in contents(self.world, path).splitlines()]
+
+
+def run(text: str, **more: Any) -> Called:
+    return Called("svc_run_task", {"text": text}, **more)
+
+
+def talk(client: VoiceClient) -> None:
+    """An utterance."""
+    audio = base64.b64encode(SOUND).decode()
+    for chunk in (1, 2):
+        client.say("input_audio.append", chunk_id=chunk, sample_rate=16_000, audio_base64=audio)
+    client.say("input_audio.commit")
+
+
+def play(client: VoiceClient, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+    """The events up to the first that is so, played as a phone plays them."""
+    events: list[dict[str, Any]] = []
+    while not events or not until(events[-1]):
+        event = client.hear()
+        events.append(event)
+        assert event["type"] != "voice.error", event
+        if event["type"] == "voice.playback_drain.requested":
+            client.say("playback.drained", call_id=event["call_id"])
+    return events
+
+
+def ends(event: dict[str, Any]) -> bool:
+    return bool(event["type"] == "voice.response.done")
+
+
+def types(events: list[dict[str, Any]]) -> list[str]:
+    """Types in a row are one."""
+    kinds = [event["type"] for event in events]
+    return [kind for place, kind in enumerate(kinds) if place == 0 or kinds[place - 1] != kind]
+
+
+def of(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    return next(event for event in events if event["type"] == kind)

@@ -1,0 +1,262 @@
+"""The voice routes on every loop: settings in real files, recordings through real spools, bearers at a real API server.
+
+Sockets of voice sessions are in `test_voice_sockets`, the agent in `test_voice_agent`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from runtimes.sim.child import Child
+from runtimes.voice_work import encode_mp3, find_engines
+from svc_proto.wire.multipart import Part, encode_multipart
+from tests.loops.raw import read_response
+from tests.loops.test_voice_providers import RealProgram, seconds
+from tests.loops.virtual import VirtualWorld
+from tests.loops.voices import contents, create, eventually, set_variables
+from tests.loops.wires import Answer
+from tests.loops.world import REMOTE, World, bearer
+from tests.peers.openai_voice import OpenAiPeer
+from tests.peers.vendor import Sound
+from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_decoder, needs_engines, spoken, words
+
+FORM = "multipart/form-data; boundary=xyz"
+FAMILIES = ("output", "realtime", "realtime-agent")
+LISTENED = 60.0  # s that a recording may take: the machine may be busy
+KEY = "sk-test-key"
+
+
+def json_of(answer: Answer, status: int = 200) -> dict[str, Any]:
+    assert answer.status == status, answer
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def transcribe(world: World, token: str, data: bytes, content_type: str, query: str = "") -> Answer:
+    body = encode_multipart([Part(name="audio", data=data, content_type=content_type)], "xyz")
+    headers = {**bearer(token), "content-type": FORM}
+    return world.http("POST", f"/voice/transcribe{query}", headers=headers, body=body, timeout=LISTENED)
+
+
+def synthesize(world: World, token: str, **body: object) -> Answer:
+    data = json.dumps(body).encode()
+    return world.http("POST", "/voice/synthesize", headers=bearer(token), body=data, timeout=LISTENED)
+
+
+def uploads(world: World, folder: Path) -> list[str]:
+    """What lies in the relay's spool."""
+    if isinstance(world, VirtualWorld):
+        return world.relay_host.disk.paths(world.relay_host.spool)
+    return sorted(path.name for path in (folder / "spool").glob("*"))
+
+
+def nothing_left(world: World, folder: Path) -> None:
+    """The recording goes with the answer."""
+    eventually(world, lambda: uploads(world, folder) == [])
+
+
+def install_engines(world: World, folder: Path) -> None:
+    """In a simulated world, real programs that get real copies of the simulated files that they are told to read."""
+    if not isinstance(world, VirtualWorld):
+        return
+    disk, host = world.relay_host.disk, world.relay_host
+
+    class Program(RealProgram):
+        def __init__(self, child: Child) -> None:
+            super().__init__(child)
+            self._copies: dict[str, str] = {}
+            for word in child.argv[1:]:
+                if word.startswith(host.spool):
+                    copy = folder / Path(word).name
+                    copy.write_bytes(disk.get(word))
+                    child.argv = tuple(str(copy) if part == word else part for part in child.argv)
+
+    found = find_engines()
+    host.compute |= {"voice.engines": find_engines, "voice.mp3": encode_mp3}
+    for argv in (found["speak"], found["listen"]):
+        host.programs |= dict.fromkeys(cast("list[str]", argv)[:1], Program)
+
+
+# --- offline --------------------------------------------------------------------------------------------------------
+
+
+@needs_engines
+@needs_decoder
+def test_a_sentence_is_spoken_and_understood_offline(world: World, tmp_path: Path) -> None:
+    """No key, no network: what `/voice/synthesize` says, `/voice/transcribe` hears."""
+    install_engines(world, tmp_path)
+    world.write_config(f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n")
+    world.start_relay()
+    token = world.pair().token
+    config = json_of(world.http("GET", "/voice/config", headers=bearer(token)))
+    assert (config["tts"]["provider"], config["stt"]["provider"]) == ("local", "local")
+    assert config["requirements"]["available"] is True
+    said = synthesize(world, token, text=SENTENCE)
+    assert (said.status, said.headers.get(b"content-type")) == (200, b"audio/mpeg"), said
+    assert 1.5 < seconds(said.body) < 5.0
+    heard = json_of(transcribe(world, token, said.body, "audio/mpeg"))
+    assert (heard["success"], heard["provider"]) == (True, "local")
+    assert len(words(heard["text"]) & words(SENTENCE)) >= 0.6 * len(words(SENTENCE)), heard
+    nothing_left(world, tmp_path)
+
+
+@needs_engines
+@pytest.mark.parametrize("length", [-100, 30, 1])
+def test_a_recording_that_is_cut_short(world: World, tmp_path: Path, length: int) -> None:
+    install_engines(world, tmp_path)
+    world.start_relay()
+    answer = json_of(transcribe(world, world.pair().token, spoken()[:length], "audio/wav"), 500)
+    assert (answer["success"], answer["provider"]) == (False, "local")
+    assert answer["error"]
+    nothing_left(world, tmp_path)
+
+
+# --- with a vendor --------------------------------------------------------------------------------------------------
+
+
+def test_a_vendor_speaks(world: World, tmp_path: Path) -> None:
+    url = world.peer(OpenAiPeer([Sound(b"ID3 sound")]))
+    set_variables(world, tmp_path, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{url}/v1")
+    world.write_config("tts: {provider: openai, openai: {voice: nova}}\nstt: {provider: elevenlabs}\n")
+    world.start_relay()
+    token = world.pair().token
+    said = synthesize(world, token, text="Hello.")
+    assert (said.status, said.body) == (200, b"ID3 sound"), said
+    answer = json_of(transcribe(world, token, b"RIFF", "audio/wav"), 500)
+    assert "ELEVENLABS_API_KEY" in answer["error"]
+    nothing_left(world, tmp_path)
+
+
+# --- settings -------------------------------------------------------------------------------------------------------
+
+
+def test_settings_are_kept_in_a_file_with_its_comments(world: World, tmp_path: Path) -> None:
+    relay = world.start_relay(durable=True)
+    paired = world.pair()
+    paired.close()
+    headers = bearer(paired.token)
+    change = {"provider": "stub", "sample_rate": 16000}
+    path = ""
+    for family in FAMILIES:
+        answer = json_of(
+            world.http("PATCH", f"/voice/{family}/config", headers=headers, body=json.dumps(change).encode())
+        )
+        path = answer["config_path"]
+        assert (answer["updated"], answer["default_provider"]) == (["provider", "sample_rate"], "stub")
+    section = "  provider: stub\n  sample_rate: 16000\n"
+    assert contents(world, path).decode() == f"voice_output:\n{section}realtime_voice:\n{section}"
+    relay.stop()
+    relay.restart()
+    for family in FAMILIES:
+        found = json_of(world.http("GET", f"/voice/{family}/config", headers=headers))
+        assert (found["default_provider"], found["default_voice"], found["sample_rate"]) == ("stub", "sine", 16000)
+
+
+def test_a_profile_keeps_what_is_not_ours(world: World) -> None:
+    text = "# mine\nmodel: x  # the best\nvoice_output:\n  voice: eve  # a voice\n# the end\nlast: 1\n"
+    world.write_config(text)
+    world.start_relay()
+    body = json.dumps({"voice": "rex", "provider": "stub"}).encode()
+    headers = bearer(world.pair().token)
+    answer = json_of(world.http("PATCH", "/voice/output/config?profile=default", headers=headers, body=body))
+    assert (answer["config_scope"], answer["profile"]) == ("profile", "default")
+    changed = contents(world, answer["config_path"]).decode()
+    assert sorted(changed.splitlines()) == sorted([*text.replace("eve", "rex").splitlines(), "  provider: stub"])
+    refused = world.http("PATCH", "/voice/output/config?profile=nobody", headers=headers, body=body)
+    assert (refused.status, refused.headers.get(b"content-type")) == (404, b"text/plain; charset=utf-8")
+
+
+def test_every_other_route_of_the_three_families(world: World) -> None:
+    world.start_relay()
+    token = world.pair().token
+    headers = bearer(token)
+    for family, provider in zip(FAMILIES, ("stub", "openai_realtime", "stub"), strict=True):
+        base = f"/voice/{family}/providers/{provider}"
+        options = json_of(world.http("GET", f"{base}/options", headers=headers))
+        assert options["provider_id"] == provider
+        checked = json_of(world.http("POST", f"{base}/validate", headers=headers, body=b"{}"))
+        assert (checked["valid"], checked["summary"]) == (True, "ok")
+        assert create(world, token, family, provider="stub")["websocket_path"].startswith(f"/voice/{family}/")
+
+
+# --- recordings -----------------------------------------------------------------------------------------------------
+
+
+def test_far_too_much_is_refused_before_it_is_sent(world: World, tmp_path: Path) -> None:
+    world.start_relay()
+    wire = world.connect()
+    lines = [
+        "POST /voice/transcribe HTTP/1.1",
+        "Host: 127.0.0.1",
+        f"Authorization: Bearer {world.pair().token}",
+        f"Content-Type: {FORM}",
+        "Content-Length: 200000000",
+        "Expect: 100-continue",
+    ]
+    wire.send("\r\n".join([*lines, "", ""]).encode())
+    status, _, body = read_response(wire)
+    assert (status, json.loads(body)["success"]) == (413, False)
+    assert uploads(world, tmp_path) == []
+
+
+def test_who_hangs_up_in_the_middle_leaves_nothing_behind(world: World, tmp_path: Path) -> None:
+    world.start_relay()
+    wire = world.connect()
+    lines = [
+        "POST /voice/transcribe HTTP/1.1",
+        "Host: 127.0.0.1",
+        f"Authorization: Bearer {world.pair().token}",
+        f"Content-Type: {FORM}",
+        "Content-Length: 1000000",
+    ]
+    body = encode_multipart([Part(name="audio", data=bytes(1_000_000), content_type="audio/wav")], "xyz")
+    wire.send("\r\n".join([*lines, "", ""]).encode() + body[:200_000])
+    eventually(world, lambda: len(uploads(world, tmp_path)) == 1)
+    wire.abort()
+    eventually(world, lambda: uploads(world, tmp_path) == [])
+
+
+# --- the API bearer -------------------------------------------------------------------------------------------------
+
+
+def test_the_api_server_is_asked_who_that_is(world: World) -> None:
+    api = world.api(key=KEY)
+    world.start_relay(webapi_url=f"http://127.0.0.1:{api.server.port}")
+    client = world.client()
+    for bearer_token, status in ((KEY, 200), ("wrong", 401), (KEY, 200)):
+        answer = client.ask("GET", "/voice/config", headers=bearer(bearer_token))
+        assert answer.status == status, answer
+    # A body that comes along waits until it is known who sent it.
+    said = client.ask("POST", "/voice/output/session", headers=bearer(KEY), body=b'{"provider":"stub"}')
+    assert json_of(said)["provider"] == "stub"
+    assert client.ask("GET", "/sessions", headers=bearer(KEY)).status == 401
+    api.server.stop()
+    assert client.ask("GET", "/voice/config", headers=bearer(KEY)).status == 200  # known for a minute
+    assert client.ask("GET", "/voice/config", headers=bearer("other")).status == 401
+    client.wire.close()
+
+
+def test_the_bearer_over_plain_http(world: World) -> None:
+    api = world.api(key=KEY)
+    world.start_relay(webapi_url=f"http://127.0.0.1:{api.server.port}")
+    forwarded = {**bearer(KEY), "x-forwarded-for": "203.0.113.9"}  # by a proxy on this host
+    answer = world.http("GET", "/voice/config", headers=forwarded)
+    assert (answer.status, b"HTTPS" in answer.body) == (403, True)
+    if world.virtual_time:  # where there is another host
+        assert world.http("GET", "/voice/config", headers=bearer(KEY), peer=REMOTE).status == 403
+    change = json.dumps({"allow_insecure_api_bearer": True}).encode()
+    assert world.http("PATCH", "/relay/security", body=change).status == 200
+    assert world.http("GET", "/voice/config", headers=forwarded).status == 200
+
+
+def test_the_bearer_over_https(world: World) -> None:
+    api = world.api(key=KEY)
+    world.start_relay(webapi_url=f"http://127.0.0.1:{api.server.port}", tls=True)
+    client = world.client(tls=True)
+    headers = {**bearer(KEY), "x-forwarded-for": "203.0.113.9"}
+    assert client.ask("GET", "/voice/config", headers=headers).status == 200
+    client.wire.close()

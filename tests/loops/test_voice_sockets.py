@@ -1,0 +1,264 @@
+"""Voice sessions over real sockets: the golden session, sockets that break, and what is left of it all."""
+
+from __future__ import annotations
+
+import base64
+import json
+import wave
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.brand import HERMES
+from tests.loops.virtual import VirtualWorld
+from tests.loops.voices import VoiceClient, ask_for, contents, create, eventually, set_variables
+from tests.loops.wires import Declined
+from tests.loops.world import World, bearer
+from tests.peers.openai_voice import OpenAiPeer
+from tests.peers.realtime import RealtimeScript, Said
+from tests.peers.vendor import Sound
+
+SPEECH = b"\x00\x10\x00\xf0" * 6_000  # half a second at 24 kHz
+
+
+def lines(world: World, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The event log of a session, once its last line is there."""
+
+    def whole() -> bool:
+        return b".session.closed" in contents(world, answer["event_log_path"])
+
+    eventually(world, whole)
+    return [json.loads(line) for line in contents(world, answer["event_log_path"]).splitlines()]
+
+
+def speaks(world: World, folder: Path, *replies: Sound) -> OpenAiPeer:
+    """A relay whose OpenAI says that."""
+    peer = OpenAiPeer(replies)
+    set_variables(world, folder, OPENAI_API_KEY="key", OPENAI_BASE_URL=f"{world.peer(peer)}/v1")
+    return peer
+
+
+def test_the_golden_session(relayed: World) -> None:
+    token = relayed.pair().token
+    answer = create(relayed, token, provider="stub")
+    client = VoiceClient(relayed, token, answer)
+    ready = client.hear()
+    assert (ready["type"], ready["event_id"], ready["resume_supported"]) == ("voice.session.ready", 1, True)
+    client.say("response.create", text="Ready when you are.")
+    events = [ready, *client.until("voice.response.done")]
+    deltas = [event for event in events if event["type"] == "voice.audio.delta"]
+    assert [event["event_id"] for event in events] == list(range(1, 13))
+    assert [delta["audio_event_id"] for delta in deltas] == list(range(1, 9))
+    sound = b"".join(base64.b64decode(delta["audio_base64"]) for delta in deltas)
+    assert len(sound) == 12_000
+    done = events[-1]
+    assert done["metrics"]["audio_underruns"] == 0
+    assert client.ws.close(1000).code == 1000
+    logged = lines(relayed, answer)
+    assert [line["type"] for line in logged[1:-1]] == [event["type"] for event in events]
+    assert [line.get("event_id") for line in logged[1:-1]] == list(range(1, 13))
+    assert {line["audio_base64"] for line in logged if "audio_base64" in line} == {"<1500 bytes>"}
+    with wave.open(BytesIO(contents(relayed, done["audio_path"]))) as copy:
+        assert (copy.getframerate(), copy.readframes(6_001)) == (24_000, sound)
+    with pytest.raises(Declined) as over:
+        VoiceClient(relayed, token, answer)
+    assert over.value.answer.status == 410
+
+
+def test_a_stock_phone(world: World) -> None:
+    world.start_relay(brand=HERMES)
+    token = world.pair().token
+    answer = create(world, token, provider="openai_tts")
+    assert answer["protocol"] == "hermes.voice.output.v0"
+    client = VoiceClient(world, token, answer)
+    client.say("response.create", text="Hello.")
+    error = client.until("voice.error")[-1]
+    assert "OPENAI_API_KEY" in error["message"]
+    assert error["fallback_provider"] == "legacy_hermes_tts"
+
+
+def test_a_socket_that_breaks_in_the_middle(relayed: World, tmp_path: Path) -> None:
+    speaks(relayed, tmp_path, Sound(SPEECH, pause=0.02))
+    token = relayed.pair().token
+    answer = create(relayed, token, provider="openai_tts")
+    first = VoiceClient(relayed, token, answer)
+    first.say("response.create", text="A longer story.")
+    heard = first.until("voice.audio.delta")
+    first.break_off()
+    intruder = VoiceClient(relayed, token, answer)
+    intruder.say("session.resume", resume_token="a guess", last_event_id=0)
+    assert intruder.until("voice.session.resume_failed")[-1]["reason"] == "invalid_resume_token"
+    assert intruder.ws.wait_closed().code == 4003
+    second = VoiceClient(relayed, token, answer)
+    second.say("session.resume", resume_token=answer["resume_token"], last_event_id="x")
+    assert "last_event_id" in second.until("voice.error")[-1]["message"]
+    last = heard[-1]
+    second.say(
+        "session.resume",
+        resume_token=answer["resume_token"],
+        last_event_id=last["event_id"],
+        last_audio_event_id=last["audio_event_id"],
+        last_played_audio_event_id=0,
+    )
+    heard += second.until("voice.response.done")
+    deltas = [event for event in heard if event["type"] == "voice.audio.delta"]
+    assert [delta["audio_event_id"] for delta in deltas] == list(range(1, len(deltas) + 1))
+    assert b"".join(base64.b64decode(delta["audio_base64"]) for delta in deltas) == SPEECH
+    assert second.ws.close(1000).code == 1000
+    assert answer["resume_token"] not in json.dumps(lines(relayed, answer))
+
+
+def test_a_second_socket_takes_over(relayed: World, tmp_path: Path) -> None:
+    speaks(relayed, tmp_path, Sound(SPEECH, hangs=True))
+    token = relayed.pair().token
+    answer = create(relayed, token, provider="openai_tts")
+    first = VoiceClient(relayed, token, answer)
+    first.say("response.create", text="Hello.")
+    first.until("voice.audio.delta")
+    second = VoiceClient(relayed, token, answer)
+    second.say("session.resume", resume_token=answer["resume_token"])
+    assert second.until("voice.replay.done")[0]["type"] == "voice.session.resumed"
+    assert first.ws.wait_closed().code == 4000
+    third = VoiceClient(relayed, token, answer)
+    third.say("response.create", text="Me!")
+    assert third.hear()["reason"] == "session_not_claimed"
+    assert third.ws.wait_closed().code == 4009
+    second.say("session.close")
+    assert second.ws.wait_closed().code == 1000
+
+
+def test_leaving_in_the_middle_frees_everything(relayed: World, tmp_path: Path) -> None:
+    peer = speaks(relayed, tmp_path, Sound(SPEECH, hangs=True))
+    token = relayed.pair().token
+    answer = create(relayed, token, provider="openai_tts")
+    client = VoiceClient(relayed, token, answer)
+    client.say("response.create", text="Hello.")
+    client.until("voice.audio.delta")
+    client.ws.close(1000)
+    assert lines(relayed, answer)[-1]["reason"] == "client closed"
+    eventually(relayed, lambda: all(channel.gone for channel in peer.channels))
+    assert ask_for(relayed, token, "output", provider="stub").status == 200
+
+
+def test_who_may_have_a_session(relayed: World) -> None:
+    token, other = relayed.pair().token, relayed.pair("Phone").token
+    answer = create(relayed, token, provider="stub")
+    refused = []
+    for headers in ({}, bearer("wrong"), bearer(other)):
+        with pytest.raises(Declined) as declined:
+            relayed.websocket(answer["websocket_path"], headers=headers)
+        refused.append(declined.value.answer)
+    assert [refusal.status for refusal in refused] == [401, 401, 403]
+    with pytest.raises(Declined) as unknown:
+        relayed.websocket("/voice/output/nothing", headers=bearer(token))
+    assert unknown.value.answer.status == 404
+    assert all((refusal.headers.get(b"content-type") or b"").startswith(b"text/plain") for refusal in refused)
+    assert ask_for(relayed, token, "output", provider="openai_realtime").status == 400
+    VoiceClient(relayed, token, answer).until("voice.session.ready")
+
+
+def test_a_revoked_session_loses_its_voice(relayed: World, tmp_path: Path) -> None:
+    speaks(relayed, tmp_path, Sound(SPEECH, hangs=True))
+    token = relayed.pair().token
+    client = VoiceClient(relayed, token, create(relayed, token, provider="openai_tts"))
+    client.say("response.create", text="Hello.")
+    client.until("voice.audio.delta")
+    revoked = relayed.http("DELETE", f"/sessions/{token[:8]}", headers=bearer(token))
+    assert revoked.status == 200, revoked
+    assert client.ws.wait_closed().code == 1008
+
+
+def test_bad_messages(relayed: World) -> None:
+    token = relayed.pair().token
+    client = VoiceClient(relayed, token, create(relayed, token, provider="stub"))
+    client.hear()
+    for text in ("", "[1]", "{", '{"type":1}', '{"type":"client.ack","event_id":"7"}', "\u0000" * 100):
+        client.ws.send_text(text)
+        assert client.hear()["type"] == "voice.error"
+    client.ws.send_binary(b"\x00\xff")
+    assert client.hear()["type"] == "voice.error"
+    client.say("response.create", text="Still here.")
+    client.until("voice.response.done")
+    client.ws.send_text("x" * (2 * 1024 * 1024 + 1))
+    assert client.ws.wait_closed().code == 1009
+
+
+def test_the_lab(relayed: World, tmp_path: Path) -> None:
+    script = RealtimeScript([Said("Fine, thanks.")])
+    url = relayed.peer(OpenAiPeer(script=script)).replace("http", "ws", 1)
+    set_variables(relayed, tmp_path, OPENAI_API_KEY="key", OPENAI_REALTIME_URL=f"{url}/v1/realtime")
+    token = relayed.pair().token
+    answer = create(relayed, token, "realtime", provider="openai_realtime")
+    assert not any(name.startswith("resume") for name in answer)
+    client = VoiceClient(relayed, token, answer)
+    client.say("input_audio.append", audio_base64=base64.b64encode(bytes(6_400)).decode())
+    client.say("response.create", text="How are you?", tool_scaffold=True)
+    events = client.until("voice.response.done")
+    kinds = [event["type"] for event in events if event["type"] != "voice.audio.delta"]
+    assert kinds == [
+        "voice.session.ready",
+        "voice.input_audio.received",
+        "voice.response.started",
+        "voice.tool.requested",
+        "voice.tool.completed",
+        "voice.transcript.final",
+        "voice.audio.done",
+        "voice.response.done",
+    ]
+    assert events[-3]["text"] == "Fine, thanks."
+    assert not any("event_id" in event for event in events)
+    client.ws.close()
+    again = VoiceClient(relayed, token, answer)
+    assert again.hear()["type"] == "voice.session.ready"
+
+
+def test_a_client_that_reads_slowly_holds_the_provider_back(virtual_world: VirtualWorld, tmp_path: Path) -> None:
+    world = virtual_world
+    story = SPEECH * 100
+    peer = speaks(world, tmp_path, Sound(story))
+    token = world.pair().token
+    answer = create(world, token, provider="openai_tts")
+    client = VoiceClient(world, token, answer)
+    client.say("response.create", text="A long story.")
+    client.until("voice.response.started")
+    client.ws.wire.pause()
+    world.pass_time(30.0)  # reading nothing for a minute would cost the connection
+    assert 0 < peer.written < len(story) // 2
+    heard = client.until("voice.response.done")
+    size = sum(event["byte_count"] for event in heard if event["type"] == "voice.audio.delta")
+    assert (size, peer.written) == (len(story), len(story))
+
+
+def test_the_window_closes_and_nobody_comes(virtual_world: VirtualWorld, tmp_path: Path) -> None:
+    world = virtual_world
+    speaks(world, tmp_path, Sound(SPEECH, hangs=True))
+    token = world.pair().token
+    forgotten = create(world, token, provider="stub")
+    answer = create(world, token, provider="openai_tts")
+    client = VoiceClient(world, token, answer)
+    client.say("response.create", text="Hello.")
+    client.until("voice.audio.delta")
+    client.break_off()
+    world.pass_time(29.0)
+    late = VoiceClient(world, token, answer)
+    assert late.until("voice.session.resume_failed")[-1]["reason"] == "resume_expired"
+    assert late.ws.wait_closed().code == 4008
+    world.pass_time(90.0)
+    for each in (answer, forgotten):
+        with pytest.raises(Declined) as declined:
+            VoiceClient(world, token, each)
+        assert declined.value.answer.status == 410
+
+
+def test_a_full_disk_does_not_stop_speech(virtual_world: VirtualWorld) -> None:
+    world = virtual_world
+    token = world.pair().token
+    answer = create(world, token, provider="stub")
+    world.relay_host.disk.fill()
+    client = VoiceClient(world, token, answer)
+    client.say("response.create", text="Hello.")
+    client.until("voice.response.done")
+    client.ws.close()
+    world.wait_until(lambda: any(line.event == "voice file given up" for line in world.relay.logs))

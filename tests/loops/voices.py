@@ -1,0 +1,83 @@
+"""A client of the voice routes, in any world."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.loops.virtual import VirtualWorld
+from tests.loops.wires import PATIENCE, Answer, Ws
+from tests.loops.world import World, bearer
+
+__all__ = ["VoiceClient", "contents", "create", "eventually", "set_variables"]
+
+
+class VoiceClient:
+    """A socket of a voice session."""
+
+    def __init__(self, world: World, token: str, answer: dict[str, Any]) -> None:
+        self.ws: Ws = world.websocket(answer["websocket_path"], headers=bearer(token), deflate=False)
+
+    def say(self, kind: str, **fields: object) -> None:
+        """Send a message."""
+        self.ws.send_text(json.dumps({"type": kind, **fields}))
+
+    def hear(self) -> dict[str, Any]:
+        """The next event."""
+        return self.ws.hear()
+
+    def until(self, kind: str) -> list[dict[str, Any]]:
+        """The events up to the next of that type, which is the last."""
+        events = [self.hear()]
+        while events[-1]["type"] != kind:
+            assert kind == "voice.error" or events[-1]["type"] != "voice.error", events[-1]
+            events.append(self.hear())
+        return events
+
+    def break_off(self) -> None:
+        """The connection is cut, without a closing handshake."""
+        self.ws.wire.abort()
+
+
+def create(world: World, token: str, family: str = "output", **body: object) -> dict[str, Any]:
+    """A new session; what its caller is told."""
+    answer = ask_for(world, token, family, **body)
+    assert answer.status == 200, answer
+    told: dict[str, Any] = answer.json
+    return told
+
+
+def ask_for(world: World, token: str, family: str, **body: object) -> Answer:
+    """The answer to asking for a session, whatever it is."""
+    return world.post(f"/voice/{family}/session", body, headers=bearer(token))
+
+
+def eventually(world: World, so: Callable[[], bool]) -> None:
+    """Wait for something that no program tells: what is on a disk, or in a peer. Requests make the time pass."""
+    until = world.clock() + PATIENCE
+    while not so():
+        assert world.clock() < until, "it never was so"
+        world.http("GET", "/health")
+
+
+def set_variables(world: World, folder: Path, **variables: str) -> None:
+    """Write `.env` of the service home, where keys and addresses of providers may be."""
+    text = "".join(f"{name}={value}\n" for name, value in variables.items()).encode()
+    if isinstance(world, VirtualWorld):
+        world.relay_host.disk.put(f"{world.relay_host.state}/.env", text)
+    else:
+        (folder / ".env").write_bytes(text)
+
+
+def contents(world: World, path: str) -> bytes:
+    """Of a file on the relay's host; empty when there is none yet. On a real one only its owner may read it."""
+    if isinstance(world, VirtualWorld):
+        disk = world.relay_host.disk
+        return disk.get(path) if disk.exists(path) else b""
+    file = Path(path)
+    if not file.exists():
+        return b""
+    assert file.stat().st_mode & 0o777 == 0o600
+    return file.read_bytes()

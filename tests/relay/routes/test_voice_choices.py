@@ -1,0 +1,284 @@
+"""Options of the three families, and checks of a choice (wire terminal-voice 4.4, 4.5, 5, 6.1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.voice.contract import ProviderError
+from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
+from tests.relay.routes.voice_world import (
+    AGENT,
+    BASES,
+    FIRST_15,
+    LAB,
+    OUTPUT,
+    WORK,
+    get,
+    put_yaml,
+    strict,
+    text_of,
+    validate,
+    voice_book,
+)
+from tests.relay.world import Answer
+
+STATIC = {"attempted": False, "status": "static", "source": "provider_info"}
+FOUND = Discovered(
+    source="xai_api",
+    voices=(OfferedVoice("eve", "Eve!"), OfferedVoice("mine", "My voice", custom=True)),
+    models=("xai-tts-2",),
+    model_labels={"xai-tts-2": "Second"},
+    languages=("de",),
+    language_labels={"de": "German"},
+)
+
+
+def test_the_options_of_the_tables() -> None:
+    book, _ = voice_book()
+    found = get(book, f"{OUTPUT}/providers/stub/options")
+    strict(found)
+    provider = found.pop("provider")
+    assert found == {
+        "success": True,
+        "mode": "voice_output",
+        "protocol": "svc.voice.output.options.v0",
+        "schema_version": 1,
+        "provider_id": "stub",
+        "default_provider": "xai_tts",
+        "default_model": "xai-tts",
+        "default_voice": "eve",
+        "sample_rate": 24000,
+        "language": "en",
+        "profile": None,
+        "config_scope": "relay",
+        "fallback_to_global": False,
+        "dynamic": STATIC,
+    }
+    assert list(provider)[:15] == FIRST_15
+    assert (provider["models"], provider["voices"]) == (["stub-tone"], ["sine"])
+
+
+def test_what_the_vendor_offers_is_added() -> None:
+    book, puppets = voice_book(variables={"XAI_API_KEY": "k"})
+    puppets.found = FOUND
+    found = get(book, f"{OUTPUT}/providers/xai/options")
+    strict(found)
+    provider = found["provider"]
+    assert found["dynamic"] == {
+        "attempted": True,
+        "status": "ok",
+        "source": "xai_api",
+        "voice_count": 2,
+        "custom_voice_count": 1,
+        "model_count": 1,
+    }
+    assert provider["voices"] == ["eve", "ara", "rex", "sal", "leo", "mine"]
+    assert provider["models"] == ["xai-tts", "xai-tts-2"]
+    assert provider["languages"] == ["en", "de"]
+    assert (provider["model_labels"], provider["language_labels"]) == ({"xai-tts-2": "Second"}, {"de": "German"})
+    assert (provider["voice_labels"]["eve"], provider["voice_labels"]["mine"]) == ("Eve!", "My voice")
+    assert provider["recommended_voices"] == ["eve", "ara", "sal"]
+    assert provider["model_voice_compatibility"] == {"xai-tts": provider["voices"]}
+    assert [(group["id"], group["custom"], group["values"][-1]) for group in provider["voice_groups"]] == [
+        ("xai_builtin", False, "leo"),
+        ("xai_custom", True, "mine"),
+    ]
+    assert provider["voice_metadata"]["mine"] == {
+        "source": "xai_api",
+        "custom": True,
+        "recommended": False,
+        "experimental": False,
+        "requires_manual_id": False,
+        "label": "My voice",
+    }
+
+
+def test_what_was_found_is_kept_for_a_while() -> None:
+    book, puppets = voice_book(variables={"XAI_API_KEY": "k"})
+    puppets.found = FOUND
+    path = f"{OUTPUT}/providers/xai_tts/options"
+    get(book, path)
+    again = get(book, path)["dynamic"]
+    assert (again["cache"], again["cache_ttl_seconds"], len(puppets.asked)) == ("hit", 600, 1)
+    book.after(600.0)
+    assert "cache" not in get(book, path)["dynamic"]
+    assert len(puppets.asked) == 2
+
+
+def test_another_key_is_another_account() -> None:
+    book, puppets = voice_book()
+    puppets.found = FOUND
+    path = f"{OUTPUT}/providers/xai_tts/options"
+    book.files["/home/svc/.env"] = b"XAI_API_KEY=first\n"
+    get(book, path)
+    book.files["/home/svc/.env"] = b"XAI_API_KEY=second\n"
+    assert "cache" not in get(book, path)["dynamic"]
+    assert len(puppets.asked) == 2
+
+
+def test_a_relay_that_keeps_nothing() -> None:
+    from svc_proto.voice_config import VoiceConfig
+
+    voice = VoiceConfig(service_home="/home/svc", options_cache=0.0, variables={"XAI_API_KEY": "k"})
+    book, puppets = voice_book(voice=voice)
+    puppets.found = FOUND
+    for _ in range(2):
+        assert "cache" not in get(book, f"{OUTPUT}/providers/xai_tts/options")["dynamic"]
+    assert len(puppets.asked) == 2
+
+
+def test_a_vendor_that_cannot_be_asked() -> None:
+    book, puppets = voice_book()
+    path = f"{OUTPUT}/providers/xai_tts/options"
+    found = get(book, path)
+    assert found["dynamic"] == {**STATIC, "status": "auth_missing", "message": "XAI_API_KEY not set"}
+    assert found["provider"]["voices"] == ["eve", "ara", "rex", "sal", "leo"]
+    (group,) = found["provider"]["voice_groups"]
+    assert (group["id"], group["source"], group["recommended"]) == ("xai_builtin", "xai_docs", ["eve", "ara", "sal"])
+
+    def discover(provider_id: str) -> object:
+        raise ProviderError("xAI answered with 500")
+
+    puppets.discover = discover  # type: ignore[assignment,method-assign]  # a vendor in trouble
+    dynamic = get(book, path)["dynamic"]
+    assert dynamic == {
+        "attempted": True,
+        "status": "error",
+        "source": "provider_info",
+        "message": "xAI answered with 500",
+    }
+
+
+def test_old_models_of_openai_have_fewer_voices() -> None:
+    book, _ = voice_book(variables={"OPENAI_API_KEY": "k"})
+    compatible = get(book, f"{OUTPUT}/providers/openai/options")["provider"]["model_voice_compatibility"]
+    assert "marin" in compatible["gpt-4o-mini-tts"]
+    assert "marin" not in compatible["tts-1"]
+    assert "onyx" in compatible["tts-1-hd"]
+
+
+@pytest.mark.parametrize(
+    ("base", "provider", "there"),
+    [
+        (OUTPUT, "openai_realtime", False),
+        (OUTPUT, "nobody", False),
+        (OUTPUT, "local", True),
+        (LAB, "stub", False),
+        (LAB, "xai_tts", False),
+        (LAB, "xai", True),
+        (AGENT, "stub", True),
+        (AGENT, "local", True),
+        (AGENT, "elevenlabs", False),
+        (AGENT, "openai-realtime", True),
+        (AGENT, "%0a%07", False),
+    ],
+)
+def test_whose_options_there_are(base: str, provider: str, there: bool) -> None:
+    book, _ = voice_book(variables={"OPENAI_API_KEY": "k", "XAI_API_KEY": "k"})
+    token = book.pair().token
+    options = book.request("GET", f"{base}/providers/{provider}/options", token=token)
+    checked = book.request("POST", f"{base}/providers/{provider}/validate", {}, token=token)
+    if there:
+        assert (options.status, checked.status) == (200, 200)
+        assert ("language" in options.json, "language" in checked.json) == (base == OUTPUT,) * 2
+        assert ("tool_surface" in options.json) == (base == AGENT)
+    else:
+        assert text_of(options, 400) == text_of(checked, 400)
+
+
+# --- validate -------------------------------------------------------------------------------------------------------
+
+
+def statuses(answer: Answer) -> dict[str, str]:
+    return {check["id"]: check["status"] for check in answer.json["checks"]}
+
+
+def test_the_example() -> None:
+    book, _ = voice_book()
+    answer = validate(book, f"{OUTPUT}/providers/xai_tts/validate", {"voice": "zed", "sample_rate": 16000})
+    assert answer.status == 200
+    checks = answer.json.pop("checks")
+    assert [(check["id"], check["status"]) for check in checks] == [
+        ("model_known", "ok"),
+        ("voice_compatible", "error"),
+        ("sample_rate_known", "error"),
+        ("language_known", "ok"),
+    ]
+    assert all(check["message"] for check in checks)
+
+
+@pytest.mark.parametrize(
+    ("base", "provider", "body", "expected", "valid"),
+    [
+        (OUTPUT, "xai_tts", {}, {"model_known": "ok", "voice_known": "ok", "sample_rate_known": "ok"}, True),
+        (OUTPUT, "xai_tts", {"model": "new"}, {"model_known": "warning", "voice_known": "ok"}, True),
+        (OUTPUT, "xai_tts", {"model": " "}, {"model_present": "error"}, False),
+        (OUTPUT, "xai_tts", {"voice": ""}, {"voice_present": "error"}, False),
+        (OUTPUT, "xai_tts", {"language": "de"}, {"language_known": "warning"}, True),
+        (OUTPUT, "elevenlabs", {"voice": "custom"}, {"voice_known": "warning"}, True),
+        (OUTPUT, "openai", {"model": "tts-1", "voice": "marin"}, {"voice_compatible": "error"}, False),
+        (OUTPUT, "stub", None, {"model_known": "ok", "voice_known": "ok", "sample_rate_known": "ok"}, True),
+        (LAB, "xai", {"sample_rate": "24000"}, {"sample_rate_known": "ok"}, True),
+        (LAB, "openai", {"sample_rate": 16000}, {"sample_rate_known": "error"}, False),
+        (AGENT, "stub", {"voice": "x", "language": "de"}, {"voice_known": "warning"}, True),
+    ],
+)
+def test_checks(base: str, provider: str, body: object, expected: dict[str, str], valid: bool) -> None:
+    book, _ = voice_book()
+    answer = validate(book, f"{base}/providers/{provider}/validate", body)
+    assert answer.status == 200, answer
+    assert expected.items() <= statuses(answer).items()
+    assert (answer.json["valid"], answer.json["summary"]) == (valid, "ok" if valid else "invalid")
+    assert ("language_known" in statuses(answer)) == (base == OUTPUT)
+    assert answer.json["dynamic"] == STATIC
+
+
+def test_voices_that_were_found_are_known() -> None:
+    book, puppets = voice_book(variables={"XAI_API_KEY": "k"})
+    puppets.found = FOUND
+    path = f"{OUTPUT}/providers/xai_tts"
+    assert statuses(validate(book, f"{path}/validate", {"voice": "mine"}))["voice_compatible"] == "error"
+    get(book, f"{path}/options")
+    answer = validate(book, f"{path}/validate", {"voice": "mine"})
+    assert (statuses(answer)["voice_known"], answer.json["dynamic"]["cache"]) == ("ok", "hit")
+    assert len(puppets.asked) == 1
+
+
+def test_what_is_not_said_comes_from_the_settings() -> None:
+    said = {"voice_output": {"provider": "openai", "openai": {"voice": "nova"}, "sample_rate": 8000}}
+    book, _ = voice_book({WORK: put_yaml(said)})
+    answer = validate(book, f"{OUTPUT}/providers/openai_tts/validate", {"profile": "work"})
+    assert (answer.json["voice"], answer.json["sample_rate"]) == ("nova", 8000)
+    answer = validate(book, f"{OUTPUT}/providers/stub/validate?profile=work", {})
+    assert (answer.json["voice"], answer.json["sample_rate"]) == ("sine", 16000)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        [],
+        {"sample_rate": "many"},
+        {"sample_rate": 1.5},
+        {"sample_rate": True},
+        {"sample_rate": 0},
+        {"model": 5},
+        {"voice": ["x"]},
+        {"voice": "a\nb"},
+        {"language": "x" * 25},
+        {"profile": {}},
+    ],
+)
+def test_bad_choices(body: object) -> None:
+    text_of(validate(voice_book()[0], f"{OUTPUT}/providers/stub/validate", body), 400)
+
+
+def test_no_secret_is_told() -> None:
+    book, puppets = voice_book(variables={"XAI_API_KEY": "very secret"})
+    book.secrets.add("very secret")
+    puppets.found = FOUND
+    for base in BASES:
+        for path in ("config", "providers/xai/options"):
+            answer = book.request("GET", f"{base}/{path}", token=book.pair().token)
+            assert b"very secret" not in answer.body
+    assert book.leaks() == []

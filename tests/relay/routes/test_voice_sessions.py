@@ -1,0 +1,162 @@
+"""Voice sessions at the relay: made by a POST, met on a WebSocket, over with their token (wire voice 4.6, 4.7)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.wire.events import TextMessage
+from tests.relay.routes.voice_world import RELAY_FILE, put_yaml, text_of, voice_book
+from tests.relay.world import FIRST, PEER, REMOTE, Paired, Phone, RelayBook
+
+OUTPUT, LAB, AGENT = "/voice/output", "/voice/realtime", "/voice/realtime-agent"
+BASES = (OUTPUT, LAB, AGENT)
+SECTIONS = {OUTPUT: "voice_output", LAB: "realtime_voice", AGENT: "realtime_voice"}
+
+
+def fields(token: str) -> tuple[tuple[bytes, bytes], ...]:
+    return ((b"authorization", f"Bearer {token}".encode()),)
+
+
+def make(book: RelayBook, base: str, token: str, body: object = None) -> dict[str, Any]:
+    answer = book.request(
+        "POST", f"{base}/session", {"provider": "stub"} if body is None else body, token=token, peer=REMOTE
+    )
+    assert answer.status == 200, answer
+    found: dict[str, Any] = answer.json
+    assert found["websocket_path"] == f"{base}/{found['session_id']}"
+    return found
+
+
+def meet(book: RelayBook, answer: dict[str, Any], token: str, *, peer: Any = REMOTE, tls: bool = False) -> Phone:
+    return book.websocket(answer["websocket_path"], peer=peer, headers=fields(token), tls=tls)
+
+
+def heard(phone: Phone) -> list[str]:
+    return [event["type"] for event in phone.envelopes()]
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_session_from_end_to_end(base: str) -> None:
+    book, _ = voice_book()
+    token = book.pair().token
+    phone = meet(book, make(book, base, token), token)
+    assert heard(phone) == ["voice.session.ready"]
+    phone.text(json.dumps({"type": "session.close"}))
+    assert phone.closed is not None
+    assert phone.closed.code == 1000
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_body_may_be_left_out(base: str) -> None:
+    book, _ = voice_book({RELAY_FILE: put_yaml({SECTIONS[base]: {"provider": "stub"}})})
+    token = book.pair().token
+    answer = make(book, base, token, b"")
+    assert (answer["provider"], answer["config_scope"], answer["config_path"]) == ("stub", "relay", None)
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize(("query", "body"), [("?profile=work", {"profile": "other"}), ("", {"profile": "work"})])
+def test_the_profile(base: str, query: str, body: dict[str, object]) -> None:
+    path = "/home/svc/profiles/work/config.yaml"
+    book, _ = voice_book({path: put_yaml({SECTIONS[base]: {"provider": "stub", "sample_rate": 48000}})})
+    answer = book.request("POST", f"{base}/session{query}", body, token=book.pair().token).json
+    assert (answer["profile"], answer["config_scope"], answer["config_path"]) == ("work", "profile", path)
+    assert (answer["provider"], answer["voice"], answer["sample_rate"]) == ("stub", "sine", 48000)
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize(
+    "body",
+    [b"{", [], {"provider": "nobody"}, {"provider": 5}, {"voice": ["x"]}, {"sample_rate": "x"}, {"profile": 5}],
+)
+def test_bad_input(base: str, body: object) -> None:
+    book, _ = voice_book()
+    text_of(book.request("POST", f"{base}/session", body, token=book.pair().token), 400)
+
+
+def test_bad_input_of_the_agent() -> None:
+    book, _ = voice_book()
+    token = book.pair().token
+    for body in ({"context_messages": 5}, {"chat_session_id": 5}):
+        text_of(book.request("POST", f"{AGENT}/session", {"provider": "stub", **body}, token=token), 400)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_what_is_turned_off_is_not_there(base: str) -> None:
+    book, _ = voice_book({RELAY_FILE: put_yaml({SECTIONS[base]: {"enabled": False}})})
+    token = book.pair().token
+    text_of(book.request("POST", f"{base}/session", {}, token=token), 404)
+    # Wire 4.7: said before anybody is asked who they are.
+    text_of(book.knock(f"{base}/x").result, 404)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_sessions_that_are_not_there_or_not_yours(base: str) -> None:
+    book, _ = voice_book()
+    token, other = book.pair(device_id="one").token, book.pair(device_id="two").token
+    text_of(book.knock(f"{base}/nobody", headers=fields(token)).result, 404)
+    answer = make(book, base, token)
+    text_of(book.knock(answer["websocket_path"], headers=fields(other)).result, 403)
+    text_of(book.knock(answer["websocket_path"]).result, 401)
+    again = book.pair(device_id="one").token  # another token of the same device
+    assert heard(meet(book, answer, again)) == ["voice.session.ready"]
+
+
+def test_an_api_caller_keeps_its_sessions_to_itself() -> None:
+    book, _ = voice_book()
+    book.upstream = lambda head: (200, b"{}")
+    answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="first").json
+    for token in ("second", book.pair().token):
+        text_of(book.knock(answer["websocket_path"], peer=PEER, headers=fields(token)).result, 403)
+    assert meet(book, answer, "first", peer=PEER).is_open
+
+
+def unknown_devices(book: RelayBook) -> tuple[Paired, Paired]:
+    return book.pair(device_name="a"), book.pair(device_name="b")
+
+
+def test_devices_that_told_no_id_are_not_the_same_device() -> None:
+    book, _ = voice_book()
+    one, two = unknown_devices(book)
+    answer = make(book, OUTPUT, one.token)
+    text_of(book.knock(answer["websocket_path"], headers=fields(two.token)).result, 403)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_token_that_is_revoked_takes_its_sessions_along(base: str) -> None:
+    book, _ = voice_book()
+    paired = book.pair(device_id="one")
+    answer = make(book, base, paired.token)
+    phone = meet(book, answer, paired.token)
+    assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
+    assert phone.closed is not None
+    assert phone.closed.code == 1008
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_relay_that_stops_says_so(base: str) -> None:
+    book, _ = voice_book()
+    token = book.pair().token
+    phone = meet(book, make(book, base, token), token)
+    book.stop()
+    assert phone.closed is not None
+    assert phone.closed.code == 1001
+
+
+def test_speech_output_through_the_relay() -> None:
+    from svc_proto.voice.providers.table import Providers
+
+    book, _ = voice_book()
+    book.relay.voice.providers = Providers(book.engine, book.relay.voice.keys)
+    token = book.pair().token
+    phone = meet(book, make(book, OUTPUT, token), token)
+    phone.say(TextMessage(FIRST, json.dumps({"type": "response.create", "text": "Ready when you are."})))
+    events = phone.envelopes()
+    types = [event["type"] for event in events]
+    assert types[:2] == ["voice.session.ready", "voice.response.started"]
+    assert types[-2:] == ["voice.audio.done", "voice.response.done"]
+    assert set(types[2:-2]) == {"voice.audio.delta"}
+    assert [event["event_id"] for event in events] == list(range(1, len(events) + 1))

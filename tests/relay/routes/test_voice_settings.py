@@ -1,0 +1,309 @@
+"""Config, options and validate of the three families (wire terminal-voice 4.3 to 4.5, 5, 6.1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Compute, WriteConfig
+from tests.relay.routes.voice_world import (
+    AGENT,
+    AGENT_FILE,
+    BASES,
+    FIRST_15,
+    LAB,
+    OUTPUT,
+    RELAY_FILE,
+    SECTIONS,
+    WORK,
+    get,
+    patch,
+    put_yaml,
+    strict,
+    text_of,
+    voice_book,
+)
+
+# --- show -----------------------------------------------------------------------------------------------------------
+
+
+def test_speech_output_by_default() -> None:
+    book, _ = voice_book(variables={"OPENAI_API_KEY": "a secret"})
+    found = get(book, f"{OUTPUT}/config")
+    strict(found)
+    providers = found.pop("providers")
+    assert found == {
+        "success": True,
+        "enabled": True,
+        "protocol": "svc.voice.output.v0",
+        "config_path": RELAY_FILE,
+        "default_provider": "xai_tts",
+        "default_model": "xai-tts",
+        "default_voice": "eve",
+        "sample_rate": 24000,
+        "language": "en",
+        "codec": "pcm",
+        "optimize_streaming_latency": 1,
+        "text_normalization": False,
+        "fallback_enabled": True,
+        "auto_speech_tags": False,
+        "fallback_provider": "legacy_svc_tts",
+        "auth": {
+            "xai_env": False,
+            "xai_env_names": [],
+            "xai_oauth": False,
+            "xai_oauth_source": None,
+            "openai_env": True,
+            "openai_env_names": ["OPENAI_API_KEY"],
+            "elevenlabs_env": False,
+            "elevenlabs_env_names": [],
+        },
+        "profile": None,
+        "config_scope": "relay",
+        "fallback_to_global": False,
+    }
+    assert [each["id"] for each in providers] == ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
+    assert all(list(each) == FIRST_15 for each in providers)
+
+
+def test_the_lab_by_default() -> None:
+    book, _ = voice_book()
+    found = get(book, f"{LAB}/config")
+    strict(found)
+    ids = [each["id"] for each in found["providers"]]
+    assert ids == sorted(ids)
+    assert set(ids) >= {"elevenlabs_tts", "openai_realtime", "openai_tts", "stub", "xai_realtime", "xai_tts"}
+    chosen = [found[name] for name in ("default_provider", "default_model", "default_voice", "sample_rate")]
+    assert chosen == ["xai_realtime", "grok-voice-latest", "eve", 24000]
+    assert (found["protocol"], found["auth"]["xai_oauth_paths"]) == ("svc.voice.realtime.v0", [])
+
+
+def test_the_agent_by_default() -> None:
+    book, _ = voice_book(variables={"GROK_API_KEY": "a secret"})
+    found = get(book, f"{AGENT}/config")
+    strict(found)
+    assert (found["available"], found["experimental"], found["mode"]) == (True, True, "realtime_agent")
+    assert found["protocol"] == "svc.voice.realtime_agent.v0"
+    assert found["stable_engine"] == "svc_voice_output"
+    assert found["tool_surface"] == ["svc_run_task", "svc_get_status", "svc_cancel", "svc_confirm"]
+    assert len(found["limits"]) == 3
+    assert found["promotion"] == {
+        "enabled": False,
+        "promote_after_ms": 6000,
+        "background_default_mode": "promote",
+        "spoken_handoff": True,
+        "progress_spoken_after_ms": 0,
+        "progress_repeat_ms": 30000,
+        "result_delivery": "speak_verbatim",
+        "max_background_runs": 1,
+    }
+    native = {each["id"]: each["supports_realtime_agent_native"] for each in found["providers"]}
+    assert [name for name in native if native[name]] == ["openai_realtime", "xai_realtime"]
+    (openai,) = [each for each in found["providers"] if each["id"] == "openai_realtime"]
+    assert openai["supports_realtime"]
+    assert openai["supports_speech_to_speech"]
+    assert openai["supports_tool_use"]
+    assert found["auth"]["xai_env_names"] == ["GROK_API_KEY"]
+    assert (found["auth"]["xai_oauth_configured"], found["auth"]["openai_env"]) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "keys", "available"),
+    [({}, {}, False), ({"provider": "stub"}, {}, True), ({"enabled": False, "provider": "stub"}, {}, False)],
+)
+def test_whether_the_agent_can_be_used(said: object, keys: dict[str, str], available: bool) -> None:
+    book, _ = voice_book({RELAY_FILE: put_yaml({"realtime_voice": said})}, variables=keys)
+    assert get(book, f"{AGENT}/config")["available"] is available
+
+
+def test_the_words_of_the_other_brand() -> None:
+    from svc_proto.basics.brand import HERMES
+
+    book, _ = voice_book(brand=HERMES)
+    assert get(book, f"{OUTPUT}/config")["fallback_provider"] == "legacy_hermes_tts"
+    found = get(book, f"{AGENT}/config")
+    assert found["protocol"] == "hermes.voice.realtime_agent.v0"
+    assert found["stable_engine"] == "hermes_voice_output"
+    assert found["tool_surface"][0] == "hermes_run_task"
+
+
+def test_this_host_is_the_default_where_it_can_speak() -> None:
+    book, puppets = voice_book()
+    puppets.local = True
+    for base in BASES:
+        assert get(book, f"{base}/config")["default_provider"] == "local"
+
+
+def test_a_key_in_the_services_file_takes_effect_at_once() -> None:
+    book, _ = voice_book()
+    assert get(book, f"{OUTPUT}/config")["auth"]["xai_env"] is False
+    book.files["/home/svc/.env"] = b"export XAI_API_KEY='a secret'\nUNRELATED=1\n"
+    assert get(book, f"{OUTPUT}/config")["auth"]["xai_env_names"] == ["XAI_API_KEY"]
+
+
+# --- change ---------------------------------------------------------------------------------------------------------
+
+COMMENTED = """\
+# mine
+model: x  # the best
+voice_output:
+  # the voice
+  voice: "eve"  # quoted
+  enabled: true
+tts:
+  provider: xai
+"""
+
+
+def test_a_change_of_the_relays_own_settings() -> None:
+    book, _ = voice_book({RELAY_FILE: COMMENTED})
+    answer = patch(book, f"{OUTPUT}/config", {"voice": "rex", "provider": "grok", "sample_rate": "16000"})
+    assert answer.status == 200, answer
+    assert answer.json["updated"] == ["provider", "sample_rate", "voice"]
+    assert answer.json["config_path"] == RELAY_FILE
+    assert (answer.json["default_voice"], answer.json["default_provider"]) == ("rex", "xai_tts")
+    assert answer.json["sample_rate"] == 16000
+    assert book.files[RELAY_FILE].decode() == COMMENTED.replace('"eve"', '"rex"').replace(
+        "  enabled: true\n", "  enabled: true\n  provider: xai_tts\n  sample_rate: 16000\n"
+    )
+    assert get(book, f"{OUTPUT}/config")["default_voice"] == "rex"
+
+
+def test_a_file_that_is_not_there_is_made() -> None:
+    book, _ = voice_book()
+    assert patch(book, f"{LAB}/config", {"enabled": "off"}).status == 200
+    assert book.files[RELAY_FILE] == b"realtime_voice:\n  enabled: false\n"
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize(("query", "name"), [("?profile=work", None), ("", "work")])
+def test_a_change_of_a_profile(base: str, query: str, name: str | None) -> None:
+    book, _ = voice_book({WORK: "# theirs\nmodel: y\n"})
+    answer = patch(book, f"{base}/config{query}", {"provider": "stub", "profile": name})
+    assert answer.status == 200, answer
+    scoped = [answer.json[key] for key in ("profile", "config_scope", "fallback_to_global", "config_path")]
+    assert scoped == ["work", "profile", False, WORK]
+    assert (answer.json["default_provider"], answer.json["default_voice"]) == ("stub", "sine")
+    assert answer.json["updated"] == ["provider"]
+    assert book.files[WORK].decode() == f"# theirs\nmodel: y\n{SECTIONS[base]}:\n  provider: stub\n"
+    assert RELAY_FILE not in book.files
+
+
+def test_the_default_profile_is_the_agents_own_file() -> None:
+    book, _ = voice_book()
+    answer = patch(book, f"{OUTPUT}/config?profile=default", {"voice": "rex"})
+    assert (answer.status, answer.json["config_path"]) == (200, AGENT_FILE)
+    assert book.files[AGENT_FILE] == b"voice_output:\n  voice: rex\n"
+
+
+def test_what_only_the_agent_has() -> None:
+    book, _ = voice_book()
+    change = {"promotion_enabled": True, "promote_after_ms": 0, "result_delivery": "visual_only", "spoken_handoff": 0}
+    answer = patch(book, f"{AGENT}/config", change)
+    assert answer.status == 200, answer
+    promotion = answer.json["promotion"]
+    assert (promotion["promote_after_ms"], promotion["result_delivery"]) == (0, "visual_only")
+    assert (promotion["spoken_handoff"], promotion["enabled"]) == (False, False)
+    assert "known" in text_of(patch(book, f"{LAB}/config", change), 400)
+
+
+BAD: list[tuple[object, str]] = [
+    (b"", "JSON object"),
+    (b"{", "JSON"),
+    ([], "object"),
+    ({}, "nothing"),
+    ({"profile": "work"}, "nothing"),
+    ({"url": "http://evil"}, "url"),
+    ({"enabled": "perhaps"}, "enabled"),
+    ({"enabled": 2}, "enabled"),
+    ({"enabled": []}, "enabled"),
+    ({"provider": "nobody"}, "provider"),
+    ({"provider": ""}, "provider"),
+    ({"provider": 5}, "provider"),
+    ({"provider": "x" * 81}, "provider"),
+    ({"voice": ""}, "voice"),
+    ({"voice": "a\nb"}, "voice"),
+    ({"model": "x" * 161}, "model"),
+    ({"sample_rate": 7999}, "sample_rate"),
+    ({"sample_rate": 96001}, "sample_rate"),
+    ({"sample_rate": True}, "sample_rate"),
+    ({"sample_rate": 16000.5}, "sample_rate"),
+    ({"sample_rate": "many"}, "sample_rate"),
+    ({"profile": 5, "enabled": True}, "profile"),
+]
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize(("body", "word"), BAD)
+def test_bad_changes(base: str, body: object, word: str) -> None:
+    book, _ = voice_book({RELAY_FILE: COMMENTED})
+    assert word in text_of(patch(book, f"{base}/config", body), 400)
+    assert book.files[RELAY_FILE].decode() == COMMENTED
+
+
+@pytest.mark.parametrize(
+    ("base", "change", "word"),
+    [
+        (OUTPUT, {"provider": "openai_realtime"}, "provider"),
+        (OUTPUT, {"codec": "ogg"}, "codec"),
+        (OUTPUT, {"codec": 5}, "codec"),
+        (OUTPUT, {"optimize_streaming_latency": 2}, "optimize_streaming_latency"),
+        (OUTPUT, {"language": "x" * 25}, "language"),
+        (LAB, {"language": "en"}, "language"),
+        (AGENT, {"provider": "openai_tts"}, "provider"),
+        (AGENT, {"promote_after_ms": 120_001}, "promote_after_ms"),
+        (AGENT, {"max_background_runs": 0}, "max_background_runs"),
+        (AGENT, {"background_default_mode": "later"}, "background_default_mode"),
+        (AGENT, {"run_retention_days": 1}, "run_retention_days"),
+    ],
+)
+def test_bad_changes_of_one_family(base: str, change: object, word: str) -> None:
+    assert word in text_of(patch(voice_book()[0], f"{base}/config", change), 400)
+
+
+@pytest.mark.parametrize("profile", ["nobody", "..", "a%2Fb"])
+def test_a_profile_that_is_not_there(profile: str) -> None:
+    book, _ = voice_book({AGENT_FILE: "model: x\n"})
+    text_of(patch(book, f"{OUTPUT}/config?profile={profile}", {"enabled": True}), 404)
+    assert book.files == {AGENT_FILE: b"model: x\n"}
+
+
+@pytest.mark.parametrize("step", [WriteConfig, Compute])
+def test_a_file_that_cannot_be_written(step: type[object]) -> None:
+    book, _ = voice_book({WORK: "model: y\n"})
+    token = book.pair().token
+    book.refuse = (step,)
+    answer = book.request("PATCH", f"{OUTPUT}/config?profile=work", {"enabled": True}, token=token)
+    assert "configuration file" in text_of(answer, 404)
+    assert book.files[WORK] == b"model: y\n"
+
+
+def test_a_file_that_is_no_text() -> None:
+    book, _ = voice_book()
+    book.files[RELAY_FILE] = b"\xff\xfe"
+    assert "UTF-8" in text_of(patch(book, f"{OUTPUT}/config", {"enabled": True}), 404)
+    book.disk.folder("/home/svc-relay/config.yaml")
+    del book.files[RELAY_FILE]
+    assert "read" in text_of(patch(book, f"{OUTPUT}/config", {"enabled": True}), 404)
+
+
+def test_changes_wait_for_each_other() -> None:
+    book, _ = voice_book()
+    token = book.pair().token
+    book.hold = (WriteConfig,)
+    first = book.call("PATCH", f"{OUTPUT}/config", {"voice": "rex"}, token=token)
+    second = book.call("PATCH", f"{LAB}/config", {"voice": "leo"}, token=token)
+    assert len(book.held) == 1
+    book.hold = ()
+    book.release()
+    assert (first.result.status, second.result.status) == (200, 200)
+    assert book.files[RELAY_FILE] == b"voice_output:\n  voice: rex\nrealtime_voice:\n  voice: leo\n"
+
+
+def test_an_api_bearer_changes_the_relays_settings_and_no_profile() -> None:
+    book, _ = voice_book({WORK: "model: y\n"})
+    book.upstream = lambda head: (200, b"{}")
+    path = f"{OUTPUT}/config"
+    assert book.request("PATCH", path, {"voice": "rex"}, token="key").status == 200
+    assert "session" in text_of(book.request("PATCH", f"{path}?profile=work", {"voice": "rex"}, token="key"), 403)
+    assert "session" in text_of(book.request("PATCH", path, {"voice": "x", "profile": "work"}, token="key"), 403)
+    assert book.files[WORK] == b"model: y\n"

@@ -1,0 +1,176 @@
+"""A relay whose providers of speech a test plays, and the calls that the tests of voice routes make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import yaml
+
+from svc_proto.config import RelayConfig
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
+from svc_proto.voice.providers.discovery import Discovered
+from svc_proto.voice.providers.table import Providers
+from svc_proto.voice_config import VoiceConfig
+from tests.relay.world import Answer, RelayBook
+
+__all__ = [
+    "AGENT",
+    "AGENT_FILE",
+    "BASES",
+    "FIRST_15",
+    "LAB",
+    "OUTPUT",
+    "RELAY_FILE",
+    "SECTIONS",
+    "WORK",
+    "Puppets",
+    "get",
+    "patch",
+    "put_yaml",
+    "strict",
+    "text_of",
+    "validate",
+    "voice_book",
+]
+
+AGENT_FILE = "/home/svc/config.yaml"
+RELAY_FILE = "/home/svc-relay/config.yaml"
+OUTPUT, LAB, AGENT = "/voice/output", "/voice/realtime", "/voice/realtime-agent"
+BASES = (OUTPUT, LAB, AGENT)
+SECTIONS = {OUTPUT: "voice_output", LAB: "realtime_voice", AGENT: "realtime_voice"}
+WORK = "/home/svc/profiles/work/config.yaml"
+FIRST_15 = [
+    "id",
+    "name",
+    "status",
+    "description",
+    "models",
+    "voices",
+    "languages",
+    "sample_rates",
+    "supports_tts",
+    "supports_stt",
+    "supports_speech_to_speech",
+    "supports_tool_use",
+    "supports_realtime",
+    "supports_interruption",
+    "supports_expression",
+]
+KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "xai": "XAI_API_KEY",
+    "elevenlabs": "ELEVENLABS_API_KEY",
+}
+
+
+class Puppets:
+    """Stands for `Providers`. What was asked of it is in `asked`."""
+
+    def __init__(self, book: RelayBook) -> None:
+        self.book = book
+        self.local = False
+        self.problem: ProviderError | None = None
+        self.spoken = Spoken(b"ID3 sound", "audio/mpeg")
+        self.heard = "turn on the lamp"
+        self.takes = 0.0  # s of one piece of work
+        self.found: Discovered | None = None
+        self.asked: list[object] = []
+
+    def speaker(self, provider_id: str) -> Puppets:
+        return self._check(provider_id)
+
+    def transcriber(self, provider_id: str) -> Puppets:
+        return self._check(provider_id)
+
+    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
+        yield from self._work()
+        self.asked.append(request)
+        return self.spoken
+
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
+        yield from self._work()
+        data = bytes(self.book.disk.get(recording.path))
+        self.asked.append((recording.content_type, recording.suffix, recording.size, len(data), model, language))
+        return Transcript(text=self.heard, provider=self.provider)
+
+    def discover(self, provider_id: str) -> Flow[Discovered | None]:
+        self._check(provider_id)
+        self.asked.append(provider_id)
+        yield from ()
+        return self.found
+
+    def local_installed(self) -> Flow[bool]:
+        yield from ()
+        return self.local
+
+    def local_report(self) -> Flow[dict[str, object]]:
+        yield from ()
+        missing = [] if self.local else ["espeak-ng"]
+        return {"audio_available": self.local, "stt_available": self.local, "missing_packages": missing}
+
+    def _check(self, provider_id: str) -> Puppets:
+        self.provider = provider_id
+        key = KEYS.get(provider_id.partition("_")[0])
+        if key is not None and not self.book.relay.voice.keys.get(key):
+            raise ProviderError(f"{key} not set", variable=key)
+        return self
+
+    def _work(self) -> Flow[None]:
+        if self.takes:
+            yield from sleep(self.book.engine, self.takes)
+        if self.problem is not None:
+            raise self.problem
+
+
+def voice_book(
+    files: Mapping[str, str] | None = None, *, variables: Mapping[str, str] | None = None, **config: Any
+) -> tuple[RelayBook, Puppets]:
+    """A relay with these files. Its agent's configuration is `AGENT_FILE`, its own voice settings `RELAY_FILE`."""
+    voice = VoiceConfig(
+        home="/home/svc-relay", service_home="/home/svc", config_path=AGENT_FILE, variables=dict(variables or {})
+    )
+    settings = RelayConfig(home="/home/svc", config_path=AGENT_FILE, **{"voice": voice, **config})
+    book = RelayBook(settings, files={path: text.encode() for path, text in (files or {}).items()})
+    book.disk.folder("/home/svc/spool")
+    puppets = Puppets(book)
+    book.relay.voice.providers = cast("Providers", puppets)
+    return book, puppets
+
+
+def put_yaml(value: object) -> str:
+    return yaml.safe_dump(value)
+
+
+def text_of(answer: Answer, status: int) -> str:
+    """A refusal in text."""
+    assert answer.status == status, answer
+    assert answer.headers.get(b"content-type") == b"text/plain; charset=utf-8"
+    return answer.body.decode()
+
+
+def get(book: RelayBook, path: str) -> dict[str, Any]:
+    answer = book.request("GET", path, token=book.pair().token)
+    assert answer.status == 200, answer
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def patch(book: RelayBook, path: str, body: object) -> Answer:
+    return book.request("PATCH", path, body, token=book.pair().token)
+
+
+def validate(book: RelayBook, path: str, body: object = None) -> Answer:
+    return book.request("POST", path, body, token=book.pair().token)
+
+
+def strict(value: object) -> None:
+    """Lists and maps are never null; the clients' decoders would stumble."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            assert member is not None or name in ("profile", "xai_oauth_source"), name
+            strict(member)
+    elif isinstance(value, list):
+        for member in value:
+            strict(member)
