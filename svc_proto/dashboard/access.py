@@ -1,0 +1,120 @@
+"""Who may see the dashboard, decided for every request alike, the page's own files included.
+
+In this order: the name in `Host` has to be one of this host (else a page that points its own name here, DNS rebinding,
+would be of the same origin); `Origin` and `Sec-Fetch-Site` have to say that no other site asks; without a password the
+caller has to be a program or browser on this host, as for the relay's loopback-only routes; with one it has to know it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from base64 import b64decode
+from binascii import Error as Base64Error
+from enum import Enum
+from math import ceil
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.moment import Moment
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.engine.message import Request
+from svc_proto.machines.limiter import Limiter
+from svc_proto.relay.access import is_loopback
+from svc_proto.wire.events import Headers
+
+__all__ = ["FIELDS", "Access", "Gate"]
+
+PRIVATE_NAMES = (".localhost", ".local")  # that no foreign name server answers for: RFC 6761, RFC 6762
+CHALLENGE = ((b"www-authenticate", b'Basic realm="svc-relay dashboard", charset="UTF-8"'),)  # RFC 7617
+POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    b"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+FIELDS = (
+    (b"content-security-policy", POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+)
+"""What every answer carries. No script runs but the page's own files, and none of them can make markup of text."""
+
+
+class Access(Enum):
+    """The one policy of the route table."""
+
+    OWNER = "owner"  # whoever may see the dashboard
+
+
+class Gate:
+    """The policy, and who has guessed too often."""
+
+    def __init__(self, config: DashboardConfig) -> None:
+        self._names = config.names
+        self._password = config.password.encode("utf-8")
+        self._limiter = Limiter()
+
+    def check(self, request: Request, now: Moment) -> None:
+        """Let a request pass, or raise `Refused` 401, 403 or 429."""
+        headers = request.headers
+        host = (headers.get(b"host") or b"").decode("latin-1").lower()
+        if not self._is_ours(host):
+            raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")
+        if _is_foreign(request, host):
+            raise Refused(403, "origin_not_allowed", "another web site may not call the dashboard")
+        if self._password:
+            self._check_password(request, now)
+        elif not is_loopback(request):
+            raise Refused(403, "loopback_only", "without a password the dashboard is for its own host only")
+
+    def _is_ours(self, authority: str) -> bool:
+        if authority.startswith("["):
+            return True  # an address: no name server has a say in it
+        name = authority.partition(":")[0]
+        return name in self._names or name == "localhost" or name.endswith(PRIVATE_NAMES) or _is_address(name)
+
+    def _check_password(self, request: Request, now: Moment) -> None:
+        address = request.peer.host
+        blocked = self._limiter.blocked_for(address, now)
+        if blocked > 0:
+            after = ((b"retry-after", b"%d" % ceil(blocked)),)
+            raise Refused(429, "rate_limited", "too many wrong passwords: try again later", headers=after)
+        given = _password_of(request.headers)
+        if given is None:
+            raise Refused(401, "password_needed", "the dashboard asks for a password", headers=CHALLENGE)
+        if not hmac.compare_digest(given, self._password):
+            self._limiter.failure(address, now)
+            raise Refused(401, "wrong_password", "this is not the password", headers=CHALLENGE)
+        self._limiter.success(address, now)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.IPv4Address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_foreign(request: Request, host: str) -> bool:
+    """Whether another site's page makes the request. Following a link to the page itself is fine."""
+    origin = request.headers.get(b"origin")
+    if origin is not None:
+        return origin.decode("latin-1").lower().partition("://")[2] != host
+    site = request.headers.get(b"sec-fetch-site")
+    if site in (None, b"same-origin", b"none"):
+        return False
+    return request.path != "/" or request.headers.get(b"sec-fetch-mode") != b"navigate"
+
+
+def _password_of(headers: Headers) -> bytes | None:
+    """What `Authorization: Basic` carries behind the colon; whoever the user says to be does not matter."""
+    scheme, _, credentials = (headers.get(b"authorization") or b"").partition(b" ")
+    if scheme.lower() != b"basic":
+        return None
+    try:
+        return b64decode(credentials.strip(), validate=True).partition(b":")[2]
+    except Base64Error:
+        return b""

@@ -1,0 +1,121 @@
+"""The chat's part of the proxy: a fixed set of calls to the API server, made with the key that this host has.
+
+A turn's events are passed on as they come. A browser that does not read makes the dashboard stop reading, and with it
+the API; one that goes away ends the call, and the turn goes on without it, as for any reader (wire api 4.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
+from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.upstream import PRIVATE, Upstream
+from svc_proto.engine.client import Fetched
+from svc_proto.engine.event_reader import EventReader, open_events
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.router import Handler, Route
+from svc_proto.engine.stream import ResponseWriter
+from svc_proto.facts import Failure
+from svc_proto.wire.events import Headers
+from svc_proto.wire.sse import ServerSentEvent, encode_event
+from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.service import Dashboard
+
+__all__ = ["PREFIX", "routes"]
+
+PREFIX = "/api/agent"
+STREAM = Headers(((b"content-type", b"text/event-stream"), PRIVATE, (b"x-accel-buffering", b"no")))
+NO_CHAT = "the dashboard was started without an API server, so there is no chat"
+
+
+def routes(dashboard: Dashboard) -> list[Route]:
+    """What a chat needs, and nothing else of the API."""
+    calls = _AgentCalls(dashboard)
+    one = "/api/sessions/{id}"
+    rows: list[tuple[str, str, str]] = [  # method, our path behind the prefix, the path there
+        ("GET", "/sessions", "/api/sessions"),
+        ("POST", "/sessions", "/api/sessions"),
+        ("DELETE", "/sessions/{id}", one),
+        ("GET", "/sessions/{id}/messages", f"{one}/messages"),
+        ("POST", "/runs/{id}/stop", "/v1/runs/{id}/stop"),
+        ("POST", "/runs/{id}/approval", "/v1/runs/{id}/approval"),
+    ]
+    turn = Route(
+        method="POST", pattern=f"{PREFIX}/sessions/{{id}}/chat/stream", access=Access.OWNER, handler=calls.turn
+    )
+    return [
+        turn,
+        *(
+            Route(method=method, pattern=PREFIX + ours, access=Access.OWNER, handler=calls.passing(method, theirs))
+            for method, ours, theirs in rows
+        ),
+    ]
+
+
+class _AgentCalls:
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+        config = dashboard.config
+        self._server = None
+        if config.api_url is not None:
+            self._server = Upstream("API server", config.api_url, config.patience, config.api_key)
+
+    def passing(self, method: str, path: str) -> Handler:
+        """The handler of a plain call."""
+
+        def handler(request: Request) -> Flow[Response]:
+            target = path.replace("{id}", encode_segment(request.params.get("id", "")))
+            return self._api().call(self._dashboard.engine, method, target, request.body)
+
+        return handler
+
+    def turn(self, request: Request) -> Flow[Response | Streamed]:
+        """A message, and the events of its turn."""
+        api = self._api()
+        url = f"{api.url}/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
+        answer = yield from open_events(
+            self._dashboard.engine,
+            "POST",
+            url,
+            headers=api.fields,
+            body=request.body,
+            connect_within=api.patience,
+            answer_within=api.patience,
+        )
+        match answer:
+            case EventReader():
+                return Streamed(200, STREAM, _telling(answer, api))
+            case Fetched():
+                return api.judge(answer)
+            case _:
+                raise api.unreachable(api.reason(answer))
+
+    def _api(self) -> Upstream:
+        if self._server is None:
+            raise Refused(404, "no_chat", NO_CHAT)
+        return self._server
+
+
+def _telling(reader: EventReader, api: Upstream) -> Callable[[ResponseWriter], Flow[None]]:
+    def produce(writer: ResponseWriter) -> Flow[None]:
+        try:
+            while isinstance(batch := (yield from reader.read()), tuple):
+                writer.write(b"".join(map(_encoded, batch)))
+                yield from writer.drained()
+            if isinstance(batch, Failure):
+                problem = api.unreachable(api.reason(batch)).message
+                writer.write(encode_event(strict_json.dumps({"message": problem, "error": problem}), event="error"))
+        finally:
+            reader.drop()
+
+    return produce
+
+
+def _encoded(event: ServerSentEvent) -> bytes:
+    return encode_event(event.data, event=event.event.replace("\x00", ""))

@@ -1,0 +1,75 @@
+"""The proxy's own validation: 422 with the list of details that its framework has always given (wire core 9)."""
+
+from __future__ import annotations
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.message import Request
+
+__all__ = ["body_of", "flag_of", "prefix_of", "text_of", "unprocessable", "whole_of"]
+
+MAX_PREFIX = 64  # characters, wire core 9
+MAX_DIGITS = 9
+MAX_TEXT = 2_048  # characters
+FLAGS = {
+    **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
+    **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
+}
+
+
+def unprocessable(kind: str, message: str, *place: str) -> Refused:
+    """The refusal for an input: what is wrong, and where: `("query", "limit")`."""
+    return Refused(422, "invalid", message, extra={"detail": [{"type": kind, "loc": list(place), "msg": message}]})
+
+
+def prefix_of(request: Request) -> str:
+    """The token prefix in the path, 1 to 64 characters."""
+    prefix = request.params["prefix"]
+    if len(prefix) > MAX_PREFIX:
+        raise unprocessable("string_too_long", f"at most {MAX_PREFIX} characters", "path", "prefix")
+    return prefix
+
+
+def whole_of(request: Request, name: str) -> int | None:
+    """A whole number of the query; None if it is not given."""
+    text = request.query.get(name)
+    if text is None:
+        return None
+    digits = text.strip().removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= MAX_DIGITS):
+        raise unprocessable("int_parsing", "must be a whole number", "query", name)
+    return int(text)
+
+
+def flag_of(request: Request, name: str) -> bool | None:
+    """A truth value of the query; None if it is not given."""
+    text = request.query.get(name)
+    if text is None:
+        return None
+    flag = FLAGS.get(text.strip().lower())
+    if flag is None:
+        raise unprocessable("bool_parsing", "must be true or false", "query", name)
+    return flag
+
+
+def body_of(request: Request) -> dict[str, object]:
+    """The body as a JSON object; no body is an empty one."""
+    if not request.body:
+        return {}
+    try:
+        value = strict_json.loads(request.body)
+    except strict_json.JsonError as error:
+        raise unprocessable("json_invalid", f"not valid JSON: {error}", "body") from None
+    if not isinstance(value, dict):
+        raise unprocessable("dict_type", "must be a JSON object", "body")
+    return value
+
+
+def text_of(body: dict[str, object], name: str) -> str | None:
+    """Take a text out of a body; None if it is absent, null or blank."""
+    value = body.pop(name, None)
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise unprocessable("string_type", f"must be text of at most {MAX_TEXT} characters", "body", name)
+    return value.strip() or None

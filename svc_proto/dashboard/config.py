@@ -1,0 +1,78 @@
+"""The dashboard's configuration as one parsed value. Names and defaults: SPEC.md "Dashboard proxy", ARCHITECTURE.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from svc_proto.commands import Level
+from svc_proto.config import RelayConfig
+from svc_proto.settings import ConfigError, Settings
+
+__all__ = ["DashboardConfig", "dashboard_config"]
+
+LOOPBACK = ("127.0.0.1", "::1")
+DEFAULT_RELAY_PORT = 8767
+MIN_PASSWORD = 8  # characters
+MAX_NAME = 253  # characters of a host's name, RFC 1035
+_NAME = re.compile(r"[a-z0-9.-]+")
+
+
+@frozen(kw_only=True)
+class DashboardConfig:
+    """Everything that the dashboard was told at its start. Times in seconds."""
+
+    host: str = "127.0.0.1"
+    port: int = 9119
+    ssl_cert: str | None = None  # paths of a certificate and its key: serve TLS
+    ssl_key: str | None = None
+    password: str = field(default="", repr=False)  # empty: none is asked for, and only this host may come in
+    names: tuple[str, ...] = ()  # by which browsers may call this host, besides its addresses
+    relay_url: str = "http://127.0.0.1:8767"  # where the relay takes its loopback-only calls
+    relay: RelayConfig = field(factory=RelayConfig)  # what the relay was told: its address and the API's, in invites
+    api_url: str | None = None  # the API server of the chat; None: there is no chat
+    api_key: str = field(default="", repr=False)
+    log_level: Level = Level.INFO
+    patience: float = 5.0  # spec "Limits": dashboard proxy time-out
+
+
+def dashboard_config(
+    env: Mapping[str, str], options: Mapping[str, object] | None = None, *, relay_port: int | None = None
+) -> DashboardConfig:
+    """Read the settings of the dashboard itself from an environment and from start options (None or absent: not given).
+
+    Options: `host`, `port`, `no_ssl`, `log_level`. `relay_port` is where the relay is if no variable says so. What
+    concerns the relay and the API beyond that is added by whoever starts the dashboard. Raises `ConfigError`.
+    """
+    source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
+    host = source.text("SVC_DASHBOARD_HOST", "host") or "127.0.0.1"
+    password = source.text("SVC_DASHBOARD_PASSWORD", None) or ""
+    if password and len(password) < MIN_PASSWORD:
+        raise ConfigError(f"SVC_DASHBOARD_PASSWORD must have at least {MIN_PASSWORD} characters")
+    if not password and host not in LOOPBACK:
+        raise ConfigError(f"a dashboard that listens on {host} needs a password: set SVC_DASHBOARD_PASSWORD")
+    cert, key = source.certificate("SVC_DASHBOARD_SSL_CERT", "SVC_DASHBOARD_SSL_KEY")
+    variable = "SVC_RELAY_PORT" if source.text("SVC_RELAY_PORT", None) else "HERMES_RELAY_PORT"
+    port = source.whole(variable, relay_port or DEFAULT_RELAY_PORT, low=1, high=65_535)
+    return DashboardConfig(
+        host=host,
+        port=source.port("SVC_DASHBOARD_PORT", "port", 9119),
+        ssl_cert=cert,
+        ssl_key=key,
+        password=password,
+        names=_names(source, "SVC_DASHBOARD_NAMES"),
+        relay_url=f"http://127.0.0.1:{port}",
+        log_level=source.level("SVC_DASHBOARD_LOG_LEVEL", "log_level"),
+    )
+
+
+def _names(source: Settings, variable: str) -> tuple[str, ...]:
+    names = tuple(part.strip().lower() for part in (source.text(variable, None) or "").split(",") if part.strip())
+    for name in names:
+        if len(name) > MAX_NAME or not all(
+            letter.isascii() and (letter.isalnum() or letter in ".-") for letter in name
+        ):
+            raise ConfigError(f"{variable} must hold names of this host, such as dashboard.example, not {name!r}")
+    return names

@@ -1,0 +1,54 @@
+"""The files of the page: in memory from the start on, asked for again by their tag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+
+from attrs import frozen
+
+from svc_proto.dashboard.access import Access
+from svc_proto.engine.message import Request, Response
+from svc_proto.engine.router import Route
+from svc_proto.wire.events import Headers
+
+__all__ = ["INDEX", "routes"]
+
+INDEX = "index.html"
+KINDS = {
+    "css": b"text/css; charset=utf-8",
+    "html": b"text/html; charset=utf-8",
+    "js": b"text/javascript; charset=utf-8",
+    "svg": b"image/svg+xml",
+}
+ASK_AGAIN = (b"cache-control", b"no-cache")  # a new version of the program is seen at once
+
+
+def routes(files: Mapping[str, bytes]) -> list[Route]:
+    """`INDEX` at the root, every other file under `/page/`. The kind follows from the name's ending (`KINDS`)."""
+    return [
+        Route(
+            method="GET",
+            pattern="/" if name == INDEX else f"/page/{name}",
+            access=Access.OWNER,
+            handler=_file(name, body).answer,
+        )
+        for name, body in files.items()
+    ]
+
+
+@frozen
+class _File:
+    kind: bytes
+    tag: bytes
+    body: bytes
+
+    def answer(self, request: Request) -> Response:
+        fields = ((b"etag", self.tag), ASK_AGAIN)
+        if self.tag in request.headers.tokens(b"if-none-match"):
+            return Response(304, Headers(fields))
+        return Response(200, Headers(((b"content-type", self.kind), *fields)), self.body)
+
+
+def _file(name: str, body: bytes) -> _File:
+    return _File(KINDS[name.rpartition(".")[2]], b'"%s"' % sha256(body).hexdigest()[:32].encode("ascii"), body)

@@ -1,0 +1,88 @@
+"""The relay's part of the proxy: a fixed set of calls to its loopback-only routes, without a bearer (wire core 9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.brand import BRANDS
+from svc_proto.commands import Level
+from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.checks import body_of, flag_of, prefix_of, whole_of
+from svc_proto.dashboard.invite import find_endpoints, take_wish
+from svc_proto.dashboard.upstream import PRIVATE, Upstream
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Handler, Route
+from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.service import Dashboard
+
+__all__ = ["PREFIXES", "routes"]
+
+PREFIXES = tuple(f"/api/plugins/{brand.scheme}" for brand in BRANDS.values())
+NO_PUSH = {"configured": False, "reason": "push delivery is not wired: phones are reached over their own WebSocket"}
+
+
+def routes(dashboard: Dashboard) -> list[Route]:
+    """The six routes of the specification and `POST /pairing`, under the prefix of either brand."""
+    calls = _RelayCalls(dashboard)
+    rows: list[tuple[str, str, Handler]] = [
+        ("GET", "/overview", calls.overview),
+        ("GET", "/sessions", calls.sessions),
+        ("DELETE", "/sessions/{prefix}", calls.revoke),
+        ("GET", "/bridge-activity", calls.activity),
+        ("GET", "/media", calls.media),
+        ("GET", "/push", calls.push),
+        ("POST", "/pairing", calls.pair),
+    ]
+    return [
+        Route(method=method, pattern=f"{prefix}{path}", access=Access.OWNER, handler=handler)
+        for prefix in PREFIXES
+        for method, path, handler in rows
+    ]
+
+
+class _RelayCalls:
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+        config = dashboard.config
+        self._relay = Upstream("relay", config.relay_url, config.patience)
+
+    def overview(self, request: Request) -> Flow[Response]:
+        return self._get("/relay/info")
+
+    def sessions(self, request: Request) -> Flow[Response]:
+        return self._get("/sessions")
+
+    def revoke(self, request: Request) -> Flow[Response]:
+        prefix = prefix_of(request)
+        answer = yield from self._relay.call(self._dashboard.engine, "DELETE", f"/sessions/{encode_segment(prefix)}")
+        self._dashboard.engine.log(Level.INFO, "session revoked by the dashboard", session=prefix[:8])
+        return answer
+
+    def activity(self, request: Request) -> Flow[Response]:
+        limit = whole_of(request, "limit")
+        return self._get("/bridge/activity" if limit is None else f"/bridge/activity?limit={limit}")
+
+    def media(self, request: Request) -> Flow[Response]:
+        expired = flag_of(request, "include_expired")
+        more = "" if expired is None else f"?include_expired={'true' if expired else 'false'}"
+        return self._get(f"/media/inspect{more}")
+
+    def push(self, request: Request) -> Response:
+        return json_response(200, NO_PUSH, (PRIVATE,))
+
+    def pair(self, request: Request) -> Flow[Response]:
+        dashboard, body = self._dashboard, body_of(request)
+        engine, config = dashboard.engine, dashboard.config
+        until = engine.now.mono + config.patience
+        wish = take_wish(body)
+        if wish is not None:
+            body["endpoints"] = yield from find_endpoints(engine, config.relay, wish)
+        sent = strict_json.dumps_bytes(body)
+        return (yield from self._relay.call(engine, "POST", "/pairing/mint", sent, until=until))
+
+    def _get(self, path: str) -> Flow[Response]:
+        return self._relay.call(self._dashboard.engine, "GET", path)

@@ -1,0 +1,101 @@
+"""The dashboard as a service of an engine: an observer that may revoke a session, make a pairing code, and chat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from attrs import evolve
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Compute, Level, Ready
+from svc_proto.dashboard import agent_calls, page, relay_calls
+from svc_proto.dashboard.access import FIELDS, Access, Gate
+from svc_proto.dashboard.checks import unprocessable
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.upstream import PRIVATE
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route, Router
+from svc_proto.engine.server import ServerChannel, admit
+from svc_proto.facts import Accepted, Failure
+from svc_proto.wire.events import RequestHead
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+__all__ = ["LIMITS", "Dashboard"]
+
+LIMITS = evolve(DEFAULT_LIMITS, max_connections=512)  # browsers of a few people, and a call of ours for each request
+MAX_QR = 2_953  # bytes that the largest QR holds, ISO/IEC 18004
+QR_WITHIN = 5.0  # s
+
+
+class Dashboard:
+    """See the module. `files` are those of the page, by name."""
+
+    engine: Engine
+
+    def __init__(self, config: DashboardConfig, files: Mapping[str, bytes], *, limits: Limits = LIMITS) -> None:
+        self.config = config
+        self.limits = limits
+        self._gate = Gate(config)
+        drawing = Route(method="POST", pattern="/api/qr", access=Access.OWNER, handler=self._draw, body_limit=MAX_QR)
+        self.router = Router([*page.routes(files), drawing, *relay_calls.routes(self), *agent_calls.routes(self)])
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine."""
+        self.engine = engine
+
+    def on_started(self) -> None:
+        """Open the doors."""
+        config = self.config
+        self.engine.log(
+            Level.INFO,
+            "ready",
+            service="dashboard",
+            port=config.port,
+            password=bool(config.password),
+            chat=config.api_url is not None,
+        )
+        self.engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> ServerChannel | None:
+        """Serve a connection; one too many is turned away."""
+        return admit(self.engine, fact, self, self.limits)
+
+    def on_stopping(self) -> None:
+        """Nothing to leave in order: what is under way are calls to servers that go on."""
+
+    # --- HttpApp ---
+
+    def authorize(self, access: Enum, request: Request) -> None:
+        """See `svc_proto.dashboard.access`."""
+        if not isinstance(access, Access):
+            raise TypeError("the dashboard's routes name an Access")
+        self._gate.check(request, self.engine.now)
+
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+        """`{"detail": …}` on every status (wire core 9)."""
+        detail = refused.extra.get("detail", refused.message)
+        return json_response(refused.status, {"detail": detail}, (PRIVATE, *refused.headers))
+
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        """What keeps other pages, and scripts in what is shown, out."""
+        return FIELDS
+
+    # --- the QR of an invite ---
+
+    def _draw(self, request: Request) -> Flow[Response]:
+        """Text in, the rows of its QR out: `{"rows": ["1110…", …]}`, without a margin."""
+        try:
+            text = request.body.decode("utf-8")
+        except UnicodeDecodeError:
+            text = ""
+        if not text:
+            raise unprocessable("string_type", "must be text in UTF-8", "body")
+        rows = yield from ask(self.engine, Compute(self.engine.new_op(), "qr.rows", (text,)), within=QR_WITHIN)
+        if isinstance(rows, Failure):
+            raise unprocessable("value_error", "cannot be drawn as a QR", "body")
+        return json_response(200, {"rows": rows}, (PRIVATE,))

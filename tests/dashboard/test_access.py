@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import enum
+from base64 import b64encode
+
+import pytest
+
+from svc_proto.basics.errors import Refused
+from svc_proto.dashboard.access import FIELDS, Gate
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.service import Dashboard
+from svc_proto.engine.message import Request
+from svc_proto.facts import Address
+from svc_proto.wire.events import Headers
+from tests.playbook import START
+
+PASSWORD = "correct horse"
+LOCAL = Address("127.0.0.1", 50_000)
+FAR = Address("192.0.2.7", 50_000)
+OWN = {"host": "127.0.0.1:9119"}
+OPEN = DashboardConfig()
+KEPT = DashboardConfig(host="0.0.0.0", password=PASSWORD, names=("dash.example",))
+
+
+def basic(password: str, user: str = "me") -> str:
+    return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
+
+
+def verdict(gate: Gate, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0) -> int:
+    """The status of a refusal; 200 when the request may pass."""
+    fields = Headers((name.encode(), value.encode("latin-1")) for name, value in headers.items())
+    request = Request(method="GET", path=path, raw_query="", headers=fields, peer=peer, secure=False, params={})
+    try:
+        gate.check(request, START.at(START.mono + after))
+    except Refused as refused:
+        return refused.status
+    return 200
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:9119", "127.0.0.1", "localhost:9119", "LOCALHOST", "[::1]:9119"], ids=lambda host: host
+)
+def test_this_host_by_its_names(host: str) -> None:
+    assert verdict(Gate(OPEN), {"host": host}) == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"host": ""},
+        {"host": "rebound.example:9119"},
+        {"host": "127.0.0.1.rebound.example"},
+        {"host": "localhost.example"},
+        {"host": "192.0.2.2:9119"},  # an address, but not that of a loopback interface
+        {"host": "[2001:db8::1]:9119"},
+        {**OWN, "origin": "https://evil.example"},
+        {**OWN, "origin": "null"},
+        {**OWN, "origin": "http://127.0.0.1:8642"},  # another page of this host
+        {**OWN, "sec-fetch-site": "cross-site"},
+        {**OWN, "sec-fetch-site": "same-site", "sec-fetch-mode": "cors"},
+        {**OWN, "x-forwarded-for": "192.0.2.1"},  # somebody put a proxy in front, and no password is asked
+        {**OWN, "forwarded": "for=192.0.2.1"},
+    ],
+    ids=lambda headers: "; ".join(f"{name}={value}" for name, value in headers.items()) or "no host",
+)
+def test_who_is_kept_out_without_a_password(headers: dict[str, str]) -> None:
+    assert verdict(Gate(OPEN), headers) == 403
+
+
+def test_other_hosts_are_kept_out_without_a_password() -> None:
+    assert verdict(Gate(OPEN), OWN, peer=FAR) == 403
+
+
+def test_a_page_may_ask_its_own_server_and_be_linked_to() -> None:
+    gate = Gate(OPEN)
+    assert verdict(gate, {**OWN, "origin": "http://127.0.0.1:9119"}, path="/api/qr") == 200
+    assert verdict(gate, {**OWN, "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"}, path="/api/qr") == 200
+    assert verdict(gate, {**OWN, "sec-fetch-site": "none", "sec-fetch-mode": "navigate"}) == 200
+    link = {**OWN, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    assert verdict(gate, link) == 200
+    assert verdict(gate, link, path="/page/app.js") == 403
+
+
+def test_with_a_password_other_hosts_may_come_by_address_and_by_name() -> None:
+    gate = Gate(KEPT)
+    known = {"authorization": basic(PASSWORD)}
+    for host in ("192.0.2.2:9119", "[2001:db8::1]", "dash.example", "Dash.Example:443", "box.local", "a.localhost"):
+        assert verdict(gate, {**known, "host": host}, peer=FAR) == 200
+        assert verdict(gate, {**known, "host": host, "origin": f"https://{host}"}, peer=FAR) == 200
+    assert verdict(gate, {**known, "host": "rebound.example"}, peer=FAR) == 403
+    assert verdict(gate, {**known, "host": "box.local", "origin": "https://evil.example"}, peer=FAR) == 403
+
+
+@pytest.mark.parametrize(
+    "given", ["Bearer x", "Basic", "Basic !!!", basic("wrong"), basic(PASSWORD + "x"), basic("", PASSWORD), "basic"]
+)
+def test_a_password_is_asked_for(given: str) -> None:
+    gate = Gate(KEPT)
+    assert verdict(gate, OWN) == 401  # from loopback, too
+    assert verdict(gate, {**OWN, "authorization": given}) == 401
+    assert verdict(gate, {**OWN, "authorization": basic(PASSWORD)}) == 200
+    assert verdict(gate, {**OWN, "authorization": basic(PASSWORD, "").replace("Basic", "basic")}) == 200
+
+
+def test_a_password_may_hold_colons_and_letters_of_every_script() -> None:
+    gate = Gate(DashboardConfig(password="grün:weiß:rot"))
+    assert verdict(gate, {**OWN, "authorization": basic("grün:weiß:rot")}) == 200
+
+
+def test_guessing_has_an_end() -> None:
+    """Five wrong ones within a minute block an address for five minutes; asking without one is no guess."""
+    gate = Gate(KEPT)
+    wrong, right = {**OWN, "authorization": basic("wrong")}, {**OWN, "authorization": basic(PASSWORD)}
+    for _ in range(10):
+        assert verdict(gate, OWN, peer=FAR) == 401
+    assert [verdict(gate, wrong, peer=FAR) for _ in range(6)] == [401] * 5 + [429]
+    assert verdict(gate, right, peer=FAR) == 429
+    assert verdict(gate, right) == 200  # another address
+    assert verdict(gate, right, peer=FAR, after=299.0) == 429
+    assert verdict(gate, right, peer=FAR, after=300.0) == 200
+
+
+def test_the_page_may_load_nothing_from_elsewhere() -> None:
+    policy = dict(FIELDS)[b"content-security-policy"].decode()
+    directives = {rule.split()[0]: rule.split()[1:] for rule in policy.split(";")}
+    assert directives["default-src"] == ["'none'"]
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+def test_another_policy_is_a_bug() -> None:
+    class Other(enum.Enum):
+        ANY = "any"
+
+    request = Request(method="GET", path="/", raw_query="", headers=Headers(), peer=LOCAL, secure=False, params={})
+    with pytest.raises(TypeError):
+        Dashboard(OPEN, {}).authorize(Other.ANY, request)

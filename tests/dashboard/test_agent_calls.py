@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.dashboard.agent_calls import PREFIX
+from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
+from tests.loops.boards import Board
+from tests.loops.virtual import VirtualWorld
+from tests.loops.wires import Answer
+from tests.peers.api import ScriptedApi, hello
+from tests.peers.canned import Canned, http
+
+KEY = "sk-board-4e1"
+
+
+def board_before(world: VirtualWorld, peer: Any, **config: Any) -> Board:
+    return Board(world, api_url=world.peer(peer), api_key=KEY, **config)
+
+
+def events_of(answer: Answer) -> list[ServerSentEvent]:
+    assert answer.status == 200, answer
+    assert answer.headers.get(b"content-type") == b"text/event-stream"
+    return EventStreamDecoder().receive_data(answer.body)
+
+
+def test_the_calls_of_a_chat(virtual: VirtualWorld) -> None:
+    api = ScriptedApi(KEY)
+    api.turns.append(hello("Hi"))
+    board = board_before(virtual, api)
+    made = board.ask("POST", f"{PREFIX}/sessions", {"title": "One"})
+    assert (made.status, made.json["id"]) == (201, "s-1")
+    assert [row["id"] for row in board.ask("GET", f"{PREFIX}/sessions").json["sessions"]] == ["s-1"]
+    told = events_of(board.ask("POST", f"{PREFIX}/sessions/s-1/chat/stream", {"message": "Hello"}))
+    assert [event.event for event in told][-2:] == ["run.completed", "done"]
+    assert "".join(json.loads(event.data)["delta"] for event in told if event.event == "assistant.delta") == "Hi"
+    assert board.ask("GET", f"{PREFIX}/sessions/s-1/messages").status == 200
+    assert board.ask("POST", f"{PREFIX}/runs/run_1/stop").status == 200
+    assert board.ask("POST", f"{PREFIX}/runs/run_1/approval", {"choice": "once"}).status == 200
+    assert [(method, path) for method, path, _ in api.seen] == [
+        ("POST", "/api/sessions"),
+        ("GET", "/api/sessions"),
+        ("POST", "/api/sessions/s-1/chat/stream"),
+        ("POST", "/v1/runs/run_1/stop"),
+        ("POST", "/v1/runs/run_1/approval"),
+    ]
+    assert api.seen[0][2] == {"title": "One"}
+    assert KEY not in repr(board.server.logs)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/config"),
+        ("PATCH", "/sessions/s-1"),
+        ("GET", "/sessions/s-1"),
+        ("GET", "/runs/r-1"),
+        ("POST", "/chat/completions"),
+    ],
+)
+def test_nothing_else_of_the_api(virtual: VirtualWorld, method: str, path: str) -> None:
+    peer = Canned(http(200, b"{}"))
+    assert board_before(virtual, peer).ask(method, PREFIX + path).status in (404, 405)
+    assert peer.heard == []
+
+
+def test_deleting(virtual: VirtualWorld) -> None:
+    peer = Canned(http(204))
+    assert board_before(virtual, peer).ask("DELETE", f"{PREFIX}/sessions/a%20b").status == 204
+    assert b"".join(peer.heard).startswith(b"DELETE /api/sessions/a%20b HTTP/1.1")
+
+
+def test_without_an_api_server(virtual: VirtualWorld) -> None:
+    board = Board(virtual)
+    for method, path in (("GET", "/sessions"), ("POST", "/sessions/s-1/chat/stream")):
+        answer = board.ask(method, PREFIX + path)
+        assert answer.status == 404
+        assert "without an API server" in board.detail(answer)
+
+
+def test_a_key_that_the_server_does_not_know_is_our_fault(virtual: VirtualWorld) -> None:
+    """A 401 would make a browser ask its user for a password that does not exist."""
+    board = board_before(virtual, ScriptedApi("another"))
+    for method, path in (("GET", "/sessions"), ("POST", "/sessions/s-1/chat/stream")):
+        answer = board.ask(method, PREFIX + path, {} if method == "POST" else None)
+        assert answer.status == 502
+        assert "does not know the key" in board.detail(answer)
+        assert KEY not in answer.body.decode()
+
+
+def test_what_is_no_stream_is_passed_on(virtual: VirtualWorld) -> None:
+    answer = board_before(virtual, Canned(http(404, b'{"error":{"message":"No such session"}}'))).ask(
+        "POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}
+    )
+    assert answer.status == 404
+    assert answer.json == {"detail": {"error": {"message": "No such session"}}}
+
+
+def test_a_server_that_never_answers(virtual: VirtualWorld) -> None:
+    board = board_before(virtual, Canned())
+    began = virtual.clock()
+    answer = board.ask("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"})
+    assert answer.status == 502
+    assert board.detail(answer).endswith("no answer within 5 seconds")
+    assert virtual.clock() - began < 5.1
+
+
+def test_a_stream_that_breaks_off_says_so(virtual: VirtualWorld) -> None:
+    """The name of an event cannot be used to smuggle lines either."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\n"
+    peer = Canned(head + encode_event("1", event="a") + b"event: b\x00c\ndata: 2\n\n", closes=True)
+    told = events_of(board_before(virtual, peer).ask("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}))
+    assert [(event.event, event.data) for event in told[:2]] == [("a", "1"), ("bc", "2")]
+    (last,) = told[2:]
+    assert last.event == "error"
+    assert json.loads(last.data)["message"].startswith("API server unreachable at 10.0.0.3:9000: ")
+
+
+def test_a_browser_that_goes_away_ends_the_call(virtual: VirtualWorld) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\n"
+    board = board_before(virtual, Canned(head + encode_event("1")))
+    client = board.client()
+    client.begin("POST", f"{PREFIX}/sessions/x/chat/stream", body=b"{}")
+    client.wire.read_until(b"data: 1")
+    process = virtual.relay_host.processes[-1]
+    assert process.channel_count == 2
+    client.wire.abort()
+    virtual.wait_until(lambda: not process.channel_count)

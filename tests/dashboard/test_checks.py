@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.loops.boards import Board
+from tests.loops.virtual import VirtualWorld
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "kind", "place"),
+    [
+        ("GET", "/bridge-activity?limit=ten", None, "int_parsing", ["query", "limit"]),
+        ("GET", "/bridge-activity?limit=1234567890", None, "int_parsing", ["query", "limit"]),
+        ("GET", "/bridge-activity?limit=", None, "int_parsing", ["query", "limit"]),
+        ("GET", "/media?include_expired=maybe", None, "bool_parsing", ["query", "include_expired"]),
+        ("DELETE", f"/sessions/{'a' * 65}", None, "string_too_long", ["path", "prefix"]),
+        ("POST", "/pairing", b"{", "json_invalid", ["body"]),
+        ("POST", "/pairing", [1], "dict_type", ["body"]),
+        ("POST", "/pairing", {"mode": 1}, "string_type", ["body", "mode"]),
+        ("POST", "/pairing", {"public_url": "x" * 2049}, "string_type", ["body", "public_url"]),
+    ],
+)
+def test_what_the_proxy_itself_refuses(
+    virtual: VirtualWorld, method: str, path: str, body: Any, kind: str, place: list[str]
+) -> None:
+    """Wire core 9: 422 with the framework's list of details. The relay, which is not there, was not asked."""
+    board = Board(virtual)
+    answer = board.relay(method, path, body)
+    assert answer.status == 422, answer
+    (found,) = board.detail(answer)
+    assert (found["type"], found["loc"]) == (kind, place)
+    assert found["msg"]

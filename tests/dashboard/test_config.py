@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Level
+from svc_proto.dashboard.config import DashboardConfig, dashboard_config
+from svc_proto.settings import ConfigError
+
+PASSWORD = "correct horse"
+
+
+def test_defaults() -> None:
+    config = dashboard_config({})
+    assert config == DashboardConfig()
+    assert (config.host, config.port, config.patience) == ("127.0.0.1", 9119, 5.0)
+    assert (config.relay_url, config.api_url) == ("http://127.0.0.1:8767", None)
+
+
+def test_everything_can_be_said() -> None:
+    env = {
+        "SVC_DASHBOARD_HOST": "0.0.0.0",
+        "SVC_DASHBOARD_PORT": "9000",
+        "SVC_DASHBOARD_PASSWORD": PASSWORD,
+        "SVC_DASHBOARD_NAMES": " Dash.Example , box,",
+        "SVC_DASHBOARD_LOG_LEVEL": "debug",
+        "SVC_DASHBOARD_SSL_CERT": "/c",
+        "SVC_DASHBOARD_SSL_KEY": "/k",
+    }
+    config = dashboard_config(env, {"port": 9001, "host": None})
+    assert (config.host, config.port, config.password) == ("0.0.0.0", 9001, PASSWORD)
+    assert config.names == ("dash.example", "box")
+    assert config.log_level is Level.DEBUG
+    assert (config.ssl_cert, config.ssl_key) == ("/c", "/k")
+    assert dashboard_config(env, {"no_ssl": True}).ssl_cert is None
+    assert PASSWORD not in repr(config)
+
+
+def test_the_port_of_the_relay() -> None:
+    """Spec: `SVC_RELAY_PORT`; the relay beside us is where it listens, unless the variable says otherwise."""
+    assert dashboard_config({"SVC_RELAY_PORT": "8800"}).relay_url == "http://127.0.0.1:8800"
+    assert dashboard_config({"HERMES_RELAY_PORT": "8801"}).relay_url == "http://127.0.0.1:8801"
+    assert dashboard_config({}, relay_port=4711).relay_url == "http://127.0.0.1:4711"
+    assert dashboard_config({"SVC_RELAY_PORT": "8800"}, relay_port=4711).relay_url == "http://127.0.0.1:8800"
+    for bad in ("eight", "0", "65536", "-1"):
+        with pytest.raises(ConfigError, match="SVC_RELAY_PORT must be a whole number"):
+            dashboard_config({"SVC_RELAY_PORT": bad})
+
+
+@pytest.mark.parametrize(
+    ("env", "problem"),
+    [
+        ({"SVC_DASHBOARD_HOST": "0.0.0.0"}, "listens on 0.0.0.0 needs a password: set SVC_DASHBOARD_PASSWORD"),
+        ({"SVC_DASHBOARD_PASSWORD": "short"}, "SVC_DASHBOARD_PASSWORD must have at least 8 characters"),
+        ({"SVC_DASHBOARD_NAMES": "a,b/c"}, "SVC_DASHBOARD_NAMES must hold names of this host"),
+        ({"SVC_DASHBOARD_NAMES": "a" * 254}, "SVC_DASHBOARD_NAMES must hold names"),
+        ({"SVC_DASHBOARD_PORT": "x"}, "SVC_DASHBOARD_PORT must be a whole number"),
+    ],
+)
+def test_what_cannot_be_meant(env: dict[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem) as caught:
+        dashboard_config(env)
+    assert "short" not in str(caught.value)

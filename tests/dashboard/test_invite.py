@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from runtimes.sim.child import Child, Script
+from svc_proto.basics.brand import HERMES
+from svc_proto.config import RelayConfig
+from tests.loops.boards import Board
+from tests.loops.virtual import ADDRESS, VirtualWorld
+from tests.peers.canned import Canned, http
+
+API = {"host": ADDRESS, "port": 8642, "tls": False}
+MESH_ADDRESS = "100.64.0.9"
+URL = "https://relay.example/base"
+LAN = {"role": "lan", "priority": 0, "api": API, "relay": {"url": f"ws://{ADDRESS}:8767", "transport_hint": "ws"}}
+MESH = {
+    "role": "mesh",
+    "priority": 1,
+    "api": {"host": MESH_ADDRESS, "port": 8642, "tls": False},
+    "relay": {"url": f"ws://{MESH_ADDRESS}:8767", "transport_hint": "ws"},
+}
+PUBLIC = {
+    "role": "public",
+    "priority": 2,
+    "api": {"host": "relay.example", "port": 443, "tls": True},
+    "relay": {"url": "wss://relay.example/base", "transport_hint": "wss"},
+}
+
+
+class Tailscale(Script):
+    """Says what it is to this host, and ends; `/silent` never does."""
+
+    def on_start(self) -> None:
+        status = {"Self": {"TailscaleIPs": [MESH_ADDRESS]}}
+        self.child.emit(json.dumps(status).encode())
+        self.child.exit(0)
+
+
+class Silent(Script):
+    def on_start(self) -> None:
+        pass
+
+
+def mesh_of(world: VirtualWorld, program: Any = Tailscale) -> None:
+    def start(child: Child) -> Script:
+        script: Script = program(child)
+        return script
+
+    world.relay_host.programs["/bin/tailscale"] = start
+
+
+class Minting:
+    """A dashboard before a relay that makes any invite."""
+
+    def __init__(self, world: VirtualWorld, **config: Any) -> None:
+        self._relay = Canned(http(200, b'{"ok":true}'))
+        self._board = Board(world, relay_url=world.peer(self._relay), **config)
+
+    def __call__(self, body: dict[str, object]) -> list[Any]:
+        """The candidates that the relay is given for this wish."""
+        self._relay.heard.clear()
+        answer = self._board.relay("POST", "/pairing", body)
+        assert answer.status == 200, answer
+        sent = json.loads(b"".join(self._relay.heard).partition(b"\r\n\r\n")[2])
+        assert {"mode", "public_url", "prefer"}.isdisjoint(sent)  # wire core 9: removed before it is forwarded
+        found: list[Any] = sent["endpoints"]
+        return found
+
+
+def placed(*candidates: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{**candidate, "priority": place} for place, candidate in enumerate(candidates)]
+
+
+def test_each_mode(virtual: VirtualWorld) -> None:
+    mint = Minting(virtual)
+    assert mint({"mode": "lan"}) == [LAN]
+    assert mint({"mode": "auto"}) == [LAN]
+    assert mint({"mode": "PUBLIC", "public_url": URL}) == placed(PUBLIC)
+    mesh_of(virtual)
+    assert mint({"mode": "auto", "public_url": URL}) == [LAN, MESH, PUBLIC]
+    for word in ("mesh", "tailscale"):
+        assert mint({"mode": word, "public_url": URL}) == placed(MESH)
+
+
+def test_one_role_first(virtual: VirtualWorld) -> None:
+    mint = Minting(virtual)
+    body: dict[str, object] = {"mode": "auto", "public_url": URL}
+    assert mint({**body, "prefer": "public"}) == placed(PUBLIC, LAN)
+    assert mint({**body, "prefer": "sneakernet"}) == placed(LAN, PUBLIC)
+
+
+def test_another_address_of_the_api(virtual: VirtualWorld) -> None:
+    (found,) = Minting(virtual)({"mode": "lan", "host": " box.example ", "port": 443, "tls": True})
+    assert found["api"] == {"host": "box.example", "port": 443, "tls": True}
+    assert found["relay"] == LAN["relay"]
+
+
+def test_as_the_relay_was_told(virtual: VirtualWorld) -> None:
+    relay = RelayConfig(
+        host="192.0.2.8", port=9443, ssl_cert="c", ssl_key="k", webapi_url="https://api.example", brand=HERMES
+    )
+    mesh_of(virtual)
+    lan, mesh = Minting(virtual, relay=relay)({"mode": "auto"})
+    assert lan["api"] == {"host": "api.example", "port": 443, "tls": True}
+    assert lan["relay"] == {"url": "wss://192.0.2.8:9443", "transport_hint": "wss"}
+    assert (mesh["role"], mesh["relay"]["url"]) == ("tailscale", f"wss://{MESH_ADDRESS}:9443")
+
+
+def test_without_an_address_on_a_network(virtual: VirtualWorld) -> None:
+    virtual.relay_host.compute["lan_address"] = lambda: None
+    (found,) = Minting(virtual)({"mode": "lan"})
+    assert found["relay"]["url"] == "ws://127.0.0.1:8767"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "word"),
+    [
+        ({"mode": "carrier pigeon"}, 400, "auto, lan, mesh or public"),
+        ({"mode": "public"}, 400, "public_url"),
+        ({"mode": "public", "public_url": "ftp://relay.example"}, 400, "http:// or https://"),
+        ({"mode": "auto", "public_url": "not a url"}, 400, "http:// or https://"),
+        ({"mode": "mesh"}, 400, "no mesh VPN"),
+        ({"mode": "lan", "host": 7}, 422, "host"),
+        ({"mode": "lan", "port": "8642"}, 422, "port"),
+        ({"mode": "lan", "port": True}, 422, "port"),
+        ({"mode": "lan", "port": 0}, 422, "port"),
+        ({"mode": "lan", "tls": "yes"}, 422, "tls"),
+    ],
+    ids=str,
+)
+def test_wishes_that_cannot_be_meant(virtual: VirtualWorld, body: dict[str, object], status: int, word: str) -> None:
+    peer = Canned(http(200, b"{}"))
+    board = Board(virtual, relay_url=virtual.peer(peer))
+    answer = board.relay("POST", "/pairing", body)
+    assert answer.status == status
+    assert word in json.dumps(board.detail(answer))
+    assert peer.heard == []
+
+
+def test_a_mesh_that_hangs_leaves_the_relay_its_share_of_the_time(virtual: VirtualWorld) -> None:
+    mesh_of(virtual, Silent)
+    board = Board(virtual, relay_url=virtual.peer(Canned()))
+    began = virtual.clock()
+    assert board.relay("POST", "/pairing", {"mode": "auto"}).status == 502
+    assert 4.9 < virtual.clock() - began < 5.1

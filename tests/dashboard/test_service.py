@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.service import LIMITS, Dashboard
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Accepted, Address, ChannelId, Started
+from tests.loops.boards import Board
+from tests.loops.virtual import VirtualWorld
+from tests.playbook import START, counting_entropy
+
+
+def test_every_answer_keeps_other_pages_out(virtual: VirtualWorld) -> None:
+    board = Board(virtual)
+    for path in ("/", "/nothing", "/api/plugins/svc-relay/push", "/api/plugins/svc-relay/overview"):
+        answer = board.ask("GET", path)
+        assert b"default-src 'none'" in (answer.headers.get(b"content-security-policy") or b""), path
+        assert answer.headers.get(b"cross-origin-resource-policy") == b"same-origin"
+        assert answer.headers.get(b"access-control-allow-origin") is None
+
+
+def test_refusals_have_one_form(virtual: VirtualWorld) -> None:
+    board = Board(virtual)
+    assert board.ask("GET", "/nothing").json == {"detail": "there is nothing at this path"}
+    wrong = board.ask("GET", "/", headers={"host": "rebound.example"})
+    assert wrong.status == 403
+    assert list(wrong.json) == ["detail"]
+
+
+def test_a_browser_is_told_to_ask_for_the_password(virtual: VirtualWorld) -> None:
+    refused = Board(virtual, password="correct horse").ask("GET", "/")
+    assert refused.status == 401
+    assert (refused.headers.get(b"www-authenticate") or b"").startswith(b"Basic realm=")
+
+
+def test_a_qr_is_drawn(virtual: VirtualWorld) -> None:
+    board = Board(virtual)
+    rows = board.ask("POST", "/api/qr", b'{"svc":3}').json["rows"]
+    assert len(rows) == len(rows[0]) == 21  # version 1 has 21 modules: ISO/IEC 18004
+    assert rows[0].startswith("1111111")  # a finder pattern
+    assert {*"".join(rows)} == {"0", "1"}
+    assert board.ask("POST", "/api/qr", b"x" * 2_953).status == 200
+    assert board.ask("POST", "/api/qr", b"x" * 2_954).status == 413
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff"])
+def test_what_is_no_text_is_not_drawn(virtual: VirtualWorld, body: bytes) -> None:
+    assert Board(virtual).ask("POST", "/api/qr", body).status == 422
+
+
+def test_a_qr_that_cannot_be_drawn(virtual: VirtualWorld) -> None:
+    del virtual.relay_host.compute["qr.rows"]
+    assert Board(virtual).ask("POST", "/api/qr", b"x").status == 422
+
+
+def test_connections_have_a_limit() -> None:
+    engine = Engine(
+        Dashboard(DashboardConfig(), {}, limits=evolve(LIMITS, max_connections=1)), entropy=counting_entropy()
+    )
+    engine.handle(Started(), START)
+    peer = Address("127.0.0.1", 50_000)
+    counts = []
+    for number in (2, 4):
+        engine.handle(Accepted(ChannelId(number), peer, peer, tls=False), START)
+        counts.append(engine.channel_count)
+    assert counts == [1, 1]
+
+
+def test_it_says_what_it_is(virtual: VirtualWorld) -> None:
+    board = Board(virtual, password="correct horse", api_url="http://127.0.0.1:8642")
+    (ready,) = [line for line in board.server.logs if line.event == "ready"]
+    assert ready.fields == {"service": "dashboard", "port": 9119, "password": True, "chat": True}

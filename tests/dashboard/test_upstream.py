@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from svc_proto.dashboard.upstream import Upstream
+from svc_proto.engine.client import MAX_ANSWER
+from tests.loops.boards import Board
+from tests.loops.virtual import VirtualWorld
+from tests.peers.canned import Canned, http
+
+NESTED = b"[" * 100 + b"]" * 100
+
+
+def board_before(world: VirtualWorld, peer: Canned) -> Board:
+    return Board(world, relay_url=world.peer(peer))
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "detail"),
+    [
+        (http(503, b'{"ok":false}'), 502, 'it answered 503: {"ok":false}'),
+        (http(500, b"x" * 300), 502, f"it answered 500: {'x' * 200}"),
+        (http(500), 502, "it answered 500"),
+        (http(302, b"{}"), 502, "it answered 302"),
+        (http(200, b"<html>"), 502, "it did not answer in JSON"),
+        (http(200, b'{"a":NaN}'), 502, "it did not answer in JSON"),
+        (http(200, NESTED), 502, "it did not answer in JSON"),
+        (http(404, b'{"ok":false,"error":"no"}'), 404, {"ok": False, "error": "no"}),
+        (http(409, b"two of them"), 409, "two of them"),
+        (http(418), 418, "relay answered 418"),
+        (b"SSH-2.0-OpenSSH\r\n", 502, None),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_what_becomes_of_an_answer(virtual: VirtualWorld, answer: bytes, status: int, detail: object) -> None:
+    board = board_before(virtual, Canned(answer))
+    found = board.relay("GET", "/overview")
+    assert found.status == status
+    told = board.detail(found)
+    if status != 502:
+        assert told == detail
+        return
+    assert told.startswith("relay unreachable at 10.0.0.3:9000: ")
+    assert detail is None or told.endswith(f": {detail}")
+
+
+def test_a_body_is_passed_on_to_the_byte(virtual: VirtualWorld) -> None:
+    body = '{ "name" : "Zoë <b>\\u0000",\n "n": 1.0 }'.encode()
+    answer = board_before(virtual, Canned(http(201, body))).relay("GET", "/media")
+    assert (answer.status, answer.body) == (201, body)
+    assert answer.headers.get(b"cache-control") == b"no-store"
+    assert answer.headers.get(b"content-type") == b"application/json"
+
+
+def test_an_answer_without_a_body(virtual: VirtualWorld) -> None:
+    answer = board_before(virtual, Canned(http(204))).relay("DELETE", "/sessions/abcd")
+    assert (answer.status, answer.body) == (204, b"")
+
+
+def test_nothing_of_the_browser_reaches_the_relay(virtual: VirtualWorld) -> None:
+    peer = Canned(http(200, b"{}"))
+    headers = {"cookie": "a=b", "x-secret": "1", "user-agent": "me", "authorization": "Bearer mine"}
+    assert board_before(virtual, peer).ask("GET", "/api/plugins/svc-relay/sessions", headers=headers).status == 200
+    said = b"".join(peer.heard).lower()
+    assert said.startswith(b"get /sessions http/1.1\r\nhost: 10.0.0.3:9000\r\n")
+    for word in (b"cookie", b"x-secret", b"user-agent", b"authorization", b"origin"):
+        assert word not in said
+
+
+@pytest.mark.parametrize(
+    ("peer", "reason"),
+    [
+        (Canned(http(200, b"{}", length=50), closes=True), "the connection ended within a message"),
+        (Canned(http(200, b"x" * (MAX_ANSWER + 1))), f"the answer has more than {MAX_ANSWER} bytes"),
+        (Canned(http(200, b"{", length=50)), "no answer within 5 seconds"),
+        (Canned(), "no answer within 5 seconds"),
+    ],
+    ids=["cut", "huge", "stuck", "silent"],
+)
+def test_a_relay_that_does_not_answer_as_it_should(virtual: VirtualWorld, peer: Canned, reason: str) -> None:
+    board = board_before(virtual, peer)
+    began = virtual.clock()
+    for path in ("/overview", "/sessions", "/bridge-activity", "/media"):
+        answer = board.relay("GET", path)
+        assert answer.status == 502
+        assert reason in board.detail(answer)
+    assert virtual.clock() - began < 4 * 5.1
+
+
+def test_no_relay(virtual: VirtualWorld) -> None:
+    """And it is asked anew each time: one that comes back is found at once."""
+    board = Board(virtual)
+    answer = board.relay("GET", "/overview")
+    assert (answer.status, board.detail(answer).partition(": ")[0]) == (502, "relay unreachable at 127.0.0.1:8767")
+    virtual.start_relay()
+    assert board.relay("GET", "/overview").status == 200
+
+
+def test_the_address_as_people_write_it() -> None:
+    assert "at [::1]:8767: gone" in Upstream("relay", "http://[::1]:8767", 5.0).unreachable("gone").message
+
+
+def test_a_key_is_not_shown() -> None:
+    api = Upstream("API server", "http://127.0.0.1:8642", 5.0, "sk-secret")
+    assert "secret" not in repr(api)
+    assert (b"authorization", b"Bearer sk-secret") in api.fields
+    assert json.dumps(api.unreachable("x").message).count("secret") == 0
