@@ -1,13 +1,12 @@
-"""All servers in one process, with a way to pair a phone on the terminal: `python -m servers`. No dashboard yet.
+"""All servers in one process, with a way to pair a phone on the terminal: `python -m servers`.
 
 They share the loop, the service home and the store. The agent of the API finds the phone through the relay beside it,
-and invites name the API beside it, unless the operator says otherwise.
+invites name the API beside it, and the dashboard shows both, unless the operator says otherwise.
 """
 
 from __future__ import annotations
 
 import os
-import ssl
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -19,15 +18,16 @@ from attrs import evolve
 
 from runtimes.host import Program, Services
 from runtimes.listen import Listener, bind
-from runtimes.tls import client_context
 from servers.api import api_program, open_api_listener, read_api_config, say_disabled
-from servers.launch import ProgramCommand, authority, launch, open_home_store, private_home, relay_options
+from servers.dashboard import beside, dashboard_program, open_dashboard_listener, read_dashboard_config
+from servers.launch import ProgramCommand, authority, launch, open_home_store, private_home, relay_options, trust_in
 from servers.relay import announce, open_listener, read_config, relay_program
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
+from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.client import fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.errand import Errand
@@ -49,10 +49,12 @@ Examples:
   python -m servers --host 127.0.0.1      for this host only
   python -m servers --runtime trio        on another event loop
   python -m servers --api-host 127.0.0.1  the API for this host only: no phone can chat
+  python -m servers --no-dashboard        relay and API only
 
 \b
 The API listens where the relay does, and makes itself a key, kept in ~/.svc/.env, unless API_SERVER_HOST or
---api-host says otherwise. It takes its other settings as `python -m servers.api` does.
+--api-host says otherwise. It takes its other settings as `python -m servers.api` does. The dashboard is for this host
+only, unless SVC_DASHBOARD_HOST and SVC_DASHBOARD_PASSWORD say otherwise.
 """
 
 
@@ -61,22 +63,36 @@ The API listens where the relay does, and makes itself a key, kept in ~/.svc/.en
 @click.option("--api-host", help="Address that the API listens on.  [API_SERVER_HOST; that of --host]")
 @click.option("--api-port", type=click.IntRange(0, 65_535), help="Port of the API; 0: any.  [API_SERVER_PORT; 8642]")
 @click.option("--api/--no-api", default=True, show_default=True, help="Run the API server, too.")
+@click.option("--dashboard/--no-dashboard", default=True, show_default=True, help="Run the dashboard, too.")
+@click.option("--dashboard-port", type=click.IntRange(0, 65_535), help="Its port; 0: any.  [SVC_DASHBOARD_PORT; 9119]")
 @click.option("--qr/--no-qr", default=True, show_default=True, help="Make a pairing code at the start and show it.")
-def main(runtime: str, *, qr: bool, api: bool, api_host: str | None, api_port: int | None, **options: object) -> None:
+def main(
+    runtime: str,
+    *,
+    qr: bool,
+    api: bool,
+    api_host: str | None,
+    api_port: int | None,
+    dashboard: bool,
+    dashboard_port: int | None,
+    **options: object,
+) -> None:
     """Run every server in one process and show how to pair a phone."""
 
     def programs() -> list[Program]:
         relay = read_config(os.environ, options)
         wanted = _api_config(relay, {"host": api_host, "port": api_port}, options) if api else None
         pointed = bool(options["webapi_url"] or os.environ.get("RELAY_WEBAPI_URL", "").strip())
-        return _open(relay, wanted, qr=qr, pointed=pointed)
+        own = {"port": dashboard_port, "no_ssl": options["no_ssl"], "log_level": options["log_level"]}
+        board = read_dashboard_config(os.environ, own) if dashboard else None
+        return _open(relay, wanted, board, qr=qr, pointed=pointed)
 
     launch(programs, runtime)
 
 
 def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[str, object]) -> ApiConfig | None:
     """The API's settings, None if it is switched off. Where they are silent they are the relay's."""
-    shared = {name: options[name] for name in ("log_level", "config", "brand")}
+    shared = {name: options[name] for name in ("log_level", "config", "brand", "no_ssl")}
     if not os.environ.get("SVC_CONFIG", "").strip():
         shared["config"] = relay.config_path
     config = read_api_config(os.environ, {**own, **shared}, beside=relay.host)
@@ -89,7 +105,9 @@ def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[
 # --- opening ------------------------------------------------------------------------------------------------------
 
 
-def _open(relay: RelayConfig, api: ApiConfig | None, *, qr: bool, pointed: bool) -> list[Program]:
+def _open(
+    relay: RelayConfig, api: ApiConfig | None, board: DashboardConfig | None, *, qr: bool, pointed: bool
+) -> list[Program]:
     """Open everything, or nothing. `pointed`: the operator has said where phones find the API."""
     with ExitStack() as undo:
 
@@ -99,17 +117,19 @@ def _open(relay: RelayConfig, api: ApiConfig | None, *, qr: bool, pointed: bool)
 
         listener = keep(open_listener(relay))
         api_listener = keep(open_api_listener(api)) if api is not None else None
+        board_listener = keep(open_dashboard_listener(board)) if board is not None else None
         store = open_home_store(private_home(relay.home))
         undo.callback(store.close)
         host, port = _here(listener), listener.address.port
-        inner = None
+        inner = api_inner = None
+        if (api or board) is not None and (listener.tls is not None or host not in LOOPBACK):
+            inner = keep(bind("127.0.0.1", 0))  # where our own agent and the dashboard find the relay
         if api is not None and api_listener is not None:
-            if listener.tls is not None or host not in LOOPBACK:
-                inner = keep(bind("127.0.0.1", 0))  # where our own agent finds the relay
             api = _with_relay(api, inner or listener)
+            if api_listener.tls is not None and (board is not None or not pointed):
+                api_inner = keep(bind("127.0.0.1", 0))  # where programs of this host need trust no certificate
             if not pointed:
-                url = f"http://{authority(_here(api_listener), api_listener.address.port)}"
-                relay = evolve(relay, webapi_url=url, api_key=api.key)
+                relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
         to_relay = partial(relay_program, listener=listener, inner=inner, store=store)
         if not qr:
             programs = [to_relay(relay)]
@@ -122,7 +142,11 @@ def _open(relay: RelayConfig, api: ApiConfig | None, *, qr: bool, pointed: bool)
             coded = evolve(relay, pairing_code=relay.pairing_code or new_code(os.urandom))
             programs = [to_relay(coded, on_ready=_show_code)]
         if api is not None:
-            programs.insert(1, api_program(api, listener=api_listener, store=store))
+            programs.insert(1, api_program(api, listener=api_listener, inner=api_inner, store=store))
+        if board is not None:
+            there = None if api is None or api_listener is None else (_url(api_inner or api_listener), api.key)
+            told = beside(board, evolve(relay, port=port), relay_url=_url(inner or listener), api=there)
+            programs.insert(1 if api is None else 2, dashboard_program(told, listener=board_listener))
         undo.pop_all()
         return programs
 
@@ -130,6 +154,24 @@ def _open(relay: RelayConfig, api: ApiConfig | None, *, qr: bool, pointed: bool)
 def _here(listener: Listener) -> str:
     """Where programs on this host find it."""
     return ANYWHERE.get(listener.address.host, listener.address.host)
+
+
+def _url(listener: Listener) -> str:
+    """Where programs on this host reach a server that speaks plain HTTP there."""
+    return f"http://{authority(_here(listener), listener.address.port)}"
+
+
+def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener) -> RelayConfig:
+    """The API beside it: as phones find it, and as programs of this host do."""
+    scheme = "http" if outside.tls is None else "https"
+    url = f"http://{authority(_here(inside), inside.address.port)}"
+    return evolve(
+        relay,
+        webapi_url=f"{scheme}://{authority(_here(outside), outside.address.port)}",
+        webapi_inside=url,
+        api_key=key,
+        voice=evolve(relay.voice, webapi_url=url, api_key=key),
+    )
 
 
 def _with_relay(api: ApiConfig, listener: Listener) -> ApiConfig:
@@ -163,17 +205,8 @@ def _inviter(config: RelayConfig, address: str, key: str | None, show: Callable[
             engine.emit(Tell("invite", cast("dict[str, object]", strict_json.loads(answer.body))))
         return 0
 
-    services = Services(client_tls=_trust_in(config.ssl_cert) if config.ssl_cert is not None else None)
+    services = Services(client_tls=trust_in(config.ssl_cert) if config.ssl_cert is not None else None)
     return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=show)
-
-
-def _trust_in(certificate: str) -> ssl.SSLContext:
-    """Trust in this one certificate, whoever issued it and whatever name it bears: it is our own."""
-    context = client_context(certificate)
-    context.check_hostname = False
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
 
 
 # --- showing ------------------------------------------------------------------------------------------------------

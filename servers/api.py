@@ -25,6 +25,7 @@ from servers.launch import (
     launch,
     open_home_store,
     private_home,
+    read_certificate,
     say_why,
 )
 from svc_proto.api.config import ApiConfig, api_config
@@ -42,6 +43,8 @@ Examples:
   python -m servers.api                                listen on 127.0.0.1:8642
   API_SERVER_KEY=… python -m servers.api --host 0.0.0.0
                                                        for other hosts too, for those who know the key
+  API_SERVER_SSL_CERT=cert.pem API_SERVER_SSL_KEY=key.pem python -m servers.api
+                                                       over TLS; SIGHUP has both read again
   SVC_MODEL_BASE_URL=http://127.0.0.1:11434/v1 SVC_MODEL=llama3.2 python -m servers.api
                                                        answer with a model that Ollama serves
   python -m servers.api --port 0 --runtime trio        on a free port, on another event loop
@@ -87,10 +90,16 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
         raise CannotStartError(str(error), code=2) from error
 
 
-def api_program(config: ApiConfig, *, listener: Listener | None = None, store: Store | None = None) -> Program:
-    """Everything the API needs, opened and bound. Raises `CannotStartError`, code 2.
+def api_program(
+    config: ApiConfig,
+    *,
+    listener: Listener | None = None,
+    inner: Listener | None = None,
+    store: Store | None = None,
+) -> Program:
+    """Everything the API needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
-    `store` None opens the one that the environment names.
+    `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
     """
     logger = setup(int(config.log_level))
     listener = listener or open_api_listener(config)
@@ -108,18 +117,20 @@ def api_program(config: ApiConfig, *, listener: Listener | None = None, store: S
     def ready() -> None:
         if public and not config.key:
             logger.warning("serving other hosts without a key: whoever reaches this port can use the agent")
-        if public:
+        if public and listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
         announce_api(bound)
 
     services = Services(state=home, store=store, logger=logger)
-    return Program(core=core, listeners=[listener], services=services, on_ready=ready, on_exit=say_why)
+    listeners = [listener] if inner is None else [listener, inner]
+    return Program(core=core, listeners=listeners, services=services, on_ready=ready, on_exit=say_why)
 
 
 def announce_api(config: ApiConfig) -> None:
     """Say on standard error where the API listens."""
     key = "with a key" if config.key else "no key"
-    print(f"api: http://{authority(config.host, config.port)} ({key})", file=sys.stderr, flush=True)
+    scheme = "https" if config.tls else "http"
+    print(f"api: {scheme}://{authority(config.host, config.port)} ({key})", file=sys.stderr, flush=True)
 
 
 def say_disabled() -> None:
@@ -128,9 +139,10 @@ def say_disabled() -> None:
 
 
 def open_api_listener(config: ApiConfig) -> Listener:
-    """Bind the API's address. Raises `CannotStartError`, code 2."""
+    """Bind the API's address. Raises `CannotStartError`: code 1 for TLS files, else 2."""
+    tls = read_certificate(config.ssl_cert, config.ssl_key)
     try:
-        return bind(config.host, config.port)
+        return bind(config.host, config.port, tls=tls)
     except BindError as error:
         raise CannotStartError(f"api: {error}", code=2) from error
 

@@ -13,8 +13,11 @@ import click
 from runtimes.files import private_folder
 from runtimes.run import RUNTIMES, RuntimeMissingError, run
 from runtimes.store import Store, StoreError, open_store
+from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
 
 if TYPE_CHECKING:
+    import ssl
+
     from runtimes.host import Program
     from runtimes.waker import Handle
     from svc_proto.commands import Exit
@@ -24,12 +27,15 @@ __all__ = [
     "ProgramCommand",
     "api_options",
     "authority",
+    "dashboard_options",
     "launch",
     "open_home_store",
     "private_home",
     "relay_options",
+    "read_certificate",
     "runtime_option",
     "say_why",
+    "trust_in",
 ]
 
 INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop serves the signal
@@ -95,6 +101,22 @@ def relay_options(command: Command) -> Command:
     return runtime_option(command)
 
 
+def dashboard_options(command: Command) -> Command:
+    """The start options of the dashboard, and `--runtime`."""
+    options = [
+        click.option("--host", help="Address; one for other hosts needs a password.  [SVC_DASHBOARD_HOST; 127.0.0.1]"),
+        click.option(
+            "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [SVC_DASHBOARD_PORT; 9119]"
+        ),
+        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
+        click.option("--chat/--no-chat", default=True, show_default=True, help="Offer a chat with the agent."),
+        click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [SVC_DASHBOARD_LOG_LEVEL; INFO]"),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return runtime_option(command)
+
+
 def api_options(command: Command) -> Command:
     """The start options of the API server, and `--runtime`."""
     options = [
@@ -102,6 +124,7 @@ def api_options(command: Command) -> Command:
         click.option(
             "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [API_SERVER_PORT; 8642]"
         ),
+        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
         click.option("--relay-url", help="Where the agent finds the phone.  [SVC_RELAY_URL; http://127.0.0.1:8767]"),
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [API_SERVER_LOG_LEVEL; INFO]"),
         click.option("--config", help="Configuration file.  [SVC_CONFIG; ~/.svc/config.yaml]"),
@@ -138,6 +161,35 @@ def open_home_store(home: Path) -> Store:
         return open_store(os.environ.get("SVC_DATABASE_URL") or home / "svc.db")
     except StoreError as error:
         raise CannotStartError(str(error), code=2) from error
+
+
+def read_certificate(cert: str | None, key: str | None) -> ServerContext | None:
+    """What a server shows, None to serve plain. Raises `CannotStartError`, code 1."""
+    if cert is None:
+        return None
+    try:
+        return server_context(cert, key)
+    except TlsFileError as error:
+        raise CannotStartError(str(error), code=1) from error
+
+
+def trust_in(*certificates: str) -> ssl.SSLContext:
+    """Trust in these certificates, whoever issued them and whatever name they bear: they are our own.
+
+    Raises `CannotStartError`, code 1.
+    """
+    import ssl  # noqa: PLC0415, RUF100 - only where TLS is spoken
+
+    try:
+        context = client_context(certificates[0])
+        for certificate in certificates[1:]:
+            context.load_verify_locations(certificate)
+    except (TlsFileError, OSError) as error:
+        raise CannotStartError(f"cannot use a certificate of this host: {error}", code=1) from error
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 def authority(host: str, port: int) -> str:

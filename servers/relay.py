@@ -15,7 +15,7 @@ from runtimes.host import Program, Services
 from runtimes.listen import BindError, Listener, bind
 from runtimes.logs import setup
 from runtimes.store import Store
-from runtimes.tls import TlsFileError, server_context
+from runtimes.tls import PinnedTls
 from servers.launch import (
     CannotStartError,
     ProgramCommand,
@@ -23,6 +23,7 @@ from servers.launch import (
     launch,
     open_home_store,
     private_home,
+    read_certificate,
     relay_options,
     say_why,
 )
@@ -45,6 +46,7 @@ Examples:
 
 \b
 Every option has an environment variable (RELAY_HOST, RELAY_PORT, …); the option wins.
+SIGHUP reads certificate and key again, for new connections.
 State is kept under ~/.svc, or SVC_HOME.
 """
 
@@ -101,7 +103,10 @@ def relay_program(
             logger.warning("serving without TLS: use it only on a network you trust")
         (on_ready or announce)(bound)
 
-    services = Services(state=home, spool=home / "spool", store=store, logger=logger)
+    rooms = tuple(Path(folder) for folder in config.voice.folders)
+    services = Services(
+        state=home, rooms=rooms, spool=home / "spool", store=store, logger=logger, client_tls=_trust(bound)
+    )
     listeners = [listener] if inner is None else [listener, inner]
     return Program(core=engine, listeners=listeners, services=services, on_ready=ready, on_exit=say_why)
 
@@ -114,14 +119,20 @@ def announce(config: RelayConfig) -> None:
 
 def open_listener(config: RelayConfig) -> Listener:
     """Bind the relay's address. Raises `CannotStartError`: code 1 for TLS files, else 2."""
-    try:
-        tls = server_context(config.ssl_cert, config.ssl_key) if config.ssl_cert is not None else None
-    except TlsFileError as error:
-        raise CannotStartError(str(error), code=1) from error
+    tls = read_certificate(config.ssl_cert, config.ssl_key)
     try:
         return bind(config.host, config.port, tls=tls)
     except BindError as error:
         raise CannotStartError(str(error), code=2) from error
+
+
+def _trust(config: RelayConfig) -> PinnedTls | None:
+    """The API's certificate may be one of the operator's own: then its key is what counts."""
+    if config.webapi_pin is None:
+        return None
+    trust = PinnedTls()
+    trust.expect(config.webapi.host, config.webapi.port, config.webapi_pin)
+    return trust
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def main(
     message: str | None, session: str | None, api_url: str | None, api_key: str | None, *, as_json: bool, runtime: str
 ) -> int:
     """Say something to the agent and stream its answer."""
-    from clients.commands.host import read_relay_config
+    from clients.commands.host import read_relay_config, trust_for_api
     from clients.commands.perform import perform_chore
     from svc_proto.client.chat import ChatChore, ChatOrder, api_target
     from svc_proto.settings import http_address
@@ -65,8 +65,9 @@ def main(
 
     chore = ChatChore(lambda engine: api_target(engine, config, address, api_key), order, watched=sys.stderr.isatty())
     writer = _Writer(raw=as_json)
+    trust = trust_for_api() if address is None else None  # one that is named has to be trusted by the system
     try:
-        end = perform_chore(chore, runtime, on_tell=writer.tell)
+        end = perform_chore(chore, runtime, client_tls=trust, on_tell=writer.tell)
     except KeyboardInterrupt:
         writer.finish()
         if chore.stopped is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 
-__all__ = ["read_relay_config", "service_home", "trust_for"]
+__all__ = ["read_relay_config", "service_home", "trust_for", "trust_for_api"]
 
 
 def service_home() -> Path:
@@ -44,14 +44,23 @@ def _temp_dir() -> str:
 
 def trust_for(config: RelayConfig) -> ssl.SSLContext | None:
     """Trust in the relay's own certificate, whoever issued it and whatever name it bears; None without TLS."""
-    if not config.tls:
+    return _trust_in("RELAY_SSL_CERT", config.ssl_cert)
+
+
+def trust_for_api() -> ssl.SSLContext | None:
+    """The same in the API server's, where the environment names it."""
+    return _trust_in("API_SERVER_SSL_CERT", (os.environ.get("API_SERVER_SSL_CERT") or "").strip() or None)
+
+
+def _trust_in(variable: str, path: str | None) -> ssl.SSLContext | None:
+    if path is None:
         return None
     from runtimes.tls import TlsFileError, client_context
 
     try:
-        context = client_context(config.ssl_cert)
+        context = client_context(path)
     except TlsFileError as error:
-        raise Problem(f"RELAY_SSL_CERT: {error}", code=MISUSED) from None
+        raise Problem(f"{variable}: {error}", code=MISUSED) from None
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

@@ -11,8 +11,10 @@ from clients.gateway.api import ApiSettings
 from clients.gateway.service import Gateway
 from runtimes.host import Program, Services
 from runtimes.logs import setup
+from runtimes.tls import PinnedTls
 from servers.launch import CannotStartError, ProgramCommand, launch, runtime_option, say_why
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.client.pins import is_pin
 from svc_proto.engine.core import Engine
 from svc_proto.wire.urls import parse_url
 
@@ -24,7 +26,8 @@ The relay starts this program for desktops that chat, unless SVC_TUI_COMMAND nam
   echo '{"jsonrpc": "2.0", "id": 1, "method": "session.list"}' | python -m clients.gateway
 
 \b
-RELAY_WEBAPI_URL is the API server's address, API_SERVER_KEY the key that it asks for.
+RELAY_WEBAPI_URL is the API server's address, API_SERVER_KEY the key that it asks for, RELAY_WEBAPI_PIN the pin of its
+certificate, where the system's trust is not to decide.
 """
 
 
@@ -45,14 +48,26 @@ def read_settings(env: Mapping[str, str]) -> ApiSettings:
     if not usable:
         raise CannotStartError("RELAY_WEBAPI_URL must be an http:// or https:// URL", code=2)
     profile = env.get("SVC_PROFILE") or env.get("HERMES_PROFILE") or ""
-    return ApiSettings(url=url, key=env.get("API_SERVER_KEY") or "", profile=profile)
+    pin = env.get("RELAY_WEBAPI_PIN") or None
+    if pin is not None and not is_pin(pin):
+        raise CannotStartError("RELAY_WEBAPI_PIN must be sha256/ and 44 characters of Base64", code=2)
+    return ApiSettings(url=url, key=env.get("API_SERVER_KEY") or "", profile=profile, pin=pin)
 
 
 def gateway_program(settings: ApiSettings) -> Program:
     """The gateway as a program for a loop. Its records go to standard error."""
     resume = os.environ.get("SVC_TUI_RESUME") or os.environ.get("HERMES_TUI_RESUME") or ""
     core = Engine(Gateway(settings, resume=resume), entropy=os.urandom)
-    return Program(core=core, stdio=True, services=Services(logger=setup(30, name="svc.gateway")), on_exit=say_why)
+    services = Services(logger=setup(30, name="svc.gateway"), client_tls=_trust(settings))
+    return Program(core=core, stdio=True, services=services, on_exit=say_why)
+
+
+def _trust(settings: ApiSettings) -> PinnedTls | None:
+    if settings.pin is None:
+        return None
+    where, trust = parse_url(settings.url), PinnedTls()
+    trust.expect(where.host, where.port, settings.pin)
+    return trust
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ class ApiSettings:
     url: str = "http://localhost:8642"
     key: str = field(default="", repr=False)
     profile: str = ""
+    pin: str | None = None  # of its certificate; None: the system's trust decides
 
 
 class Api:

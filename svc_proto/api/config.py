@@ -26,6 +26,8 @@ class ApiConfig:
     enabled: bool = True
     host: str = "127.0.0.1"
     port: int = 8642
+    ssl_cert: str | None = None  # paths of a certificate and its key: serve TLS
+    ssl_key: str | None = None
     key: str = field(default="", repr=False)  # the bearer; empty: none is asked for
     cors_origins: tuple[str, ...] = ()  # empty: a request with an `Origin` is refused; `*`: any
     model_name: str | None = None  # what the server calls itself in /v1/models
@@ -45,20 +47,28 @@ class ApiConfig:
         default="", repr=False
     )  # a session token with a bridge grant; empty: pair by loopback when first needed
 
+    @property
+    def tls(self) -> bool:
+        """Whether the API serves TLS."""
+        return self.ssl_cert is not None
+
 
 def api_config(
     env: Mapping[str, str], options: Mapping[str, object] | None = None, *, home: str = "~/.svc"
 ) -> ApiConfig:
     """Read the settings of the API server from an environment and from start options (None or absent: not given).
 
-    Options: `host`, `port`, `log_level`, `config`, `brand`, `relay_url`. Raises `ConfigError`.
+    Options: `host`, `port`, `no_ssl`, `log_level`, `config`, `brand`, `relay_url`. Raises `ConfigError`.
     """
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
     home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
+    cert, key = source.certificate("API_SERVER_SSL_CERT", "API_SERVER_SSL_KEY")
     return ApiConfig(
         enabled=source.flag("API_SERVER_ENABLED", default=True),
         host=source.text("API_SERVER_HOST", "host") or "127.0.0.1",
         port=source.port("API_SERVER_PORT", "port", 8642),
+        ssl_cert=cert,
+        ssl_key=key,
         key=_key(source, "API_SERVER_KEY"),
         cors_origins=_origins(source, "API_SERVER_CORS_ORIGINS"),
         model_name=source.text("API_SERVER_MODEL_NAME", None),

@@ -1,6 +1,7 @@
 """Where this host's API server is, and its key: the chain of wire core 2.7, each value falling through for itself.
 
 First the agent's configuration file, then `.env` in the service home, then the environment, then the defaults.
+It is spoken to over TLS if `.env` or the environment gives it a certificate.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ MAX_PORT = 65_535
 
 @frozen(kw_only=True)
 class ApiServer:
-    """Host, port and key; an empty key means open access."""
+    """Host, port, key and whether it serves TLS; an empty key means open access."""
 
     host: str = "127.0.0.1"
     port: int = 8642
     key: str = field(default="", repr=False)
+    tls: bool = False
 
 
 def find_api(engine: Engine, config: RelayConfig) -> Flow[ApiServer]:
@@ -47,6 +49,7 @@ def find_api(engine: Engine, config: RelayConfig) -> Flow[ApiServer]:
         host=_first(hosts) or "127.0.0.1",
         port=next((port for port in map(_port, ports) if port), 8642),
         key=_first(keys),
+        tls=config.api_tls or bool(dotenv.get("API_SERVER_SSL_CERT")),
     )
 
 

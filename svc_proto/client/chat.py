@@ -57,7 +57,7 @@ class ChatEnd:
 def api_target(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[Target]:
     """The API server: as named, else as this host's configuration has it (wire core 2.7)."""
     found = yield from find_api(engine, config)
-    here = f"http://{bracketed(HERE.get(found.host, found.host))}:{found.port}"
+    here = f"{'https' if found.tls else 'http'}://{bracketed(HERE.get(found.host, found.host))}:{found.port}"
     return Target("the API server", url or here, token=found.key if key is None else key, remedy=REMEDY)
 
 

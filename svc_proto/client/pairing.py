@@ -141,7 +141,7 @@ def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRo
         host = address
     if host in HERE:
         notes.append("this host has no address on a network, so only programs on this host can use the invite")
-    return ApiRoute(host, order.port or server.port, False), server.key, address
+    return ApiRoute(host, order.port or server.port, server.tls), server.key, address
 
 
 def _routes(order: PairOrder, lan: Route, mesh: Mesh | None, public: Route | None) -> list[Route]:

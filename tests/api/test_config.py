@@ -18,6 +18,8 @@ def test_every_variable() -> None:
         "API_SERVER_HOST": "0.0.0.0",
         "API_SERVER_PORT": "1",
         "API_SERVER_KEY": "k",
+        "API_SERVER_SSL_CERT": "/cert.pem",
+        "API_SERVER_SSL_KEY": "/key.pem",
         "API_SERVER_CORS_ORIGINS": "https://a.example/, http://b:1",
         "API_SERVER_MODEL_NAME": "home",
         "API_SERVER_LOG_LEVEL": "debug",
@@ -39,6 +41,8 @@ def test_every_variable() -> None:
         host="0.0.0.0",
         port=1,
         key="k",
+        ssl_cert="/cert.pem",
+        ssl_key="/key.pem",
         cors_origins=("https://a.example", "http://b:1"),
         model_name="home",
         log_level=Level.DEBUG,
@@ -55,6 +59,15 @@ def test_every_variable() -> None:
         relay_url="https://relay.example",
         relay_token="t",
     )
+
+
+def test_tls() -> None:
+    env = {"API_SERVER_SSL_CERT": "/c", "API_SERVER_SSL_KEY": "/k"}
+    assert api_config(env).tls
+    assert not api_config(env, {"no_ssl": True}).tls
+    for one in env:
+        with pytest.raises(ConfigError, match="API_SERVER_SSL_CERT and API_SERVER_SSL_KEY must be set together"):
+            api_config({one: "/x"})
 
 
 def test_an_option_wins_and_the_home_decides_where_the_config_is() -> None:

@@ -21,6 +21,7 @@ from typing import IO, Any, Self
 
 from attrs import frozen
 
+from svc_proto.client.pins import pin_of
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Event, Headers, RequestHead, ResponseHead, StreamId, TextMessage
 from svc_proto.wire.http1 import Http1Connection
@@ -34,6 +35,7 @@ __all__ = [
     "call",
     "running",
     "running_relay",
+    "shown_pin",
     "sign_in",
 ]
 
@@ -136,6 +138,15 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: dict[str, Any]
+
+
+def shown_pin(port: int) -> str:
+    """The pin of the certificate that a server shows."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as raw, context.wrap_socket(raw) as sock:
+        return pin_of(sock.getpeercert(binary_form=True) or b"")
 
 
 def call(

@@ -3,7 +3,9 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,13 @@ from servers import __main__ as everything
 from servers.api_key import make_key
 from servers.launch import CannotStartError
 from svc_proto.commands import Tell
+from svc_proto.wire.events import TextMessage
 from tests.servers.conftest import Failing
-from tests.servers.support import Running, call, running, sign_in
+from tests.servers.support import ROOT, STREAM, TIMEOUT, Client, Running, call, environment, running, shown_pin, sign_in
 
 CODE = "([A-Z0-9]{6})"
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
-API = ("--api-port", "0")
+API = ("--api-port", "0", "--dashboard-port", "0")
 LOCAL = ("--host", "127.0.0.1", "--port", "0", *API)
 
 
@@ -119,6 +122,59 @@ def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate
             (result,) = [row["content"] for row in rows if row["role"] == "tool"]
             assert "no phone" in result.lower()  # the relay's own words
             assert servers.stop() == 0
+
+
+def gateway_asks(home: Path, url: str, **env: str) -> dict[str, Any]:
+    """What the gateway answers that asks an API server for its sessions."""
+    order = '{"jsonrpc": "2.0", "id": 1, "method": "session.list"}\n'
+    command = [sys.executable, "-W", "error", "-m", "clients.gateway"]
+    told = environment(home, {"RELAY_WEBAPI_URL": url, **env})
+    done = subprocess.run(command, cwd=ROOT, env=told, input=order, capture_output=True, text=True, timeout=TIMEOUT)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    return next(answer for answer in answers if answer.get("id") == 1)
+
+
+def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    """Phones are told of it; programs of this host come in by a door of theirs, or know its pin."""
+    env = {"API_SERVER_SSL_CERT": str(certificate[0]), "API_SERVER_SSL_KEY": str(certificate[1])}
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
+        ports = {}
+        for _ in range(2):
+            found = servers.line(r"^(relay: http|api: https)://127\.0\.0\.1:(\d+) ")
+            ports[found[1]] = int(found[2])
+        relay, api = ports["relay: http"], ports["api: https"]
+        invite = invite_of(servers)
+        assert (invite["port"], invite["tls"], invite["relay"]["url"][:5]) == (api, True, "ws://")
+        assert call(api, "GET", "/health", tls=client_context(certificate[0])).status == 200
+        desktop = Client(relay)
+        with desktop:
+            code = call(relay, "POST", "/pairing").body["code"]
+            assert desktop.sign_in(pairing_code=code)["type"] == "auth.ok"
+            desktop.say(envelope("tui.attach", {"cols": 80, "rows": 24}))
+            while heard(desktop)["type"] != "tui.attached":
+                pass
+            asked = {"jsonrpc": "2.0", "id": "1", "method": "session.list", "params": {}}
+            desktop.say(envelope("tui.rpc.request", asked))
+            while (answer := heard(desktop))["type"] != "tui.rpc.response":
+                pass
+            assert answer["payload"]["result"]["sessions"] == []
+        url = f"https://127.0.0.1:{api}"
+        assert gateway_asks(tmp_path, url, RELAY_WEBAPI_PIN=shown_pin(api))["result"]["sessions"] == []
+        assert gateway_asks(tmp_path, url, SSL_CERT_FILE=str(certificate[0]))["result"]["sessions"] == []
+        for other in ({}, {"RELAY_WEBAPI_PIN": f"sha256/{'A' * 43}="}):
+            assert "cannot be reached" in gateway_asks(tmp_path, url, **other)["error"]["message"]
+        assert servers.stop() == 0
+
+
+def envelope(kind: str, payload: Mapping[str, object]) -> TextMessage:
+    return TextMessage(STREAM, json.dumps({"channel": "tui", "type": kind, "id": "t", "payload": payload}))
+
+
+def heard(desktop: Client) -> dict[str, Any]:
+    event = desktop.event()
+    assert isinstance(event, TextMessage)
+    message: dict[str, Any] = json.loads(event.text)
+    return message
 
 
 def test_the_operators_address_of_the_api_stands_in_the_invite(tmp_path: Path) -> None:

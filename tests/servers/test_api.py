@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from runtimes.tls import client_context
 from servers.api import main, read_api_config
+from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.support import Running, call, running
+from tests.servers.support import Running, call, running, shown_pin
 
 KEY = "sk-api-0b7e61"
 LOCAL = ("--port", "0")
@@ -82,6 +84,35 @@ def test_beyond_loopback_there_are_warnings(tmp_path: Path) -> None:
         api.line(r"^api: http://0\.0\.0\.0:\d+ \(with a key\)$")
         assert api.stop() == 0
         assert [line for line in api.seen if "without a key" in line] == []
+
+
+def test_tls_and_its_renewal(runtime: str, tmp_path: Path) -> None:
+    cert, key = make_certificate(tmp_path)
+    env = {**KEYED, "API_SERVER_SSL_CERT": str(cert), "API_SERVER_SSL_KEY": str(key)}
+    with running(tmp_path, "servers.api", "--host", "0.0.0.0", *LOCAL, env=env, runtime=runtime) as api:
+        port = int(api.line(r"^api: https://0\.0\.0\.0:(\d+) \(with a key\)$")[1])
+        assert call(port, "GET", "/v1/models", token=KEY, tls=client_context(cert)).status == 200
+        before = shown_pin(port)
+        make_certificate(tmp_path)
+        api.process.send_signal(signal.SIGHUP)
+        api.line("certificate reloaded")
+        assert shown_pin(port) != before
+        assert call(port, "GET", "/v1/models", token=KEY, tls=client_context(cert)).status == 200
+        assert api.stop() == 0
+        assert [line for line in api.seen if "WARNING" in line] == []
+    with running(tmp_path, "servers.api", "--no-ssl", *LOCAL, env=env) as api:
+        assert call(port_of(api), "GET", "/health").status == 200
+        assert api.stop() == 0
+
+
+def test_a_certificate_that_cannot_be_used(failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cert, key = make_certificate(tmp_path)
+    monkeypatch.setenv("API_SERVER_SSL_CERT", str(key))
+    assert failing(main, *LOCAL) == (2, "API_SERVER_SSL_CERT and API_SERVER_SSL_KEY must be set together")
+    monkeypatch.setenv("API_SERVER_SSL_KEY", str(cert))
+    code, line = failing(main, *LOCAL)
+    assert code == 1
+    assert str(key) in line
 
 
 def test_switched_off(tmp_path: Path) -> None:

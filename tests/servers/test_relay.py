@@ -13,8 +13,9 @@ import pytest
 from runtimes.tls import client_context
 from servers.relay import main
 from svc_proto.wire.events import SocketClosed
+from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.support import TIMEOUT, Client, call, running, running_relay, sign_in
+from tests.servers.support import TIMEOUT, Client, call, running, running_relay, shown_pin, sign_in
 
 UUID = r"[0-9a-f]{8}-[0-9a-f-]{27}"
 
@@ -144,6 +145,39 @@ def test_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
             call(port, "GET", "/health", tls=client_context())
         assert relay.stop() == 0
         assert relay.seen[-1].startswith("relay: https://127.0.0.1:")
+
+
+def test_a_hangup_renews_the_certificate(runtime: str, tmp_path: Path) -> None:
+    cert, key = make_certificate(tmp_path)
+    env = {"RELAY_SSL_CERT": str(cert), "RELAY_SSL_KEY": str(key)}
+    with running_relay(tmp_path, env=env, runtime=runtime) as (relay, port):
+        with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as raw:
+            old = client_context(cert).wrap_socket(raw, server_hostname="localhost")
+            before, secret = shown_pin(port), key.read_bytes()
+            make_certificate(tmp_path)
+            fitting = key.read_bytes()
+            key.write_bytes(secret)
+            relay.process.send_signal(signal.SIGHUP)
+            line = relay.line("ERROR .*certificate not reloaded").string
+            assert "KEY_VALUES_MISMATCH" in line
+            assert str(cert) in line
+            assert shown_pin(port) == before
+            key.write_bytes(fitting)
+            relay.process.send_signal(signal.SIGHUP)
+            renewed = relay.line(r"INFO .*certificate reloaded\S* pin=(.+)$")[1].strip('"')
+            assert shown_pin(port) == renewed != before
+            assert call(port, "GET", "/health", tls=client_context(cert)).status == 200
+            old.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert old.recv(100).startswith(b"HTTP/1.1 200")
+            old.close()
+        assert relay.stop() == 0
+        everything = "\n".join(relay.seen)
+        assert not [part for part in secret.decode().splitlines()[1:-1] if part in everything]
+
+
+def test_a_pin_that_is_none(failing: Failing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELAY_WEBAPI_PIN", "sha256/x")
+    assert failing(main, "--port", "0") == (2, "RELAY_WEBAPI_PIN must be sha256/ and 44 characters of Base64")
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

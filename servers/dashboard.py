@@ -1,0 +1,152 @@
+"""The dashboard: `python -m servers.dashboard`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib.resources import files
+
+import click
+from attrs import evolve
+
+from runtimes.host import Program, Services
+from runtimes.listen import BindError, Listener, bind
+from runtimes.logs import setup
+from servers.api import read_api_config
+from servers.launch import (
+    CannotStartError,
+    ProgramCommand,
+    authority,
+    dashboard_options,
+    launch,
+    read_certificate,
+    say_why,
+    trust_in,
+)
+from servers.relay import read_config
+from svc_proto.config import RelayConfig
+from svc_proto.dashboard.config import DashboardConfig, dashboard_config
+from svc_proto.dashboard.service import Dashboard
+from svc_proto.engine.core import Engine
+from svc_proto.relay.access import LOOPBACK
+from svc_proto.settings import ConfigError
+
+__all__ = ["beside", "dashboard_program", "main", "open_dashboard_listener", "page_files", "read_dashboard_config"]
+
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # bind addresses that loopback is part of
+RELAY_PORT = ("SVC_RELAY_PORT", "HERMES_RELAY_PORT")
+
+EXAMPLES = """
+\b
+Examples:
+  python -m servers.dashboard                          http://127.0.0.1:9119, for this host only
+  SVC_DASHBOARD_PASSWORD=… python -m servers.dashboard --host 0.0.0.0
+                                                       for other hosts too, for those who know the password
+  SVC_RELAY_PORT=8800 python -m servers.dashboard      watch the relay at that port
+  python -m servers.dashboard --no-chat                watch only
+
+\b
+The relay is asked at 127.0.0.1, and its settings (RELAY_HOST, RELAY_WEBAPI_URL, …) say what invites hold. The chat
+finds the API server and its key where the API server itself finds them. SVC_DASHBOARD_NAMES: names by which browsers
+may call this host. SVC_DASHBOARD_SSL_CERT, SVC_DASHBOARD_SSL_KEY: serve TLS.
+"""
+
+
+@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@dashboard_options
+def main(runtime: str, *, chat: bool, **options: object) -> None:
+    """Run the dashboard: a page to see paired devices, what the agent does with the phone, and to chat with it."""
+
+    def programs() -> list[Program]:
+        relay = read_config(os.environ, {})
+        config = read_dashboard_config(os.environ, options, relay_port=relay.port)
+        config, trusted = _alone(config, relay, chat=chat)
+        return [dashboard_program(config, trusted=trusted)]
+
+    launch(programs, runtime)
+
+
+def read_dashboard_config(
+    env: Mapping[str, str], options: Mapping[str, object], *, relay_port: int | None = None
+) -> DashboardConfig:
+    """The dashboard's own settings. Raises `CannotStartError` with exit code 2."""
+    try:
+        return dashboard_config(env, options, relay_port=relay_port)
+    except ConfigError as error:
+        raise CannotStartError(str(error), code=2) from error
+
+
+def dashboard_program(
+    config: DashboardConfig, *, listener: Listener | None = None, trusted: tuple[str, ...] = ()
+) -> Program:
+    """Everything the dashboard needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
+
+    `trusted` are the certificates of the servers that it calls over TLS.
+    """
+    logger = setup(int(config.log_level))
+    services = Services(logger=logger, client_tls=trust_in(*trusted) if trusted else None)
+    listener = listener or open_dashboard_listener(config)
+    plain = listener.tls is None and listener.address.host not in LOOPBACK
+    bound = evolve(config, port=listener.address.port)
+    core = Engine(Dashboard(bound, page_files()), entropy=os.urandom, log_level=bound.log_level)
+
+    def ready() -> None:
+        if plain:
+            logger.warning("serving other hosts without TLS: the password can be read on the way")
+        announce_dashboard(bound)
+
+    return Program(core=core, listeners=[listener], services=services, on_ready=ready, on_exit=say_why)
+
+
+def open_dashboard_listener(config: DashboardConfig) -> Listener:
+    """Bind the dashboard's address. Raises `CannotStartError`: code 1 for TLS files, else 2."""
+    tls = read_certificate(config.ssl_cert, config.ssl_key)
+    try:
+        return bind(config.host, config.port, tls=tls)
+    except BindError as error:
+        raise CannotStartError(f"dashboard: {error}", code=2) from error
+
+
+def announce_dashboard(config: DashboardConfig) -> None:
+    """Say on standard error where the dashboard is."""
+    scheme = "http" if config.ssl_cert is None else "https"
+    how = "with a password" if config.password else "this host only"
+    print(f"dashboard: {scheme}://{authority(config.host, config.port)} ({how})", file=sys.stderr, flush=True)
+
+
+def beside(
+    config: DashboardConfig, relay: RelayConfig, *, relay_url: str, api: tuple[str, str] | None
+) -> DashboardConfig:
+    """The dashboard of servers in the same process; `api` is where the API is for this host, and its key."""
+    if any(os.environ.get(name, "").strip() for name in RELAY_PORT):
+        relay_url = config.relay_url  # the operator has another one in mind
+    url, key = api or (None, "")
+    return evolve(config, relay=relay, relay_url=relay_url, api_url=url, api_key=key)
+
+
+def page_files() -> dict[str, bytes]:
+    """The page, as it is packaged."""
+    return {file.name: file.read_bytes() for file in files("servers").joinpath("page").iterdir() if file.is_file()}
+
+
+def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[DashboardConfig, tuple[str, ...]]:
+    """The dashboard of servers in processes of their own, and the certificates by which to know them."""
+    trusted: list[str] = []
+    scheme, _, place = config.relay_url.partition("://")
+    if relay.ssl_cert is not None:
+        scheme = "https"
+        trusted.append(relay.ssl_cert)
+    relay = evolve(relay, port=int(place.rpartition(":")[2]))
+    config = evolve(config, relay=relay, relay_url=f"{scheme}://{place}")
+    api = read_api_config(os.environ, {})
+    if chat and api.enabled:
+        if api.ssl_cert is not None:
+            trusted.append(api.ssl_cert)
+        where = authority(ANYWHERE.get(api.host, api.host), api.port)
+        config = evolve(config, api_url=f"{'https' if api.tls else 'http'}://{where}", api_key=api.key)
+    return config, tuple(trusted)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+// Management: how the relay is, which devices are paired, and the way to pair or to part.
+
+import { announce, copyButton, h, icon, Keyed, reconcile, ticking } from "./dom.js";
+import { ago, DASH, day, expiry, moment, now, seconds, text, uptime } from "./format.js";
+import { relay } from "./net.js";
+import { openPairing } from "./pair.js";
+import { badge, dataView, empty, row, table } from "./view.js";
+
+const EVERY = 10; // s
+const SOON = 3 * 86400; // s before an expiry from which on it is pointed out
+const ORDER = ["chat", "bridge", "terminal", "tui"];
+const COLUMNS = ["Device", "Type", "Last seen", "Created", "Expires", "Grants", ""];
+
+export function openManagement(room, auto) {
+  const cards = h("div", { class: "cards" });
+  const count = h("span", { class: "count" });
+  const pairButton = h("button", { class: "main", type: "button" }, icon("plus"), "Pair new device");
+  const list = h("div");
+  const content = h(
+    "div",
+    {},
+    h("section", { "aria-label": "The relay" }, cards),
+    h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "Paired devices", count), pairButton), list),
+  );
+  const devices = table("Paired devices", COLUMNS);
+  const kept = new Keyed("last_seen");
+  const nothing = empty("phone", "No device is paired", "Pair a phone with a QR code. It takes a minute.");
+  const statistics = cardsOf(cards);
+  let pairing = null;
+
+  const view = dataView(room, {
+    every: EVERY,
+    auto,
+    content,
+    load: async (signal) => {
+      const [overview, sessions] = await Promise.all([
+        relay("GET", "/overview", undefined, signal),
+        relay("GET", "/sessions", undefined, signal),
+      ]);
+      return { overview, sessions: Array.isArray(sessions) ? sessions : sessions.sessions ?? [] };
+    },
+    render: ({ overview, sessions }) => {
+      statistics(overview);
+      count.textContent = sessions.length ? ` ${sessions.length}` : "";
+      if (!sessions.length) reconcile(list, [nothing]);
+      else {
+        reconcile(devices.body, kept.nodes(sessions, (each) => each.token_prefix, (live) => deviceRow(live, view)));
+        reconcile(list, [devices.element]);
+      }
+      pairing?.seen(sessions);
+    },
+  });
+  pairButton.addEventListener("click", () => {
+    pairing = openPairing(() => {
+      pairing = null;
+      view.refresh();
+    });
+  });
+  return { ...view, close: () => { pairing?.close(); view.close(); } };
+}
+
+// --- the four cards
+
+function cardsOf(parent) {
+  const card = (title) => {
+    const value = h("dd", { class: "value" }, DASH);
+    const hint = h("dd", { class: "hint" });
+    parent.append(h("dl", { class: "card" }, h("dt", {}, title), value, hint));
+    return (main, more, kind = "") => {
+      value.textContent = main;
+      hint.textContent = more;
+      hint.className = `hint ${kind}`;
+    };
+  };
+  const [version, up, paired, pending] = ["Version", "Uptime", "Paired devices", "Pending commands"].map(card);
+  return (info) => {
+    const well = info.health === "ok";
+    version(text(info.version), well ? "Healthy" : `Health: ${text(info.health)}`, well ? "good" : "bad");
+    const since = typeof info.uptime_seconds === "number" ? now() - info.uptime_seconds : null;
+    up(uptime(info.uptime_seconds), since === null ? "" : `Since ${new Date(since * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}`);
+    const sessions = text(info.session_count);
+    paired(text(info.paired_device_count ?? info.session_count), `${sessions} ${sessions === "1" ? "session" : "sessions"}`);
+    const media = text(info.media_entry_count);
+    pending(text(info.pending_commands), `${media} media ${media === "1" ? "token" : "tokens"}`);
+  };
+}
+
+// --- devices
+
+function deviceRow(live, view) {
+  const session = live.item;
+  const prefix = text(session.token_prefix);
+  const name = text(session.device_name);
+  const about = [session.device_model, session.device_platform].filter((each) => typeof each === "string" && each && each !== "unknown");
+  const revoke = h("button", { class: "danger", type: "button", "aria-label": `Revoke ${name}` }, "Revoke");
+  revoke.addEventListener("click", () => part(revoke, name, prefix, view));
+  return row(COLUMNS, [
+    h("div", {}, h("strong", { class: "name" }, name),
+      session.is_current === true && badge("plain", "This device"),
+      h("div", { class: "sub" }, h("code", {}, prefix), about.length ? ` · ${about.join(" · ")}` : "")),
+    h("div", { class: "type" }, kindOf(session), h("div", { class: "sub", title: text(session.transport_hint) }, hint(session.transport_hint))),
+    ticking(h("time"), (each) => {
+      each.textContent = ago(live.item.last_seen);
+      each.title = moment(live.item.last_seen) ?? "";
+    }),
+    h("time", { title: moment(session.created_at) }, day(session.created_at)),
+    ticking(h("span", { class: "badge" }), (each) => {
+      each.className = `badge ${urgency(session.expires_at)}`;
+      each.textContent = expiry(session.expires_at);
+      each.title = moment(session.expires_at) ?? "";
+    }),
+    h("ul", { class: "grants" }, grantsOf(session.grants).map(([channel, until]) =>
+      h("li", {}, ticking(h("span", { class: "badge" }), (each) => {
+        each.className = `badge ${urgency(until) === "bad" ? "gone" : "plain"}`;
+        each.replaceChildren(h("span", {}, channel), h("small", {}, ` ${expiry(until, true)}`));
+        each.title = moment(until) ?? "";
+      })))),
+    [h("div", { class: "actions" }, copyButton(prefix, "Copy prefix", { "aria-label": `Copy prefix of ${name}` }), revoke), { class: "end" }],
+  ]);
+}
+
+async function part(button, name, prefix, view) {
+  if (!confirm(`Revoke ${name} (${prefix})?\n\nIts connection is closed at once, and it has to be paired again.`)) return;
+  button.disabled = true;
+  button.textContent = "Revoking…";
+  try {
+    await relay("DELETE", `/sessions/${encodeURIComponent(prefix)}`);
+    announce(`${name} is revoked`);
+  } catch (error) {
+    alert(`${name} was not revoked: ${error.message}`);
+  }
+  button.disabled = false;
+  button.textContent = "Revoke";
+  view.refresh();
+}
+
+function urgency(value) {
+  if (value === null) return "plain";
+  const left = (seconds(value) ?? Infinity) - now();
+  if (left <= 0) return "bad";
+  return left < SOON ? "warn" : "plain";
+}
+
+function hint(value) {
+  return { wss: "encrypted", ws: "not encrypted" }[value] ?? text(value);
+}
+
+/** Guessed from what the device says of itself, its name and its grants (older relays tell no surface). */
+function kindOf(session) {
+  const said = `${session.client_surface ?? ""} ${session.device_name ?? ""} ${session.device_platform ?? ""}`.toLowerCase();
+  const grants = grantsOf(session.grants).map(([channel]) => channel);
+  if (/android|quest|phone|pixel|galaxy/.test(said)) return "Android";
+  if (said.includes("dashboard")) return "Dashboard";
+  if (/\btui\b/.test(said)) return "Desktop TUI";
+  if (/desktop|\bcli\b|linux|macos|windows/.test(said)) return "Desktop CLI";
+  return grants.includes("tui") && !grants.includes("bridge") ? "Desktop TUI" : "Client";
+}
+
+/** Grants as pairs of channel and expiry, in the order in which people look for them; arrays are understood, too. */
+function grantsOf(grants) {
+  let pairs = [];
+  if (Array.isArray(grants)) {
+    pairs = grants.map((each) => (typeof each === "string" ? [each, null] : [text(each?.channel ?? each?.name), each?.expires_at ?? null]));
+  } else if (grants && typeof grants === "object") pairs = Object.entries(grants);
+  const place = ([channel]) => (ORDER.includes(channel) ? ORDER.indexOf(channel) : channel.startsWith("voice:") ? 10 : 9);
+  return pairs.sort((a, b) => place(a) - place(b) || a[0].localeCompare(b[0]));
+}

@@ -1,0 +1,129 @@
+// Calls to the dashboard's own server, and the polling of the open tab. There is no other place that this page asks.
+
+const RELAY = "/api/plugins/svc-relay";
+const AGENT = "/api/agent";
+const PATIENCE = 15_000; // ms; the server answers within five seconds, come what may
+
+/** A call that did not work; the message is for people. */
+export class CallFailed extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** A call of the relay's part: `relay("GET", "/sessions")`. */
+export const relay = (method, path, body, signal) => call(method, RELAY + path, body, signal);
+
+/** A call of the chat's part. */
+export const agent = (method, path, body, signal) => call(method, AGENT + path, body, signal);
+
+/** The rows of a QR code. */
+export async function qr(text) {
+  return (await call("POST", "/api/qr", text)).rows;
+}
+
+/** Begin a turn; the answer's body is its event stream. */
+export async function openTurn(session, body, signal) {
+  const answer = await ask("POST", `${AGENT}/sessions/${encodeURIComponent(session)}/chat/stream`, body, signal);
+  return answer.body;
+}
+
+async function call(method, path, body, signal) {
+  const late = AbortSignal.timeout(PATIENCE);
+  const answer = await ask(method, path, body, signal ? AbortSignal.any([signal, late]) : late);
+  return answer.status === 204 ? null : answer.json();
+}
+
+async function ask(method, path, body, signal) {
+  const init = { method, signal, cache: "no-store", redirect: "error", headers: {} };
+  if (body !== undefined) {
+    init.body = typeof body === "string" ? body : JSON.stringify(body);
+    init.headers["Content-Type"] = typeof body === "string" ? "text/plain" : "application/json";
+  }
+  let answer;
+  try {
+    answer = await fetch(path, init);
+  } catch (error) {
+    if (signal?.aborted && signal.reason?.name !== "TimeoutError") throw error;
+    throw new CallFailed("The dashboard does not answer. Is it still running?", 0);
+  }
+  if (answer.ok) return answer;
+  let detail = null;
+  try {
+    detail = (await answer.json()).detail;
+  } catch { /* said below */ }
+  throw new CallFailed(said(detail) ?? `The dashboard answered ${answer.status}.`, answer.status);
+}
+
+/** What a refusal says, in any of the shapes in use. */
+function said(detail) {
+  if (typeof detail === "string") return detail;
+  if (Array.isArray(detail)) return detail.map((each) => `${(each.loc ?? []).join(".")}: ${each.msg}`).join("; ");
+  const error = detail?.error?.message ?? detail?.error ?? detail?.message;
+  if (typeof error === "string") return error;
+  return detail ? JSON.stringify(detail) : null;
+}
+
+/**
+ * Asks again and again while its tab is open and the page is seen: `load(signal)` every `every` seconds, `show(data)` or
+ * `fail(error)` with what came of it. Without auto-refresh it asks once, and whenever it is told to.
+ */
+export class Poller {
+  #every;
+  #load;
+  #show;
+  #fail;
+  #timer = 0;
+  #stopped = false;
+  #busy = null;
+  #due = 0;
+  #auto;
+
+  constructor(every, auto, load, show, fail) {
+    this.#every = every * 1000;
+    this.#auto = auto;
+    this.#load = load;
+    this.#show = show;
+    this.#fail = fail;
+    this.onVisible = () => this.#plan();
+    document.addEventListener("visibilitychange", this.onVisible);
+    this.now();
+  }
+
+  /** Ask now; what was under way is given up. */
+  async now() {
+    this.#busy?.abort();
+    const busy = (this.#busy = new AbortController());
+    clearTimeout(this.#timer);
+    try {
+      const data = await this.#load(busy.signal);
+      if (busy === this.#busy && !this.#stopped) this.#show(data);
+    } catch (error) {
+      if (busy === this.#busy && !this.#stopped) this.#fail(error);
+    }
+    if (busy !== this.#busy) return;
+    this.#busy = null;
+    this.#due = Date.now() + this.#every;
+    this.#plan();
+  }
+
+  /** Turn auto-refresh on or off. */
+  set auto(on) {
+    this.#auto = on;
+    this.#plan();
+  }
+
+  stop() {
+    this.#stopped = true;
+    this.#busy?.abort();
+    clearTimeout(this.#timer);
+    document.removeEventListener("visibilitychange", this.onVisible);
+  }
+
+  #plan() {
+    clearTimeout(this.#timer);
+    if (this.#stopped || this.#busy || !this.#auto || document.hidden) return;
+    this.#timer = setTimeout(() => this.now(), Math.max(0, this.#due - Date.now()));
+  }
+}

@@ -1,0 +1,175 @@
+// The dialog that pairs a device: a code as a QR, in letters and as a URL, for as long as it lasts.
+
+import { announce, copyButton, h, icon, s } from "./dom.js";
+import { countdown, now, seconds, text } from "./format.js";
+import { qr, relay } from "./net.js";
+import { badge } from "./view.js";
+
+const KEY = "svc-relay-pairing";
+const SOON = 60; // s
+const MARGIN = 4; // modules around a QR, ISO/IEC 18004
+const MODES = [["auto", "All routes"], ["lan", "Local network"], ["mesh", "Mesh VPN"], ["public", "Public address"]];
+const ROLES = [["", "Nearest first"], ["lan", "Local network"], ["mesh", "Mesh VPN"], ["public", "Public address"]];
+const FIELDS = ["mode", "prefer", "public_url", "host", "port", "tls"];
+
+/** Show the dialog and make a code. `onClose` is called when it is gone; `seen(sessions)` tells it who is paired. */
+export function openPairing(onClose) {
+  const fields = formOf(recall());
+  const stage = h("div", { class: "stage" });
+  const again = h("button", { type: "button" }, icon("refresh"), "New code");
+  const done = h("button", { class: "main", type: "button", onclick: () => dialog.close() }, "Done");
+  const dialog = h(
+    "dialog",
+    { class: "pairing", "aria-labelledby": "pair-title" },
+    h("h2", { id: "pair-title", tabindex: "-1", autofocus: true }, "Pair a device"),
+    h("p", { class: "lead" }, "Scan the QR with the phone's app, or type the code in. It works once."),
+    stage,
+    fields.form,
+    h("div", { class: "foot" }, again, done),
+  );
+  let invite = null;
+  let timer = 0;
+  let turn = 0;
+
+  async function mint() {
+    const wish = fields.wish();
+    if (looksPublic(wish.host) && !confirm(`${wish.host} looks like a public address behind a proxy. Invites for it hand out the key of the API server on that route. Make one?`)) return;
+    remember(fields.values());
+    const mine = (turn += 1);
+    invite = null;
+    clearInterval(timer);
+    stage.replaceChildren(h("p", { class: "waiting", role: "status" }, "Making a code…"));
+    again.disabled = true;
+    try {
+      const made = await relay("POST", "/pairing", wish);
+      const rows = await qr(made.qr_payload);
+      if (mine !== turn) return;
+      invite = { ...made, at: now() };
+      stage.replaceChildren(...inviteView(made, rows, (update) => { timer = setInterval(update, 1000); }));
+      announce(`Code ${made.code.split("").join(" ")}`);
+    } catch (error) {
+      if (mine === turn) stage.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
+    }
+    if (mine === turn) again.disabled = false;
+  }
+
+  again.addEventListener("click", mint);
+  fields.form.addEventListener("change", mint);
+  fields.form.addEventListener("submit", (event) => { event.preventDefault(); mint(); });
+  dialog.addEventListener("close", () => {
+    clearInterval(timer);
+    turn += 1;
+    dialog.remove();
+    onClose();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  mint();
+  return {
+    close: () => dialog.close(),
+    seen: (sessions) => {
+      const fresh = invite && sessions.find((each) => (seconds(each.created_at) ?? 0) >= invite.at - 1);
+      if (!fresh) return;
+      clearInterval(timer);
+      invite = null;
+      const said = `${text(fresh.device_name)} is paired`;
+      stage.replaceChildren(h("div", { class: "success", role: "status" }, icon("check"), h("strong", {}, said)));
+      announce(said);
+    },
+  };
+}
+
+// --- what is made
+
+function inviteView(invite, rows, every) {
+  const left = h("span", { class: "left" });
+  const code = h("output", { class: "code", "aria-label": `Code ${invite.code.split("").join(" ")}` }, invite.code);
+  const update = () => {
+    const rest = (seconds(invite.expires_at) ?? 0) - now();
+    left.textContent = rest > 0 ? `Works for ${countdown(rest)}` : "Expired: make a new one";
+    left.classList.toggle("soon", rest <= SOON);
+    code.classList.toggle("over", rest <= 0);
+  };
+  update();
+  every(update);
+  const endpoints = Array.isArray(invite.endpoints) ? invite.endpoints : [];
+  return [
+    h("div", { class: "qr" }, drawing(rows)),
+    h("div", { class: "facts" },
+      code,
+      left,
+      h("label", { class: "field" }, h("span", {}, "Invite URL"),
+        h("span", { class: "joined" }, h("input", { readonly: true, value: text(invite.pairing_url), spellcheck: "false" }), copyButton(text(invite.pairing_url), "Copy"))),
+      h("p", { class: "sub" }, "It holds credentials: show it to nobody but the device."),
+      endpoints.length ? h("ul", { class: "endpoints", "aria-label": "Routes in this invite" }, endpoints.map((each, place) =>
+        h("li", {}, badge("plain", text(each?.role)), " ", h("code", {}, `${text(each?.api?.host)}:${text(each?.api?.port)}`),
+          h("small", {}, ` priority ${text(each?.priority ?? place)}`)))) : null),
+  ];
+}
+
+/** A QR, always dark on light, so that every camera reads it. */
+function drawing(rows) {
+  const side = rows.length + 2 * MARGIN;
+  const path = rows.flatMap((line, y) => [...line.matchAll(/1+/g)].map((run) => `M${run.index + MARGIN} ${y + MARGIN}h${run[0].length}v1h-${run[0].length}z`)).join("");
+  return s("svg", { viewBox: `0 0 ${side} ${side}`, role: "img", "aria-label": "QR code of the invite", "shape-rendering": "crispEdges" },
+    s("rect", { width: side, height: side, fill: "#fff" }), s("path", { d: path, fill: "#000" }));
+}
+
+// --- what is wished for
+
+function formOf(values) {
+  const select = (name, options) => {
+    const box = h("select", { name }, options.map(([value, title]) => h("option", { value }, title)));
+    box.value = options.some(([value]) => value === values[name]) ? values[name] : options[0][0];
+    return box;
+  };
+  const input = (name, props) => h("input", { name, value: values[name] ?? "", autocomplete: "off", spellcheck: "false", ...props });
+  const field = (title, inner) => h("label", { class: "field" }, h("span", {}, title), inner);
+  const mode = select("mode", MODES);
+  const address = field("Public address", input("public_url", { type: "url", placeholder: "https://relay.example" }));
+  const show = () => { address.hidden = !["auto", "public"].includes(mode.value); };
+  mode.addEventListener("input", show);
+  show();
+  const advanced = h("details", {}, h("summary", {}, "Advanced: where the API server is"),
+    h("div", { class: "fields" },
+      field("Host", input("host", { placeholder: "as configured" })),
+      field("Port", input("port", { inputmode: "numeric", pattern: "[0-9]*", placeholder: "as configured" })),
+      field("HTTPS", select("tls", [["", "As configured"], ["yes", "Yes"], ["no", "No"]]))));
+  advanced.open = Boolean(values.host || values.port || values.tls);
+  const form = h("form", { class: "wishes" }, h("div", { class: "fields" }, field("Routes", mode), field("Preferred", select("prefer", ROLES)), address), advanced);
+  const values_ = () => Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value.trim()]));
+  return {
+    form,
+    values: values_,
+    wish: () => {
+      const given = values_();
+      const wish = { mode: given.mode };
+      if (given.prefer) wish.prefer = given.prefer;
+      if (given.public_url && !address.hidden) wish.public_url = given.public_url;
+      if (given.host) wish.host = given.host;
+      if (/^[0-9]{1,5}$/.test(given.port)) wish.port = Number(given.port);
+      if (given.tls) wish.tls = given.tls === "yes";
+      return wish;
+    },
+  };
+}
+
+/** Whether a host is a name that the whole internet may know. */
+function looksPublic(host) {
+  if (!host || /^[0-9.]+$/.test(host) || host.includes(":") || !host.includes(".")) return false;
+  return !/\.(local|localhost|lan|internal|home\.arpa|ts\.net)$/i.test(host);
+}
+
+function recall() {
+  try {
+    return JSON.parse(localStorage.getItem(KEY)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function remember(values) {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(values));
+  } catch { /* a private window */ }
+}

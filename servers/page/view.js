@@ -1,0 +1,104 @@
+// What every tab with polled data has: loading, error and empty states, and Refresh where nothing refreshes by itself.
+
+import { announce, h, icon } from "./dom.js";
+import { Poller } from "./net.js";
+
+/**
+ * Fill `room` with data. `load(signal)` fetches, `render(data)` shows it in `content`, which appears with the first
+ * data. An error stands above what was there before, which may be out of date.
+ */
+export function dataView(room, { every, auto, load, content, render }) {
+  const problem = h("div", { class: "problem", hidden: true });
+  const refresh = h("button", { class: "quiet refresh", type: "button" }, icon("refresh"), "Refresh");
+  const waiting = h("div", { class: "waiting", role: "status" }, h("span", { class: "aside" }, "Loading"), bars());
+  let shown = false;
+  refresh.hidden = auto;
+  room.append(refresh, problem, waiting);
+
+  const poller = new Poller(
+    every,
+    auto,
+    load,
+    (data) => {
+      problem.hidden = true;
+      room.classList.remove("stale");
+      if (!shown) waiting.replaceWith(content);
+      shown = true;
+      refresh.disabled = false;
+      render(data);
+    },
+    (error) => {
+      waiting.remove();
+      refresh.disabled = false;
+      room.classList.add("stale");
+      if (!problem.hidden && problem.dataset.said === error.message) return;
+      problem.dataset.said = error.message;
+      const retry = h("button", { type: "button", onclick: again }, "Retry");
+      problem.replaceChildren(
+        h("div", { role: "alert" }, h("strong", {}, "This could not be loaded. "), h("span", {}, error.message)),
+        retry,
+      );
+      problem.hidden = false;
+      if (shown) problem.firstChild.append(h("span", {}, " What you see below is older."));
+    },
+  );
+
+  function again() {
+    refresh.disabled = true;
+    if (!shown && !waiting.isConnected) problem.after(waiting);
+    announce("Loading");
+    return poller.now();
+  }
+
+  refresh.addEventListener("click", again);
+  if (every === Infinity) refresh.hidden = true;
+  return {
+    refresh: () => poller.now(),
+    auto: (on) => {
+      refresh.hidden = on || every === Infinity;
+      poller.auto = on && every !== Infinity;
+    },
+    close: () => poller.stop(),
+  };
+}
+
+/** What stands where there is nothing yet. */
+export function empty(picture, title, text, ...more) {
+  return h("div", { class: "empty" }, icon(picture), h("h3", {}, title), h("p", {}, text), ...more);
+}
+
+/** A coloured word. */
+export function badge(kind, text, props = {}) {
+  return h("span", { class: `badge ${kind}`, ...props }, text);
+}
+
+/**
+ * A table whose rows become cards on narrow screens; the roles keep it a table there. `columns` are the titles, an empty
+ * one for a column of buttons.
+ */
+export function table(label, columns) {
+  const body = h("tbody", { role: "rowgroup" });
+  const head = columns.map((title) =>
+    h("th", { role: "columnheader", scope: "col" }, title || h("span", { class: "aside" }, "Actions")),
+  );
+  const element = h(
+    "table",
+    { role: "table", "aria-label": label },
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)),
+    body,
+  );
+  return { element: h("div", { class: "scroller" }, element), body, columns };
+}
+
+/** A row: `cells` are texts, elements, or `[text, { class }]`. */
+export function row(columns, cells, props = {}) {
+  const made = cells.map((cell, place) => {
+    const [inside, more] = Array.isArray(cell) ? cell : [cell, {}];
+    return h("td", { role: "cell", "data-label": columns[place], ...more }, h("div", { class: "cell" }, inside));
+  });
+  return h("tr", { role: "row", ...props }, made);
+}
+
+function bars() {
+  return h("div", { class: "bars", "aria-hidden": "true" }, h("i"), h("i"), h("i"), h("i"));
+}

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import base64
+import http.client
+from pathlib import Path
+
+import pytest
+
+from servers import dashboard as program
+from servers.dashboard import main, page_files, read_dashboard_config
+from servers.launch import CannotStartError, trust_in
+from svc_proto.dashboard.config import DashboardConfig
+from tests.servers.conftest import Failing
+from tests.servers.support import Running, call, running, running_relay
+
+RELAY = "/api/plugins/svc-relay"
+PASSWORD = "correct horse"
+LOCAL = ("--port", "0")
+ALL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--no-qr")
+
+
+def port_of(dashboard: Running) -> int:
+    return int(dashboard.line(r"^dashboard: https?://[0-9.]+:(\d+) ")[1])
+
+
+def ports_of(servers: Running, count: int) -> dict[str, int]:
+    found = [servers.line(r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+) ") for _ in range(count)]
+    return {match[1]: int(match[2]) for match in found}
+
+
+def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20.0)
+    try:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
+    """And an API server that is not there: each is found by itself."""
+    with (
+        running_relay(tmp_path, runtime=runtime) as (_, relay),
+        running(tmp_path, "servers.dashboard", *LOCAL, env={"SVC_RELAY_PORT": str(relay)}, runtime=runtime) as board,
+    ):
+        port = port_of(board)
+        assert get(port, "/") == (200, page_files()["index.html"])
+        assert call(port, "GET", f"{RELAY}/overview").body["health"] == "ok"
+        invite = call(port, "POST", f"{RELAY}/pairing", {"mode": "lan"}).body
+        assert invite["endpoints"][0]["relay"]["url"].endswith(f":{relay}")
+        assert call(port, "GET", "/api/agent/sessions").status == 502
+        assert board.stop() == 0
+
+
+def test_without_a_relay_and_without_a_chat(tmp_path: Path) -> None:
+    env = {"SVC_RELAY_PORT": "9", "RELAY_HOST": "127.0.0.1"}
+    with running(tmp_path, "servers.dashboard", *LOCAL, "--no-chat", env=env) as board:
+        port = port_of(board)
+        answer = call(port, "GET", f"{RELAY}/overview")
+        assert answer.status == 502
+        assert answer.body["detail"].startswith("relay unreachable at 127.0.0.1:9: ")
+        assert call(port, "GET", "/api/agent/sessions").status == 404
+        assert board.stop() == 0
+
+
+def test_for_other_hosts_with_a_password(tmp_path: Path) -> None:
+    env = {"SVC_DASHBOARD_PASSWORD": PASSWORD}
+    with running(tmp_path, "servers.dashboard", "--host", "0.0.0.0", *LOCAL, env=env) as board:
+        board.line("WARNING .*without TLS")
+        port = int(board.line(r"^dashboard: http://0\.0\.0\.0:(\d+) \(with a password\)$")[1])
+        assert get(port, "/")[0] == 401
+        known = base64.b64encode(f"me:{PASSWORD}".encode()).decode()
+        assert get(port, "/", Authorization=f"Basic {known}")[0] == 200
+        assert board.stop() == 0
+        assert not [line for line in board.seen if PASSWORD in line]
+
+
+def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    """Their own certificates are trusted, and the dashboard may have one as well."""
+    cert, key = map(str, certificate)
+    env = {
+        **{f"{name}_SSL_CERT": cert for name in ("RELAY", "API_SERVER", "SVC_DASHBOARD")},
+        **{f"{name}_SSL_KEY": key for name in ("RELAY", "API_SERVER", "SVC_DASHBOARD")},
+        "API_SERVER_KEY": "sk-tls-1f",
+    }
+    with (
+        running(tmp_path, "servers.relay", "--host", "127.0.0.1", *LOCAL, env=env) as relay,
+        running(tmp_path, "servers.api", *LOCAL, env=env) as api,
+    ):
+        ports = [int(each.line(r"^(?:relay|api): https://127\.0\.0\.1:(\d+) ")[1]) for each in (relay, api)]
+        where = {"SVC_RELAY_PORT": str(ports[0]), "API_SERVER_PORT": str(ports[1])}
+        with running(tmp_path, "servers.dashboard", *LOCAL, "--no-ssl", env={**env, **where}) as board:
+            port = port_of(board)
+            assert call(port, "GET", f"{RELAY}/overview").body["health"] == "ok"
+            assert call(port, "GET", "/api/agent/sessions").body["sessions"] == []
+        with running(tmp_path, "servers.dashboard", *LOCAL, env={**env, **where}) as board:
+            port = int(board.line(r"^dashboard: https://127\.0\.0\.1:(\d+) \(this host only\)$")[1])
+            assert call(port, "GET", f"{RELAY}/push", tls=trust_in(cert)).status == 200
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
+def test_in_one_process_with_the_others(tmp_path: Path, certificate: tuple[Path, Path], secure: bool) -> None:
+    """The key of the API is the one that it has, and neither needs a certificate to be trusted."""
+    env = {"API_SERVER_KEY": "sk-board-22"}
+    if secure:
+        env |= {f"{name}_SSL_CERT": str(certificate[0]) for name in ("RELAY", "API_SERVER")}
+        env |= {f"{name}_SSL_KEY": str(certificate[1]) for name in ("RELAY", "API_SERVER")}
+    with running(tmp_path, "servers", *ALL, "--dashboard-port", "0", env=env) as servers:
+        port = ports_of(servers, 3)["dashboard"]
+        assert call(port, "GET", f"{RELAY}/overview").body["health"] == "ok"
+        assert call(port, "GET", "/api/agent/sessions").body["sessions"] == []
+        invite = call(port, "POST", f"{RELAY}/pairing", {"mode": "auto"}).body
+        assert invite["tls"] is secure
+        assert invite["endpoints"][0]["api"]["port"] == invite["port"]
+        assert servers.stop() == 0
+        assert not [line for line in servers.seen if "sk-board" in line]
+
+
+def test_all_but_some(tmp_path: Path) -> None:
+    with running(tmp_path, "servers", *ALL, "--no-dashboard") as servers:
+        ports_of(servers, 2)
+        assert servers.stop() == 0
+        assert not [line for line in servers.seen if line.startswith("dashboard")]
+    env = {"SVC_RELAY_PORT": "9"}  # another relay than the one beside it
+    with running(tmp_path, "servers", *ALL, "--no-api", "--dashboard-port", "0", env=env) as servers:
+        port = ports_of(servers, 2)["dashboard"]
+        assert call(port, "GET", f"{RELAY}/overview").status == 502
+        assert call(port, "GET", "/api/agent/sessions").status == 404
+        assert servers.stop() == 0
+
+
+def test_what_stops_it_from_starting(failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    code, said = failing(main, "--host", "0.0.0.0")
+    assert (code, said) == (2, "a dashboard that listens on 0.0.0.0 needs a password: set SVC_DASHBOARD_PASSWORD")
+    code, said = failing(main, "--host", "203.0.113.1")
+    assert code == 2
+    monkeypatch.setenv("SVC_RELAY_PORT", "eight")
+    assert failing(main)[1] == "SVC_RELAY_PORT must be a whole number from 1 to 65535, not 'eight'"
+    monkeypatch.delenv("SVC_RELAY_PORT")
+    monkeypatch.setenv("RELAY_SSL_CERT", str(tmp_path / "none.pem"))
+    monkeypatch.setenv("RELAY_SSL_KEY", str(tmp_path / "none.pem"))
+    code, said = failing(main, "--port", "0")
+    assert (code, said.partition(":")[0]) == (1, "cannot use a certificate of this host")
+    with pytest.raises(CannotStartError, match="needs a password"):
+        read_dashboard_config({}, {"host": "::"})
+    with pytest.raises(CannotStartError, match="dashboard: "):
+        program.open_dashboard_listener(DashboardConfig(host="203.0.113.1", password=PASSWORD))
+
+
+def test_the_page_is_packaged() -> None:
+    files = page_files()
+    assert {"index.html", "app.js", "app.css", "icon.svg"} <= set(files)
+    used = b"".join(files.values())
+    for name in files:
+        assert name == "index.html" or name.encode() in used, f"nothing asks for {name}"
+    assert b"https://" not in files["index.html"]
+    assert b"<script>" not in files["index.html"]
+    assert b"style=" not in files["index.html"]
+    assert sum(map(len, files.values())) < 150_000  # bytes: it loads at once
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main.main(["--help"])
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    for option in ("host", "port", "no-ssl", "chat", "log-level", "runtime"):
+        assert f"--{option}" in text
+    assert "Examples:" in text
