@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from contextlib import suppress
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
-
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, runtime_option
 from clients.commands.desktop import on_desktop, who_options, whom
+from clients.commands.saved_file import SavedFile
 from svc_proto.client.problem import MISUSED, Problem
-
-if TYPE_CHECKING:
-    from svc_proto.commands import Tell
 
 __all__ = ["main"]
 
@@ -59,7 +51,7 @@ def get(
         relay = yield from target_for(engine, session)
         return (yield from save_media(engine, relay, path))
 
-    target = _Target(output, force=force)
+    target = SavedFile(output, force=force)
     try:
         found = on_desktop(plan, runtime, on_tell=target.tell)
         file = target.finish()
@@ -69,71 +61,3 @@ def get(
         print_json({"ok": True, "file": file, "size": found.size, "content_type": found.content_type})
     elif file is not None:
         print(f"{file}: {found.size} bytes, {found.content_type}")
-
-
-class _Target:
-    """Where the pieces go: a file that gets its name only when it is whole."""
-
-    def __init__(self, output: str | None, *, force: bool) -> None:
-        self._output = output
-        self._force = force
-        self._file: IO[bytes] | None = None
-        self._path: Path | None = None
-        self._part: Path | None = None
-        self._problem: OSError | None = None
-
-    def tell(self, news: Tell) -> None:
-        """Take a piece."""
-        data = news.fields["data"]
-        if news.event != "piece" or self._problem is not None or not isinstance(data, bytes):
-            return
-        try:
-            if self._file is None:
-                self._file = self._open(str(news.fields["name"]))
-            self._file.write(data)
-        except OSError as error:
-            self._problem = error
-
-    def finish(self) -> str | None:
-        """Give it its name; None for standard output. Raises `Problem`."""
-        file = self._file
-        try:
-            if self._problem is not None:
-                raise self._problem
-            if file is not None:
-                file.flush()
-            if self._path is None or file is None:
-                return None
-            file.close()
-            if self._part is None:
-                return str(self._path)
-            if self._force:
-                os.replace(self._part, self._path)
-            else:
-                os.link(self._part, self._path)
-        except FileExistsError:
-            raise Problem(f"{self._path} is there already: --force replaces it, -o names another") from None
-        except OSError as error:
-            where = self._path or "standard output"
-            raise Problem(f"{where} cannot be written: {(error.strerror or 'failed').lower()}") from None
-        return str(self._path)
-
-    def give_up(self) -> None:
-        """Leave nothing unfinished behind."""
-        if self._path is not None and self._file is not None:
-            with suppress(OSError):
-                self._file.close()
-        if self._part is not None:
-            self._part.unlink(missing_ok=True)
-
-    def _open(self, name: str) -> IO[bytes]:
-        if self._output == "-":
-            return sys.stdout.buffer
-        path = Path(self._output or name or "media.bin")
-        self._path = path = Path(os.path.realpath(path / (name or "media.bin") if path.is_dir() else path))
-        if path.exists() and not path.is_file():
-            return open(path, "wb")  # a device or a pipe is written to, never replaced
-        if path.exists() and not self._force:
-            raise FileExistsError
-        self._part = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
-        return open(self._part, "xb")

@@ -33,6 +33,7 @@ Shell completion (bash; zsh and fish likewise):
         "chat": ("clients.commands.chat:main", "Say something to the agent and stream its answer."),
         "notifications": ("clients.commands.notifications:main", "What the paired phones have shown lately."),
         "media": ("clients.commands.media:main", "Fetch a file that the relay hands out."),
+        "voice": ("clients.commands.voice:main", "Speech: to text, from text, and talking with the agent."),
         "bridge": ("clients.commands.bridge:main", "Have a phone do something."),
         "doctor": ("clients.commands.doctor:main", "Look for what is wrong, and say what to do."),
         "insecure-api-key": ("clients.commands.security:main", "Accept API keys over plain HTTP from other hosts?"),

@@ -128,6 +128,8 @@ class World(Generic[T]):
     configs: dict[str, str | Failure] = field(factory=dict)
     secret: bytes | Failure = bytes(range(32))
     programs: dict[str, bytes | Failure] = field(factory=dict)  # what a command line prints
+    lasting: dict[str, ChannelId] = field(factory=dict)  # command lines that do not end by themselves, once they run
+    kind: bytes = b"application/json"  # of what the server answers, if it is no event stream
     open_ended: bool = False  # event streams do not end by themselves: see `unfinished`
     watched: bool = False
     stdio: bool = False
@@ -139,6 +141,7 @@ class World(Generic[T]):
     held: dict[ChannelId, bool] = field(factory=dict)
     told: list[Tell] = field(factory=list)
     asked: list[Asked] = field(factory=list)
+    written: bytes = b""  # to programs that last
     said: list[Mapping[str, Any]] = field(factory=list)  # over WebSockets
     logs: list[Log] = field(factory=list)
     exit: Exit | None = None
@@ -257,6 +260,8 @@ class World(Generic[T]):
             self._facts.append(Sent(ch, len(data)))
         if ch != STDIO:
             self._serve(ch, data)
+        if ch in self.lasting.values():
+            self.written += data
 
     def _operate(self, command: Operation[Any]) -> None:
         match command:
@@ -304,7 +309,10 @@ class World(Generic[T]):
         self._facts.append(Done(command.op, Spawned(1)))
         if output:
             self._facts.append(Received(command.ch, output))
-        self._facts.append(Closed(command.ch, exit=0))
+        if self.lasting.get(" ".join(command.argv)) is not None:
+            self.lasting[" ".join(command.argv)] = command.ch
+        else:
+            self._facts.append(Closed(command.ch, exit=0))
 
     def _serve(self, ch: ChannelId, data: bytes) -> None:
         line = self._lines.get(ch)
@@ -348,7 +356,7 @@ class World(Generic[T]):
             self._facts.append(Closed(ch, answer.detail))
         elif isinstance(answer, tuple):
             status, body = answer
-            kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else b"application/json"
+            kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else self.kind
             more = self.fields(line.asked) if self.fields is not None else []
             line.open = self.open_ended and kind == b"text/event-stream"
             size = [] if line.open else [(b"content-length", b"%d" % len(body))]

@@ -52,6 +52,22 @@ TOOLS: list[Event] = [
 ]
 
 
+def test_a_chat_over_tls_with_the_api_of_this_host(lonely: Shelf, certificate: tuple[Path, Path]) -> None:
+    env = {"API_SERVER_SSL_CERT": str(certificate[0]), "API_SERVER_SSL_KEY": str(certificate[1])}
+    with running(lonely.home, "servers.api", "--port", "0", env=env) as api:
+        port = api.line(r"^api: https://127\.0\.0\.1:(\d+) ")[1]
+        done = lonely.run("svc-relay", "chat", "/help", env={**env, "API_SERVER_PORT": port})
+        assert (done.code, "/phone" in done.out) == (0, True), done.err
+        strange = lonely.run("svc-relay", "chat", "/help", "--api-url", f"https://127.0.0.1:{port}", env=env)
+        assert strange.code == 1
+        assert "CERTIFICATE_VERIFY_FAILED" in strange.problem
+    missing = lonely.run("svc-relay", "chat", "/help", env={"API_SERVER_SSL_CERT": f"{lonely.home}/none.pem"})
+    assert missing.code == 2
+    assert missing.problem.startswith("API_SERVER_SSL_CERT: cannot use")
+    invite = lonely.run("svc", "pair", "--no-relay", "--json", "--host", "api.example", env=env).json
+    assert invite["api"]["url"] == "https://api.example:8642"
+
+
 def test_a_chat(lonely: Shelf) -> None:
     api = ScriptedApi("k3y")
     api.turns = [[*hello("Hi \u00e9\n")[:3], *TOOLS, *hello("Hi \u00e9\n")[3:]]]

@@ -1,0 +1,275 @@
+"""`svc-relay voice`: a recording to text, a text to speech, what is configured, and talking with the agent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, runtime_option
+from clients.commands.desktop import on_desktop, on_desktop_chore, who_options, whom
+from clients.commands.saved_file import SavedFile
+from svc_proto.client.problem import MISUSED, Problem
+
+if TYPE_CHECKING:
+    from svc_proto.commands import Tell
+
+__all__ = ["main", "player", "recorder"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc-relay voice transcribe memo.m4a
+  arecord -d 5 -f cd - | svc-relay voice transcribe -
+  svc-relay voice say 'The backup is done.' -o done.mp3
+  svc-relay voice say - -o - < news.txt | mpv -
+  svc-relay voice config
+  svc-relay voice talk
+"""
+TALKING = """
+\b
+Enter records, Enter again sends; a line of text is a turn, too. Enter while the agent speaks interrupts it. What the
+agent asks is answered with allow or deny. Ctrl-D or Ctrl-C ends.
+Records with arecord or sox, plays with aplay, sox or ffplay: what is there.
+"""
+
+
+def profile_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--profile`."""
+    return click.option("--profile", metavar="NAME", help="Use the settings of this profile of the relay.")(command)
+
+
+@click.group("voice", epilog=EXAMPLES, context_settings=SETTINGS)
+def main() -> None:
+    """Speech, by the engines of the relay."""
+
+
+@main.command("transcribe", epilog=EXAMPLES, context_settings=SETTINGS)
+@click.argument("file", metavar="FILE|-")
+@profile_option
+@who_options
+@json_option
+@runtime_option
+def transcribe(
+    file: str, profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str
+) -> None:
+    """Write down what a recording says: WAV, MP3, M4A, WebM, Ogg, FLAC or AAC, up to 25 MiB."""
+    from svc_proto.client.desk import find_session, target_for
+    from svc_proto.client.voice import MAX_RECORDING, Heard, Upload
+    from svc_proto.client.voice import transcribe as ask
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+    who = whom(remote, token)
+    try:
+        if file == "-":
+            upload = Upload("standard input", sys.stdin.buffer.read(MAX_RECORDING + 1))
+        else:
+            with open(file, "rb") as opened:
+                upload = Upload(Path(file).name, opened.read(MAX_RECORDING + 1))
+    except OSError as error:
+        raise Problem(f"{file} cannot be read: {(error.strerror or 'failed').lower()}", code=MISUSED) from None
+
+    def plan(engine: Engine) -> Flow[Heard]:
+        session = yield from find_session(engine, who)
+        relay = yield from target_for(engine, session)
+        return (yield from ask(engine, relay, upload, profile))
+
+    heard = on_desktop(plan, runtime)
+    if as_json:
+        print_json({"ok": True, "text": heard.text, "provider": heard.provider})
+    elif heard.text:
+        print(heard.text)
+    else:
+        raise Problem("nothing was heard in it")
+
+
+@main.command("say", epilog=EXAMPLES, context_settings=SETTINGS)
+@click.argument("text", metavar="TEXT|-")
+@click.option("-o", "--output", metavar="FILE", help="Where to put it; - writes it to standard output.  [speech.mp3]")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--voice", metavar="NAME", help="In this voice, where the relay's engine lets one choose.")
+@click.option("--language", metavar="CODE", help="In this language, the same.")
+@profile_option
+@who_options
+@json_option
+@runtime_option
+def say(
+    text: str,
+    output: str | None,
+    voice: str | None,
+    language: str | None,
+    profile: str | None,
+    remote: str | None,
+    token: str | None,
+    *,
+    force: bool,
+    as_json: bool,
+    runtime: str,
+) -> None:
+    """Have a text spoken into a file."""
+    from svc_proto.client.desk import find_session, target_for
+    from svc_proto.client.voice import save_speech
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+    who = whom(remote, token)
+    spoken = sys.stdin.read() if text == "-" else text
+    choice = {name: value for name, value in (("voice", voice), ("language", language)) if value}
+    if output == "-" and as_json:
+        raise Problem("--json and -o - exclude each other", code=MISUSED)
+
+    def plan(engine: Engine) -> Flow[str]:
+        session = yield from find_session(engine, who)
+        relay = yield from target_for(engine, session)
+        return (yield from save_speech(engine, relay, spoken, profile=profile, choice=choice))
+
+    target = SavedFile(output, force=force)
+    try:
+        kind = on_desktop(plan, runtime, on_tell=target.tell)
+        file = target.finish()
+    finally:
+        target.give_up()
+    if as_json:
+        print_json({"ok": True, "file": file, "content_type": kind})
+    elif file is not None:
+        print(f"{file}: {kind}")
+
+
+@main.command("config", epilog=EXAMPLES, context_settings=SETTINGS)
+@profile_option
+@who_options
+@json_option
+@runtime_option
+def config(profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
+    """Show which engines speak and listen."""
+    from svc_proto.client.desk import find_session, target_for
+    from svc_proto.client.voice import config_rows, voice_config
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+    who = whom(remote, token)
+
+    def plan(engine: Engine) -> Flow[dict[str, object]]:
+        session = yield from find_session(engine, who)
+        relay = yield from target_for(engine, session)
+        return (yield from voice_config(engine, relay, profile))
+
+    found = on_desktop(plan, runtime)
+    if as_json:
+        print_json(found)
+    else:
+        print_lines([f"{name + ':':<15} {value}" for name, value in config_rows(found)])
+
+
+@main.command("talk", epilog=TALKING, context_settings=SETTINGS)
+@click.option("--session", metavar="ID", help="Go on in this chat session.  [a new one]")
+@click.option("--mute", is_flag=True, help="Do not play the answers.")
+@profile_option
+@who_options
+@runtime_option
+def talk(
+    session: str | None, profile: str | None, remote: str | None, token: str | None, *, mute: bool, runtime: str
+) -> None:
+    """Talk with the agent: by microphone and loudspeaker, or typing."""
+    from svc_proto.client.calls import Target
+    from svc_proto.client.desk import find_session, target_for
+    from svc_proto.client.talk import RECORDER_RATE, TalkChore, TalkOrder
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+    who = whom(remote, token)
+    order = TalkOrder(
+        recorder=recorder(RECORDER_RATE), player=None if mute else player(), profile=profile, session=session
+    )
+
+    def find(engine: Engine) -> Flow[Target]:
+        found = yield from find_session(engine, who)
+        return (yield from target_for(engine, found))
+
+    writer = _Writer()
+    try:
+        on_desktop_chore(TalkChore(find, order, watched=sys.stderr.isatty()), runtime, on_tell=writer.tell, stdio=True)
+    finally:
+        writer.finish()
+
+
+def recorder(rate: int) -> tuple[str, ...]:
+    """A program that records raw PCM of one channel; nothing when there is none."""
+    if shutil.which("arecord"):
+        return ("arecord", "-q", "-t", "raw", "-f", "S16_LE", "-c", "1", "-r", str(rate))
+    if shutil.which("sox"):
+        return ("sox", "-q", "-d", "-t", "raw", "-e", "signed", "-b", "16", "-c", "1", "-r", str(rate), "-")
+    return ()
+
+
+def player() -> _Player | None:
+    """Programs that play it, by the rate of the sound; None when there is none."""
+    for name in ("aplay", "sox", "ffplay"):
+        if shutil.which(name):
+            return _Player(name)
+    return None
+
+
+class _Player:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, rate: int) -> tuple[str, ...]:
+        if self._name == "aplay":
+            return ("aplay", "-q", "-t", "raw", "-f", "S16_LE", "-c", "1", "-r", str(rate))
+        if self._name == "sox":
+            return ("sox", "-q", "-t", "raw", "-e", "signed", "-b", "16", "-c", "1", "-r", str(rate), "-", "-d")
+        return ("ffplay", "-loglevel", "quiet", "-nodisp", "-autoexit", "-f", "s16le", "-ar", str(rate), "-i", "-")
+
+
+class _Writer:
+    """The agent's words to standard output; everything else to standard error."""
+
+    def __init__(self) -> None:
+        self._open = False  # a line of the answer has no end yet
+        self._person = sys.stdin.isatty()
+        self._clean = sys.stdout.isatty()
+        self._style = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+
+    def tell(self, news: Tell) -> None:
+        """Show one piece of news."""
+        text = str(news.fields.get("text", ""))
+        match news.event:
+            case "prompt" if self._person:
+                how = "[Enter to speak, or type]" if news.fields["records"] else "[type]"
+                self._aside(how)
+            case "recording":
+                self._aside("[recording; Enter to send]")
+            case "heard":
+                self._aside(f"you: {text}" if text else "[nothing was heard]")
+            case "text":
+                if self._clean:  # a terminal obeys escape sequences, whoever wrote them
+                    text = "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
+                sys.stdout.write(text)
+                sys.stdout.flush()
+                self._open = not text.endswith("\n") if text else self._open
+            case "end":
+                self.finish()
+            case "tool":
+                self._aside(str(news.fields["line"]))
+            case "question":
+                self._aside(f"{text or 'May it?'} [allow/deny]")
+            case "problem":
+                self._aside(f"[{text}]")
+            case _:
+                pass
+
+    def finish(self) -> None:
+        """End the line."""
+        if self._open:
+            self._open = False
+            print(flush=True)
+
+    def _aside(self, line: str) -> None:
+        self.finish()
+        print(f"\x1b[2m{line}\x1b[0m" if self._style else line, file=sys.stderr, flush=True)

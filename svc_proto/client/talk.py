@@ -1,0 +1,364 @@
+"""Talking with the agent at a desktop: microphone and loudspeaker on a realtime session (wire terminal-voice 6).
+
+| state     | trigger | next      |                                                                    |
+|-----------|---------|-----------|--------------------------------------------------------------------|
+| IDLE      | RECORD  | RECORDING | Enter                                                              |
+| IDLE      | ASK     | WAITING   | a line was typed: a text turn                                      |
+| RECORDING | SEND    | WAITING   | Enter again, or the recording is as long as it may be, or has ended |
+| WAITING   | DONE    | IDLE      | the turn is over, and what was spoken is played                    |
+| WAITING   | ASK     | WAITING   | an answer to a question of the agent                               |
+| any       | LEAVE   | OVER      | the end of the input between two turns, or a lost connection       |
+
+Recorder and player are programs of this host that speak raw PCM, 16 bits, one channel. What happens is told as `Tell`s:
+`prompt`, `recording`, `heard`, `text`, `end`, `tool`, `question`, `problem`.
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode, b64encode
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from enum import Enum
+
+from attrs import frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.client.calls import Target, error_text, fields_for, plain, request_json, unreachable
+from svc_proto.client.chore import Chore, doing
+from svc_proto.client.problem import Problem
+from svc_proto.client.talk_ends import Ear, Ended, Heard, Keyboard, Line, Lost, Microphone, News, Recorded, Speaker
+from svc_proto.commands import SignalName, Tell
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.child import Child, spawn_child
+from svc_proto.engine.client import Fetched, open_socket
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import Accepted, Failure
+from svc_proto.machines.table import Table, step
+
+__all__ = ["LIFE", "MAX_SECONDS", "RECORDER_RATE", "TalkChore", "TalkOrder", "TalkState", "TalkTrigger"]
+
+RECORDER_RATE = 16_000  # Hz
+CHUNK = 6_400  # bytes, wire terminal-voice 6.4: 200 ms
+MAX_SECONDS = 120.0  # s of one recording
+TURN_WITHIN = 300.0  # s without a word of the relay, wire terminal-voice 6.5
+A_DAY = 86_400.0  # s: the person may think for as long
+MAX_NEWS = 10_000  # events that wait while an answer is played
+OPEN_WITHIN = 75.0  # s: the relay may have to connect to its provider first
+
+
+class TalkState(Enum):
+    """Who has the word."""
+
+    IDLE = "idle"
+    RECORDING = "recording"
+    WAITING = "waiting"
+    OVER = "over"
+
+
+class TalkTrigger(Enum):
+    """What moves it."""
+
+    RECORD = "record"
+    ASK = "ask"
+    SEND = "send"
+    DONE = "done"
+    LEAVE = "leave"
+
+
+LIFE: Table[TalkState, TalkTrigger] = {
+    (TalkState.IDLE, TalkTrigger.RECORD): TalkState.RECORDING,
+    (TalkState.IDLE, TalkTrigger.ASK): TalkState.WAITING,
+    (TalkState.RECORDING, TalkTrigger.SEND): TalkState.WAITING,
+    (TalkState.WAITING, TalkTrigger.DONE): TalkState.IDLE,
+    (TalkState.WAITING, TalkTrigger.ASK): TalkState.WAITING,
+    **{(state, TalkTrigger.LEAVE): TalkState.OVER for state in TalkState},
+}
+
+
+@frozen(kw_only=True)
+class TalkOrder:
+    """How to talk. Without a `recorder` lines are typed; without a `player` answers are read."""
+
+    recorder: tuple[str, ...] = ()
+    player: Callable[[int], tuple[str, ...]] | None = None  # by the rate of the sound, Hz
+    profile: str | None = None
+    session: str | None = None  # a chat session to go on in
+
+
+class TalkChore(Chore[None]):
+    """The service. Its channel is the keyboard."""
+
+    def __init__(self, find: Callable[[Engine], Flow[Target]], order: TalkOrder, *, watched: bool = False) -> None:
+        super().__init__(self._talk, watched=watched)
+        self._find = find
+        self._order = order
+        self._news: deque[News] = deque()
+        self._input_over = False
+        self._recorder: Child | None = None
+        self._speaker: Speaker | None = None
+        self._chunks = 0
+        self._unsent = b""  # of the microphone, less than a chunk
+        self._told = False  # some of the answer's text
+        self._question: str | None = None  # a confirmation that waits
+        self.state = TalkState.IDLE
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine."""
+        super().bind(engine)
+        self.engine = engine
+        self._ticket = engine.new_op()
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """The keyboard."""
+        return Keyboard(self.engine, fact, self.tell)
+
+    # --- the play ---
+
+    def _talk(self, engine: Engine) -> Flow[None]:
+        relay = yield from self._find(engine)
+        doing(engine, f"connecting to {relay.url}")
+        body: dict[str, object] = {}
+        if self._order.profile:
+            body["profile"] = self._order.profile
+        if self._order.session:
+            body["chat_session_id"] = self._order.session
+        made = yield from request_json(engine, relay, "POST", "/voice/realtime-agent/session", body)
+        socket = yield from self._connect(engine, relay, made)
+        try:
+            self._prompt()
+            while self.state is not TalkState.OVER:
+                news = yield from self._next()
+                yield from self._take(socket, news)
+        finally:
+            self._stop_recording()
+            if self._speaker is not None:
+                self._speaker.stop()
+            socket.close()
+
+    def _connect(self, engine: Engine, relay: Target, made: Mapping[str, object]) -> Flow[Socket]:
+        path = made.get("websocket_path")
+        if not isinstance(path, str) or not path.startswith("/"):
+            raise Problem(f"{relay.name} made no voice session")
+        scheme, rest = relay.url.split("://", 1)
+        url = f"{'wss' if scheme == 'https' else 'ws'}://{rest}{path}"
+        _, *key = fields_for(relay)
+        opened = yield from open_socket(engine, url, Ear(self.tell), headers=tuple(key), within=OPEN_WITHIN)
+        if isinstance(opened, Failure):
+            raise Problem(unreachable(relay, opened))
+        if isinstance(opened, Fetched):
+            raise Problem(f"{relay.name} refuses: {error_text(opened)}")
+        early: list[News] = []  # what was typed meanwhile
+        while True:
+            news = yield from self._next(OPEN_WITHIN)
+            match news:
+                case Heard(event=event) if event.get("type") == "voice.session.ready":
+                    self._news.extendleft(reversed(early))
+                    return opened
+                case Heard(event=event) if event.get("type") == "voice.error":
+                    raise Problem(f"{relay.name} refuses: {_text(event, 'message')}")
+                case Lost(why=why):
+                    raise Problem(f"the voice session ended: {why}")
+                case None:
+                    raise Problem("the voice session does not get ready")
+                case Line() | Ended():
+                    early.append(news)
+                case _:
+                    pass
+
+    def _take(self, socket: Socket, news: News | None) -> Flow[None]:
+        match news:
+            case Line(text=text):
+                yield from self._typed(socket, text)
+            case Ended():
+                self._input_over = True
+                if self.state is TalkState.RECORDING:
+                    self._send(socket)
+                elif self.state is TalkState.IDLE:
+                    self._step(TalkTrigger.LEAVE)
+            case Recorded() if self.state is TalkState.RECORDING:
+                self._send(socket)
+            case Heard(event=event):
+                yield from self._hear(socket, event)
+            case Lost(why=why):
+                raise Problem(f"the voice session ended: {why}")
+            case None if self.state is TalkState.RECORDING:
+                self._send(socket)
+            case None if self.state is TalkState.WAITING:
+                raise Problem("the agent did not answer in time")
+            case _:
+                pass
+
+    def _typed(self, socket: Socket, text: str) -> Flow[None]:
+        match self.state:
+            case TalkState.RECORDING:
+                self._send(socket)
+            case TalkState.WAITING if self._question is not None:
+                answer = text.strip().lower() or "deny"
+                _say(socket, "svc.confirm", confirmation_id=self._question, answer=answer)
+                self._question = None
+                self._step(TalkTrigger.ASK)
+            case TalkState.WAITING if not text:
+                _say(socket, "response.cancel")
+                if self._speaker is not None:
+                    self._speaker.stop()
+            case TalkState.IDLE if text:
+                self._step(TalkTrigger.ASK)
+                self._begin_turn()
+                _say(socket, "response.create", text=text)
+            case TalkState.IDLE:
+                yield from self._record(socket)
+            case _:
+                pass
+
+    def _record(self, socket: Socket) -> Flow[None]:
+        if not self._order.recorder:
+            self.engine.emit(Tell("problem", {"text": "nothing here records (arecord or sox): type instead"}))
+            self._prompt()
+            return
+        microphone = Microphone(lambda pcm: self.microphone(socket, pcm), self.tell)
+        child = yield from spawn_child(self.engine, self._order.recorder, microphone)
+        if isinstance(child, Failure):
+            why = f"{self._order.recorder[0]} cannot be started: {child.detail or child.kind.value}"
+            self.engine.emit(Tell("problem", {"text": why}))
+            self._prompt()
+            return
+        child.close_input()
+        self._recorder = child
+        self._step(TalkTrigger.RECORD)
+        self.engine.emit(Tell("recording", {}))
+
+    def _send(self, socket: Socket) -> None:
+        """The utterance is complete."""
+        self._stop_recording()
+        self.microphone(socket, b"", last=True)
+        self._step(TalkTrigger.SEND)
+        self._begin_turn()
+        _say(socket, "input_audio.commit")
+
+    def _begin_turn(self) -> None:
+        self._told = False
+        self._question = None
+        doing(self.engine, "the agent is at work")
+
+    def _hear(self, socket: Socket, event: Mapping[str, object]) -> Flow[None]:
+        kind = str(event.get("type"))
+        match kind:
+            case "voice.input_transcript.final":
+                self.engine.emit(Tell("heard", {"text": _text(event, "text")}))
+            case "voice.response.delta":
+                self._tell_text(event, "delta")
+            case "voice.response.turn_completed" if not self._told:
+                self._tell_text(event, "content")
+            case "voice.output_audio.delta":
+                yield from self._play(event)
+            case "voice.playback_drain.requested":  # the player has it: the relay waits for no more than 2.5 s
+                _say(socket, "playback.drained", call_id=event.get("call_id"))
+            case "voice.error":
+                self.engine.emit(Tell("problem", {"text": _text(event, "message") or "no reason given"}))
+                yield from self._finish_turn()  # a refusal is all that comes
+            case "voice.response.done":
+                yield from self._finish_turn()
+            case _:
+                self._run(kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
+
+    def _run(self, kind: str, event: Mapping[str, object]) -> None:
+        match kind:
+            case "tool.started":
+                self._tool("→", event, "message")
+            case "tool.completed":
+                self._tool("←", event, "message")
+            case "tool.failed":
+                self._tool("✗", event, "error")
+            case "confirmation.requested":
+                self._question = _text(event, "confirmation_id") or None
+                self.engine.emit(Tell("question", {"text": _text(event, "message")}))
+            case _:
+                pass
+
+    def _tool(self, sign: str, event: Mapping[str, object], name: str) -> None:
+        line = ": ".join(text for text in (_text(event, "tool_name"), _text(event, name)) if text)
+        self.engine.emit(Tell("tool", {"line": f"{sign} {line}"}))
+
+    def _tell_text(self, event: Mapping[str, object], name: str) -> None:
+        value = event.get(name)
+        if isinstance(value, str) and value:
+            self._told = True
+            self.engine.emit(Tell("text", {"text": value}))
+
+    def _finish_turn(self) -> Flow[None]:
+        if self.state is not TalkState.WAITING:
+            return
+        speaker, self._speaker = self._speaker, None
+        self.engine.emit(Tell("end", {}))
+        if speaker is not None:
+            yield from speaker.finish()
+        self._step(TalkTrigger.DONE)
+        if self._input_over:
+            self._step(TalkTrigger.LEAVE)
+        else:
+            self._prompt()
+
+    def _play(self, event: Mapping[str, object]) -> Flow[None]:
+        sound, rate = event.get("audio_base64"), event.get("sample_rate")
+        if self._order.player is None or not isinstance(sound, str) or not isinstance(rate, int):
+            return
+        if self._speaker is None:
+            speaker = self._speaker = Speaker(self.engine)
+            if not (yield from speaker.start(self._order.player(rate))):
+                self.engine.emit(Tell("problem", {"text": "what plays sound here does not start"}))
+        with suppress(binascii.Error):
+            self._speaker.play(b64decode(sound))
+
+    def _prompt(self) -> None:
+        self.engine.emit(Tell("prompt", {"records": bool(self._order.recorder)}))
+
+    def _next(self, within: float | None = None) -> Flow[News | None]:
+        """What happens next; None when nothing does for too long."""
+        if within is None:
+            within = {TalkState.RECORDING: MAX_SECONDS, TalkState.WAITING: TURN_WITHIN}.get(self.state, A_DAY)
+        until = self.engine.now.mono + within
+        while not self._news:
+            if self.engine.now.mono >= until:
+                return None
+            yield from wait(self._ticket, until)
+        return self._news.popleft()
+
+    def _stop_recording(self) -> None:
+        if self._recorder is not None:
+            recorder, self._recorder = self._recorder, None
+            recorder.end(SignalName.INTERRUPT)
+
+    def _step(self, trigger: TalkTrigger) -> None:
+        self.state = step(LIFE, self.state, trigger)
+
+    # --- what happens ---
+
+    def tell(self, news: News) -> None:
+        """Something did."""
+        self._news.append(news)
+        if len(self._news) > MAX_NEWS:
+            self.engine.exit(1, "the relay says more than can be taken")
+            return
+        self.engine.resume(self._ticket, None)
+
+    def microphone(self, socket: Socket, pcm: bytes, *, last: bool = False) -> None:
+        """Some of what the person says, in chunks."""
+        self._unsent += pcm
+        while len(self._unsent) >= (1 if last else CHUNK):
+            piece, self._unsent = self._unsent[:CHUNK], self._unsent[CHUNK:]
+            self._chunks += 1
+            audio = b64encode(piece).decode("ascii")
+            _say(socket, "input_audio.append", chunk_id=self._chunks, sample_rate=RECORDER_RATE, audio_base64=audio)
+
+
+def _say(socket: Socket, kind: str, **fields: object) -> None:
+    socket.send_text(strict_json.dumps({"type": kind, **fields}))
+
+
+def _text(event: Mapping[str, object], name: str) -> str:
+    value = event.get(name)
+    return plain(value) if isinstance(value, str) else ""

@@ -1,0 +1,181 @@
+"""The ends of a talk at a desktop: keyboard, microphone, loudspeaker, the relay's socket; and what they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, cast
+
+from attrs import frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.client.calls import plain
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.child import Child, spawn_child
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import Accepted, Failure
+from svc_proto.machines.lines import LineBuffer
+from svc_proto.wire.limits import DEFAULT_LIMITS
+
+__all__ = ["Ear", "Ended", "Heard", "Keyboard", "Line", "Lost", "Microphone", "News", "Recorded", "Speaker"]
+
+MAX_LINE = 5_000  # bytes that a person types
+PLAYED_WITHIN = 900.0  # s
+
+
+@frozen
+class Line:
+    """The person has typed a line."""
+
+    text: str
+
+
+@frozen
+class Ended:
+    """The person types no more."""
+
+
+@frozen
+class Recorded:
+    """The recorder has ended."""
+
+
+@frozen
+class Heard:
+    """An event of the relay."""
+
+    event: Mapping[str, object]
+
+
+@frozen
+class Lost:
+    """The socket is over."""
+
+    why: str
+
+
+News: TypeAlias = "Line | Ended | Recorded | Heard | Lost"
+Tell: TypeAlias = Callable[["News"], None]
+
+
+class Keyboard(Channel):
+    """Standard input."""
+
+    __slots__ = ("_lines", "_tell")
+
+    def __init__(self, engine: Engine, fact: Accepted, tell: Tell) -> None:
+        super().__init__(engine, fact.ch, DEFAULT_LIMITS)
+        self._tell = tell
+        self._lines = LineBuffer(MAX_LINE)
+
+    def received(self, data: bytes) -> None:
+        """Take the lines that are complete."""
+        try:
+            for line in self._lines.feed(data):
+                self._tell(Line(line.decode("utf-8", "replace").strip()))
+        except RemoteProtocolError:
+            self._lines = LineBuffer(MAX_LINE)  # nobody types that
+
+    def read_closed(self) -> None:
+        """That was all."""
+        self._tell(Ended())
+
+    def stop(self) -> None:
+        """It stays as it is."""
+
+    def flush_now(self) -> None:
+        """Nothing is written to it."""
+
+
+class Ear:
+    """A `SocketHandler`."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+
+    def on_open(self, socket: Socket) -> None:
+        """The flow has it."""
+
+    def on_text(self, text: str) -> None:
+        """Tell an event; what is none says nothing."""
+        try:
+            value = strict_json.loads(text)
+        except strict_json.JsonError:
+            return
+        if isinstance(value, dict):
+            self._tell(Heard(cast("Mapping[str, object]", value)))
+
+    def on_binary(self, data: bytes) -> None:
+        """No relay sends any."""
+
+    def on_writable(self) -> None:
+        """What we say is short."""
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """It is over."""
+        self._tell(Lost(plain(reason) or f"code {code}"))
+
+
+class Microphone:
+    """A `ChildHandler`: the recorder."""
+
+    def __init__(self, take: Callable[[bytes], None], tell: Tell) -> None:
+        self._take = take
+        self._tell = tell
+
+    def on_output(self, data: bytes) -> None:
+        """Some of what the person says."""
+        self._take(data)
+
+    def on_exit(self, status: int | None) -> None:
+        """It has ended by itself."""
+        self._tell(Recorded())
+
+
+class Speaker:
+    """A `ChildHandler`: the player of one answer."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._child: Child | None = None
+        self._ticket = engine.new_op()
+        self._over = False
+
+    def start(self, argv: tuple[str, ...]) -> Flow[bool]:
+        """Start the player; False when it cannot be."""
+        child = yield from spawn_child(self._engine, argv, self)
+        if isinstance(child, Failure):
+            self._over = True
+            return False
+        self._child = child
+        return True
+
+    def play(self, pcm: bytes) -> None:
+        """Some more sound."""
+        if self._child is not None and not self._over:
+            self._child.write(pcm)
+
+    def finish(self) -> Flow[None]:
+        """Let it play to its end."""
+        if self._child is None:
+            return
+        self._child.close_input()
+        if not self._over:
+            yield from wait(self._ticket, self._engine.now.mono + PLAYED_WITHIN)
+        self.stop()
+
+    def stop(self) -> None:
+        """Be silent now."""
+        if self._child is not None and not self._over:
+            self._over = True
+            self._child.kill()
+
+    def on_output(self, data: bytes) -> None:
+        """What a player says is of no interest."""
+
+    def on_exit(self, status: int | None) -> None:
+        """All was played, or it can play no more."""
+        self._over = True
+        self._engine.resume(self._ticket, None)

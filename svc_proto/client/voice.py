@@ -1,0 +1,160 @@
+"""What a desktop asks of a relay's voice routes: a recording to text, a text to a file, what is configured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+from urllib.parse import urlencode
+
+from attrs import field, frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.client.calls import Target, answer_object, error_text, fields_for, plain, request_json, unreachable
+from svc_proto.client.chore import doing
+from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.commands import Tell
+from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+from svc_proto.wire.multipart import Part, encode_multipart
+
+__all__ = ["MAX_RECORDING", "MAX_TEXT", "Heard", "Upload", "config_rows", "save_speech", "transcribe", "voice_config"]
+
+MAX_RECORDING = 25 * 1024 * 1024  # bytes, wire terminal-voice 3.3
+MAX_TEXT = 5_000  # characters, spec "Limits"
+LISTEN_WITHIN = 900.0  # s: the relay's own engine takes up to 600 s, after those before it
+SPEAK_WITHIN = 180.0  # s
+KINDS = {  # of the names that people give to files; anything else is taken for WAV
+    "wav": "audio/wav",
+    "webm": "audio/webm",
+    "ogg": "audio/ogg",
+    "opus": "audio/ogg",
+    "mp4": "audio/mp4",
+    "m4a": "audio/mp4",
+    "mp3": "audio/mpeg",
+    "flac": "audio/flac",
+    "aac": "audio/aac",
+}
+SUFFIXES = {"audio/mpeg": "mp3", "audio/wav": "wav", "audio/ogg": "ogg", "audio/flac": "flac"}
+
+
+@frozen
+class Upload:
+    """A recording; `name` only decides what it is called a recording of."""
+
+    name: str
+    data: bytes = field(repr=False)
+
+    @property
+    def content_type(self) -> str:
+        """By the end of its name."""
+        return KINDS.get(self.name.rpartition(".")[2].lower(), "audio/wav")
+
+
+@frozen
+class Heard:
+    """What was said, and which engine heard it."""
+
+    text: str
+    provider: str | None
+
+
+def transcribe(engine: Engine, relay: Target, upload: Upload, profile: str | None = None) -> Flow[Heard]:
+    """Have a recording written down. Raises `Problem`."""
+    size = len(upload.data)
+    if not size:
+        raise Problem(f"{upload.name} is empty", code=MISUSED)
+    if size > MAX_RECORDING:
+        raise Problem(f"{upload.name} has {size} bytes, and the relay takes {MAX_RECORDING} at most", code=MISUSED)
+    doing(engine, f"the relay listens to {upload.name} ({size / 1e6:.1f} MB)")
+    boundary = engine.entropy(16).hex()
+    part = Part(name="audio", filename="voice", content_type=upload.content_type, data=upload.data)
+    _, *key = fields_for(relay)
+    kind = (b"content-type", f"multipart/form-data; boundary={boundary}".encode("ascii"))
+    answer = yield from fetch(
+        engine,
+        "POST",
+        f"{relay.url}/voice/transcribe{_query(profile)}",
+        headers=(kind, *key),
+        body=encode_multipart((part,), boundary),
+        within=LISTEN_WITHIN,
+    )
+    value = answer_object(relay, _accepted(relay, answer))
+    text, provider = value.get("text"), value.get("provider")
+    if not isinstance(text, str):
+        raise Problem(f"{relay.name} gave no text")
+    return Heard(text, provider if isinstance(provider, str) else None)
+
+
+def save_speech(
+    engine: Engine, relay: Target, text: str, *, profile: str | None = None, choice: Mapping[str, str] | None = None
+) -> Flow[str]:
+    """Have a text spoken: the file is told as `Tell("piece", {"data", "name"})`, its type returned."""
+    if not text.strip():
+        raise Problem("the text is empty", code=MISUSED)
+    if len(text.strip()) > MAX_TEXT:
+        raise Problem(f"the text has more than {MAX_TEXT} characters", code=MISUSED)
+    doing(engine, "the relay speaks")
+    body = {"text": text, **(choice or {}), **({"profile": profile} if profile else {})}
+    answer = yield from fetch(
+        engine,
+        "POST",
+        f"{relay.url}/voice/synthesize",
+        headers=fields_for(relay),
+        body=strict_json.dumps_bytes(body),
+        within=SPEAK_WITHIN,
+    )
+    whole = _accepted(relay, answer)
+    if not whole.body:
+        raise Problem(f"{relay.name} gave no sound")
+    kind = plain((whole.headers.get(b"content-type") or b"").decode("latin-1")).partition(";")[0]
+    engine.emit(Tell("piece", {"data": whole.body, "name": f"speech.{SUFFIXES.get(kind, 'bin')}"}))
+    return kind
+
+
+def voice_config(engine: Engine, relay: Target, profile: str | None = None) -> Flow[dict[str, object]]:
+    """`GET /voice/config` (wire terminal-voice 3.1). Raises `Problem`."""
+    return (yield from request_json(engine, relay, "GET", f"/voice/config{_query(profile)}"))
+
+
+def config_rows(config: Mapping[str, object]) -> list[tuple[str, ...]]:
+    """Rows of name and value, for people."""
+    rows: list[tuple[str, ...]] = []
+    for key, name in (("tts", "speaks"), ("stt", "listens")):
+        engine = _object(config, key)
+        provider = _text(engine, "provider") or "nothing"
+        parts = [provider, _text(engine, "model"), _text(engine, "voice")]
+        shown = ", ".join(part for part in parts if part)
+        rows.append((name, shown if engine.get("enabled") is True else f"{shown} (off)"))
+    scope = _text(config, "config_scope") or "global"
+    path = _text(config, "config_path")
+    rows.append(("settings", f"{scope} {path}".strip()))
+    missing = _object(config, "requirements").get("missing_packages")
+    if isinstance(missing, list) and missing:
+        rows.append(("not installed", plain(", ".join(str(name) for name in missing))))
+    return rows
+
+
+def _accepted(relay: Target, answer: Fetched | Failure) -> Fetched:
+    if isinstance(answer, Failure):
+        raise Problem(unreachable(relay, answer))
+    if answer.status == 401:
+        raise Problem("the relay does not know this session any more: pair again with svc-relay pair")
+    if answer.status != 200:
+        raise Problem(f"{relay.name} refuses: {error_text(answer)}")
+    return answer
+
+
+def _query(profile: str | None) -> str:
+    return f"?{urlencode({'profile': profile})}" if profile else ""
+
+
+def _object(value: Mapping[str, object], name: str) -> Mapping[str, object]:
+    member = value.get(name)
+    return cast("Mapping[str, object]", member) if isinstance(member, dict) else {}
+
+
+def _text(value: Mapping[str, object], name: str) -> str:
+    member = value.get(name)
+    return plain(member) if isinstance(member, str) else ""

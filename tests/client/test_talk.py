@@ -1,0 +1,361 @@
+"""Talking at a desktop: a person, a relay that answers by script, a recorder and a player."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from svc_proto.client import talk
+from svc_proto.client.calls import Target
+from svc_proto.client.talk import LIFE, RECORDER_RATE, TalkChore, TalkOrder, TalkState, TalkTrigger
+from svc_proto.commands import Exit
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, Received
+from tests.client.world import World, as_json
+
+RELAY = Target("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
+READY = {"type": "voice.session.ready", "session_id": "v1"}
+DONE: dict[str, Any] = {"type": "voice.response.done", "response_id": None}
+MADE = as_json({"success": True, "session_id": "v1", "websocket_path": "/voice/realtime-agent/v1"})
+SPEECH = bytes(range(256)) * 60  # 15360 bytes: two chunks and a bit
+RECORDER = ("arecord", "-q")
+NEVER = ChannelId(0)
+There = World[None]
+
+
+def event(kind: str, **fields: object) -> dict[str, Any]:
+    return {"type": kind, **fields}
+
+
+class Relay:
+    """Answers each message by the next of its scripts for that type."""
+
+    def __init__(self, **scripts: Sequence[Sequence[dict[str, Any]]]) -> None:
+        self.scripts = {name.replace("__", "."): list(answers) for name, answers in scripts.items()}
+        self.heard: list[Mapping[str, Any]] = []
+
+    def __call__(self, message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        self.heard.append(message)
+        answers = self.scripts.get(str(message["type"]))
+        return [*answers.pop(0)] if answers else []
+
+
+def player(rate: int) -> tuple[str, ...]:
+    return ("aplay", str(rate))
+
+
+def find(engine: Engine) -> Flow[Target]:
+    yield from ()
+    return RELAY
+
+
+def talking(
+    *script: tuple[float, Callable[[There], None]],
+    relay: Relay | None = None,
+    order: TalkOrder | None = None,
+    **more: Any,
+) -> There:
+    chore = TalkChore(find, order or TalkOrder())
+    begin = (0.5, lambda w: w.push(READY))
+    given: dict[str, Any] = {"http": lambda asked: MADE, "socket": relay or Relay(), **more}
+    return World(chore._talk, chore=chore, stdio=True, script=[begin, *script], **given)
+
+
+def typed(text: str | None) -> Callable[[There], None]:
+    return lambda world: world.keys(None if text is None else f"{text}\n".encode())
+
+
+def told(world: There) -> list[tuple[str, Mapping[str, object]]]:
+    return [(news.event, news.fields) for news in world.told if news.event not in ("doing", "waiting")]
+
+
+PROMPT = ("prompt", {"records": False})
+
+
+def test_a_typed_turn() -> None:
+    relay = Relay(
+        response__create=[
+            [
+                event("voice.input_transcript.final", text="How full is the disk?"),
+                event("voice.response.started"),
+                event("svc.run.started"),
+                event("svc.tool.started", tool_name="terminal", message="Running."),
+                event("hermes.tool.completed", tool_name="terminal", message="Done."),
+                event("svc.tool.failed", tool_name="memory", error="no\nroom"),
+                event("voice.response.delta", delta="It is "),
+                event("voice.response.delta", delta="62 percent."),
+                event("voice.response.turn_completed", content="It is 62 percent."),
+                event("voice.output_audio.delta", audio_base64="AAAA", sample_rate=24_000),
+                DONE,
+            ]
+        ]
+    )
+    there = talking((1, typed("How full is the disk?")), (2, typed(None)), relay=relay)
+    there.run()
+    assert told(there) == [
+        PROMPT,
+        ("heard", {"text": "How full is the disk?"}),
+        ("tool", {"line": "→ terminal: Running."}),
+        ("tool", {"line": "← terminal: Done."}),
+        ("tool", {"line": "✗ memory: no room"}),
+        ("text", {"text": "It is "}),
+        ("text", {"text": "62 percent."}),
+        ("end", {}),
+        PROMPT,
+    ]
+    assert relay.heard == [{"type": "response.create", "text": "How full is the disk?"}]
+    assert there.asked[0].path == "/voice/realtime-agent/session"
+    assert there.asked[0].json == {}
+
+
+def test_an_answer_that_comes_whole_and_a_pipe_as_the_person() -> None:
+    whole = [event("voice.response.turn_completed", content="Yes."), DONE, DONE]
+    there = talking(
+        (1, typed("Well?")),
+        (1.1, typed(None)),
+        relay=Relay(),
+        order=TalkOrder(profile="work", session="chat-7"),
+    )
+    for each in whole:
+        there.script.append((3, lambda w, each=each: w.push(each)))  # type: ignore[misc]
+    there.run()
+    assert ("text", {"text": "Yes."}) in told(there)
+    assert there.asked[0].json == {"profile": "work", "chat_session_id": "chat-7"}
+
+
+# --- speaking -----------------------------------------------------------------------------------------------------
+
+
+def recorded(relay: Relay, *script: Any, **more: Any) -> There:
+    return talking(*script, relay=relay, order=TalkOrder(recorder=RECORDER, player=player), **more)
+
+
+def heard(relay: Relay) -> bytes:
+    pieces = [message for message in relay.heard if message["type"] == "input_audio.append"]
+    assert [message["chunk_id"] for message in pieces] == list(range(1, len(pieces) + 1))
+    assert all(message["sample_rate"] == RECORDER_RATE for message in pieces)
+    assert all(len(b64decode(message["audio_base64"])) == 6_400 for message in pieces[:-1])
+    return b"".join(b64decode(message["audio_base64"]) for message in pieces)
+
+
+def answer(text: str = "Done.", sound: bytes = b"") -> list[dict[str, Any]]:
+    delta = event("voice.output_audio.delta", audio_base64=b64encode(sound).decode(), sample_rate=24_000)
+    return [
+        event("voice.input_transcript.final", text="turn on the light"),
+        event("voice.response.delta", delta=text),
+        *([delta] if sound else []),
+        event("voice.output_audio.done"),
+        DONE,
+    ]
+
+
+def test_enter_records_and_enter_sends() -> None:
+    relay = Relay(input_audio__commit=[answer()])
+    there = recorded(
+        relay,
+        (1, typed("")),
+        (2, lambda w: w.enter(Received(w.lasting["arecord -q"], SPEECH))),
+        (3, typed("")),
+        (4, typed(None)),
+        programs={"arecord -q": b""},
+        lasting={"arecord -q": NEVER},
+    )
+    there.run()
+    assert heard(relay) == SPEECH
+    assert [message["type"] for message in relay.heard][-1] == "input_audio.commit"
+    assert told(there)[:2] == [("prompt", {"records": True}), ("recording", {})]
+    assert ("heard", {"text": "turn on the light"}) in told(there)
+
+
+def test_a_recording_that_ends_by_itself() -> None:
+    relay = Relay(input_audio__commit=[answer()])
+    there = recorded(relay, (1, typed("")), (4, typed(None)), programs={"arecord -q": SPEECH})
+    there.run()
+    assert heard(relay) == SPEECH
+
+
+@pytest.mark.parametrize("how", ["too long", "end of input"])
+def test_a_recording_that_nobody_ends(how: str) -> None:
+    relay = Relay(input_audio__commit=[answer()])
+    last = (200.0, typed(None)) if how == "too long" else (5.0, typed(None))
+    there = recorded(relay, (1, typed("")), last, programs={"arecord -q": SPEECH}, lasting={"arecord -q": NEVER})
+    there.run()
+    assert heard(relay) == SPEECH
+    assert relay.heard[-1]["type"] == "input_audio.commit"
+
+
+def test_without_a_recorder() -> None:
+    there = talking((1, typed("")), (2, typed(None)))
+    there.run()
+    assert told(there)[1:] == [
+        ("problem", {"text": "nothing here records (arecord or sox): type instead"}),
+        PROMPT,
+    ]
+    there = recorded(Relay(), (1, typed("")), (2, typed(None)))
+    there.run()
+    assert told(there)[1] == ("problem", {"text": "arecord cannot be started: not_found"})
+
+
+# --- hearing ------------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_is_played_to_its_end() -> None:
+    relay = Relay(response__create=[answer(sound=b"\1\2" * 100)])
+    there = recorded(
+        relay,
+        (1, typed("Hi")),
+        (8, lambda w: w.enter(Closed(w.lasting["aplay 24000"], exit=0))),
+        (9, typed(None)),
+        programs={"aplay 24000": b"noise"},
+        lasting={"aplay 24000": NEVER},
+    )
+    there.run()
+    assert there.written == b"\1\2" * 100
+    assert told(there)[-1] == ("prompt", {"records": True})
+
+
+def test_enter_interrupts() -> None:
+    sound = event("voice.output_audio.delta", audio_base64="AAAA", sample_rate=24_000)
+    relay = Relay(response__create=[[sound]], response__cancel=[[DONE], []])
+    there = recorded(
+        relay,
+        (1, typed("Tell me a story")),
+        (2, typed("")),
+        (3, typed(None)),
+        programs={"aplay 24000": b""},
+        lasting={"aplay 24000": NEVER},
+    )
+    there.run()
+    assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
+    relay = Relay(response__cancel=[[DONE]])  # nothing is played yet
+    talking((1, typed("Hi")), (2, typed("")), (3, typed(None)), relay=relay).run()
+
+
+def test_words_in_the_middle_of_a_turn_wait_for_nobody() -> None:
+    relay = Relay(response__cancel=[[DONE]])
+    there = talking((1, typed("Hi")), (2, typed("and more")), (3, typed("")), (4, typed(None)), relay=relay)
+    there.run()
+    assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
+
+
+def test_the_agent_asks() -> None:
+    question = event("svc.confirmation.requested", confirmation_id="c1", message="Really call?")
+    other = event("hermes.confirmation.requested", message="And this?")
+    drain = event("voice.playback_drain.requested", call_id="k1")
+    relay = Relay(
+        response__create=[[question, drain]],
+        svc__confirm=[[other, event("svc.run.progress")], []],
+    )
+    there = talking(
+        (1, typed("Call Ann")),
+        (2, typed(" Allow ")),
+        (3, lambda w: w.push(question)),
+        (4, typed("")),
+        (5, lambda w: w.push(DONE)),
+        (6, typed(None)),
+        relay=relay,
+    )
+    there.run()
+    assert ("question", {"text": "Really call?"}) in told(there)
+    assert relay.heard[1:] == [
+        {"type": "playback.drained", "call_id": "k1"},
+        {"type": "svc.confirm", "confirmation_id": "c1", "answer": "allow"},
+        {"type": "svc.confirm", "confirmation_id": "c1", "answer": "deny"},
+    ]
+
+
+def test_what_was_typed_before_the_session_is_ready() -> None:
+    relay = Relay(response__create=[[DONE]])
+    there = talking(relay=relay)
+    there.script[:] = [(0.1, typed("Hi")), (0.2, typed(None)), (0.5, lambda w: w.push(READY))]
+    there.run()
+    assert relay.heard == [{"type": "response.create", "text": "Hi"}]
+
+
+def test_a_refusal_ends_the_turn() -> None:
+    relay = Relay(response__create=[[event("voice.error", message="not now")], [DONE]])
+    there = talking((1, typed("Hi")), (2, typed("Hi again")), (3, typed(None)), relay=relay)
+    there.run()
+    assert len(relay.heard) == 2
+
+
+def test_a_problem_in_a_turn_is_told_and_the_next_one_can_come() -> None:
+    relay = Relay(response__create=[[event("voice.error", message="no engine"), event("voice.error"), DONE], [DONE]])
+    there = talking((1, typed("Hi")), (2, typed("Again")), (3, typed(None)), relay=relay)
+    there.run()
+    assert [fields["text"] for kind, fields in told(there) if kind == "problem"] == ["no engine", "no reason given"]
+
+
+# --- ends ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("world", "reason"),
+    [
+        ({"http": lambda asked: as_json({"error": "no grant"}, 403)}, "the relay refuses: no grant (status 403)"),
+        ({"http": lambda asked: as_json({"websocket_path": 5})}, "the relay made no voice session"),
+        ({"socket": None}, "the relay refuses: status 200"),
+        (
+            {"connect": None},
+            "the relay at http://127.0.0.1:8767 cannot be reached: no route",
+        ),
+    ],
+)
+def test_a_session_that_does_not_open(world: dict[str, Any], reason: str) -> None:
+    if "connect" in world:
+        times: list[int] = []
+
+        def connect(host: str, port: int) -> Failure | None:
+            times.append(port)
+            return Failure(FailureKind.UNREACHABLE, "no route") if len(times) > 1 else None
+
+        world = {"connect": connect}
+    there = talking(**world)
+    there.script.clear()
+    assert there.fails().reason == reason
+
+
+@pytest.mark.parametrize(
+    ("happens", "reason"),
+    [
+        (lambda w: w.push(event("voice.error", message="KEY not set")), "the relay refuses: KEY not set"),
+        (lambda w: w.drop(), "the voice session ended: reset"),
+        (lambda w: w.push(event("voice.other")), "the voice session does not get ready"),
+    ],
+)  # fmt: skip
+def test_a_session_that_does_not_get_ready(happens: Callable[[There], None], reason: str) -> None:
+    there = talking()
+    there.script[:] = [(0.5, happens)]
+    assert there.fails().reason == reason
+
+
+def test_a_connection_that_is_lost() -> None:
+    assert talking((1, lambda w: w.drop())).fails().reason == "the voice session ended: reset"
+
+
+def test_an_agent_that_is_silent() -> None:
+    there = talking((1, typed("Hi")))
+    assert there.fails().reason == "the agent did not answer in time"
+
+
+def test_more_than_can_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(talk, "MAX_NEWS", 3)
+    relay = Relay(
+        response__create=[[*answer(sound=b"\1\2"), *(event("voice.response.delta", delta="x") for _ in "12345")]]
+    )
+    there = recorded(relay, (1, typed("Hi")), programs={"aplay 24000": b""}, lasting={"aplay 24000": NEVER})
+    assert there.fails() == Exit(1, "the relay says more than can be taken")
+
+
+def test_a_long_rest_is_no_reason_to_leave() -> None:
+    there = talking((90_000.0, typed(None)))
+    there.run(until=100_000.0)
+
+
+def test_its_life_is_a_table() -> None:
+    assert set(LIFE.values()) == set(TalkState)
+    assert {trigger for _, trigger in LIFE} == set(TalkTrigger)

@@ -1,0 +1,53 @@
+"""Keyboard, socket and loudspeaker of a talk, when they do what they should not."""
+
+from __future__ import annotations
+
+from svc_proto.wire.events import BinaryMessage, StreamId, TextMessage
+from tests.client.test_talk import DONE, Relay, There, answer, event, recorded, talking, told, typed
+
+
+def test_what_is_no_event_is_passed_over() -> None:
+    there = talking((1, lambda w: push_text(w, "[1]")), (1.1, lambda w: push_text(w, "no JSON")), (2, typed(None)))
+    there.run()
+
+
+def push_text(world: There, text: str) -> None:
+    ch, line = next((ch, line) for ch, line in world._lines.items() if line.upgraded)
+    line.conn.send(TextMessage(StreamId(1), text))
+    line.conn.send(BinaryMessage(StreamId(1), b"x"))
+    world._flush(ch, line)
+
+
+def test_a_line_that_nobody_types() -> None:
+    there = talking(
+        (1, lambda w: w.keys(b"x" * 6_000)),
+        (2, typed("Hi")),
+        (3, lambda w: w.push(DONE)),
+        (3.5, lambda w: w.push(DONE)),
+        (4, typed(None)),
+    )
+    there.run()
+    assert [message["text"] for message in there.said] == ["Hi"]
+
+
+def test_a_player_that_ends_early_or_does_not_start() -> None:
+    for programs in ({"aplay 24000": b""}, {}):
+        relay = Relay(response__create=[[*answer(sound=b"\1\2")[:3], *answer(sound=b"\3\4")]])
+        there = recorded(relay, (1, typed("Hi")), (9, typed(None)), programs=programs)
+        there.run()
+        complaint = ("problem", {"text": "what plays sound here does not start"})
+        assert (complaint in told(there)) is not bool(programs)
+        assert told(there)[-1] == ("prompt", {"records": True})
+
+
+def test_sound_that_is_none() -> None:
+    odd = [
+        event("voice.output_audio.delta", audio_base64="AAA", sample_rate=24_000),
+        event("voice.output_audio.delta", audio_base64=5, sample_rate=24_000),
+        event("voice.output_audio.delta", audio_base64="AAAA"),
+        event("voice.response.delta", delta=7),
+        DONE,
+    ]
+    there = recorded(Relay(response__create=[odd]), (1, typed("Hi")), (9, typed(None)), programs={"aplay 24000": b""})
+    there.run()
+    assert there.written == b""

@@ -1,0 +1,134 @@
+"""What a desktop asks of the voice routes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.client.calls import Target
+from svc_proto.client.voice import (
+    MAX_RECORDING,
+    Heard,
+    Upload,
+    config_rows,
+    save_speech,
+    transcribe,
+    voice_config,
+)
+from svc_proto.commands import Tell
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.wire.multipart import MultipartDecoder, PartBegin
+from tests.client.world import World, as_json
+
+RELAY = Target("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
+UPLOAD = Upload("memo.M4A", b"sound")
+
+
+def test_a_recording_is_written_down() -> None:
+    answer = {"success": True, "text": "turn on the lamp", "provider": "local"}
+    world = World(lambda engine: transcribe(engine, RELAY, UPLOAD, "my work"), http=lambda asked: as_json(answer))
+    assert world.run() == Heard("turn on the lamp", "local")
+    (asked,) = world.asked
+    assert asked.path == "/voice/transcribe?profile=my+work"
+    assert asked.headers.get(b"authorization") == b"Bearer t0ken-1234"
+    decoder = MultipartDecoder(asked.headers.get(b"content-type") or b"")
+    decoder.receive_data(asked.body)
+    begin = decoder.next_event()
+    assert isinstance(begin, PartBegin)
+    assert (begin.name, begin.content_type) == ("audio", "audio/mp4")
+    assert b"sound" in asked.body
+
+
+def test_a_provider_without_a_name() -> None:
+    world = World(lambda engine: transcribe(engine, RELAY, UPLOAD), http=lambda asked: as_json({"text": ""}))
+    assert world.run() == Heard("", None)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("a.wav", "wav"), ("a.webm", "webm"), ("a.opus", "ogg"), ("a", "wav")])
+def test_what_a_recording_is_called(name: str, kind: str) -> None:
+    assert Upload(name, b"x").content_type == f"audio/{kind}"
+
+
+@pytest.mark.parametrize(
+    ("upload", "reason"),
+    [
+        (Upload("a.wav", b""), "a.wav is empty"),
+        (Upload("a.wav", bytes(MAX_RECORDING + 1)), "a.wav has 26214401 bytes, and the relay takes 26214400 at most"),
+    ],
+)
+def test_a_recording_that_is_none(upload: Upload, reason: str) -> None:
+    end = World(lambda engine: transcribe(engine, RELAY, upload)).fails()
+    assert (end.code, end.reason) == (2, reason)
+
+
+REFUSALS: list[tuple[Any, str]] = [
+    (as_json({}, 401), "the relay does not know this session any more: pair again with svc-relay pair"),
+    (as_json({"success": False, "error": "no KEY"}, 500), "the relay refuses: no KEY (status 500)"),
+    (Failure(FailureKind.UNREACHABLE, "reset"), "the relay at http://127.0.0.1:8767 cannot be reached: reset"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "reason"), REFUSALS)
+def test_refusals(answer: Any, reason: str) -> None:
+    assert World(lambda engine: transcribe(engine, RELAY, UPLOAD), http=lambda asked: answer).fails().reason == reason
+    assert World(lambda engine: save_speech(engine, RELAY, "Hi"), http=lambda asked: answer).fails().reason == reason
+
+
+def test_an_answer_without_a_text() -> None:
+    world = World(lambda engine: transcribe(engine, RELAY, UPLOAD), http=lambda asked: as_json({"text": 5}))
+    assert world.fails().reason == "the relay gave no text"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("audio/mpeg", "speech.mp3"), ("audio/wav; x", "speech.wav"), ("odd/kind", "speech.bin")]
+)
+def test_a_text_is_spoken(kind: str, name: str) -> None:
+    world = World(
+        lambda engine: save_speech(engine, RELAY, "Ready.", profile="work", choice={"voice": "leo"}),
+        http=lambda asked: (200, b"sound"),
+        kind=kind.encode(),
+    )
+    assert world.run() == kind.partition(";")[0]
+    assert world.told[-1] == Tell("piece", {"data": b"sound", "name": name})
+    assert world.asked[0].json == {"text": "Ready.", "profile": "work", "voice": "leo"}
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "reason"),
+    [(" ", 2, "the text is empty"), ("x" * 5_001, 2, "the text has more than 5000 characters")],
+)
+def test_a_text_that_is_none(text: str, code: int, reason: str) -> None:
+    end = World(lambda engine: save_speech(engine, RELAY, text)).fails()
+    assert (end.code, end.reason) == (code, reason)
+
+
+def test_silence() -> None:
+    world = World(lambda engine: save_speech(engine, RELAY, "Hi"), http=lambda asked: (200, b""))
+    assert world.fails().reason == "the relay gave no sound"
+
+
+CONFIG = {
+    "tts": {"provider": "xai", "model": None, "voice": "leo", "enabled": True},
+    "stt": {"provider": None, "enabled": False},
+    "config_scope": "profile",
+    "config_path": "/home/me/config.yaml",
+    "requirements": {"missing_packages": ["lameenc", "av"]},
+}
+
+
+def test_what_is_configured() -> None:
+    world = World(lambda engine: voice_config(engine, RELAY), http=lambda asked: as_json(CONFIG))
+    assert config_rows(world.run()) == [
+        ("speaks", "xai, leo"),
+        ("listens", "nothing (off)"),
+        ("settings", "profile /home/me/config.yaml"),
+        ("not installed", "lameenc, av"),
+    ]
+    assert world.asked[0].path == "/voice/config"
+
+
+@pytest.mark.parametrize("odd", [{}, {"tts": 5, "stt": [], "requirements": {"missing_packages": "all"}}])
+def test_an_odd_configuration(odd: dict[str, Any]) -> None:
+    rows = config_rows(odd)
+    assert rows == [("speaks", "nothing (off)"), ("listens", "nothing (off)"), ("settings", "global")]

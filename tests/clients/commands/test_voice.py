@@ -1,0 +1,193 @@
+"""`svc-relay voice` against a real relay, with the host's own engines."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from clients.commands.voice import player, recorder
+from svc_proto.client.talk import RECORDER_RATE
+from svc_proto.voice.providers.resampler import Resampler
+from tests.clients.commands.support import Shelf, finish
+from tests.clients.commands.test_desktop import paired
+from tests.servers.support import running, running_relay
+from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_engines, spoken, words
+
+CONFIG = f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    """A paired desktop, and a relay whose voice is clear."""
+    home = tmp_path_factory.mktemp("voice")
+    (home / "svc").mkdir(mode=0o700)
+    (home / "svc" / "config.yaml").write_text(CONFIG)
+    with running_relay(home) as (_, port):
+        shelf = Shelf(home, port)
+        paired(shelf)
+        yield shelf
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    """A program of that name, first on the path."""
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\n{script}")
+    path.chmod(0o755)
+
+
+@needs_engines
+def test_say_and_transcribe(desk: Shelf, tmp_path: Path) -> None:
+    file = tmp_path / "speech.mp3"
+    done = desk.run("svc-relay", "voice", "say", SENTENCE, "-o", str(file))
+    assert (done.code, done.out, done.err) == (0, f"{file}: audio/mpeg\n", "")
+    heard = desk.run("svc-relay", "voice", "transcribe", str(file))
+    assert heard.code == 0
+    assert len(words(heard.out) & words(SENTENCE)) >= 0.6 * len(words(SENTENCE)), heard.out
+    again = desk.run("svc-relay", "voice", "say", SENTENCE, "-o", str(file))
+    assert (again.code, again.problem) == (1, f"{file} is there already: --force replaces it, -o names another")
+    told = desk.run("svc-relay", "voice", "say", "Hi.", "-o", str(file), "--force", "--json").json
+    assert told == {"ok": True, "file": str(file), "content_type": "audio/mpeg"}
+
+
+@needs_engines
+def test_transcribe_for_programs(desk: Shelf, tmp_path: Path) -> None:
+    file = tmp_path / "speech.wav"
+    file.write_bytes(spoken())
+    told = desk.run("svc-relay", "voice", "transcribe", str(file), "--json").json
+    assert told["provider"] == "local"
+    assert len(words(told["text"]) & words(SENTENCE)) >= 0.6 * len(words(SENTENCE))
+
+
+@needs_engines
+def test_recordings_that_are_none(desk: Shelf, tmp_path: Path) -> None:
+    file = tmp_path / "cut.wav"
+    file.write_bytes(spoken()[:-100])
+    done = desk.run("svc-relay", "voice", "transcribe", str(file))
+    assert (done.code, done.problem) == (1, "the relay refuses: the WAV file is cut short (status 500)")
+    silent = tmp_path / "silent.wav"
+    silent.write_bytes(spoken()[:44] + bytes(len(spoken()) - 44))
+    done = desk.run("svc-relay", "voice", "transcribe", str(silent))
+    assert (done.code, done.problem) == (1, "nothing was heard in it")
+    done = desk.run("svc-relay", "voice", "transcribe", str(tmp_path / "absent.wav"))
+    assert (done.code, done.problem) == (2, f"{tmp_path}/absent.wav cannot be read: no such file or directory")
+    done = desk.run("svc-relay", "voice", "transcribe", "-")
+    assert (done.code, done.problem) == (2, "standard input is empty")
+
+
+def test_config(desk: Shelf) -> None:
+    done = desk.run("svc-relay", "voice", "config")
+    assert done.code == 0
+    assert done.out.startswith(f"speaks:         local, {CLEAR_VOICE}\n")
+    told = desk.run("svc-relay", "voice", "config", "--json").json
+    assert told["tts"]["provider"] == "local"
+
+
+def test_options_that_exclude_each_other(desk: Shelf) -> None:
+    done = desk.run("svc-relay", "voice", "say", "Hi", "--json", "-o", "-")
+    assert (done.code, done.problem) == (2, "--json and -o - exclude each other")
+    assert desk.run("svc-relay", "voice", "say", "-", text=" ").problem == "the text is empty"
+
+
+# --- talking ------------------------------------------------------------------------------------------------------
+
+RECORDS = """
+import sys, time
+sys.stdout.buffer.write(open('{}', 'rb').read())
+sys.stdout.flush()
+time.sleep(30)
+"""
+PLAYS = """
+import sys
+open('{}', 'ab').write(sys.stdin.buffer.read())
+"""
+
+
+@pytest.fixture
+def talking(tmp_path: Path) -> Iterator[Shelf]:
+    """The same with a stub that answers, and programs for microphone and loudspeaker."""
+    sounds = tmp_path / "sounds"
+    sounds.mkdir()
+    (sounds / "said.pcm").write_bytes(bytes(32_000))
+    program(sounds, "arecord", RECORDS.format(sounds / "said.pcm"))
+    program(sounds, "aplay", PLAYS.format(sounds / "played.pcm"))
+    path = f"{sounds}{os.pathsep}{os.environ['PATH']}"
+    env = {"RELAY_REALTIME_VOICE_PROVIDER": "stub", "RELAY_WEBAPI_URL": "http://127.0.0.1:9"}
+    with running_relay(tmp_path, env=env) as (_, port):
+        shelf = Shelf(tmp_path, port, more={"PATH": path})
+        paired(shelf)
+        yield shelf
+
+
+def test_talk_without_an_api_server_says_so(talking: Shelf) -> None:
+    done = talking.run("svc-relay", "voice", "talk", text="Hello there\n")
+    assert done.code == 0
+    assert "you: Hello there\n" in done.err
+    assert "cannot be reached" in done.err or "not be reached" in done.err
+    assert done.out == ""
+
+
+def test_talk_at_a_terminal(talking: Shelf) -> None:
+    terminal: pexpect.spawn[str] = talking.spawn("svc-relay", "voice", "talk", "--mute")
+    terminal.expect("Enter to speak, or type")
+    terminal.sendline("")
+    terminal.expect("recording; Enter to send")
+    terminal.sendline("")
+    terminal.expect("this provider does not listen")
+    terminal.sendeof()
+    terminal.sendintr()
+    finish(terminal)
+
+
+@needs_engines
+def test_a_person_speaks_and_hears_the_answer(tmp_path: Path) -> None:
+    """A microphone, the host's engines, the built-in agent, a loudspeaker: no key, no network."""
+    said, played = tmp_path / "said.pcm", tmp_path / "played.pcm"
+    said.write_bytes(Resampler(22_050, RECORDER_RATE).feed(spoken()[44:]))
+    program(tmp_path, "arecord", RECORDS.format(said).replace("time.sleep(30)", ""))
+    program(tmp_path, "aplay", PLAYS.format(played))
+    options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
+    with running(tmp_path, "servers", *options, env={"API_SERVER_KEY": "sk-voice-1"}) as servers:
+        port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
+        path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+        shelf = Shelf(tmp_path, port, more={"PATH": path})
+        paired(shelf)
+        terminal: pexpect.spawn[str] = shelf.spawn("svc-relay", "voice", "talk", env={"NO_COLOR": "1"})
+        terminal.expect("Enter to speak, or type")
+        terminal.sendline("")
+        terminal.expect(r"you: ([^\r]+)", timeout=60)
+        found = terminal.match
+        assert isinstance(found, re.Match)
+        heard = str(found[1])
+        terminal.expect("Enter to speak, or type", timeout=60)
+        answer = str(terminal.before)
+        terminal.sendeof()
+        status, _ = finish(terminal)
+    assert status == 0
+    assert len(words(heard) & words(SENTENCE)) >= 0.6 * len(words(SENTENCE)), heard
+    assert len(answer.strip()) > 20
+    assert len(played.read_bytes()) > 48_000
+
+
+def test_which_programs_record_and_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    there: set[str] = set()
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}" if name in there else None)
+    assert recorder(16_000) == ()
+    assert player() is None
+    for name, word in (("ffplay", "s16le"), ("sox", "signed"), ("aplay", "S16_LE")):
+        there.add(name)
+        found = player()
+        assert found is not None
+        argv = found(24_000)
+        assert argv[0] == name
+        assert {word, "24000"} <= set(argv)
+    assert recorder(16_000)[0] == "sox"
+    there.add("arecord")
+    assert recorder(16_000)[0] == "arecord"
+    assert json.dumps(recorder(8_000)).count("8000") == 1
