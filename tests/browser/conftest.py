@@ -1,0 +1,133 @@
+"""A real browser on the real page. It needs Chromium; where there is none these tests are left out, and say so.
+
+`site` is a world with a dashboard (relay, API server and phones are started by the test), `visit` opens its page. A
+page may ask no other host, log nothing on its console and throw nothing: that is checked at the end of every test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from servers.dashboard import page_files
+from tests.loops.boards import Board
+from tests.loops.live import LiveWorld
+from tests.runtimes.conftest import certificate as certificate
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+
+CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
+MISSING = "Chromium" if CHROMIUM is None else "playwright" if find_spec("playwright") is None else None
+FLAGS = (
+    "--no-sandbox",  # the tests may run as root
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PATIENCE = 10_000  # ms, for anything that should happen at once
+
+if MISSING is not None:
+    collect_ignore_glob = ["test_*.py"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if MISSING is not None:
+        terminalreporter.write_line(f"{MISSING} is not installed: the dashboard's page was not tested")
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """One for all of them; each test has a profile of its own."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield opened
+        opened.close()
+
+
+class Site:
+    """A world on 127.0.0.1 and its dashboard."""
+
+    def __init__(self, world: LiveWorld) -> None:
+        self.world = world
+        self.board: Board
+
+    def open(self, **config: Any) -> Board:
+        """Start the dashboard with the page that is packaged, beside what runs already."""
+        self.board = Board(self.world, files=page_files(), **config)
+        return self.board
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.board.server.port}/"
+
+
+@pytest.fixture
+def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
+    def made() -> tuple[Path, Path]:
+        files: tuple[Path, Path] = request.getfixturevalue("certificate")
+        return files
+
+    world = LiveWorld("asyncio", tmp_path, made)
+    try:
+        yield Site(world)
+    finally:
+        world.close()
+
+
+class Visitor:
+    """Opens pages. `tolerated` are beginnings of console messages that this test causes on purpose."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._contexts: list[BrowserContext] = []
+        self.faults: list[str] = []
+        self.asked: list[str] = []  # every address that was asked
+        self.tolerated: tuple[str, ...] = ()
+
+    def __call__(self, url: str, **options: Any) -> Page:
+        """A page in a fresh profile; its clock is the test's to move on (`page.clock`)."""
+        context = self._browser.new_context(**options)
+        context.set_default_timeout(PATIENCE)
+        self._contexts.append(context)
+        page = context.new_page()
+        page.clock.install()
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.faults.append(f"thrown: {error}"))
+        page.on("request", lambda request: self._saw(url, request))
+        page.goto(url)
+        return page
+
+    def close(self) -> None:
+        for context in self._contexts:
+            with suppress(Exception):
+                context.close()
+        assert self.faults == []
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if not message.text.startswith(self.tolerated or ("\0",)):
+            self.faults.append(f"{message.type}: {message.text}")
+
+    def _saw(self, url: str, request: Request) -> None:
+        self.asked.append(request.url)
+        origin = url.partition("#")[0]
+        if not request.url.startswith(origin):
+            self.faults.append(f"asked elsewhere: {request.url}")
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Visitor]:
+    visitor = Visitor(browser)
+    yield visitor
+    visitor.close()

@@ -1,0 +1,145 @@
+"""A relay and an API server that fill every field with markup and script."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Ready
+from svc_proto.engine.core import Engine
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route, Router
+from svc_proto.engine.server import ServerChannel
+from svc_proto.facts import Accepted
+from svc_proto.wire.events import Headers, RequestHead
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.wire.sse import encode_event
+
+__all__ = ["EVIL", "Hostile"]
+
+EVIL = """<img src=x onerror="alert(1)"><script>alert(2)</script><b>"'&lt;"""
+LATER = 4_000_000_000
+
+
+class Access(Enum):
+    ANYBODY = "anybody"
+
+
+SESSION: dict[str, Any] = {
+    "token_prefix": EVIL,
+    "device_name": EVIL,
+    "device_model": EVIL,
+    "device_platform": EVIL,
+    "client_surface": EVIL,
+    "created_at": EVIL,
+    "last_seen": EVIL,
+    "expires_at": LATER,
+    "grants": {EVIL: LATER, "bridge": None},
+    "transport_hint": EVIL,
+    "is_current": True,
+}
+RECORD: dict[str, Any] = {
+    "request_id": EVIL,
+    "sent_at": 1,
+    "method": EVIL,
+    "path": f"/{EVIL}",
+    "params": {EVIL: EVIL},
+    "decision": EVIL,
+    "response_status": EVIL,
+    "result_summary": EVIL,
+    "error": EVIL,
+    "device_name": EVIL,
+}
+ENTRY: dict[str, Any] = {
+    "token": EVIL,
+    "file_name": EVIL,
+    "content_type": EVIL,
+    "size": 1,
+    "created_at": 1,
+    "last_accessed": 2,
+    "expires_at": LATER,
+    "is_expired": False,
+}
+INFO = {"version": EVIL, "health": EVIL, "uptime_seconds": 1, "session_count": EVIL, "pending_commands": EVIL}
+INVITE = {
+    "ok": True,
+    "code": EVIL,
+    "qr_payload": EVIL,
+    "pairing_url": EVIL,
+    "expires_at": LATER,
+    "endpoints": [{"role": EVIL, "priority": EVIL, "api": {"host": EVIL, "port": EVIL}}],
+}
+CHAT = {"id": "c-1", "title": EVIL, "updated_at": EVIL}
+ROWS = [
+    {"role": "user", "content": EVIL},
+    {
+        "role": "assistant",
+        "content": f"{EVIL}\n\n- {EVIL}\n\n```\n{EVIL}\n```\nMEDIA:{EVIL.replace(' ', '')}\n[x](javascript:alert(3))",
+        "reasoning": EVIL,
+        "tool_calls": [{"id": "t", "function": {"name": EVIL, "arguments": f'{{"a": {EVIL!r}}}'}}],
+    },
+    {"role": "tool", "tool_call_id": "t", "content": EVIL},
+]
+TURN = [
+    ("run.started", '{"run_id": "r"}'),
+    ("tool.started", '{"tool_name": "<b>x</b>", "call_id": "t", "args": {"<i>": "<img src=x onerror=alert(1)>"}}'),
+    ("tool.failed", '{"tool_name": "<b>x</b>", "call_id": "t", "error": "<img src=x onerror=alert(1)>"}'),
+    ("assistant.delta", '{"delta": "<img src=x onerror=alert(1)> **<b>bold</b>** https://a.example/<b>"}'),
+    ("error", '{"message": "<img src=x onerror=alert(1)>"}'),
+    ("done", "{}"),
+]
+
+
+class Hostile:
+    """Both servers in one."""
+
+    def __init__(self) -> None:
+        answers: list[tuple[str, str, Any]] = [
+            ("GET", "/relay/info", INFO),
+            ("GET", "/sessions", {"sessions": [SESSION]}),
+            ("GET", "/bridge/activity", {"activity": [RECORD]}),
+            ("GET", "/media/inspect", {"media": [ENTRY]}),
+            ("POST", "/pairing/mint", INVITE),
+            ("GET", "/api/sessions", {"sessions": [CHAT]}),
+            ("GET", "/api/sessions/{id}/messages", {"messages": ROWS}),
+        ]
+        rows = [
+            Route(method=method, pattern=path, access=Access.ANYBODY, handler=self._saying(body))
+            for method, path, body in answers
+        ]
+        rows.append(
+            Route(method="POST", pattern="/api/sessions/{id}/chat/stream", access=Access.ANYBODY, handler=self._turn)
+        )
+        self.router = Router(rows)
+
+    @staticmethod
+    def _saying(body: Any) -> Any:
+        return lambda request: json_response(200, body)
+
+    def _turn(self, request: Request) -> Response:
+        fields = Headers([(b"content-type", b"text/event-stream")])
+        return Response(200, fields, b"".join(encode_event(data, event=name) for name, data in TURN))
+
+    # --- Service and HttpApp ---
+
+    def bind(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def on_started(self) -> None:
+        self.engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> ServerChannel:
+        return ServerChannel(self.engine, fact, self, DEFAULT_LIMITS)
+
+    def on_stopping(self) -> None:
+        pass
+
+    def authorize(self, access: Enum, request: Request) -> object:
+        return None
+
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+        return json_response(refused.status, {"error": EVIL})
+
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        return ()

@@ -1,0 +1,77 @@
+"""Whatever devices, files, commands and agents are called, it is shown as text."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Site, Visitor
+from tests.browser.hostile import EVIL, Hostile
+
+
+@pytest.fixture
+def page(site: Site, visit: Visitor) -> Page:
+    url = site.world.peer(Hostile())
+    site.open(relay_url=url, api_url=url)
+    opened = visit(site.url)
+    opened.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+    return opened
+
+
+def nothing_of_it_is_markup(page: Page) -> None:
+    assert page.locator("#panel img, #panel script, #panel b, dialog img, dialog script, dialog b").count() == 0
+    assert page.locator("a[href^='javascript' i]").count() == 0
+
+
+def test_devices(page: Page) -> None:
+    row = page.locator("tbody tr")
+    expect(row.locator(".name")).to_have_text(EVIL)
+    assert (row.inner_text()).count("<script>") >= 4  # name, prefix, model, platform, and a grant
+    expect(page.locator(".card .value").first).to_have_text(EVIL)
+    nothing_of_it_is_markup(page)
+    page.get_by_role("button", name="Pair new device").click()
+    expect(page.get_by_role("dialog").locator(".code")).to_have_text(EVIL)
+    expect(page.get_by_role("dialog").locator("input[readonly]")).to_have_value(EVIL)
+    nothing_of_it_is_markup(page)
+
+
+def test_commands(page: Page) -> None:
+    page.get_by_role("link", name="Activity").click()
+    row = page.locator("tr.command")
+    expect(row.locator(".path")).to_have_text(f"/{EVIL}")
+    row.locator(".unfold").click()
+    details = page.locator("tr.details")
+    expect(details.locator("pre").last).to_have_text(EVIL)
+    assert details.inner_text().count("<script>") == 5  # id, device, a parameter and its value, result
+    nothing_of_it_is_markup(page)
+
+
+def test_files(page: Page) -> None:
+    page.get_by_role("link", name="Media").click()
+    expect(page.locator("tbody tr")).to_contain_text("<script>")
+    expect(page.locator(".name")).to_have_text(EVIL.rpartition("/")[2])  # what stands behind the last slash
+    nothing_of_it_is_markup(page)
+
+
+def test_chats(page: Page) -> None:
+    page.get_by_role("link", name="Chat").click()
+    page.locator(".chat-title").click()
+    expect(page.locator(".bubble")).to_have_text(EVIL)
+    expect(page.locator(".prose li")).to_have_text(EVIL)
+    expect(page.locator(".prose pre")).to_have_text(EVIL)
+    nothing_of_it_is_markup(page)
+    page.get_by_label("Message", exact=True).fill("Hi")
+    page.keyboard.press("Enter")
+    expect(page.locator(".note.failed")).to_have_text("<img src=x onerror=alert(1)>")
+    expect(page.locator(".prose").last.locator("strong")).to_have_text("<b>bold</b>")
+    expect(page.locator(".prose").last.locator("a")).to_have_attribute("href", "https://a.example/")
+    nothing_of_it_is_markup(page)
+
+
+def test_problems(site: Site, visit: Visitor) -> None:
+    visit.tolerated = ("Failed to load resource",)
+    url = site.world.peer(Hostile())
+    site.open(relay_url=f"{url}/none", api_url=url)
+    page = visit(site.url)
+    expect(page.get_by_role("alert")).to_contain_text("<script>")
+    nothing_of_it_is_markup(page)

@@ -1,0 +1,198 @@
+"""What the tabs do when things change under them: time runs out, the relay goes, nobody looks."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Site, Visitor
+
+FAILED_LOADS = ("Failed to load resource",)  # what the browser itself logs of a 502
+
+
+def put_file(site: Site, path: Path) -> None:
+    path.write_bytes(b"x" * 2048)
+    body = {"path": str(path), "content_type": "text/plain", "file_name": path.name}
+    assert site.world.post("/media/register", body).status in (200, 201)
+
+
+def test_a_time_to_live_runs_out(site: Site, visit: Visitor, tmp_path: Path) -> None:
+    site.world.start_relay(media_ttl_seconds=2, media_allowed_roots=(str(tmp_path),))
+    site.open()
+    put_file(site, tmp_path / "notes.txt")
+    page = visit(f"{site.url}#media")
+    row = page.get_by_role("row", name="notes.txt")
+    expect(row.locator(".ttl")).to_have_class(re.compile(r"\bbad\b"))  # less than a minute
+    expect(row.locator(".ttl")).to_have_text(re.compile(r"0:0[12]"))
+    expect(row).to_contain_text("2.0 KB")
+    expect(row.locator(".ttl")).to_have_text("expired")
+    site.world.eventually(lambda: site.board.relay("GET", "/media").json["media"] == [])
+    page.clock.fast_forward(15_000)  # Media looks every 15 s
+    expect(page.get_by_text("No file is waiting")).to_be_visible()
+    page.get_by_role("switch", name="Include expired").click()
+    expect(row.locator(".ttl")).to_have_text("expired")
+
+
+def test_a_relay_that_goes_and_comes_back(site: Site, visit: Visitor) -> None:
+    visit.tolerated = FAILED_LOADS
+    relay = site.world.start_relay()
+    site.open()
+    page = visit(site.url)
+    expect(page.get_by_text("Healthy")).to_be_visible()
+    relay.stop()
+    page.clock.fast_forward(10_000)
+    problem = page.get_by_role("alert")
+    expect(problem).to_contain_text(f"relay unreachable at 127.0.0.1:{relay.port}: ")
+    expect(problem).to_contain_text("What you see below is older")
+    page.get_by_role("link", name="Activity").click()  # this one has nothing older to show
+    expect(page.get_by_role("alert")).to_contain_text("relay unreachable")
+    relay.restart()
+    page.get_by_role("button", name="Retry").click()
+    expect(page.get_by_text("No command yet")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def calls(visit: Visitor) -> int:
+    return sum("/api/plugins/" in url for url in visit.asked)
+
+
+@pytest.mark.parametrize(("tab", "every"), [("management", 10), ("activity", 5), ("media", 15)])
+def test_only_the_open_tab_asks_and_only_while_it_is_seen(site: Site, visit: Visitor, tab: str, every: int) -> None:
+    site.world.start_relay()
+    site.open()
+    page = visit(f"{site.url}#{tab}")
+    expect(page.locator(".empty")).to_be_visible()
+    each = 2 if tab == "management" else 1
+    page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
+
+    def pass_time(seconds: float) -> int:
+        """How many calls are made while time passes. The last request is our own, so that none is overlooked."""
+        before = calls(visit)
+        page.clock.fast_forward(int(seconds * 1000))
+        with page.expect_response("**/page/icon.svg"):
+            page.evaluate("fetch('/page/icon.svg', { cache: 'no-store' }).then((answer) => answer.text())")
+        return calls(visit) - before
+
+    assert calls(visit) == each
+    assert pass_time(every - 2) == 0
+    assert pass_time(3) == each
+    hide(page, hidden=True)
+    assert pass_time(4 * every) == 0
+    hide(page, hidden=False)
+    assert pass_time(0.01) == each  # what is overdue is asked at once
+
+
+def hide(page: Page, *, hidden: bool) -> None:
+    page.evaluate(
+        """(hidden) => {
+            Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        hidden,
+    )
+
+
+def test_auto_refresh_is_a_choice_that_is_remembered(site: Site, visit: Visitor) -> None:
+    site.world.start_relay()
+    site.open()
+    page = visit(site.url)
+    expect(page.get_by_text("Healthy")).to_be_visible()
+    refresh = page.get_by_role("button", name="Refresh")
+    expect(refresh).to_have_count(0)
+    page.get_by_role("switch", name="Auto-refresh").click()
+    expect(refresh).to_be_visible()
+    assert page.evaluate("localStorage.getItem('svc-relay-autorefresh')") == "off"
+    page.reload()
+    expect(page.get_by_role("switch", name="Auto-refresh")).not_to_be_checked()
+    expect(page.get_by_text("Healthy")).to_be_visible()
+    before = calls(visit)
+    page.clock.fast_forward(60_000)
+    site.world.pair("Desk")
+    refresh.click()
+    expect(page.get_by_role("row", name="Desk")).to_be_visible()
+    assert calls(visit) == before + 2
+
+
+def test_the_keyboard_is_enough(site: Site, visit: Visitor) -> None:
+    site.world.start_relay()
+    site.open()
+    phone = site.world.phone(name="Pixel")
+    site.world.http("GET", "/ping", headers={"authorization": f"Bearer {phone.token}"})
+    page = visit(site.url)
+    expect(page.get_by_role("row", name="Pixel")).to_be_visible()
+    press(page, "Skip to the content")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "panel"
+    press(page, "Pair new device")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog").locator(".code")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.reload()
+    press(page, "Activity")
+    page.keyboard.press("Enter")
+    expect(page.locator("tr.command")).to_have_count(1)
+    press(page, "Details of /ping")
+    page.keyboard.press("Enter")
+    expect(page.locator("tr.details:visible")).to_have_count(1)
+    site.world.http("GET", "/screen_hash", headers={"authorization": f"Bearer {phone.token}"})
+    page.clock.fast_forward(5_000)  # a refresh takes neither the focus nor the details
+    expect(page.locator("tr.command")).to_have_count(2)
+    assert "Details of /ping" in page.evaluate("document.activeElement.textContent")
+    page.keyboard.press(" ")
+    expect(page.locator("tr.details:visible")).to_have_count(0)
+
+
+def press(page: Page, name: str) -> None:
+    """Go on with Tab to what is called so."""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if name in page.evaluate("document.activeElement.textContent"):
+            return
+    raise AssertionError(f"{name} cannot be reached")
+
+
+def test_wishes_for_an_invite(site: Site, visit: Visitor) -> None:
+    visit.tolerated = FAILED_LOADS
+    site.world.start_relay()
+    site.open()
+    page = visit(site.url)
+    page.get_by_role("button", name="Pair new device").click()
+    dialog = page.get_by_role("dialog")
+    first = dialog.locator(".code").inner_text()
+    dialog.get_by_role("textbox", name="Public address").fill("https://relay.example")
+    dialog.get_by_role("combobox", name="Routes").select_option("public")
+    expect(dialog.locator(".code")).not_to_have_text(first)
+    expect(dialog.locator(".endpoints li")).to_have_text(["public relay.example:443 priority 0"], use_inner_text=False)
+    dialog.get_by_role("combobox", name="Routes").select_option("mesh")
+    expect(dialog.get_by_role("alert")).to_have_text("no mesh VPN was found on this host")
+    dialog.get_by_role("combobox", name="Routes").select_option("public")
+    expect(dialog.locator(".code")).to_be_visible()
+    page.clock.fast_forward(9 * 60_000 + 5_000)
+    expect(dialog.locator(".left")).to_have_class(re.compile("soon"))
+    page.clock.fast_forward(60_000)
+    expect(dialog.locator(".left")).to_have_text("Expired: make a new one")
+    dialog.get_by_role("button", name="Done").click()
+    page.get_by_role("button", name="Pair new device").click()  # remembered
+    expect(page.get_by_role("textbox", name="Public address")).to_have_value("https://relay.example")
+    assert json.loads(page.evaluate("localStorage.getItem('svc-relay-pairing')"))["mode"] == "public"
+
+
+def test_theme(site: Site, visit: Visitor) -> None:
+    site.open(api_url=None)
+    page = visit(f"{site.url}#push", color_scheme="light")
+    expect(page.get_by_text("Push delivery is not configured")).to_be_visible()
+    colour = "() => getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(colour)
+    button = page.get_by_role("button", name="Theme")
+    button.click()
+    button.click()
+    expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
+    assert page.evaluate(colour) != light
+    page.reload()
+    expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
+    assert page.evaluate(colour) != light
