@@ -6,61 +6,118 @@ import sys
 from collections.abc import Callable
 
 import click
+from attrs import frozen
 
 from runtimes.run import RUNTIMES
-from tests.conformance.autobahn_suite import autobahn
+from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
+from tests.conformance.chromium_suite import chromium
+from tests.conformance.nghttp_suite import h2load, nghttp
 from tests.conformance.requests_suite import GUNICORN, in_memory, over_socket
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import eventsource, httpx_sse
-from tests.conformance.tools import Unavailable, echo_server, sdist
+from tests.conformance.tools import FOLDER, Certificate, Unavailable, echo_server, sdist
+from tests.runtimes.certificates import make_certificate
 
-__all__ = ["main"]
+__all__ = ["SUITES", "Suite", "main"]
 
-Suite = Callable[[str], Result]
+LOOPS = ("anyio", "trio", "curio")  # where a suite of seconds runs by default
+ONE = ("anyio",)  # where one of many minutes does, or one that needs no loop
 
 
-def _requests(runtime: str) -> Result:
+@frozen
+class Suite:
+    """What to run on one loop, keeping the verdicts of a run that was broken off or not; and on which loops."""
+
+    run: Callable[[str, bool], Result]
+    runtimes: tuple[str, ...] = LOOPS
+
+
+def _requests(runtime: str, resume: bool) -> Result:
     return in_memory(sdist(GUNICORN) / "tests" / "requests")
 
 
-def _requests_over_socket(runtime: str) -> Result:
+def _requests_over_socket(runtime: str, resume: bool) -> Result:
     folder = sdist(GUNICORN) / "tests" / "requests"
     with echo_server(runtime) as port:
         return over_socket(folder, port, runtime)
 
 
 def _served(suite: Callable[[int, str], Result]) -> Suite:
-    def run(runtime: str) -> Result:
+    def run(runtime: str, resume: bool) -> Result:
         with echo_server(runtime) as port:
             return suite(port, runtime)
 
-    return run
+    return Suite(run)
 
 
-SUITES: dict[str, Suite] = {
-    "requests": _requests,
-    "requests-socket": _requests_over_socket,
+def _served_twice(suite: Callable[[int, int, str], Result]) -> Suite:
+    """Without TLS, and with."""
+
+    def run(runtime: str, resume: bool) -> Result:
+        with echo_server(runtime) as port, echo_server(runtime, _certificate()) as secure_port:
+            return suite(port, secure_port, runtime)
+
+    return Suite(run)
+
+
+def _certificate() -> Certificate:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    return make_certificate(FOLDER)
+
+
+def _chromium(runtime: str, resume: bool) -> Result:
+    certificate = _certificate()
+    with echo_server(runtime) as port, echo_server(runtime, certificate) as secure_port:
+        return chromium(port, secure_port, runtime, certificate)
+
+
+def _autobahn(runtime: str, resume: bool) -> Result:
+    with echo_server(runtime) as port:
+        return autobahn(port, runtime, resume=resume)
+
+
+def _autobahn_over_http2(runtime: str, resume: bool) -> Result:
+    with echo_server(runtime) as port:
+        return autobahn_over_http2(port, runtime, resume=resume)
+
+
+SUITES = {
+    "requests": Suite(_requests, ONE),
+    "requests-socket": Suite(_requests_over_socket),
     "httpx-sse": _served(httpx_sse),
     "eventsource": _served(eventsource),
-    "autobahn": _served(autobahn),
+    "nghttp": _served_twice(nghttp),
+    "h2load": _served_twice(h2load),
+    "chromium": Suite(_chromium),
+    "autobahn": Suite(_autobahn, ONE),
+    "autobahn-h2": Suite(_autobahn_over_http2, ONE),
 }
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--suite", "names", multiple=True, type=click.Choice(list(SUITES)), help="Only these; repeatable.")
-@click.option("--runtime", type=click.Choice(RUNTIMES), default="anyio", show_default=True, help="Loop of the echo.")
-def main(names: tuple[str, ...], runtime: str) -> None:
-    """Run conformance suites; what they need is fetched into build/conformance. Some minutes, most of them Autobahn."""
+@click.option(
+    "--runtime", "runtimes", multiple=True, type=click.Choice(RUNTIMES), help="Loops of the echo; repeatable."
+)
+@click.option("--resume", is_flag=True, help="Autobahn: keep the verdicts of a run that was broken off.")
+def main(names: tuple[str, ...], runtimes: tuple[str, ...], resume: bool) -> None:
+    """Run conformance suites; what they need is fetched into build/conformance. Autobahn takes most of an hour."""
     good = True
     for name in names or tuple(SUITES):
-        try:
-            result = SUITES[name](runtime)
-        except Unavailable as why:
-            click.echo(f"{name}: SKIPPED, {why}")
-            continue
-        for line in result.lines():
-            click.echo(line)
-        good = good and not result.failed
+        suite = SUITES[name]
+        for runtime in runtimes or suite.runtimes:
+            try:
+                result = suite.run(runtime, resume)
+            except Unavailable as why:
+                click.echo(f"{name}: SKIPPED, {why}")
+                break
+            except RuntimeError as problem:  # of a program that a suite needs
+                click.echo(f"{name}: FAILED, {problem}")
+                good = False
+                continue
+            for line in result.lines():
+                click.echo(line)
+            good = good and not result.failed
     sys.exit(0 if good else 1)
 
 

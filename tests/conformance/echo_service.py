@@ -19,8 +19,10 @@ import attrs
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Ready
+from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.http2_channel import Http2Channel, Lane
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.router import Handler, Kind, Match, Route, Router
 from svc_proto.engine.server import ServerChannel
@@ -198,6 +200,10 @@ class EchoChannel(ServerChannel):
 
     app: EchoService
 
+    def over_http2(self, accepted: Accepted) -> Channel:
+        """The same, on every stream."""
+        return EchoHttp2Channel(self.engine, accepted, self.app, self.limits)
+
     def take(self, event: Event) -> None:
         """Pass events on."""
         if isinstance(event, RequestHead) and (event.websocket or handshake_problem(event)):
@@ -212,6 +218,26 @@ class EchoChannel(ServerChannel):
             self.put(event)
         else:
             super().socket_event(event)
+
+
+class EchoLane(EchoChannel, Lane):
+    """A stream of HTTP/2."""
+
+    __slots__ = ()
+
+
+class EchoHttp2Channel(Http2Channel):
+    """An HTTP/2 connection."""
+
+    __slots__ = ()
+
+    def take(self, event: Event) -> None:
+        """Serve each stream by a lane that echoes."""
+        if isinstance(event, RequestHead):
+            lane = self.lanes[event.stream] = EchoLane(self, event.stream)
+            lane.hear(event)
+        else:
+            super().take(event)
 
 
 class SocketEcho:

@@ -16,6 +16,7 @@ class Result:
     different: dict[str, str] = field(factory=dict)
     failed: dict[str, str] = field(factory=dict)
     left_out: dict[str, str] = field(factory=dict)
+    repeated: list[str] = field(factory=list)  # were run a second time, whose outcome counts
 
     def note(self, case: str, problem: str | None, reason: str | None = None) -> None:
         """A case was run: it has no problem, or one with a `reason`, or one that is a failure."""
@@ -27,6 +28,10 @@ class Result:
             self.different[case] = reason
         else:
             self.failed[case] = problem
+
+    def compare(self, case: str, seen: object, wanted: object) -> None:
+        """A case passes if what was seen is what was wanted."""
+        self.note(case, None if seen == wanted else f"{seen!r:.500}, not {wanted!r:.500}")
 
     def leave_out(self, case: str, reason: str) -> None:
         """A case does not apply."""
@@ -40,6 +45,8 @@ class Result:
             head += f", {len(self.different)} differ on purpose"
         if self.left_out:
             head += f", {len(self.left_out)} left out"
+        if self.repeated:
+            head += f", run twice: {' '.join(self.repeated)}"
         return [
             head,
             *(f"  FAILED    {case}: {problem}" for case, problem in self.failed.items()),

@@ -13,13 +13,13 @@ from typing import Any
 from tests.conformance.result import Result
 from tests.conformance.tools import npm_package, pip_target, program, run
 
-__all__ = ["EVENTSOURCE", "HTTPX_SSE", "eventsource", "httpx_sse"]
+__all__ = ["EVENTSOURCE", "FIVE", "HTTPX_SSE", "eventsource", "httpx_sse", "open_streams"]
 
 HERE = Path(__file__).parent
 HTTPX_SSE = ("httpx==0.28.1", "httpx-sse==0.4.3")
 EVENTSOURCE = "eventsource@4.1.1"
 WITHIN = 60.0  # s for all streams
-GONE_WITHIN = 5.0  # s until the server knows that a client has gone
+NOTICED_WITHIN = 5.0  # s until the server knows that a client has come or gone
 GREET = ("greet", "hello", "1")
 FIVE = [GREET, ("message", "line one\nline two", "2"), ("message", "café", "2"), ("message", "", "2")]
 FIVE.append(("message", "last", "3"))
@@ -33,11 +33,11 @@ def httpx_sse(port: int, runtime: str) -> Result:
     told = _told(command, {})
     result = Result(f"event streams, {' and '.join(HTTPX_SSE)} on {runtime}")
     for name in ("plain", "slow"):
-        _compare(result, name, _triples(told[name]), FIVE)
-    _compare(result, "retry", [event["retry"] for event in told["plain"]], [None, None, None, RETRY, None])
-    _compare(result, "endless", _triples(told["endless"]), [("tick", "tick", "")] * 3)
-    _compare(result, "Last-Event-ID", _triples(told["resumed"]), [("resumed", "3", "")])
-    _compare(result, "gone", _open_streams(port), 0)
+        result.compare(name, _triples(told[name]), FIVE)
+    result.compare("retry", [event["retry"] for event in told["plain"]], [None, None, None, RETRY, None])
+    result.compare("endless", _triples(told["endless"]), [("tick", "tick", "")] * 3)
+    result.compare("Last-Event-ID", _triples(told["resumed"]), [("resumed", "3", "")])
+    result.compare("gone", open_streams(port), 0)
     return result
 
 
@@ -49,10 +49,10 @@ def eventsource(port: int, runtime: str) -> Result:
     result = Result(f"event streams, {EVENTSOURCE} on {runtime}")
     # It tells no id with an event that has none of its own; the standard wants the last one. It sends the right one.
     five = [event if event[2] != "2" or "line" in event[1] else (*event[:2], "") for event in FIVE]
-    _compare(result, "plain, and back", _triples(told["plain"]), [*five, ("resumed", "3", "")])
-    _compare(result, "slow", _triples(told["slow"]), five)
-    _compare(result, "endless", _triples(told["endless"]), [("tick", "tick", "")] * 3)
-    _compare(result, "gone", _open_streams(port), 0)
+    result.compare("plain, and back", _triples(told["plain"]), [*five, ("resumed", "3", "")])
+    result.compare("slow", _triples(told["slow"]), five)
+    result.compare("endless", _triples(told["endless"]), [("tick", "tick", "")] * 3)
+    result.compare("gone", open_streams(port), 0)
     return result
 
 
@@ -70,15 +70,11 @@ def _triples(events: list[dict[str, str]]) -> list[tuple[str, str, str]]:
     return [(event["type"], event["data"], event["id"]) for event in events]
 
 
-def _compare(result: Result, name: str, seen: object, wanted: object) -> None:
-    result.note(name, None if seen == wanted else f"{seen}, not {wanted}")
-
-
-def _open_streams(port: int) -> int:
-    """How many endless streams the server still writes, once it had time to notice that nobody reads."""
-    until = time.monotonic() + GONE_WITHIN
+def open_streams(port: int, wanted: int = 0) -> int:
+    """How many endless streams the server writes, once it had time to notice that there are `wanted`."""
+    until = time.monotonic() + NOTICED_WITHIN
     while True:
-        with urllib.request.urlopen(f"{_url(port)}/sse-open", timeout=GONE_WITHIN) as answer:
+        with urllib.request.urlopen(f"{_url(port)}/sse-open", timeout=NOTICED_WITHIN) as answer:
             count = int(answer.read())
-        if not count or time.monotonic() > until:
+        if count == wanted or time.monotonic() > until:
             return count

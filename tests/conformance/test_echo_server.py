@@ -1,15 +1,76 @@
-"""The echo on a real socket, as a program."""
+"""The echo on a real socket, as a program: on every loop, with and without TLS, in both versions of HTTP."""
 
 from __future__ import annotations
 
-import urllib.request
+import os
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+from svc_proto.wire.events import BinaryMessage, TextMessage
 from tests.conformance.tools import echo_server
+from tests.loops.live import LiveWire
+from tests.loops.wires import PATIENCE, HttpClient, Ws
+from tests.loops.wires2 import Client2, Ws2
+
+AUTHORITY = "localhost"
 
 
-def test_it_serves_until_it_is_told_to_stop() -> None:
-    with (
-        echo_server() as port,
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/x", data=b"abc", timeout=20.0) as answer,
-    ):
-        assert answer.read() == b"abc"
+@contextmanager
+def connected(port: int, context: ssl.SSLContext | None = None) -> Iterator[LiveWire]:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as sock:
+        if context is None:
+            yield LiveWire(sock)
+            return
+        with context.wrap_socket(sock, server_hostname=AUTHORITY) as secured:
+            yield LiveWire(secured)
+
+
+def converse(ws: Ws, version: str) -> None:
+    """All that a WebSocket is to do."""
+    assert ws.compressed
+    assert ws.receive() == TextMessage(ws._stream, version)
+    ws.send_text("h\u00e9" * 1000)
+    assert ws.receive() == TextMessage(ws._stream, "h\u00e9" * 1000)
+    data = bytes(range(256)) * 8000
+    ws.send_binary(data)
+    assert ws.receive() == BinaryMessage(ws._stream, data)
+    assert ws.close().clean
+
+
+def over_http1(port: int, context: ssl.SSLContext | None = None) -> None:
+    with connected(port, context) as wire:
+        client = HttpClient(wire, AUTHORITY, os.urandom)
+        assert client.ask("GET", "/").body == b"hello\n"
+        assert client.ask("POST", "/x", body=b"a" * 100_000).body == b"a" * 100_000
+    with connected(port, context) as wire:
+        converse(Ws(wire, AUTHORITY, os.urandom, path="/version"), "1.1")
+
+
+def over_http2(port: int, context: ssl.SSLContext | None = None) -> None:
+    with connected(port, context) as wire:
+        client = Client2(wire, AUTHORITY, os.urandom)
+        ws = Ws2(client, path="/version")
+        uploading = client.begin("POST", "/x", body=b"a" * 100_000)  # beside it
+        assert client.ask("GET", "/").body == b"hello\n"
+        assert client.finish(uploading).body == b"a" * 100_000
+        converse(ws, "2")
+        assert client.ask("GET", "/cookie", headers={"cookie": "a=1"}).body == b"a=1\n"
+        assert not client.conn.knows(ws._stream)  # it ended with its closing handshake
+
+
+def test_tls_on_every_loop(runtime: str, certificate: tuple[Path, Path]) -> None:
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    with echo_server(runtime, certificate) as port:
+        context.set_alpn_protocols(["http/1.1"])
+        over_http1(port, context)
+        context.set_alpn_protocols(["h2"])
+        over_http2(port, context)
+
+
+def test_without_tls() -> None:
+    with echo_server() as port:
+        over_http1(port)
+        over_http2(port)

@@ -11,6 +11,7 @@ from svc_proto.facts import Accepted, Address, ChannelId, Closed, Fact, Received
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     BinaryMessage,
+    CloseSocket,
     Event,
     Headers,
     RequestData,
@@ -19,10 +20,12 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseHead,
     SocketAccepted,
+    SocketClosed,
     StreamId,
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.conformance.echo_service import LIMITS, PIECE, EchoService
@@ -35,10 +38,11 @@ ONE = StreamId(1)
 class Caller:
     """One connection to an echo, and the time it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str = "1.1") -> None:
         self.service = EchoService()
         self.core = Engine(self.service, entropy=bytes)
-        self.client = Http1Connection(Role.CLIENT, limits=LIMITS, entropy=seeded())
+        kind = Http2Connection if version == "2" else Http1Connection
+        self.client: Http1Connection | Http2Connection = kind(Role.CLIENT, limits=LIMITS, entropy=seeded())
         self.now = 0.0
         assert self.tell(Started()) == [Ready()]
         self.tell(Accepted(ChannelId(2), PEER, PEER))
@@ -58,7 +62,10 @@ class Caller:
     def say(self, *events: Event) -> list[Event]:
         for event in events:
             self.client.send(event)
-        return self.hear(self.tell(Received(ChannelId(2), self.client.data_to_send())))
+        heard: list[Event] = []
+        while data := self.client.data_to_send():
+            heard += self.hear(self.tell(Received(ChannelId(2), data)))
+        return heard
 
     def ask(self, method: str, target: str, *fields: tuple[bytes, bytes], body: bytes = b"") -> list[Event]:
         headers = Headers([(b"host", b"a"), (b"content-length", b"%d" % len(body)), *fields])
@@ -97,8 +104,9 @@ class Caller:
         ("GET", "/sse-open", b"", (200, b"0\n")),
     ],
 )
-def test_http(method: str, target: str, body: bytes, answer: tuple[int, bytes]) -> None:
-    assert Caller().fetch(method, target, body=body) == answer
+@pytest.mark.parametrize("version", ["1.1", "2"])
+def test_http(version: str, method: str, target: str, body: bytes, answer: tuple[int, bytes]) -> None:
+    assert Caller(version).fetch(method, target, body=body) == answer
 
 
 def test_the_header_lines_and_the_cookies() -> None:
@@ -159,17 +167,27 @@ def test_ticks_until_the_client_goes() -> None:
     assert caller.service.streams == 0
 
 
-@pytest.mark.parametrize(("path", "greeting"), [("/", []), ("/any?x", []), ("/version", [TextMessage(ONE, "1.1")])])
-def test_sockets_on_every_path(path: str, greeting: list[Event]) -> None:
-    caller = Caller()
+@pytest.mark.parametrize("version", ["1.1", "2"])
+@pytest.mark.parametrize("path", ["/", "/any?x", "/version"])
+def test_sockets_on_every_path(path: str, version: str) -> None:
+    caller = Caller(version)
     head = RequestHead(ONE, "GET", path, Headers([(b"host", b"a")]), websocket=True)
     accepted, *rest = caller.say(head, RequestEnd(ONE))
     assert isinstance(accepted, SocketAccepted)
-    assert rest == greeting
+    assert rest == ([TextMessage(ONE, version)] if path == "/version" else [])
     said: list[Event] = [TextMessage(ONE, "hé"), BinaryMessage(ONE, bytes(9 * 1024 * 1024))]
     assert caller.say(*said) == said
     assert caller.service.greetings == {}
     assert DEFAULT_LIMITS.max_message < 9 * 1024 * 1024 < LIMITS.max_message
+
+
+def test_a_socket_of_http2_leaves_its_connection_behind() -> None:
+    caller = Caller("2")
+    caller.say(RequestHead(ONE, "GET", "/", Headers([(b"host", b"a")]), websocket=True), RequestEnd(ONE))
+    assert caller.say(CloseSocket(ONE, 3001, "enough")) == [SocketClosed(ONE, 3001, "")]
+    assert isinstance(caller.client, Http2Connection)
+    assert not caller.client.knows(ONE)
+    assert caller.client.idle
 
 
 def test_a_bad_handshake_is_refused() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -16,12 +17,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["FOLDER", "ROOT", "Unavailable", "echo_server", "npm_package", "pip_target", "program", "run", "sdist"]
+__all__ = [
+    "FOLDER",
+    "ROOT",
+    "Certificate",
+    "Unavailable",
+    "attempt",
+    "echo_server",
+    "free_port",
+    "npm_package",
+    "pip_target",
+    "program",
+    "run",
+    "sdist",
+    "stopping",
+]
+
+Certificate = tuple[Path, Path]  # PEM files: the chain, its key
 
 ROOT = Path(__file__).parents[2]  # of the repository
 FOLDER = ROOT / "build" / "conformance"
 FETCH_WITHIN = 300.0  # s
-START_WITHIN = 20.0  # s
+STOP_WITHIN = 20.0  # s
 LISTENS = re.compile(r"echo: https?://.*:(\d+)")
 
 
@@ -70,35 +87,64 @@ def npm_package(requirement: str) -> Path:
 
 def run(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None) -> str:
     """Run a program and return what it printed; raise if it fails or takes longer."""
-    done = subprocess.run(
+    done = attempt(command, within=within, env=env)
+    if done.returncode:
+        told = (done.stderr or done.stdout).decode("utf-8", "replace")
+        raise RuntimeError(f"{command[0]} failed with {done.returncode}: {told[-2000:]}")
+    return done.stdout.decode("utf-8")
+
+
+def attempt(
+    command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program, whatever comes of it; one that takes longer is killed, and its return code is that of SIGKILL."""
+    with subprocess.Popen(
         [str(word) for word in command],
-        capture_output=True,
-        text=True,
-        timeout=within,
-        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         cwd=ROOT,
         env={**os.environ, **(env or {})},
-    )
-    if done.returncode:
-        raise RuntimeError(f"{command[0]} failed with {done.returncode}: {(done.stderr or done.stdout)[-2000:]}")
-    return done.stdout
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=within)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 @contextmanager
-def echo_server(runtime: str = "anyio") -> Iterator[int]:
-    """The echo in a process of its own; its port."""
+def echo_server(runtime: str = "anyio", certificate: Certificate | None = None) -> Iterator[int]:
+    """The echo in a process of its own, with TLS where a certificate is given; its port."""
     command = [sys.executable, "-m", "tests.conformance.echo_server", "--port", "0", "--runtime", runtime]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    if certificate is not None:
+        command += ["--cert", str(certificate[0]), "--key", str(certificate[1])]
+    with stopping(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = LISTENS.match(line)
+        if found is None:
+            raise RuntimeError(f"the echo server did not start on {runtime}: {line!r}")
+        yield int(found[1])
+
+
+@contextmanager
+def stopping(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """A program that is told to stop at the end."""
+    with process:
         try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            found = LISTENS.match(line)
-            if found is None:
-                raise RuntimeError(f"the echo server did not start on {runtime}: {line!r}")
-            yield int(found[1])
+            yield process
         finally:
             process.terminate()
-            process.wait(START_WITHIN)
+            process.wait(STOP_WITHIN)
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on now, for a program that must be told one."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
 
 
 def _fetch(what: str, command: Sequence[str]) -> None:

@@ -1,0 +1,83 @@
+"""The echo in Chromium, by playwright-core (npm): fetch, upload, abort, EventSource, WebSocket, over each HTTP version.
+
+HTTP/2 needs TLS in a browser; its WebSockets then go over the connection that the page has (RFC 8441). The certificate
+is trusted by its key.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from svc_proto.client.pins import pin_of
+from tests.conformance.result import Result
+from tests.conformance.sse_suite import FIVE
+from tests.conformance.tools import Certificate, attempt, npm_package, program
+
+__all__ = ["PLAYWRIGHT", "chromium"]
+
+HERE = Path(__file__).parent
+PLAYWRIGHT = "playwright-core@1.65.1"
+WITHIN = 120.0  # s for all that a page does
+BACK = [*([*event] for event in FIVE), ["resumed", "3", "3"]]
+EXTENSIONS = "permessage-deflate; server_max_window_bits=12; client_max_window_bits=12"
+STREAMED = "one two three"
+
+
+def chromium(port: int, secure_port: int, runtime: str, certificate: Certificate) -> Result:
+    """The same page over HTTP/1.1 and over HTTP/2."""
+    browser, node, modules = program("chromium", "chromium-browser"), program("node"), npm_package(PLAYWRIGHT)
+    pin = pin_of(ssl.PEM_cert_to_DER_cert(certificate[0].read_text())).removeprefix("sha256/")
+    result = Result(f"Chromium by {PLAYWRIGHT} on {runtime}")
+    for version, protocol, url, key in (
+        ("1.1", "http/1.1", f"http://127.0.0.1:{port}", ""),
+        ("2", "h2", f"https://127.0.0.1:{secure_port}", pin),
+    ):
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            command: list[str | Path] = [node, HERE / "client_chromium.cjs", browser, profile, key, url]
+            done = attempt(command, within=WITHIN, env={"NODE_PATH": str(modules)})
+        if done.returncode:
+            result.note(f"HTTP/{version}", f"exit code {done.returncode}: {done.stderr[-1000:]!r}")
+            continue
+        _judge(result, version, protocol, json.loads(done.stdout))
+    return result
+
+
+def _judge(result: Result, version: str, protocol: str, told: dict[str, Any]) -> None:
+    socket = {
+        "heard": [version, "é", [500_000, True], [1_000_000, True], ""],
+        "extensions": EXTENSIONS,
+        "closed": [3001, "", True],
+    }
+    wanted: dict[str, object] = {
+        "page": [200, "hello\n"],
+        "fetch": {
+            "big": [1_000_000, ""],
+            "field": True,
+            "head": [200, "6", ""],
+            "lost": 404,
+            "cookies": "one=1\ntwo=2\n",
+            "many": True,
+            "protocols": [protocol],
+        },
+        "upload": {"whole": True, "form": ["a.bin", 300_000]},
+        "streamed": STREAMED if version == "2" else None,  # Chromium sends one over HTTP/2 only
+        "abort": {
+            "first": "event: tick\ndata: tick\n\n",
+            "before": 1,
+            "error": "AbortError",
+            "early": "AbortError",
+            "after": 0,
+            "fine": 200,
+        },
+        "events": BACK,
+        "slow": BACK,
+        "endless": [["tick", "tick", ""]],
+        "socket": socket,
+        "again": socket,
+    }
+    for name, value in wanted.items():
+        result.compare(f"HTTP/{version}, {name}", told.get(name), value)
