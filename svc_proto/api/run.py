@@ -75,6 +75,7 @@ class Run:
         self._text: list[str] = []  # everything that was said
         self._round: list[str] = []  # since the last row that was stored
         self._thoughts: list[str] = []  # the same of the reasoning
+        self._unkept: dict[str, Message] = {}  # by id: rows whose storing has failed, or is under way
         self._gap = False  # the next text begins another answer
         self._usage = Usage()
         self._calls = 0
@@ -237,12 +238,15 @@ class Run:
         """Something has changed: it has its place, its agent is done, or somebody stopped it."""
         self._engine.resume(self._wake, None)
 
-    def last_row(self, *, finish: str) -> Message | None:
-        """The row of the whole turn (wire api 4.4: one `message_id`); None when there is nothing to be kept."""
+    def last_rows(self, *, finish: str) -> tuple[Message, ...]:
+        """What is still to be stored: rows that were not, and that of the whole turn (wire api 4.4: one `message_id`).
+
+        A turn that was cut off with nothing to say has none of its own.
+        """
         text = "".join(self._round)
         if not text and finish not in ("stop", "length"):
-            return None
-        return self._row(
+            return tuple(self._unkept.values())
+        last = self._row(
             "assistant",
             text,
             message_id=self.message_id,
@@ -250,6 +254,7 @@ class Run:
             reasoning="".join(self._thoughts) or None,
             usage=self._usage,
         )
+        return (*self._unkept.values(), last)
 
     def ending(self, *, finish: str, error: str | None = None, code: str = "", interrupted: bool = False) -> TurnEnded:
         """How it ended, with all that was said."""
@@ -298,11 +303,14 @@ class Run:
     def _keep(self, row: Message) -> Flow[None]:
         # The write is a task of its own: it goes through even if the agent that waits for it is stopped.
         engine, ticket = self._engine, self._engine.new_op()
-        request = AddMessages(session_id=row.session_id, messages=(row,))
+        self._unkept[row.id] = row
+        rows = tuple(self._unkept.values())  # a row that is stored twice is stored once
 
         def write() -> Flow[None]:
-            with suppress(Refused):  # it is logged; what is missing in the history is mended when it is read
-                yield from self._api.query(request)
+            with suppress(Refused):  # it is logged, and the next row takes these along
+                yield from self._api.query(AddMessages(session_id=row.session_id, messages=rows))
+                for each in rows:
+                    self._unkept.pop(each.id, None)
             engine.resume(ticket, None)
 
         engine.spawn(write(), name="store")

@@ -90,9 +90,9 @@ def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
         ended = run.ending(finish="error", error=error, code=outcome.code or "agent_error")
     else:
         ended = run.ending(finish=outcome.finish)
-    row = run.last_row(finish=ended.finish)
-    if row is not None:
-        yield from _store(api, row)
+    rows = run.last_rows(finish=ended.finish)
+    if rows:
+        yield from _store(api, *rows)
     return ended
 
 
@@ -112,7 +112,7 @@ def _open(api: Api, order: TurnOrder) -> Flow[tuple[Mapping[str, object], ...]]:
     return history_of(rows or ())
 
 
-def _store(api: Api, row: Message) -> Flow[None]:
-    stored = yield from api.query(AddMessages(session_id=row.session_id, messages=(row,)))
+def _store(api: Api, *rows: Message) -> Flow[None]:
+    stored = yield from api.query(AddMessages(session_id=rows[0].session_id, messages=rows))
     if not stored:
         raise Refused(404, "session_not_found", "the session was deleted")

@@ -33,6 +33,33 @@ def test_a_row_that_is_under_way_when_the_turn_is_stopped_is_stored() -> None:
     assert roles == ["user", "assistant", "tool"]  # the call that was cut off has a result
 
 
+def test_a_row_that_could_not_be_stored_goes_with_the_next() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("I look."))
+    book.refuse = (AddMessages,)
+    book.hand.keep_calls(call_of(), text="I look.")
+    book.refuse = ()
+    book.hand.tell(TextDelta("It is there."))
+    book.hand.finish()
+    (told,) = [data for name, data in call.told() if name == "assistant.completed"]
+    assert told["content"] == "I look.\n\nIt is there."
+    assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "It is there."]
+
+
+def test_a_row_that_could_not_be_stored_is_tried_again_when_the_turn_is_stopped() -> None:
+    book = TurnBook()
+    session = book.session()
+    book.chat(session)
+    book.hand.tell(TextDelta("I look."))
+    book.refuse = (AddMessages,)
+    book.hand.keep_calls(call_of(), text="I look.")
+    book.refuse = ()
+    book.request("POST", f"/v1/runs/{book.hand.turn.run_id}/stop")
+    assert [row["content"] for row in book.messages(session)] == ["Hi", "I look."]
+
+
 def test_a_run_remembers_its_last_event() -> None:
     book = TurnBook()
     book.chat(book.session())
