@@ -243,7 +243,6 @@ class Turn:
     said: list[str] = field(factory=list)
     events: list[str] = field(factory=list)
     content: str | None = None  # of `assistant.completed`
-    tools: bool = False
     failed: bool = False
 
 

@@ -1,7 +1,7 @@
 """Peers of a simulated world that wait for nothing: they are called when something comes, and say what came of it.
 
-`Caller` asks one thing over HTTP on a connection of its own; `Talker` is a WebSocket. Both know only the client's role
-of the wire layer, and go to an end exactly once, whatever the network does.
+`Caller` asks one thing over HTTP; `Talker` is a WebSocket. Each is a rider of a carrier: of its own over HTTP/1.1, of
+one that it shares over HTTP/2.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from runtimes.sim.connection import Connection, End
+from fuzz.carriers import Carrier, Http2Carrier
+from fuzz.lines import Line, Target
 from runtimes.sim.host import Host
-from svc_proto.basics.entropy import Entropy
-from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.facts import Failure
-from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     Event,
     Headers,
@@ -29,27 +26,12 @@ from svc_proto.wire.events import (
     ResponseHead,
     SocketAccepted,
     SocketClosed,
-    StreamId,
     TextMessage,
 )
-from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.limits import Limits
 
-__all__ = ["Answer", "Caller", "Line", "Talker", "Target", "Thrower"]
-
-LAX = Limits(max_message=64 * 1024 * 1024, max_head=256 * 1024)  # a client that judges nothing by its size
-STREAM = StreamId(1)
+__all__ = ["Answer", "Caller", "Pairs", "Party", "Speaker", "Talker"]
 
 Pairs: TypeAlias = Mapping[str, str]
-
-
-@frozen
-class Target:
-    """Where to connect, and what to write in `Host`."""
-
-    address: str
-    port: int
-    authority: str
 
 
 @frozen
@@ -72,161 +54,75 @@ class Answer:
 NOTHING = Answer(0, Headers([]), b"")
 
 
-class Line:
-    """A connection of the simulated network from its beginning; the owner of its client's end."""
+class Speaker:
+    """Somebody on a stream of a carrier."""
 
-    def __init__(self, host: Host, target: Target) -> None:
-        self.host = host
-        self.began = host.world.now
-        self.opened = False
+    def __init__(self, carrier: Carrier, target: Target) -> None:
+        self.carrier = carrier
+        self.host: Host = carrier.host
+        self.began = self.host.world.now
         self.over = False
         self.slow = False
-        self._end: End | None = None
-        self._waiting: list[bytes] = []
-        network = host.world.network
-        self._attempt = network.connect(host, (target.address, target.port), tls=False, outcome=self._connected)
+        self.broken = ""  # how the peer broke the protocol
+        self._authority = target.authority
+        self.stream = carrier.board(self)
 
     @property
-    def connection(self) -> Connection | None:
-        """What lies between, once there is something."""
-        return None if self._end is None else self._end.connection
-
-    def write(self, data: bytes) -> None:
-        """Send now, or as soon as there is a connection."""
-        if self._end is None:
-            self._waiting.append(data)
-        elif not self._end.gone:
-            self._end.send(data)
+    def opened(self) -> bool:
+        """Whether there is a connection."""
+        return self.carrier.opened
 
     def hang_up(self, *, reset: bool = False) -> None:
-        """Leave: with a reset, or with a FIN and without looking back."""
-        if self._end is None:
-            self._attempt.cancel()
-        elif reset:
-            self._end.abort()
-        else:
-            self._end.vanish(reset=False)
-        self._finish()
+        """Leave: at once, or behind what was said."""
+        if not self.over:
+            self.over = True
+            self.carrier.leave(self.stream, reset=reset)
+            self.on_over()
 
     def read_slowly(self, slow: bool) -> None:
-        """Stop taking from the network, or go on."""
+        """Stop taking what comes, or go on: on the stream if it has a window of its own, else on the connection."""
         self.slow = slow
-        if self._end is not None and not self._end.gone:
-            (self._end.pause if slow else self._end.resume)()
+        carrier = self.carrier
+        if not isinstance(carrier, Http2Carrier):
+            carrier.read_slowly(slow)
+        elif not slow:
+            carrier.take_all(self.stream)
+
+    def put(self, *events: Event) -> bool:
+        """Say something; False when the connection does not take it any more."""
+        return not self.over and self.carrier.put(*events)
+
+    def lost(self, problem: str) -> None:
+        """The carrier has nothing more for us."""
+        if not self.over:
+            self.over = True
+            self.broken = problem
+            self.on_over()
+
+    def fields(self, headers: Pairs) -> list[tuple[bytes, bytes]]:
+        """Header fields of a request."""
+        named = {"host": self._authority, **headers}
+        return [(key.lower().encode(), value.encode()) for key, value in named.items()]
 
     # --- for subclasses ---
 
-    def on_data(self, data: bytes) -> None:
-        """Bytes came; empty for a FIN."""
+    def hear(self, event: Event) -> None:
+        """Something was said."""
 
     def on_over(self) -> None:
         """It is over, once."""
 
-    # --- as the owner of an end ---
 
-    def on_sent(self, n: int) -> None:
-        """Nobody counts here."""
-
-    def on_readable(self) -> None:
-        """Take what there is."""
-        end = self._end
-        while end is not None and not self.over and (data := end.take()) is not None:
-            self.on_data(data)
-
-    def on_closed(self, why: str) -> None:
-        """The end is gone."""
-        self._finish()
-
-    def _connected(self, outcome: End | Failure) -> None:
-        if isinstance(outcome, Failure):
-            self._finish()
-            return
-        self.opened = True
-        self._end = outcome
-        outcome.adopt(self)
-        if self.slow:
-            outcome.pause()
-        for data in self._waiting:
-            outcome.send(data)
-        self._waiting = []
-
-    def _finish(self) -> None:
-        if not self.over:
-            self.over = True
-            self.on_over()
+Party: TypeAlias = Line | Speaker
 
 
-class Thrower(Line):
-    """Somebody who writes bytes and listens to whatever comes back."""
-
-    def __init__(self, host: Host, target: Target, data: bytes) -> None:
-        self.heard = bytearray()
-        super().__init__(host, target)
-        self.write(data)
-
-    def on_data(self, data: bytes) -> None:
-        """Keep it."""
-        self.heard += data
-        if not data:
-            self.hang_up()
-
-
-class _Speaker(Line):
-    """A line with the client's role of HTTP on it."""
-
-    def __init__(self, host: Host, target: Target, entropy: Entropy, *, deflate: bool = False) -> None:
-        self.conn = Http1Connection(Role.CLIENT, limits=LAX, entropy=entropy, deflate=deflate)
-        self.broken = ""  # how the peer broke the protocol
-        self._authority = target.authority
-        super().__init__(host, target)
-
-    def fields(self, headers: Pairs) -> list[tuple[bytes, bytes]]:
-        named = {"host": self._authority, **headers}
-        return [(key.lower().encode(), value.encode()) for key, value in named.items()]
-
-    def put(self, *events: Event) -> bool:
-        """Say something; False when the connection does not take it any more."""
-        try:
-            for event in events:
-                self.conn.send(event)
-        except LocalProtocolError:
-            return False
-        self.write(self.conn.data_to_send())
-        return True
-
-    def on_data(self, data: bytes) -> None:
-        """Parse it."""
-        try:
-            if data:
-                self.conn.receive_data(data)
-            else:
-                self.conn.receive_eof()
-            while not self.over and (event := self.conn.next_event()) is not None:
-                self.on_event(event)
-        except RemoteProtocolError as error:
-            # An end in the middle is the network's doing; anything else the server's.
-            self.broken = "" if not data else str(error)
-            self.hang_up(reset=True)
-            return
-        if self.over:
-            return
-        if reply := self.conn.data_to_send():
-            self.write(reply)
-        if not data:
-            self.hang_up()
-
-    def on_event(self, event: Event) -> None:
-        """Something was said."""
-
-
-class Caller(_Speaker):
+class Caller(Speaker):
     """One request. `on_done(self)` comes once; `answer.status` is 0 when there is none. `on_piece` hears a body."""
 
     def __init__(
         self,
-        host: Host,
+        carrier: Carrier,
         target: Target,
-        entropy: Entropy,
         request: tuple[str, str, Pairs, bytes],
         *,
         on_done: Callable[[Caller], None],
@@ -239,12 +135,13 @@ class Caller(_Speaker):
         self._body: list[bytes] = []
         self._on_done = on_done
         self._on_piece = on_piece
-        super().__init__(host, target, entropy)
+        super().__init__(carrier, target)
         pairs = self.fields(headers)
         if body or self.method in ("POST", "PATCH"):
             pairs.append((b"content-length", b"%d" % len(body)))
-        self.put(RequestHead(STREAM, self.method, self.path, Headers(pairs)))
-        self.put(*([RequestData(STREAM, body)] if body else []), RequestEnd(STREAM))
+        stream = self.stream
+        self.put(RequestHead(stream, self.method, self.path, Headers(pairs)))
+        self.put(*([RequestData(stream, body)] if body else []), RequestEnd(stream))
 
     @property
     def status(self) -> int:
@@ -256,7 +153,7 @@ class Caller(_Speaker):
         """What has come of the answer."""
         return self._head
 
-    def on_event(self, event: Event) -> None:
+    def hear(self, event: Event) -> None:
         """Gather the answer."""
         match event:
             case ResponseHead():
@@ -277,17 +174,15 @@ class Caller(_Speaker):
         self._on_done(self)
 
 
-class Talker(_Speaker):
+class Talker(Speaker):
     """A WebSocket. `on_message(self, envelope)` for each text, `on_end(self)` once; `status` is that of a refusal."""
 
     def __init__(
         self,
-        host: Host,
+        carrier: Carrier,
         target: Target,
-        entropy: Entropy,
         *,
         headers: Pairs,
-        deflate: bool,
         on_open: Callable[[Talker], None],
         on_message: Callable[[Talker, dict[str, Any]], None],
         on_end: Callable[[Talker], None],
@@ -298,15 +193,20 @@ class Talker(_Speaker):
         self._on_open = on_open
         self._on_message = on_message
         self._on_end = on_end
-        super().__init__(host, target, entropy, deflate=deflate)
-        self.put(RequestHead(STREAM, "GET", "/ws", Headers(self.fields(headers)), websocket=True))
+        super().__init__(carrier, target)
+        self.put(RequestHead(self.stream, "GET", "/ws", Headers(self.fields(headers)), websocket=True))
+
+    def read_slowly(self, slow: bool) -> None:
+        """What comes on a WebSocket is taken at once: only the connection as a whole can be left unread."""
+        self.slow = slow
+        self.carrier.read_slowly(slow)
 
     def say(self, channel: str, kind: str, payload: object, identity: str = "i") -> bool:
         """Send an envelope."""
         text = json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload})
-        return not self.over and self.put(TextMessage(STREAM, text))
+        return self.put(TextMessage(self.stream, text))
 
-    def on_event(self, event: Event) -> None:
+    def hear(self, event: Event) -> None:
         """Pass on what matters."""
         match event:
             case SocketAccepted():
@@ -321,8 +221,7 @@ class Talker(_Speaker):
                 self._on_message(self, json.loads(text))
             case SocketClosed(code=code):
                 self.close_code = code
-                if reply := self.conn.data_to_send():
-                    self.write(reply)
+                self.carrier.flush()
                 self.hang_up()
             case _:
                 pass

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from random import Random
 
 from clients.phone.handset import SimulatedHandset
+from fuzz.carriers import Carrier, Http1Carrier, Http2Carrier
 from fuzz.invariants import Invariant
+from fuzz.lines import Target
 from fuzz.model import Addresses, Wall, check_grants, violated
-from fuzz.peers import Caller, Line, Pairs, Target
+from fuzz.peers import Caller, Pairs, Party
 from fuzz.script import Deed, Script, Step
 from fuzz.upstream import MODEL_PORT, Manner, Upstream
 from runtimes.sim.faults import Faults
@@ -31,8 +33,10 @@ from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.boundary import Core
 from svc_proto.engine.core import Engine
+from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.facts import Fact
 from svc_proto.relay.service import Relay
+from svc_proto.wire.http2_setup import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
 
 __all__ = ["API", "API_KEY", "LOCAL", "REMOTE", "World"]
@@ -75,6 +79,7 @@ STATUSES = (
     504,
 )
 TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW, idle_minutes=120)
+MODERN = 0.5  # of all hosts speak HTTP/2
 DEVICES = 4
 ATTACKERS = 2
 
@@ -99,7 +104,8 @@ class World:
         self.wall = Wall([(self.sim.now, START_WALL - self.sim.now)])
         self.addresses = Addresses()
         self.secrets: dict[str, str] = {API_KEY: "the API's key", MODEL_KEY: "the model's key"}
-        self.lines: dict[Line, None] = {}
+        self.lines: dict[Party, None] = {}
+        self._shared: list[Http2Carrier] = []
         self.counts: dict[str, int] = {}
         self.shaken = -1.0  # when the network last had trouble that takes time to be noticed
         self.store_trouble = False
@@ -219,14 +225,36 @@ class World:
             self._judge(caller)
             done(caller)
 
-        caller = Caller(host, target, self.entropy, (method, path, headers or {}, body), on_done=over, on_piece=piece)
+        carrier = self.carrier(host, target)
+        caller = Caller(carrier, target, (method, path, headers or {}, body), on_done=over, on_piece=piece)
         if not caller.over:
             self.lines[caller] = None
         return caller
 
-    def keep(self, line: Line) -> None:
+    def carrier(self, host: Host, target: Target, *, deflate: bool = False) -> Carrier:
+        """What a host speaks through: a connection of HTTP/2 that its people share, or one of HTTP/1.1 for each."""
+        if not self.is_modern(host):
+            return Http1Carrier(host, target, self.entropy, deflate=deflate)
+        self._shared = [shared for shared in self._shared if not shared.over]
+        for shared in self._shared:
+            if shared.host is host and shared.target == target and shared.free:
+                return shared
+        carrier = Http2Carrier(host, target, self.entropy)
+        self._shared.append(carrier)
+        return carrier
+
+    def is_modern(self, host: Host) -> bool:
+        """Whether a host speaks HTTP/2: half of them do, by seed."""
+        return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
+
+    def keep(self, line: Party) -> None:
         """A line that is there from now on."""
         self.lines[line] = None
+
+    def hang_up(self) -> None:
+        """Everybody leaves."""
+        for line in [*self.lines, *self._shared]:
+            line.hang_up()
 
     def count(self, what: str) -> None:
         """For the report."""
@@ -322,7 +350,7 @@ class World:
         self.sim.calm()
         self.home.disk.capacity = None
         self.upstream.trouble = None
-        for line in list(self.lines):
+        for line in [*self.lines, *self._shared]:
             line.read_slowly(False)
         self.shaken = self.sim.now
 
@@ -383,6 +411,11 @@ class World:
             for end in (connection.client, connection.server):
                 if end.host is self.home and end.unsent > LIMITS.max_unsent + ONE_WRITE:
                     violated(Invariant.BOUNDED, f"{end.unsent} bytes wait at {connection}")
+        for process in (self.relay, self.api):
+            assert isinstance(process.core, Engine)
+            for channel in process.core._channels.values() if process.alive else ():
+                if isinstance(channel, Http2Channel):
+                    self._look_at_streams(process, channel)
         for run in self.api_service.runs._runs.values() if self.api.alive and self.api.ready else ():
             reader = run.reader
             if reader is None or reader.state is not SubscriberState.READING:
@@ -390,6 +423,13 @@ class World:
             waits = reader._pieces[:-1]  # the last event holds the whole text again
             if sum(map(len, waits)) > 2 * MAX_BEHIND or len(waits) > 2 * MAX_EVENTS_BEHIND:
                 violated(Invariant.BOUNDED, f"{len(waits)} events, {reader._size} characters wait for a reader")
+
+    def _look_at_streams(self, process: Process, channel: Http2Channel) -> None:
+        for stream in channel.http2._streams.values():
+            if stream.queued > LIMITS.max_unsent + ONE_WRITE:
+                violated(Invariant.BOUNDED, f"{stream.queued} bytes wait on a stream of {process.name}")
+            if stream.owed > STREAM_WINDOW:
+                violated(Invariant.BOUNDED, f"{stream.owed} bytes of a body were let in by {process.name}")
 
 
 class _Untold:

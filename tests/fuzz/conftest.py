@@ -9,7 +9,7 @@ from multiprocessing.pool import Pool
 
 import pytest
 
-__all__ = ["unmeasured_pool"]
+__all__ = ["MEASURING", "unmeasured_pool"]
 
 MEASURING = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")  # coverage.py, "Measuring sub-processes"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from attrs import frozen
 
+from fuzz.game import Failure, play
 from fuzz.invariants import Invariant
-from fuzz.run import Failure, play
 from fuzz.script import draw, shrink
 from runtimes.sim.process import Process
 from svc_proto.api import subscriber, turn
@@ -18,10 +19,12 @@ from svc_proto.api.rows import Message
 from svc_proto.api.store import AddMessages
 from svc_proto.api.subscriber import Subscriber
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, ReleaseFile
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.facts import Done
 from svc_proto.machines import bridge, grants, limiter, pairing, sessions
 from svc_proto.machines.bridge import BridgeCommands, Outcome
@@ -35,6 +38,8 @@ from svc_proto.relay import access
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals import Terminal
+from svc_proto.wire.events import Event, ResponseData, StreamReset
+from svc_proto.wire.http2 import Http2Connection
 
 __all__ = ["PLANTS", "SEEDS", "Plant", "find", "make_small"]
 
@@ -247,11 +252,11 @@ def _files_stay_open(patch: Patch) -> None:
 def _the_answer_is_told_before_it_is_stored(patch: Patch) -> None:
     store = turn._store
 
-    def later(api: Any, row: Message) -> Flow[None]:
-        if row.role == "user":
-            yield from store(api, row)
+    def later(api: Any, *rows: Message) -> Flow[None]:
+        if rows[0].role == "user":
+            yield from store(api, *rows)
             return
-        request = AddMessages(session_id=row.session_id, messages=(row,))
+        request = AddMessages(session_id=rows[0].session_id, messages=rows)
         api.engine.emit(Query(api.engine.new_op(), request))
 
     patch.setattr(turn, "_store", later)
@@ -281,6 +286,31 @@ def _done_comes_twice(patch: Patch) -> None:
 def _a_slow_reader_holds_nobody_up(patch: Patch) -> None:
     patch.setattr(subscriber, "MAX_BEHIND", 10**9)
     patch.setattr(subscriber, "MAX_EVENTS_BEHIND", 10**9)
+
+
+# --- HTTP/2 ---
+
+
+def _an_answer_goes_to_another_stream(patch: Patch) -> None:
+    send = Http2Connection.send
+
+    def astray(self: Http2Connection, event: Event) -> None:
+        if isinstance(event, ResponseData) and not self._client:
+            event = ResponseData(next(iter(self._streams)), event.data)
+        with suppress(LocalProtocolError):
+            send(self, event)
+
+    patch.setattr(Http2Connection, "send", astray)
+
+
+def _a_lost_stream_is_not_told(patch: Patch) -> None:
+    take = Http2Channel.take
+
+    def deaf(self: Http2Channel, event: Event) -> None:
+        if not isinstance(event, StreamReset):
+            take(self, event)
+
+    patch.setattr(Http2Channel, "take", deaf)
 
 
 # --- the boundary -------------------------------------------------------------------------------------------------
@@ -327,6 +357,8 @@ PLANTS = (
     Plant(_a_delta_is_lost, (Invariant.STORED, Invariant.STREAM)),
     Plant(_done_comes_twice, (Invariant.STREAM,)),
     Plant(_a_slow_reader_holds_nobody_up, (Invariant.BOUNDED,)),
+    Plant(_an_answer_goes_to_another_stream, (Invariant.OWN_BYTES, Invariant.OWN_ANSWER, Invariant.STATUS)),
+    Plant(_a_lost_stream_is_not_told, (Invariant.NO_BUG, Invariant.RECOVERY)),
     Plant(_an_operation_is_answered_twice, (Invariant.NO_BUG,)),
 )
 

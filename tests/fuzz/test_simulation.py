@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from fuzz.game import Failure, Report, play, play_seed
 from fuzz.invariants import Invariant
-from fuzz.run import Failure, Report, Total, main, play, play_seed, replay_command
+from fuzz.run import Total, main, replay_command
 from fuzz.script import FAULTS, Deed, Script, Step, draw, shrink
+from fuzz.world import World
 from svc_proto.machines.pairing import PairingCodes
-from tests.fuzz.conftest import unmeasured_pool
+from tests.fuzz.conftest import MEASURING, unmeasured_pool
 
 SEEDS = range(300)
 LEAST = 60.0  # virtual s of each world
@@ -21,6 +26,7 @@ LEAST = 60.0  # virtual s of each world
 def test_the_worlds_of_300_seeds_hold() -> None:
     total = Total()
     failures: list[Failure] = []
+    digests: dict[int, str] = {}
     with unmeasured_pool() as pool:
         for outcome in pool.imap_unordered(play_seed, SEEDS, chunksize=4):
             if isinstance(outcome, Failure):
@@ -28,14 +34,18 @@ def test_the_worlds_of_300_seeds_hold() -> None:
             else:
                 assert outcome.seconds >= LEAST
                 total.add(outcome)
+                digests[outcome.seed] = outcome.digest
     assert not failures, "\n".join(
         f"{failure.invariant.name}: {failure.detail}; replay: {replay_command(failure.script.seed)}"
         for failure in failures
     )
     assert total.worlds == len(SEEDS)
-    assert total.faults > 1_000
+    assert sum(total.faults.values()) > 1_000
+    assert set(total.faults) == {deed.value for deed in FAULTS}
     assert total.counts["reached a phone"] > 500
     assert total.counts["turns told"] > 500
+    here = [play_seed(seed) for seed in SEEDS[:3]]  # it does not matter which process plays a world
+    assert [report.digest for report in here if isinstance(report, Report)] == [digests[seed] for seed in SEEDS[:3]]
 
 
 def test_a_world_repeats_itself() -> None:
@@ -43,6 +53,25 @@ def test_a_world_repeats_itself() -> None:
     assert isinstance(first, Report)
     assert first == again
     assert first != other
+
+
+@pytest.mark.timeout(120)
+def test_the_hash_seed_makes_no_difference() -> None:
+    # Nothing may depend on the order of a set, on `hash()` or on `id()`: each process has others.
+    program = "from fuzz.game import play_seed\nprint(*(play_seed(seed).digest for seed in (3, 8, 10)))"
+    environment = {name: value for name, value in os.environ.items() if name not in MEASURING}
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            env={**environment, "PYTHONHASHSEED": hash_seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for hash_seed in ("1", "2")
+    ]
+    said = [child.communicate(timeout=110)[0].split() for child in children]
+    assert len(said[0]) == 3
+    assert said[0] == said[1]
 
 
 def test_every_deed_is_drawn() -> None:
@@ -94,9 +123,25 @@ def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_what_holds_is_counted() -> None:
     result = CliRunner().invoke(main, ["--seeds", "2", "--first", "20", "--jobs", "1"])
     assert result.exit_code == 0
-    assert result.output.startswith("2 worlds, ")
-    assert "virtual hours" in result.output
-    assert "events in" in result.output
+    lines = dict(line.split(maxsplit=1) for line in result.output.splitlines())
+    assert lines["worlds"] == "2, and 0 that failed"
+    assert lines["events"].replace(",", "").isdigit()
+    assert lines["virtual"].startswith("time ")
+    assert "events a second" in lines["wall"]
+    assert " x 200" in lines["seen"]
+
+
+def test_long_work_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuzz.run.NEWS_EVERY", 0.0)
+    result = CliRunner().invoke(main, ["--seeds", "2", "--first", "20", "--jobs", "1"])
+    assert "1 of 2 worlds, 0 failed, about " in result.stderr
+    assert "2 of 2" not in result.stderr
+
+
+def test_half_of_the_hosts_speak_http2() -> None:
+    worlds = [World(Script(seed, ())) for seed in range(20)]
+    modern = [world.is_modern(host) for world in worlds for host in (world.home, world.agent, *world.devices)]
+    assert 0.3 * len(modern) < sum(modern) < 0.7 * len(modern)
 
 
 def test_every_invariant_names_what_it_guards() -> None:

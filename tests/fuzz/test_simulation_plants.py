@@ -7,7 +7,7 @@ from multiprocessing.pool import AsyncResult, Pool
 
 import pytest
 
-from fuzz.run import Failure
+from fuzz.game import Failure
 from tests.fuzz.conftest import unmeasured_pool
 from tests.fuzz.plants import PLANTS, SEEDS, Plant, find, make_small
 

@@ -9,12 +9,11 @@ from attrs import define, field
 
 from fuzz.invariants import Invariant
 from fuzz.model import violated
-from fuzz.people import Device, People
+from fuzz.people.crowd import Crowd, Deeds, Device
 from fuzz.script import Deed, Step
-from fuzz.world import World
 from runtimes.sim.child import Child, Script
 
-__all__ = ["SHELL", "Desks"]
+__all__ = ["Desks"]
 
 SHELL = "/bin/bash"
 FLOOD = 60_000  # characters that a command may say at once
@@ -60,21 +59,14 @@ class _Shell(Script):
 class Desks:
     """The steps that concern terminals."""
 
-    def __init__(self, world: World, people: People) -> None:
-        self.world = world
-        self._people = people
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self.deeds: dict[Deed, Deeds] = {Deed.TERMINAL: self._terminal}
         self._lines: dict[int, _Line] = {}
         self._desks: dict[Device, _Desk] = {}
-        people.listeners.append(self._heard)
-        world.home.programs[SHELL] = lambda child: _Shell(child, self)
-
-    def perform(self, step: Step) -> bool:
-        """Do a step; False when it is not one of these."""
-        if step.deed is not Deed.TERMINAL:
-            return False
-        if self._people.open:
-            self._work(self._people.open[step.who % len(self._people.open)], step.other)
-        return True
+        crowd.listeners.append(self._heard)
+        self.world.home.programs[SHELL] = lambda child: _Shell(child, self)
 
     def typed(self, line: str) -> None:
         """A shell was told something."""
@@ -86,6 +78,10 @@ class Desks:
         session = said.device.session
         if session.lacks("terminal", self.world.wall, said.sent, self.world.sim.now):
             violated(Invariant.LIVE_GRANT, f"a shell was told {line[:40]!r} of {session.prefix}, which holds no grant")
+
+    def _terminal(self, step: Step) -> None:
+        if self.crowd.open:
+            self._work(self.crowd.open[step.who % len(self.crowd.open)], step.other)
 
     def _work(self, device: Device, kind: int) -> None:
         desk = self._desks.setdefault(device, _Desk())
@@ -108,7 +104,7 @@ class Desks:
                 self._type(device, "say")
 
     def _type(self, device: Device, word: str) -> None:
-        number = self._people.number()
+        number = self.crowd.number()
         self._lines[number] = _Line(device, self.world.sim.now)
         data = f"{word} line-{number}-\n"
         device.talker.say("terminal", "terminal.input", {"session_name": "main", "data": data})

@@ -10,6 +10,7 @@ from attrs import frozen
 from fuzz.invariants import Invariant
 from fuzz.model import Chat, Turn, violated
 from fuzz.peers import Caller
+from fuzz.people.crowd import Deeds, nothing
 from fuzz.script import Deed, Step
 from fuzz.world import API, API_KEY, World
 from svc_proto.api.rows import Message
@@ -49,23 +50,13 @@ class Chats:
         self.runs: list[str] = []
         self._asked = 0
         self._numbers = 0
-
-    def perform(self, step: Step) -> bool:
-        """Do a step; False when it is not one of these."""
-        match step.deed:
-            case Deed.CHAT:
-                self._chat(step, MANNERS[step.other % len(MANNERS)], leave=step.amount)
-            case Deed.SLOW_CHAT:
-                self._chat(step, "long", dawdle=step.amount)
-            case Deed.RUN:
-                self._run(step)
-            case Deed.STOP_RUN:
-                self._stop(step)
-            case Deed.DELETE_CHAT:
-                self._delete(step)
-            case _:
-                return False
-        return True
+        self.deeds: dict[Deed, Deeds] = {
+            Deed.CHAT: lambda step: self._chat(step, MANNERS[step.other % len(MANNERS)], leave=step.amount),
+            Deed.SLOW_CHAT: lambda step: self._chat(step, "long", dawdle=step.amount),
+            Deed.RUN: self._run,
+            Deed.STOP_RUN: self._stop,
+            Deed.DELETE_CHAT: self._delete,
+        }
 
     def create(self) -> None:
         """A new chat."""
@@ -137,8 +128,6 @@ class Chats:
                 turn.message_id = data["message"]["id"]
             case "assistant.delta":
                 turn.said.append(data["delta"])
-            case "tool.started":
-                turn.tools = True
             case "error":
                 turn.failed = True
             case "assistant.completed":
@@ -155,7 +144,10 @@ class Chats:
             violated(Invariant.OWN_BYTES, f"{turn.text!r} was answered {turn.content!r:.100}")
         if not turn.content or turn.chat.deleting:
             return
-        problem = _compared(turn, [_Row(row.id, row.role, str(row.content), row.run_id) for row in self._rows(turn)])
+        problem = _compared(
+            turn,
+            [_Row(row.id, row.role, str(row.content), row.run_id, bool(row.tool_calls)) for row in self._rows(turn)],
+        )
         if problem:
             violated(Invariant.STORED, problem)
 
@@ -187,13 +179,13 @@ class Chats:
     def _stop(self, step: Step) -> None:
         runs = [*self.runs, *(turn.run_id for turn in self.turns if turn.run_id)]
         if runs:
-            self._ask("POST", f"/v1/runs/{runs[-1 - step.who % min(3, len(runs))]}/stop", {}, _nothing)
+            self._ask("POST", f"/v1/runs/{runs[-1 - step.who % min(3, len(runs))]}/stop", {}, nothing)
 
     def _delete(self, step: Step) -> None:
         if self.chats:
             chat = self.chats[step.who % len(self.chats)]
             chat.deleting = True
-            self._ask("DELETE", f"/api/sessions/{chat.id}", None, _nothing)
+            self._ask("DELETE", f"/api/sessions/{chat.id}", None, nothing)
 
     # --- in the end ----------------------------------------------------------------------------------------------
 
@@ -215,7 +207,10 @@ class _Comparison:
     def __call__(self, caller: Caller) -> None:
         if caller.status != 200:
             violated(Invariant.RECOVERY, f"the messages of a chat: {caller.status}")
-        rows = [_Row(row["id"], row["role"], row["content"], row["run_id"]) for row in caller.answer.json["messages"]]
+        rows = [
+            _Row(row["id"], row["role"], row["content"], row["run_id"], bool(row.get("tool_calls")))
+            for row in caller.answer.json["messages"]
+        ]
         said = [row.content for row in rows if row.role == "user"]
         for turn in self._chat.turns:
             if "run.started" in turn.events and said.count(turn.text) != 1:
@@ -231,22 +226,19 @@ class _Row:
     role: str
     content: str
     run_id: str | None
+    calls: bool  # it calls tools
 
 
 def _compared(turn: Turn, rows: list[_Row]) -> str:
     """What is wrong with the stored answer of a turn; empty when nothing is.
 
-    Each round of the model has a row of its own, and the last one the id of the turn. A turn that was stopped while a
-    tool ran said nothing in its last round, which then has no row.
+    Each round of the model has a row of its own, and the last one the id of the turn. A turn that was stopped before or
+    while a tool ran said nothing in its last round, which then has no row: its last one calls the tool.
     """
     content = turn.content or ""
-    stored = [row.content for row in rows if row.run_id == turn.run_id and row.role == "assistant" and row.content]
-    if GAP.join(stored) != content:
+    stored = [row for row in rows if row.run_id == turn.run_id and row.role == "assistant" and row.content]
+    if GAP.join(row.content for row in stored) != content:
         return f"{turn.text!r} was told as {content!r:.100}, and {stored!r:.100} is stored"
-    if not turn.tools and not any(row.id == turn.message_id for row in rows):
+    if not (stored[-1].calls or stored[-1].id == turn.message_id):
         return f"{turn.text!r} is stored under another id than it was told"
     return ""
-
-
-def _nothing(caller: Caller) -> None:
-    """Only the common checks."""

@@ -1,0 +1,225 @@
+"""One world from its beginning to its end: a script happens, everything heals, everybody works again and leaves."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Callable
+
+from attrs import frozen
+
+from fuzz.invariants import Invariant, Violation
+from fuzz.model import Session, violated
+from fuzz.people.chats import Chats
+from fuzz.people.control import Control
+from fuzz.people.crowd import Crowd, Deeds
+from fuzz.people.desks import Desks
+from fuzz.people.media import Media
+from fuzz.people.owners import Owners
+from fuzz.people.pairing import Pairing
+from fuzz.people.strangers import Strangers
+from fuzz.script import FAULTS, Deed, Script, draw
+from fuzz.world import LIMITS, LOCAL, World
+from runtimes.sim.check import ContractError
+from runtimes.sim.world import LimitPassed
+
+__all__ = ["Failure", "Report", "play", "play_seed"]
+
+LOOK_EVERY = 1.0  # s between two looks from above
+CALM = 160.0  # s: a hung socket is found after 50 s, and a phone rests for up to 38 s before it tries again
+PATIENCE = 60.0  # s for anything in the end
+EMPTY = 100.0  # s after which no connection that nobody uses is left: `idle_timeout` and then some
+RUNS_END = 7200.0  # s: a silent model is given up after 300 s, and turns of one session wait for each other
+
+
+@frozen
+class Report:
+    """What a world went through."""
+
+    seed: int
+    seconds: float  # virtual
+    events: int
+    steps: int
+    faults: dict[str, int]  # by kind
+    counts: dict[str, int]
+    digest: str  # of every fact and command of every program
+
+
+@frozen
+class Failure:
+    """A script in which an invariant does not hold, or something worse happened."""
+
+    script: Script
+    invariant: Invariant
+    detail: str
+
+
+def play(script: Script) -> Report | Failure:
+    """Let a script happen from the beginning to the end, and say how it went. The same script, the same outcome."""
+    game: _Game | None = None
+    try:
+        game = _Game(script)
+        return game.run()
+    except Violation as violation:
+        return Failure(script, violation.invariant, violation.detail)
+    except (ContractError, LimitPassed) as error:
+        return Failure(script, Invariant.NO_BUG, f"{error}")
+    except Exception:
+        return Failure(script, Invariant.NO_BUG, traceback.format_exc(limit=-6))
+
+
+def play_seed(seed: int) -> Report | Failure:
+    """Play the world of a seed."""
+    return play(draw(seed))
+
+
+class _Game:
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.world = World(script)
+        self.crowd = Crowd(self.world)
+        self.pairing = Pairing(self.crowd)
+        self.control = Control(self.crowd)
+        self.chats = Chats(self.world)
+        self.deeds: dict[Deed, Deeds] = {
+            **self.pairing.deeds,
+            **self.control.deeds,
+            **self.chats.deeds,
+            **Owners(self.crowd).deeds,
+            **Media(self.crowd).deeds,
+            **Strangers(self.crowd, self.pairing).deeds,
+            **Desks(self.crowd).deeds,
+        }
+        self._start = self.world.sim.now
+
+    def run(self) -> Report:
+        self.wait(lambda: self.world.all_up and self.world.relay.ready, 5.0, "the programs do not start")
+        self.chats.create()
+        self._start = self.world.sim.now
+        for step in self.script.steps:
+            self.pass_until(self._start + step.at)
+            self.deeds.get(step.deed, self.world.break_something)(step)
+            self.world.look()
+        self.pass_until(self.world.sim.now + 5.0)
+        self.recover()
+        sim, steps = self.world.sim, self.script.steps
+        return Report(
+            self.script.seed,
+            seconds=sim.now - self._start,
+            events=sim.events,
+            steps=len(steps),
+            faults=dict(Counter(step.deed.value for step in steps if step.deed in FAULTS)),
+            counts=self.world.counts,
+            digest=sim.trace_digest(),
+        )
+
+    def pass_until(self, when: float) -> None:
+        sim = self.world.sim
+        while sim.now < when:
+            sim.run_for(min(LOOK_EVERY, when - sim.now))
+            self.world.look()
+
+    def wait(self, so: Callable[[], bool], limit: float, why: str) -> None:
+        sim = self.world.sim
+        until = sim.now + limit
+        while not so():
+            if sim.now >= until:
+                violated(Invariant.RECOVERY, f"{why}, {limit:.0f} s after it should")
+            sim.run_for(0.1)
+            self.world.supervise()
+
+    # --- in the end ----------------------------------------------------------------------------------------------
+
+    def recover(self) -> None:
+        """All faults are over: everybody connects and works, then everybody leaves and nothing is left."""
+        world = self.world
+        world.calm()
+        self.wait(lambda: world.all_up, 120.0, "the programs do not come back")
+        self.pass_until(world.sim.now + CALM)
+        self.let_runs_end()
+        self.everybody_works()
+        self.chats.compare()
+        self.pass_until(world.sim.now + 5.0)
+        self.everybody_leaves()
+
+    def let_runs_end(self) -> None:
+        """Turns whose model has fallen silent end one after another, each after 300 s."""
+        until = self.world.sim.now + RUNS_END
+        while self.world.live_runs:
+            if self.world.sim.now > until:
+                violated(Invariant.RECOVERY, f"{self.world.live_runs} runs have not ended after {RUNS_END:.0f} s")
+            self.pass_until(self.world.sim.now + 20.0)
+
+    def everybody_works(self) -> None:
+        pairing, crowd, world = self.pairing, self.crowd, self.world
+        code = pairing.register()
+        self.wait(lambda: code.told is not None, PATIENCE, "a code cannot be registered")
+        before = len(crowd.sessions)
+        pairing.pair(world.devices[0], code)
+        self.wait(lambda: len(crowd.sessions) > before, PATIENCE, "a new device cannot pair")
+        fresh = crowd.sessions[-1]
+        if not world.store_trouble:
+            self.everybody_returns()
+        if not world.store_trouble and not world.disk_trouble:
+            call = self.control.command(fresh, 2, "Reference")
+            self.wait(lambda: call.over, PATIENCE, "the phone does not answer")
+            if call.status != 200:
+                violated(Invariant.RECOVERY, f"the phone answers {call.status} {call.answer.body!r:.200}")
+        self.a_chat_works()
+
+    def everybody_returns(self) -> None:
+        world = self.world
+        highest = max(offset for _, offset in world.wall.steps) + world.sim.now
+        for session in list(self.crowd.sessions):
+            if not session.surely_lives(highest):
+                continue
+            self.returns(session)
+
+    def returns(self, session: Session) -> None:
+        """A device comes back with its token."""
+        talker = self.pairing.reconnect(session)
+        self.wait(lambda: talker.over or self.is_in(talker), PATIENCE, "a session does not return")
+        if not self.is_in(talker):
+            violated(Invariant.LIVE_TOKEN, f"{session.prefix} cannot return: {talker.status}")
+
+    def is_in(self, talker: object) -> bool:
+        return any(device.talker is talker for device in self.crowd.open)
+
+    def a_chat_works(self) -> None:
+        chats = self.chats
+        before = len(chats.chats)
+        chats.create()
+        self.wait(lambda: len(chats.chats) > before, PATIENCE, "a chat cannot be made")
+        call = chats.turn(chats.chats[-1], "plain")
+        self.wait(lambda: call.over, PATIENCE, "a turn does not end")
+        if chats.turns[-1].content is None:
+            violated(Invariant.RECOVERY, f"a turn ended with {call.status} {chats.turns[-1].events[-3:]}")
+
+    def everybody_leaves(self) -> None:
+        world = self.world
+        info: list[dict[str, object]] = []
+        world.call(world.home, LOCAL, "GET", "/relay/info", done=lambda caller: info.append(caller.answer.json))
+        self.wait(lambda: bool(info), PATIENCE, "the relay does not tell of itself")
+        if info[0].get("pending_commands") != 0:
+            violated(Invariant.RECOVERY, f"commands still wait: {info[0]}")
+        world.hang_up()
+        self.pass_until(world.sim.now + EMPTY)
+        for process, most in ((world.relay, 2), (world.api, 0)):  # the reference phone, and the agent's connection
+            if process.channel_count > most or process.operations.open_handles:
+                left = f"{process.channel_count} channels, {process.operations.open_handles} files"
+                violated(Invariant.RECOVERY, f"{process.name} keeps {left}")
+        if world.home.children:
+            violated(Invariant.RECOVERY, f"{len(world.home.children)} shells are left")
+        world.look_back()
+        for process in (world.phone, world.api, world.relay):
+            world.expected[process] = None
+            process.stop(10.0)
+        self.stopped()
+        world.look_back()
+
+    def stopped(self) -> None:
+        sim = self.world.sim
+        sim.run_for(2 * LIMITS.close_timeout + 10.0)
+        for process in (self.world.phone, self.world.api, self.world.relay):
+            if process.exit_code != 0:
+                violated(Invariant.RECOVERY, f"{process.name} stopped with {process.exit_code} {process.exit_reason}")

@@ -1,0 +1,145 @@
+"""Agents that call Device Control, and phones that answer: late, twice, not at all, or for somebody else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+from fuzz.invariants import Invariant
+from fuzz.model import COMMAND_TIME, Command, Session, violated
+from fuzz.peers import Caller
+from fuzz.people.crowd import Crowd, Deeds, Device
+from fuzz.script import Deed, Step
+from fuzz.world import REMOTE
+
+__all__ = ["Control"]
+
+
+class Control:
+    """The steps that concern commands to phones."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self._commands: dict[str, Command] = {}
+        self._strays: list[int] = []  # who will answer a command that it was not sent
+        crowd.listeners.append(self._heard)
+        self.deeds: dict[Deed, Deeds] = {
+            Deed.COMMAND: self._command,
+            Deed.STRAY: self._stray,
+        }
+
+    def _command(self, step: Step) -> None:
+        if not self.crowd.sessions:
+            return
+        session = self.crowd.session(step.who)
+        selectors = ["", *(device.session.device for device in self.crowd.open), "Reference"]
+        self.command(session, step.other, selectors[step.other % len(selectors)])
+
+    def command(self, session: Session, kind: int, selector: str) -> Caller:
+        """An agent with a session's token calls a Device Control route."""
+        world = self.world
+        mark = f"mark-{self.crowd.number()}"
+        command = Command(mark, session, self.crowd.now, secret=f"hush-{mark}-hush")
+        self._commands[mark] = command
+        world.secrets[command.secret] = "a password among params"
+        chosen = {"device": selector} if selector else {}
+        if kind % 3 == 0:
+            body = {"text": mark, "mark": mark, "password": command.secret, **chosen}
+            method, path, data = "POST", "/type", json.dumps(body).encode()
+        else:
+            query = f"&device={quote(selector)}" if selector else ""
+            method, path, data = "GET", f"/{('ping', 'screen')[kind % 2]}?mark={mark}{query}", b""
+        return world.call(
+            world.agent,
+            REMOTE,
+            method,
+            path,
+            headers={"authorization": f"Bearer {session.token}"},
+            body=data,
+            done=lambda caller: self._commanded(command, caller),
+        )
+
+    def _commanded(self, command: Command, caller: Caller) -> None:
+        session, status = command.caller, caller.status
+        dead = session.is_dead(self.world.wall, command.sent, self.crowd.now)
+        if status == 0:
+            return
+        if status not in (401, 429, 503) and dead:
+            violated(Invariant.DEAD_TOKEN, f"{session.prefix} was answered {status} after its end")
+        if status == 401:
+            self.crowd.refused(session, command.sent)
+        if status != 200:
+            return
+        answer = caller.answer.json
+        if not isinstance(answer, dict) or "echo" not in answer:
+            return  # of the reference phone, which knows nothing of marks
+        who = str(answer.get("by"))
+        if answer["echo"] != command.mark or who not in command.answered:
+            violated(Invariant.OWN_ANSWER, f"{command.mark} was answered {answer!r:.200}")
+        if command.answered[who] > command.reached[who] + COMMAND_TIME:
+            late = command.answered[who] - command.reached[who]
+            violated(Invariant.IN_TIME, f"{command.mark} was answered by the phone after {late:.1f} s, and accepted")
+
+    def _heard(self, device: Device, message: dict[str, Any]) -> None:
+        if message.get("type") != "bridge.command":
+            return
+        payload = message["payload"]
+        members = {**(payload.get("params") or {}), **(payload.get("body") or {})}
+        command = self._commands.get(str(members.get("mark")))
+        request_id = str(payload["request_id"])
+        wall, now = self.world.wall, self.crowd.now
+        device.sent[request_id] = "" if command is None else command.mark
+        if command is None:  # the agent of the API: its session is not known here
+            self._reply(device, request_id, "")
+            return
+        self.world.count("reached a phone")
+        command.request_id = request_id
+        if command.reached:
+            violated(Invariant.ONE_ANSWER, f"{command.mark} was sent to {[*command.reached, device.name]}")
+        command.reached[device.name] = now
+        if command.caller.lacks("bridge", wall, command.sent, now):
+            violated(Invariant.LIVE_GRANT, f"{command.mark} of {command.caller.prefix}, which holds no bridge grant")
+        if device.session.lacks("bridge", wall, command.sent, now):
+            violated(Invariant.LIVE_GRANT, f"{command.mark} reached {device.name}, which holds no bridge grant")
+        if device.session.revoked is not None and device.session.revoked < command.sent:
+            violated(Invariant.SOCKETS_ENDED, f"{command.mark} reached {device.name}, whose session was revoked")
+        self._behave(device, request_id, command)
+
+    def _behave(self, device: Device, request_id: str, command: Command) -> None:
+        rng = self.world.rng
+        mood = rng.random()
+        if self._strays:
+            self._answer_for(device, self._strays.pop(), request_id, command.mark)
+        if mood < 0.05:
+            return  # never
+        delay = 30.0 + rng.random() * 3.0 if mood < 0.15 else rng.random() ** 3
+
+        def answer() -> None:
+            command.answered.setdefault(device.name, self.crowd.now)
+            self._reply(device, request_id, command.mark)
+            if mood > 0.9:  # twice
+                self._reply(device, request_id, f"again {command.mark}")
+
+        self.world.sim.after(delay, answer)
+
+    def _reply(self, device: Device, request_id: str, mark: str) -> None:
+        result = {"echo": mark, "by": device.name}
+        device.talker.say("bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": result})
+
+    def _stray(self, step: Step) -> None:
+        """The next command that reaches a phone is answered by another socket first, and now one that is over."""
+        self._strays.append(step.who)
+        others = [device for device in self.crowd.open if device.sent]
+        if others:
+            victim = others[step.other % len(others)]
+            request_id = list(victim.sent)[-1]
+            self._answer_for(victim, step.who, request_id, victim.sent[request_id])
+
+    def _answer_for(self, victim: Device, who: int, request_id: str, mark: str) -> None:
+        device = self.crowd.open[who % len(self.crowd.open)]
+        if device is not victim:
+            result = {"echo": mark, "by": f"stray {device.name}"}
+            payload = {"request_id": request_id, "status": 200, "result": result}
+            device.talker.say("bridge", "bridge.response", payload)

@@ -1,0 +1,98 @@
+"""What all people of a world know of each other: codes, sessions, open sockets, and how to call the relay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from attrs import define, field
+
+from fuzz.invariants import Invariant
+from fuzz.model import Code, Session, violated
+from fuzz.peers import Caller, Talker
+from fuzz.script import Step
+from fuzz.world import LOCAL, REMOTE, World
+
+__all__ = ["GRANTS", "Crowd", "Deeds", "Device", "nothing"]
+
+Deeds: TypeAlias = Callable[[Step], None]
+
+GRANTS: tuple[dict[str, int] | None, ...] = (
+    None,
+    {"bridge": 5},
+    {"bridge": 0, "terminal": 100},
+    {"bridge": 90 * 86_400, "chat": 10},
+    None,
+    {"bridge": 40},
+    {"bridge": 5, "terminal": 5},
+)
+
+
+@define(eq=False)
+class Device:
+    """A socket of a session, and how it behaves."""
+
+    name: str
+    talker: Talker
+    session: Session
+    sent: dict[str, str] = field(factory=dict)  # request id of what it was ordered -> mark
+
+
+class Crowd:
+    """Everybody."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.codes: list[Code] = []
+        self.sessions: list[Session] = []
+        self.open: list[Device] = []
+        self.listeners: list[Callable[[Device, dict[str, Any]], None]] = []  # of what a device is told
+        self._numbers = 0
+
+    def number(self) -> int:
+        """A fresh one."""
+        self._numbers += 1
+        return self._numbers
+
+    @property
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return self.world.sim.now
+
+    def session(self, who: int) -> Session:
+        """One of them; there is one at least."""
+        return self.sessions[who % len(self.sessions)]
+
+    def heard(self, device: Device, message: dict[str, Any]) -> None:
+        """A device was told something."""
+        if message.get("type") != "bridge.command":  # which may hold what its caller put in
+            self.world.refuse_secrets(json.dumps(message), f"a message to {device.name}")
+        for listener in self.listeners:
+            listener(device, message)
+
+    def refused(self, session: Session | None, sent: float) -> None:
+        """A token was not accepted."""
+        if session is None or self.world.store_trouble:
+            return
+        latest = self.world.wall.steps[-1][1] + self.now
+        highest = max(offset for _, offset in self.world.wall.steps) + self.now
+        if session.surely_lives(max(latest, highest)):
+            violated(Invariant.LIVE_TOKEN, f"{session.prefix} was refused")
+
+    def local(self, method: str, path: str, body: object, done: Callable[[Caller], None]) -> None:
+        """A call of the operator, on the home itself."""
+        data = b"" if body is None else json.dumps(body).encode()
+        self.world.call(self.world.home, LOCAL, method, path, body=data, done=done)
+
+    def remote(
+        self, method: str, path: str, body: object, session: Session | None, done: Callable[[Caller], None]
+    ) -> None:
+        """A call of an agent elsewhere, with a session's token or with none."""
+        headers = {} if session is None else {"authorization": f"Bearer {session.token}"}
+        data = b"" if body is None else json.dumps(body).encode()
+        self.world.call(self.world.agent, REMOTE, method, path, headers=headers, body=data, done=done)
+
+
+def nothing(caller: Caller) -> None:
+    """Only the common checks."""
