@@ -1,42 +1,29 @@
-"""Mutations of a seed: what a broken or hostile peer might send in its place."""
+"""Mutations of a seed: what a broken or hostile peer might send in its place. And dictionaries, in libFuzzer's form."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
-__all__ = ["chunked", "mutated"]
+__all__ = ["chunked", "mutated", "read_dictionary"]
 
 MOST = 8  # mutations of one input
-TOKENS = (
-    b"\r\n",
-    b"\n",
-    b"\x00",
-    b"\xff",
-    b": ",
-    b"Content-Length: 5\r\n",
-    b"Transfer-Encoding: chunked\r\n",
-    b"HTTP/1.1",
-    b"HTTP/9.9",
-    b'{"channel":"system","type":"auth"}',
-    b"[" * 80,
-    b"1e999",
-    b"NaN",
-    b"\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff",
-    b"\x88\x02\x03\xe8",
-)
+_ENTRY = re.compile(r'\s*(?:\w+\s*=\s*)?"((?:[^"\\]|\\.)*)"\s*')
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[\\\"])")
 
 
-def mutated(seed: bytes, others: Sequence[bytes], rng: Random) -> bytes:
-    """A changed copy of a seed; `others` are seeds to splice with."""
+def mutated(seed: bytes, others: Sequence[bytes], rng: Random, words: Sequence[bytes] = ()) -> bytes:
+    """A changed copy of a seed; `others` are seeds to splice with, `words` those of a dictionary."""
     data = bytearray(seed)
     for _ in range(rng.randint(1, MOST)):
         at = rng.randint(0, len(data))
         match rng.randrange(7):
             case 0 if data:
                 data[at % len(data)] ^= 1 << rng.randrange(8)
-            case 1:
-                data[at:at] = rng.choice(TOKENS)
+            case 1 if words:
+                data[at:at] = rng.choice(words)
             case 2:
                 del data[at : at + rng.randint(1, 16)]
             case 3:
@@ -59,3 +46,21 @@ def chunked(data: bytes, rng: Random) -> list[bytes]:
         pieces.append(data[:size])
         data = data[size:]
     return pieces
+
+
+def read_dictionary(path: Path) -> list[bytes]:
+    """The words of a dictionary: one a line, in quotes, `\\xNN` for a byte, `#` for remarks. ValueError otherwise."""
+    words: list[bytes] = []
+    for line in path.read_text("ascii").splitlines():
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        entry = _ENTRY.fullmatch(line)
+        if entry is None:
+            raise ValueError(f"{path.name}: no entry of a dictionary: {line}")
+        words.append(_ESCAPE.sub(_unescaped, entry[1]).encode("latin-1"))
+    return words
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    word = found[1]
+    return chr(int(word[1:], 16)) if word.startswith("x") else word

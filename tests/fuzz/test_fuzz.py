@@ -1,17 +1,24 @@
-"""The fuzzer itself: seeds hold, mutations are reproducible, a broken oracle is noticed and saved."""
+"""The fuzzers: seeds hold, a burst finds nothing and repeats itself, a broken oracle is noticed and saved."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 
 import pytest
+from click.testing import CliRunner
 
-from fuzz.__main__ import HERE, fuzz
-from fuzz.mutate import chunked, mutated
+from fuzz.__main__ import main
+from fuzz.bursts import fuzz_for, fuzz_inputs
+from fuzz.guided import fuzz_guided, is_available
+from fuzz.mutate import chunked, mutated, read_dictionary
+from fuzz.places import corpus, dictionary
 from fuzz.targets import TARGETS
 
-SEEDS = [(name, path) for name in TARGETS for path in sorted((HERE / "corpus" / name).iterdir())]
+SEEDS = [(name, path) for name in TARGETS for path in sorted(corpus(name).iterdir())]
+INPUTS = 30  # of each target in the burst
 
 
 @pytest.mark.parametrize(("name", "path"), SEEDS, ids=lambda each: getattr(each, "name", each))
@@ -19,12 +26,35 @@ def test_every_seed_holds(name: str, path: Path) -> None:
     TARGETS[name](path.read_bytes())
 
 
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_burst_finds_nothing(name: str, tmp_path: Path) -> None:
+    burst = fuzz_inputs([name], INPUTS, 42, tmp_path / "crashes")
+    assert burst.text() == f"inputs: {name} {INPUTS}; 0 failures"
+    assert not (tmp_path / "crashes").exists()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_target_has_seeds_and_words(name: str) -> None:
+    assert len(list(corpus(name).iterdir())) >= 3
+    assert len(read_dictionary(dictionary(name))) >= 10
+    assert all(path.stat().st_size <= 32 * 1024 for path in corpus(name).iterdir())
+
+
+def test_a_dictionary_is_read_as_libfuzzer_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.dict"
+    path.write_text('# remark\n\nname = "\\x0d\\x0a"\n"a\\"b\\\\c"\n')
+    assert read_dictionary(path) == [b"\r\n", b'a"b\\c']
+    path.write_text("bare\n")
+    with pytest.raises(ValueError, match="no entry"):
+        read_dictionary(path)
+
+
 def test_mutations_can_be_replayed() -> None:
     seeds = [b"GET / HTTP/1.1\r\n\r\n", b"other"]
-    assert [mutated(seeds[0], seeds, Random(n)) for n in range(50)] == [
-        mutated(seeds[0], seeds, Random(n)) for n in range(50)
-    ]
-    assert len({mutated(seeds[0], seeds, Random(n)) for n in range(50)}) > 40
+    first, again = ([mutated(seeds[0], seeds, Random(n), [b"word"]) for n in range(50)] for _ in range(2))
+    assert first == again
+    assert len(set(first)) > 40
+    assert any(b"word" in data for data in first)
 
 
 def test_chunks_are_the_same_bytes() -> None:
@@ -34,18 +64,72 @@ def test_chunks_are_the_same_bytes() -> None:
     assert all(pieces)
 
 
-def test_a_short_run_finds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert fuzz(tuple(TARGETS), 1.0, 42, tmp_path / "crashes") == 0
-    assert "0 failures" in capsys.readouterr().out
-    assert not (tmp_path / "crashes").exists()
+def test_a_target_has_the_same_inputs_whoever_else_has_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+    monkeypatch.setitem(TARGETS, "qr", seen.append)
+    fuzz_inputs(["qr"], 10, 7, tmp_path)
+    alone, seen[:] = list(seen), []
+    fuzz_inputs(["sse", "qr"], 10, 7, tmp_path)
+    assert seen == alone
 
 
-def test_a_broken_oracle_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_oracle_is_saved_and_can_be_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(data: bytes) -> None:
         raise AssertionError("never holds")
 
     monkeypatch.setitem(TARGETS, "qr", broken)
-    found = fuzz(("qr",), 0.05, 42, tmp_path / "crashes")
+    burst = fuzz_for(("qr",), 0.02, 42, tmp_path / "crashes")
     saved = list((tmp_path / "crashes").iterdir())
-    assert found >= len(saved) > 0
+    assert burst.failures >= len(saved) > 0
     assert saved[0].name.startswith("qr-")
+    result = CliRunner().invoke(main, ["--replay", str(saved[0])])
+    assert isinstance(result.exception, AssertionError)
+
+
+def test_the_command_says_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["--plain", "--seconds", "0.1", "--target", "qr", "--crashes", str(tmp_path)]
+    result = CliRunner().invoke(main, [*arguments, "--seed", "3"])
+    assert result.exit_code == 0
+    assert result.output.startswith("seed 3\ninputs: qr ")
+    monkeypatch.setitem(TARGETS, "qr", lambda data: 1 // 0)
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert "replay: python -m fuzz --replay" in result.output
+    monkeypatch.undo()
+    (seed, *_) = sorted(corpus("qr").iterdir())
+    copy = tmp_path / "qr-copy"
+    copy.write_bytes(seed.read_bytes())
+    assert CliRunner().invoke(main, ["--replay", str(copy)]).output == "holds\n"
+
+
+def test_guided_runs_are_children_that_share_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A stand-in for libFuzzer, which is not needed to run the suite: it says what it was called with.
+    script = tmp_path / "libfuzzer"
+    script.write_text(
+        "import sys\n"
+        "print(*sys.argv[1:])\n"
+        "print('stat::number_of_executed_units: 12')\nprint('stat::new_units_added: 3')\n"
+        "sys.exit('qr' in sys.argv)\n"
+    )
+    real = subprocess.Popen
+
+    def instead(arguments: list[str], **options: object) -> subprocess.Popen[str]:
+        assert arguments[:3] == [sys.executable, "-m", "fuzz.guided"]
+        return real([sys.executable, str(script), *arguments[3:]], **options)  # type: ignore[call-overload, no-any-return]  # as given
+
+    monkeypatch.setattr(subprocess, "Popen", instead)
+    monkeypatch.setattr("fuzz.guided.FOUND", tmp_path / "found")
+    assert fuzz_guided(["sse", "qr", "http1"], 30, tmp_path / "crashes", jobs=2) == 1
+    said = capsys.readouterr()
+    assert "sse: 12 inputs, 3 of them new ways" in said.out
+    assert f"-artifact_prefix={tmp_path / 'crashes' / 'qr'}-" in said.err
+    assert "-max_total_time=20" in said.err
+    assert (tmp_path / "found" / "http1").is_dir()
+
+
+@pytest.mark.skipif(not is_available(), reason="installed by `make fuzz`, where there are wheels of it")
+def test_atheris_is_given_the_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuzz.guided.FOUND", tmp_path / "found")
+    assert fuzz_guided(["qr"], 1, tmp_path / "crashes") == 0

@@ -1,0 +1,121 @@
+"""What targets share: pieces of the input, events by which two runs are compared, requests that are said again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import TypeAlias
+
+from fuzz.mutate import chunked
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.wire.connection import Connection
+from svc_proto.wire.events import (
+    AcceptSocket,
+    BinaryMessage,
+    Event,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    TextMessage,
+)
+
+__all__ = ["Replies", "Target", "heard_again", "merged", "pieces_of"]
+
+Target: TypeAlias = Callable[[bytes], None]
+
+
+def pieces_of(data: bytes) -> list[bytes]:
+    """The input in pieces, the same ones each time."""
+    return chunked(data, Random(len(data)))
+
+
+def merged(events: Iterable[object]) -> list[object]:
+    """The pieces of a body that nothing of the same stream parts, as one: where a body is cut says nothing."""
+    out: list[object] = []
+    last: dict[StreamId, int] = {}
+    for event in events:
+        if not isinstance(event, Event):
+            out.append(event)
+            continue
+        at = last.get(event.stream)
+        before = None if at is None else out[at]
+        if at is not None and isinstance(event, RequestData) and isinstance(before, RequestData):
+            out[at] = RequestData(event.stream, before.data + event.data)
+        elif at is not None and isinstance(event, ResponseData) and isinstance(before, ResponseData):
+            out[at] = ResponseData(event.stream, before.data + event.data)
+        else:
+            last[event.stream] = len(out)
+            out.append(event)
+    return out
+
+
+class Replies:
+    """What a server says to what it hears: requests are answered, WebSockets accepted and echoed."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._sockets: dict[StreamId, None] = {}
+
+    def to(self, event: Event) -> None:
+        """Say it."""
+        connection, stream = self._connection, event.stream
+        if connection.must_close:
+            return
+        match event:
+            case RequestHead(websocket=True):
+                self._sockets[stream] = None
+            case RequestEnd() if stream in self._sockets:
+                connection.send(AcceptSocket(stream))
+            case RequestEnd():
+                for said in (ResponseHead(stream, 200), ResponseData(stream, b"ok"), ResponseEnd(stream)):
+                    connection.send(said)
+            case TextMessage() | BinaryMessage():
+                connection.send(event)
+            case _:
+                pass
+
+
+def heard_again(events: Iterable[object], client: Connection, server: Connection) -> None:
+    """Say the first request that was heard once more: our server hears the same from our client as from whoever it was.
+
+    A client may refuse to say what others do; what it says goes through.
+    """
+    requests = [event for event in events if isinstance(event, RequestHead | RequestData | RequestEnd)]
+    head = next((event for event in requests if isinstance(event, RequestHead) and not event.websocket), None)
+    mine = [event for event in requests if head is not None and event.stream == head.stream]
+    if not mine or not isinstance(mine[-1], RequestEnd):
+        return
+    try:
+        for said in mine:
+            client.send(said)
+    except LocalProtocolError:
+        return
+    server.receive_data(client.data_to_send())
+    heard: list[object] = []
+    while (event := server.next_event()) is not None:
+        heard.append(event)
+    assert _said(merged(heard)) == _said(mine), "a request does not come back"
+
+
+def _said(events: Iterable[object]) -> list[object]:
+    """Without what a connection may word in its own way: the version, the framing of a body, the number of a stream."""
+    said: list[object] = []
+    for event in events:
+        match event:
+            case RequestHead():
+                fields = tuple(pair for pair in event.headers if pair[0] not in FRAMING)
+                said.append((event.method, event.target, fields))
+            case RequestData(data=data):
+                said.append(data)
+            case RequestEnd(trailers=trailers):
+                said.append(trailers)
+            case _:
+                said.append(event)
+    return said
+
+
+FRAMING = (b"content-length", b"transfer-encoding", b"connection", b"expect", b"te", b"trailer", b"host")

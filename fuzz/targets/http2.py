@@ -1,0 +1,123 @@
+"""HTTP/2: the frames behind the preface as a server reads them, and what answers a client."""
+
+from __future__ import annotations
+
+from fuzz.targets.common import Replies, heard_again, merged, pieces_of
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.http2_frames import PREFACE
+
+__all__ = ["answer2", "http2"]
+
+ONE, THREE, FIVE = StreamId(1), StreamId(3), StreamId(5)
+HOST = Headers(((b"host", b"a"),))
+
+
+def http2(data: bytes) -> None:
+    """A server connection: requests are answered, WebSockets accepted and echoed."""
+    whole = _serve([PREFACE + data])
+    assert _serve(pieces_of(PREFACE + data)) == whole, "chunking changed the events"
+    server = _server()
+    heard_again([_as_first(event) for event in _first_request(whole)], _settled_client(server), server)
+
+
+def answer2(data: bytes) -> None:
+    """A client connection that has asked with a GET, a POST and for a WebSocket: what answers it."""
+    assert _listen(pieces_of(data)) == _listen([data]), "chunking changed the events"
+
+
+def _server() -> Http2Connection:
+    return Http2Connection(Role.SERVER, entropy=bytes)
+
+
+def _serve(pieces: list[bytes]) -> list[object]:
+    connection = _server()
+    replies = Replies(connection)
+    events: list[object] = []
+    try:
+        for piece in pieces:
+            connection.receive_data(piece)
+            while (event := connection.next_event()) is not None:
+                events.append(event)
+                if isinstance(event, RequestData):
+                    connection.taken(event.stream, len(event.data))
+                if connection.knows(event.stream):
+                    replies.to(event)
+                connection.data_to_send()  # after each event, or the pieces would decide what is out already
+            connection.data_to_send()
+    except RemoteProtocolError as error:
+        events.append((error.status, str(error)))
+    assert connection.data_to_send() is not None
+    return merged(events)
+
+
+def _listen(pieces: list[bytes]) -> list[object]:
+    connection = Http2Connection(Role.CLIENT, entropy=bytes)
+    connection.send(RequestHead(ONE, "GET", "/", HOST))
+    connection.send(RequestEnd(ONE))
+    connection.send(RequestHead(THREE, "POST", "/x", Headers((*HOST, (b"content-length", b"70000")))))
+    connection.send(RequestData(THREE, b"x" * 70_000))  # more than a window
+    connection.send(RequestEnd(THREE))
+    connection.send(RequestHead(FIVE, "GET", "/ws", HOST, websocket=True))
+    connection.data_to_send()
+    events: list[object] = []
+    try:
+        for piece in pieces:
+            connection.receive_data(piece)
+            while (event := connection.next_event()) is not None:
+                events.append(event)
+                _attend(connection, event)
+                connection.data_to_send()
+            connection.data_to_send()
+        connection.receive_eof()
+        while (event := connection.next_event()) is not None:
+            events.append(event)
+    except RemoteProtocolError as error:
+        events.append((error.status, str(error)))
+    return merged(events)
+
+
+def _attend(connection: Http2Connection, event: Event) -> None:
+    if isinstance(event, ResponseData):
+        connection.taken(event.stream, len(event.data))
+    elif isinstance(event, TextMessage) and connection.knows(event.stream):
+        connection.send(event)
+
+
+def _first_request(events: list[object]) -> list[Event]:
+    first = next((event.stream for event in events if isinstance(event, RequestHead)), None)
+    return [event for event in events if isinstance(event, Event) and event.stream == first]
+
+
+def _as_first(event: Event) -> Event:
+    match event:
+        case RequestHead():
+            return RequestHead(ONE, event.method, event.target, event.headers, event.websocket)
+        case RequestData(data=data):
+            return RequestData(ONE, data)
+        case RequestEnd(trailers=trailers):
+            return RequestEnd(ONE, trailers)
+        case _:
+            return event
+
+
+def _settled_client(server: Http2Connection) -> Http2Connection:
+    """A client that has heard the server's settings."""
+    client = Http2Connection(Role.CLIENT, entropy=bytes)
+    for _ in range(2):
+        server.receive_data(client.data_to_send())
+        assert server.next_event() is None
+        client.receive_data(server.data_to_send())
+        assert client.next_event() is None
+    return client

@@ -1,0 +1,107 @@
+"""Formats inside messages: forms, event streams, envelopes and JSON, pairing invites."""
+
+from __future__ import annotations
+
+from fuzz.targets.common import pieces_of
+from svc_proto.basics import strict_json
+from svc_proto.basics.brand import HERMES, SVC
+from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
+from svc_proto.machines.qr import MAX_INVITE, encode_payload, pairing_url, parse_invite, signed, verify
+from svc_proto.wire.envelope import parse_envelope, write_envelope
+from svc_proto.wire.multipart import MultipartDecoder, Part, PartBegin, PartData, encode_multipart
+from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
+
+__all__ = ["envelope", "multipart", "qr", "sse"]
+
+BOUNDARY = "----boundary-that-is-in-no-part-71fe90"
+SECRET = b"a key of sixteen bytes or more"
+
+
+def multipart(data: bytes) -> None:
+    """A form whose boundary is `b`."""
+    parts, problem = _parts([data], "b")
+    assert _parts(pieces_of(data), "b") == (parts, problem), "chunking changed the parts"
+    if problem:
+        return
+    try:
+        body = encode_multipart(parts, BOUNDARY)
+    except LocalProtocolError:  # a content type that is not printable
+        return
+    assert _parts([body], BOUNDARY) == (parts, ""), "the parts do not come back"
+
+
+def sse(data: bytes) -> None:
+    """An event stream."""
+    events, problem = _events([data])
+    assert _events(pieces_of(data)) == (events, problem), "chunking changed the events"
+    for event in events:
+        if "\x00" in event.event:  # the field is read, but not written
+            continue
+        again = encode_event(event.data, event=event.event, id=event.id, retry=event.retry)
+        assert _events([again]) == ([event], ""), "an event does not come back"
+
+
+def envelope(data: bytes) -> None:
+    """Messages and JSON."""
+    text = data.decode("utf-8", "replace")
+    message = parse_envelope(text)
+    if message is not None:
+        again = write_envelope(message.channel, message.type, message.id, message.payload)
+        assert parse_envelope(again) == message, "a message does not come back"
+    try:
+        value = strict_json.loads(data)
+    except strict_json.JsonError:
+        return
+    assert strict_json.loads(strict_json.dumps_bytes(value)) == value, "JSON does not come back"
+
+
+def qr(data: bytes) -> None:
+    """A pasted invite."""
+    try:
+        payload = parse_invite(data.decode("utf-8", "replace"))
+    except Refused as refused:
+        if refused.status != 400:
+            raise
+        return
+    whole = signed(payload, SECRET)
+    assert verify(whole, SECRET), "a signature is not its own"
+    for brand in (SVC, HERMES):
+        url = pairing_url(brand, encode_payload(whole))
+        if len(url) <= MAX_INVITE:
+            assert parse_invite(url) == whole, "an invite does not come back"
+
+
+def _parts(pieces: list[bytes], boundary: str) -> tuple[list[Part], str]:
+    decoder = MultipartDecoder(f"multipart/form-data; boundary={boundary}")
+    parts: list[Part] = []
+    begun: PartBegin | None = None
+    body = bytearray()
+    try:
+        for piece in [*pieces, b""]:
+            decoder.receive_data(piece)
+            if not piece:
+                decoder.receive_eof()
+            while (event := decoder.next_event()) is not None:
+                if isinstance(event, PartBegin):
+                    begun = event
+                    body.clear()
+                elif isinstance(event, PartData):
+                    body += event.data
+                elif begun is not None:
+                    kind = begun.content_type if begun.content_type and begun.content_type.isascii() else None
+                    parts.append(
+                        Part(name=begun.name, data=bytes(body), filename=begun.filename, content_type=kind or None)
+                    )
+    except RemoteProtocolError as error:
+        return parts, str(error)
+    return parts, ""
+
+
+def _events(pieces: list[bytes]) -> tuple[list[ServerSentEvent], str]:
+    decoder, events = EventStreamDecoder(), list[ServerSentEvent]()
+    try:
+        for piece in pieces:
+            events += decoder.receive_data(piece)
+    except RemoteProtocolError as error:
+        return events, str(error)
+    return events, ""

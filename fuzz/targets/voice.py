@@ -1,0 +1,271 @@
+"""The sockets of voice sessions: whatever clients say, in whatever order sockets come and go, and time passes.
+
+The first byte of an input chooses the family: output, lab or agent. Then each line is a deed:
+
+    ~1      the socket that owns the session is lost, with the code that the digit names
+    +       another socket comes, and speaks from now on
+    -       the first socket that is still there speaks from now on
+    |  and  /    the one that speaks stops reading, and reads again
+    .2      time passes, as much as the digit names
+    ?       the disk fails from now on
+    else    it says this; `{token}` stands for the resume token
+"""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any, cast
+
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import AppendFile, Cancel, Command, Level, Log, Operation, SweepFolder
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request
+from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.facts import Accepted, Done, Fact, Failed, Failure, FailureKind, Started
+from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.principal import Principal
+from svc_proto.voice.session_table import SessionTable
+from svc_proto.voice.setup import build_voice
+from svc_proto.voice_config import VoiceConfig
+
+__all__ = ["voice"]
+
+FAMILIES = ("output", "lab", "agent")
+NUMBERED = ("output", "agent")
+LOST_WITH = (1006, 1000, 1001, 1005, 4999)
+TIMES = (0.0, 0.3, 5.0, 29.9, 31.0, 61.0, 121.0, 400.0)  # s
+CODES = (1000, 1001, 1008, 1009, 1011, 1013, 4000, 4003, 4008, 4009)
+MOST_DEEDS = 200
+MOST_SOCKETS = 40
+FOR_EVER = 10_000.0  # s: longer than anything of a session may last
+PRINCIPAL = Principal(kind="session", device_id="phone", bearer_hash="a" * 64)
+
+
+def voice(data: bytes) -> None:
+    """No bug, ids that rise, replays that are as they were, known close codes, and in the end nothing is left."""
+    game = _Game(FAMILIES[(data or b"0")[0] % len(FAMILIES)])
+    for line in data[1:].split(b"\n")[:MOST_DEEDS]:
+        game.deed(line.decode("utf-8", "replace"))
+    game.end()
+
+
+class _Client:
+    """One socket, from both sides."""
+
+    def __init__(self, game: _Game, number: int, handler: SocketHandler) -> None:
+        self._game = game
+        self.handler = handler
+        self.number = number
+        self.writable = True
+        self.gone = False
+        self.last = 0  # the last id that was no replay
+
+    def send_text(self, text: str) -> bool:
+        assert not self.gone, "something was said to a socket that has closed"
+        self._game.heard(self, json.loads(text), text)
+        return True
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        assert code in CODES, f"closed with {code}"
+        assert len(reason.encode()) <= 123, "the reason does not fit a close frame"
+        self.gone = True
+
+    def ping_every(self, seconds: float) -> None:
+        assert seconds == 20.0, "another ping interval"
+
+
+class _Game:
+    def __init__(self, family: str) -> None:
+        self.now = Moment(1000.0, 1_800_000_000.0)
+        self.engine = Engine(_Nothing(), entropy=Random(1).randbytes, log_level=Level.INFO)
+        self.numbered = family in NUMBERED
+        self.disk_fails = False
+        self.known: dict[int, str] = {}  # what was told with which id
+        self.clients: list[_Client] = []
+        self.sockets = 0  # that there have been
+        self.speaker: _Client | None = None
+        self.log = b""
+        self.handle(Started())
+        parts = self.do(lambda: build_voice(self.engine, VoiceConfig(home="/home")))
+        self.family = parts.sessions[family]
+        self.answer: dict[str, Any] = {}
+        self.run(self.family.create({"provider": "stub"}, PRINCIPAL))
+        assert bool(self.answer), "no session"
+        self.token = str(self.answer.get("resume_token", "none"))
+        self.come()
+
+    # --- deeds ---
+
+    def deed(self, line: str) -> None:
+        speaker = self.speaker
+        match line[:1]:
+            case "~":
+                if speaker is not None:
+                    self.leave(speaker, LOST_WITH[_digit(line) % len(LOST_WITH)])
+            case "+":
+                self.come()
+            case "-":
+                self.next_speaker()
+            case "|":
+                if speaker is not None:
+                    speaker.writable = False
+            case "/":
+                if speaker is not None and not speaker.writable:
+                    speaker.writable = True
+                    self.do(speaker.handler.on_writable)
+            case ".":
+                self.after(TIMES[_digit(line) % len(TIMES)])
+            case "?":
+                self.disk_fails = True
+            case _:
+                self.say(line)
+        self.sweep()
+
+    def say(self, line: str) -> None:
+        speaker = self.speaker
+        if speaker is None:
+            self.come()
+        elif line.startswith("\x00"):
+            self.do(lambda: speaker.handler.on_binary(line.encode()))
+        else:
+            self.do(lambda: speaker.handler.on_text(line.replace("{token}", self.token)))
+
+    def come(self) -> None:
+        if len(self.clients) >= MOST_SOCKETS:
+            return
+        request = cast("Request", None)  # nothing of it is looked at
+        try:
+            handler = self.do(lambda: self.family.open(request, PRINCIPAL, self.answer["session_id"]))
+        except PlainRefused as refused:
+            if refused.status not in (404, 410):
+                raise
+            return
+        self.sockets += 1
+        client = _Client(self, self.sockets, handler)
+        self.clients.append(client)
+        self.speaker = client
+        self.do(lambda: handler.on_open(cast("Socket", client)))
+        self.sweep()
+
+    def leave(self, client: _Client, code: int) -> None:
+        client.gone = True
+        self.clients.remove(client)
+        self.do(lambda: client.handler.on_closed(code, ""))
+
+    def next_speaker(self) -> None:
+        self.speaker = self.clients[0] if self.clients else None
+
+    def sweep(self) -> None:
+        """Sockets that were closed answer the close frame."""
+        for client in [client for client in self.clients if client.gone]:
+            self.leave(client, 1000)
+        if self.speaker not in self.clients:
+            self.next_speaker()
+
+    def heard(self, client: _Client, event: dict[str, Any], text: str) -> None:
+        assert isinstance(event["type"], str), "an event without a type"
+        assert isinstance(event["at_ms"], float), "an event without a time"
+        if not self.numbered:
+            assert "event_id" not in event, "an id where there is none"
+            return
+        number = event["event_id"]
+        if event.pop("replayed", False):
+            before = self.known.get(number)  # None: it was said while nobody listened
+            assert before is None or json.loads(before) == event, "a replay that is not as it was"
+            text = json.dumps(event)
+        else:
+            assert number > client.last, "ids that do not rise"
+            client.last = number
+        self.known.setdefault(number, text)
+
+    def end(self) -> None:
+        """Everybody goes, and time passes."""
+        self.disk_fails = False
+        for client in list(self.clients):
+            self.leave(client, 1006)
+        self.after(FOR_EVER)
+        table = cast("SessionTable[Any]", cast("Any", self.family).sessions)
+        assert len(table) == 0, "a session is left"
+        assert self.engine.next_deadline() is None, "a timer is left"
+        for line in self.log.splitlines():
+            assert isinstance(json.loads(line)["unix_ms"], int), "a line without a time"
+
+    # --- the engine ---
+
+    def do(self, call: Any) -> Any:
+        outcome: list[Any] = []
+        problem: list[Exception] = []
+
+        def run() -> None:
+            try:
+                outcome.append(call())
+            except Exception as error:  # noqa: BLE001, RUF100 - passed on below
+                problem.append(error)
+
+        self.engine.timers.timer("fuzz", run).set(self.now.mono)
+        self.handle(None)
+        if problem:
+            raise problem[0]
+        return outcome[0]
+
+    def run(self, flow: Flow[dict[str, object]]) -> None:
+        self.do(lambda: self.engine.spawn(flow, name="fuzz", on_done=self.answer.update))
+
+    def after(self, seconds: float) -> None:
+        end = self.now.mono + seconds
+        while (due := self.engine.next_deadline()) is not None and due <= end:
+            self.now = self.now.at(max(due, self.now.mono))
+            self.handle(None)
+        self.now = self.now.at(end)
+
+    def handle(self, fact: Fact | None) -> None:
+        facts = [fact]
+        while facts:
+            for command in self.engine.handle(facts.pop(0), self.now):
+                answer = self.carry_out(command)
+                if answer is not None:
+                    facts.append(answer)
+
+    def carry_out(self, command: Command) -> Fact | None:
+        match command:
+            case Log(event=event, fields=fields):
+                assert event != "bug", f"a bug: {fields}"
+            case Cancel(op=op):
+                return Failed(op, Failure(FailureKind.CANCELLED))
+            case Operation() if self.disk_fails:
+                return Failed(command.op, Failure(FailureKind.NO_SPACE))
+            case AppendFile(op=op, data=data, name=name):
+                if name.endswith(".jsonl"):
+                    self.log += data
+                return Done(op, len(data))
+            case SweepFolder(op=op):
+                return Done(op, 0)
+            case Operation():
+                return Failed(command.op, Failure(FailureKind.UNREACHABLE))
+            case _:
+                pass
+        return None
+
+
+class _Nothing:
+    """A service that does nothing by itself."""
+
+    def bind(self, engine: Engine) -> None:
+        """Nothing to keep."""
+
+    def on_started(self) -> None:
+        """Nothing to load."""
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """Nobody comes."""
+        return None
+
+    def on_stopping(self) -> None:
+        """Nothing to end."""
+
+
+def _digit(line: str) -> int:
+    return ord(line[1]) - ord("0") if len(line) > 1 else 0
