@@ -1,0 +1,250 @@
+"""Many clients at once on real sockets: those that vanish leave nothing behind, and a stop under load loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import random
+import selectors
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from attrs import define, field
+
+from runtimes.channel import Channel
+from runtimes.filebody import FileBody
+from runtimes.tls_channel import TlsChannel
+from svc_proto.engine.exchange import Exchange
+from svc_proto.engine.flow import Task
+from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.socket import Socket
+from tests.loops.conftest import WORLDS, open_world
+from tests.loops.live import LiveWire
+from tests.loops.raw import TEXT, RawSocket, frame
+from tests.loops.test_hostile import SEED, UPGRADE
+from tests.loops.wires import PATIENCE
+from tests.loops.world import REMOTE, World, bearer
+
+LIVE = [name for name in WORLDS if name != "sim"]
+CLIENTS = 2000  # on each loop, of which BATCH at once
+BATCH = 100
+KINDS = (Channel, TlsChannel, FileBody, ServerChannel, Exchange, Socket, Task, asyncio.Task)
+TASKS = {"trio._core._run.Task", "curio.task.Task"}  # of loops that need not be installed
+HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)  # the preface and SETTINGS without any
+MIB = 1024 * 1024
+
+
+@pytest.fixture(params=LIVE)
+def live(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with open_world(request.param, tmp_path, request) as world:
+        yield world
+
+
+# --- clients that vanish --------------------------------------------------------------------------------------------
+
+
+def census() -> Counter[str]:
+    """What a connection is made of, as far as it is alive in this process, where the relay has a thread."""
+    gc.collect()
+    kinds = {kind for kind in set(map(type, gc.get_objects())) if is_part(kind)}
+    parts = [one for one in gc.get_objects() if type(one) in kinds]
+    found = Counter(
+        type(one).__name__ for one in parts if not getattr(one, "terminated", False)
+    )  # curio keeps its last
+    if os.path.isdir("/proc/self/fd"):
+        found["descriptors"] = len(os.listdir("/proc/self/fd"))
+    return found
+
+
+def is_part(kind: type) -> bool:
+    return issubclass(kind, KINDS) or f"{kind.__module__}.{kind.__qualname__}" in TASKS
+
+
+def authorized(line: str, token: str, fields: str) -> bytes:
+    return f"{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n{fields}\r\n\r\n".encode()
+
+
+def beginnings(token: str) -> list[bytes]:
+    """How far the clients get."""
+    form = "Content-Type: multipart/form-data; boundary=xyz\r\nContent-Length: 1000000"
+    part = b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n'
+    hello = {"channel": "system", "type": "auth", "id": "a", "payload": {"session_token": token}}
+    sign_in = UPGRADE + frame(TEXT, json.dumps(hello).encode())
+    return [
+        b"",
+        b"GET /hea",
+        HEALTH,
+        HEALTH * 20,
+        HEALTH + HEALTH[:30],
+        b"POST /pairing/register HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{",
+        authorized("POST /media/upload", token, form) + part + bytes(5000),
+        authorized("POST /tap", token, "Content-Length: 17") + b'{"x":120,"y":640}',  # the phone is asked
+        UPGRADE,
+        UPGRADE + frame(TEXT, b"{}")[:4],
+        sign_in,
+        sign_in + frame(TEXT, bytes(100), fin=False),
+        HTTP2,
+        HTTP2 + b"\x00\x00\x05\x01\x04\x00\x00\x00\x01\x82\x84\x86",  # half of a head
+    ]
+
+
+def vanish(sock: LiveWire, rng: random.Random) -> None:
+    match rng.randrange(4):
+        case 0:
+            sock.close_write()
+            sock.close()
+        case 1:
+            sock.close()
+        case _:
+            sock.abort()
+
+
+def test_2000_clients_that_vanish_leave_nothing_behind(live: World, tmp_path: Path) -> None:
+    rng = random.Random(SEED)
+    live.start_relay()
+    phone = live.phone()
+    ping = bearer(phone.token)
+    ways = beginnings(live.pair("Vanisher", grants={"bridge": 0}).token)
+    normal = live.client()
+    assert normal.ask("GET", "/ping", headers=ping).status == 200
+    normal.wire.close()
+    live.eventually(lambda: live.http("GET", "/health").json["clients"] == 2)
+    before = census()
+
+    for begun in range(0, CLIENTS, BATCH):
+        crowd = []
+        for number in range(begun, begun + BATCH):
+            crowd.append(sock := LiveWire(socket.create_connection(("127.0.0.1", live.relay.port), timeout=PATIENCE)))
+            if piece := ways[number % len(ways)]:
+                sock.send(piece)
+        rng.shuffle(crowd)
+        for sock in crowd[: BATCH // 2]:
+            vanish(sock, rng)
+        assert live.http("GET", "/ping", headers=ping).status == 200  # meanwhile the relay has taken in the others
+        for sock in crowd[BATCH // 2 :]:
+            vanish(sock, rng)
+
+    live.eventually(lambda: live.http("GET", "/health").json["clients"] == 2)
+    deadline = live.clock() + PATIENCE
+    while left := census() - before:
+        assert live.clock() < deadline, left
+        time.sleep(0.02)  # and not a question, which would be a connection that may be there still
+    live.eventually(lambda: live.http("GET", "/relay/info").json["pending_commands"] == 0)
+    live.eventually(lambda: not list((tmp_path / "spool").glob("*")))
+    assert live.http("GET", "/ping", headers=ping).status == 200
+    assert live.pair("Late").token
+    assert phone.count("offline") == 0
+
+
+# --- a stop under load ----------------------------------------------------------------------------------------------
+
+
+@define
+class Caller:
+    """Asks again as soon as it was answered, on one kept connection."""
+
+    sock: socket.socket
+    asked: int = 0
+    answered: int = 0
+    said_close: bool = False
+    over: bool = False
+    held: bytes = field(default=b"")
+
+    def ask(self) -> None:
+        self.asked += 1
+        with suppress(BrokenPipeError):  # the relay has let go after its last answer: what it wrote can still be read
+            self.sock.sendall(HEALTH)
+
+    def on_readable(self) -> None:
+        data = self.sock.recv(65_536)  # a reset is a lost answer: it fails the test
+        if not data:
+            assert self.held == b"", "half an answer"
+            self.over = True
+            return
+        self.held += data
+        head, end, body = self.held.partition(b"\r\n\r\n")
+        if not end:
+            return
+        assert head.startswith(b"HTTP/1.1 200 "), head
+        size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        if len(body) < size:
+            return
+        assert len(body) == size
+        json.loads(body)
+        assert not self.said_close, "an answer after the last one"
+        self.held = b""
+        self.answered += 1
+        self.said_close = b"connection: close" in head.lower()
+        if not self.said_close:
+            self.ask()
+
+
+def drive(callers: list[Caller], until: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    with selectors.DefaultSelector() as selector:
+        for caller in callers:
+            if not caller.over:
+                selector.register(caller.sock, selectors.EVENT_READ, caller)
+        while not until():
+            assert time.monotonic() < deadline, "the relay is stuck"
+            for key, _ in selector.select(1.0):
+                caller = key.data
+                caller.on_readable()
+                if caller.over:
+                    selector.unregister(caller.sock)
+                    caller.sock.close()
+
+
+def fetching(live: World, path: Path, token: str) -> LiveWire:
+    """A client that has read the head of a large answer, and no more so far."""
+    answer = live.post("/media/register", {"path": str(path), "content_type": "application/octet-stream"})
+    assert answer.status == 200, answer
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)  # so that the relay has most of it still
+    sock.connect(("127.0.0.1", live.relay.port))
+    wire = LiveWire(sock)
+    wire.send(authorized(f"GET /media/{answer.json['token']}", token, "Accept: */*"))
+    assert wire.read_until(b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+    return wire
+
+
+@pytest.mark.parametrize("loop", LIVE)
+def test_a_stop_under_load_loses_no_answer(loop: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """SIGTERM to a process: every answer that had begun is whole, every connection ends cleanly, the exit code is 0."""
+    with open_world(loop, tmp_path, request) as world:
+        relay = world.start_relay(killable=True)
+        phone = RawSocket(world.connect(REMOTE))
+        token = phone.sign_in(world.register())
+        large = tmp_path / "workspace" / "large.bin"
+        large.parent.mkdir()
+        large.write_bytes(os.urandom(8 * MIB))
+        slow = [fetching(world, large, token) for _ in range(3)]
+        callers = [Caller(socket.create_connection(("127.0.0.1", relay.port), timeout=PATIENCE)) for _ in range(30)]
+        try:
+            for caller in callers:
+                caller.ask()
+            drive(callers, lambda: all(caller.answered >= 5 for caller in callers))
+            relay.begin_stop()
+            drive(callers, lambda: all(caller.over for caller in callers))
+            for caller in callers:
+                assert caller.said_close or caller.asked - caller.answered == 1
+            body = large.read_bytes()
+            for wire in slow:
+                assert wire.read_exactly(len(body)) == body
+                assert wire.read_all() == b""
+                assert not wire.reset
+                wire.close()
+            assert phone.closed_with() == 1001
+            phone.wire.close()
+            assert relay.exit_code() == 0
+        finally:
+            for caller in callers:
+                caller.sock.close()

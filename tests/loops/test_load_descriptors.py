@@ -1,0 +1,121 @@
+"""A relay that runs out of file descriptors: it serves those it has, waits without spinning, and goes on later."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.loops.conftest import WORLDS
+from tests.loops.live import ROOT, LiveWire
+from tests.loops.raw import read_response
+from tests.loops.wires import PATIENCE
+
+LIVE = [name for name in WORLDS if name != "sim"]
+DESCRIPTORS = 64
+CROWD = 100  # connections: more than the relay can have
+WATCHED = 0.8  # s, in which it tries eight times
+HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Scarce:
+    """`python -m servers.relay` with few descriptors."""
+
+    def __init__(self, loop: str, home: Path) -> None:
+        self._log = home / "relay.log"
+        # What measures coverage wants descriptors of its own.
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("COVERAGE_", "COV_CORE_"))}
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "servers.relay", "--host", "127.0.0.1", "--port", "0", "--runtime", loop],
+                cwd=ROOT,
+                env={**env, "SVC_HOME": str(home)},
+                stderr=log,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS)),
+            )
+        self.port = self._announced()
+
+    def _announced(self) -> int:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and self.process.poll() is None:
+            found = re.search(r"relay: http://127\.0\.0\.1:(\d+) ", self.log())
+            if found is not None:
+                return int(found[1])
+            time.sleep(0.01)
+        raise AssertionError(f"the relay did not start: {self.log()}")
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def connect(self) -> LiveWire:
+        return LiveWire(socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE))
+
+    def cpu(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+
+@pytest.fixture(params=LIVE)
+def scarce(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scarce]:
+    relay = Scarce(request.param, tmp_path)
+    yield relay
+    relay.process.kill()
+    relay.process.wait()
+
+
+def healthy(wire: LiveWire) -> bool:
+    wire.send(HEALTH)
+    return read_response(wire)[0] == 200
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors and CPU time by /proc")
+def test_descriptors_run_out_and_come_back(scarce: Scarce) -> None:
+    with ExitStack() as stack:
+        first = scarce.connect()
+        stack.callback(first.close)
+        assert healthy(first)
+        before = scarce.descriptors()
+        crowd = [scarce.connect() for _ in range(CROWD)]  # the kernel lets in whom the relay cannot
+        for wire in crowd:
+            stack.callback(wire.close)
+            wire.send(HEALTH)
+        deadline = time.monotonic() + PATIENCE
+        while scarce.descriptors() < DESCRIPTORS:
+            assert time.monotonic() < deadline, scarce.log()
+
+        cpu = scarce.cpu()
+        time.sleep(WATCHED)
+        assert scarce.cpu() - cpu < WATCHED / 3, "it spins"
+        assert healthy(first)
+        assert scarce.log().count("accept.exhausted") == 1
+
+        served = 0
+        for wire in crowd:  # each that leaves makes room for one that waits
+            assert read_response(wire)[0] == 200
+            served += 1
+            wire.close()
+        assert served == CROWD
+        assert healthy(first)
+        fresh = scarce.connect()
+        stack.callback(fresh.close)
+        assert healthy(fresh)
+        while scarce.descriptors() > before + 1:
+            assert time.monotonic() < deadline + PATIENCE, scarce.log()
+
+    scarce.process.terminate()
+    assert scarce.process.wait(PATIENCE) == 0
+    assert scarce.log().count("accept.exhausted") == 1
+    assert " ERROR " not in scarce.log()

@@ -1,0 +1,183 @@
+"""Clients that hold on: heads, bodies, sockets and handshakes that trickle, peers that are gone without a word.
+
+The limits are those of the core, made short. Each client that trickles would do so for far longer than it may: that it
+is cut, while everybody else is served, is what is tested.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from svc_proto.wire.limits import Limits
+from tests.loops.conftest import WORLDS, open_world
+from tests.loops.raw import PING, TEXT, RawSocket, frame
+from tests.loops.test_hostile import UPGRADE
+from tests.loops.wires import PATIENCE
+from tests.loops.world import World, bearer
+
+LIVE = [name for name in WORLDS if name != "sim"]
+CROWD = 40
+SHORT = 0.4  # s that each may take
+STEP = 0.02  # s between two bytes of one
+HEAD = b"GET /health HTTP/1.1\r\n"
+FIELD = b"x-field: 0123456789\r\n"
+HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)  # the preface and SETTINGS without any
+HEADERS = b"\0\x3e\x80\x01\x05\0\0\0\x01"  # of a frame of 16,000 bytes
+SETTINGS = b"\0\0\x2a\x04\0\0\0\0\0"  # of the relay
+BODY = b"POST /pairing/register HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n"
+LIMITS = Limits(head_timeout=SHORT, body_timeout=SHORT, close_timeout=SHORT)
+
+
+@pytest.fixture(params=LIVE)
+def live(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with open_world(request.param, tmp_path, request) as world:
+        yield world
+
+
+def hello() -> bytes:
+    """What a client of TLS says first."""
+    outgoing = ssl.MemoryBIO()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        tls.do_handshake()
+    return outgoing.read()
+
+
+class Trickle:
+    """A crowd that says `start` at once and then `rest` byte by byte, for ever if it comes to its end."""
+
+    def __init__(self, port: int, start: bytes, rest: bytes) -> None:
+        self._rest = rest
+        self._said = 0
+        self.heard: dict[socket.socket, bytes] = {}
+        for _ in range(CROWD):
+            sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+            self.heard[sock] = b""
+            if start:
+                sock.sendall(start)
+        self.going = set(self.heard)
+
+    def step(self) -> None:
+        """One byte of each; those that were cut go."""
+        at = self._said % len(self._rest)
+        self._said += 1
+        for sock in list(self.going):
+            try:
+                if select.select([sock], [], [], 0)[0]:
+                    data = sock.recv(4096)
+                    self.heard[sock] += data
+                    if not data:
+                        raise ConnectionResetError
+                sock.send(self._rest[at : at + 1])
+            except ConnectionError:
+                self.going.discard(sock)
+                sock.close()
+
+    def close(self) -> None:
+        for sock in self.heard:
+            sock.close()
+
+
+@pytest.mark.parametrize(
+    ("start", "rest", "answer"),
+    [
+        pytest.param(HEAD, FIELD, b"HTTP/1.1 408", id="heads"),
+        pytest.param(BODY, b"x", b"HTTP/1.1 408", id="bodies"),
+        pytest.param(UPGRADE, frame(TEXT, bytes(100)), b"HTTP/1.1 101", id="sockets"),
+        pytest.param(UPGRADE, frame(PING), b"HTTP/1.1 101", id="sockets that only ping"),
+        pytest.param(HTTP2 + HEADERS, b"\0", SETTINGS, id="heads of HTTP/2"),
+    ],
+)
+def test_a_crowd_that_trickles_is_cut_and_nobody_waits(
+    live: World, monkeypatch: pytest.MonkeyPatch, start: bytes, rest: bytes, answer: bytes
+) -> None:
+    monkeypatch.setattr("svc_proto.relay.client_socket.AUTH_TIMEOUT", SHORT)
+    live.start_relay(limits=LIMITS)
+    phone = live.phone()
+    caller = live.client()
+    began = live.clock()
+    crowd = Trickle(live.relay.port, start, rest)
+    try:
+        while crowd.going:
+            assert live.clock() - began < PATIENCE, f"{len(crowd.going)} go on"
+            crowd.step()
+            assert caller.ask("GET", "/ping", headers=bearer(phone.token)).status == 200
+            time.sleep(STEP)
+    finally:
+        crowd.close()
+    assert live.clock() - began >= SHORT * 0.9, set(crowd.heard.values())
+    assert all(heard.startswith(answer) for heard in crowd.heard.values())
+    live.eventually(lambda: live.http("GET", "/health").json["clients"] == 1)
+
+
+def test_tls_handshakes_that_trickle(live: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than there may be: the oldest make room, the others run out of time, and who shakes hands is served."""
+    monkeypatch.setattr("runtimes.listen.HANDSHAKE_TIMEOUT", 2 * SHORT)
+    monkeypatch.setattr("runtimes.listen.MAX_HANDSHAKES", CROWD // 2)
+    live.start_relay(tls=True)
+    caller = live.client(tls=True)
+    assert caller.ask("GET", "/health").status == 200  # its handshake is over, so that it makes room for nobody
+    greeting = hello()
+    assert len(greeting) > 100
+    crowd = Trickle(live.relay.port, b"", greeting[:100])
+    began = live.clock()
+    served = 0
+    try:
+        while crowd.going:
+            assert live.clock() - began < PATIENCE, f"{len(crowd.going)} go on"
+            crowd.step()
+            assert caller.ask("GET", "/health").status == 200
+            if served < 3:
+                fresh = live.client(tls=True)
+                assert fresh.ask("GET", "/health").status == 200
+                fresh.wire.close()
+                served += 1
+            time.sleep(STEP)
+    finally:
+        crowd.close()
+    assert served
+
+
+def test_a_phone_that_is_gone_without_a_fin(live: World) -> None:
+    """It takes what is written and answers no ping: it is dropped, whoever waits for it is told, and it can return."""
+    live.start_relay(limits=Limits(ping_interval=SHORT, ping_patience=SHORT))
+    alive = live.phone()
+    gone = RawSocket(live.connect())
+    code = live.register()
+    gone.say("system", "auth", {"pairing_code": code, "device_name": "Gone", "client_surface": "android"})
+    token = gone.hear()["payload"]["session_token"]
+    calls = [live.client().begin("GET", "/ping?device=Gone", headers=bearer(token)) for _ in range(5)]
+    for call in calls:
+        answer = call.finish()
+        assert (answer.status, answer.code) == (502, "phone_disconnected")
+    live.eventually(lambda: live.http("GET", "/health").json["clients"] == 1)
+    assert live.http("GET", "/ping", headers=bearer(alive.token)).status == 200
+    back = live.websocket()
+    assert live.sign_in(back, session_token=token)["type"] == "auth.ok"
+    assert alive.count("offline") == 0
+
+
+def test_a_reader_that_stops_reading(live: World) -> None:
+    """More is owed to it than the kernel takes, and it takes nothing: its connection ends by itself."""
+    live.start_relay(limits=Limits(write_timeout=SHORT))
+    phone = live.fake_phone()
+    result = {"text": "z" * 7_000_000}  # under the limit of a message, over what the kernel keeps for one connection
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect(("127.0.0.1", live.relay.port))
+        deaf.sendall(f"GET /screen HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {phone.token}\r\n\r\n".encode())
+        phone.respond(phone.command()["request_id"], result)
+        began = live.clock()
+        broken = select.poll()
+        broken.register(deaf, 0)  # for a reset alone
+        while not broken.poll(0):
+            assert live.clock() - began < PATIENCE, "it is kept"
+            phone.pong()
+    assert live.clock() - began >= SHORT * 0.9
