@@ -22,8 +22,8 @@ WIDTH = 110  # columns at least, so that no figure is cut where there is no term
 EXAMPLES = """
 \b
 Examples:
-  python -m bench                                everything, about fifteen minutes
-  python -m bench --quick                        everything, roughly: about three minutes
+  python -m bench                                everything, about twenty minutes
+  python -m bench --quick                        everything, roughly: about four minutes
   python -m bench --section core                 only what needs no socket
   python -m bench --section sockets --seconds 20 longer under load, for quieter figures
   python -m bench --json figures.json            the same figures for a program
@@ -46,6 +46,18 @@ def _sockets() -> Section:
     from bench.sockets import sockets_section
 
     return sockets_section
+
+
+def _http2() -> Section:
+    from bench.http2 import http2_section
+
+    return http2_section
+
+
+def _websocket() -> Section:
+    from bench.websocket import websocket_section
+
+    return websocket_section
 
 
 def _terminal() -> Section:
@@ -78,15 +90,31 @@ def _memory() -> Section:
     return memory_section
 
 
+def _voice() -> Section:
+    from bench.voice import voice_section
+
+    return voice_section
+
+
+def _simulation() -> Section:
+    from bench.simulation import simulation_section
+
+    return simulation_section
+
+
 # Loaded when they run, so that what one needs costs the others no memory and no time.
 SECTIONS: dict[str, Callable[[], Section]] = {
     "core": _core,
     "sockets": _sockets,
+    "http2": _http2,
+    "websocket": _websocket,
     "terminal": _terminal,
     "media": _media,
     "api": _api,
     "starts": _starts,
     "memory": _memory,
+    "simulation": _simulation,
+    "voice": _voice,
 }
 
 
@@ -96,7 +124,10 @@ SECTIONS: dict[str, Callable[[], Section]] = {
 @click.option("--json", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here too.")
 @click.option("--quick", is_flag=True, help="Fewer rounds: to see that it runs, not to compare.")
 def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, quick: bool) -> None:
-    """Measure the core, the loops, terminals, files, streams, the start and an idle phone, side by side with others."""
+    """Measure the core, the loops, HTTP/2, WebSockets, terminals, files, streams, the start and an idle phone.
+
+    Others run side by side with them.
+    """
     scale = QUICK if quick else FULL
     if seconds is not None:
         scale = evolve(scale, seconds=seconds)

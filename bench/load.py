@@ -167,7 +167,7 @@ class _Caller:
 def drive(
     address: Address, asked: bytes, *, callers: int, seconds: float, most: int, phone: Phone | None = None
 ) -> Load:
-    """Load a server for `seconds` or until `most` requests are answered. Raises `BenchError`."""
+    """Load a server for `seconds` or until `most` requests are answered, one at least. Raises `BenchError`."""
     load = Load()
     with _callers(address, asked, load, callers) as pool, selectors.DefaultSelector() as selector:
         watched: Sequence[Readable] = pool if phone is None else [*pool, phone]
@@ -197,7 +197,7 @@ def _loop(selector: selectors.BaseSelector, pool: Sequence[_Caller], load: Load,
     deadline = begun + seconds
     for caller in pool:
         caller.ask()
-    while time.perf_counter() < deadline and len(load.latencies) < most:
+    while not load.latencies or (time.perf_counter() < deadline and len(load.latencies) < most):
         _take(selector, PATIENCE)
     load.elapsed = time.perf_counter() - begun
     load.own_cpu = time.process_time() - cpu

@@ -39,6 +39,8 @@ class Scale:
     background: int  # streams that run while others begin
     held: int  # streams that are open and silent
     chats: int  # sessions in the list
+    worlds: int  # that are simulated
+    listeners: int  # to speech, at once
     most_requests: int = 1_000_000  # per contestant and round, whatever the time
 
 
@@ -57,6 +59,8 @@ FULL = Scale(
     background=50,
     held=1000,
     chats=10_000,
+    worlds=100,
+    listeners=50,
 )
 QUICK = Scale(
     cycles=500,
@@ -73,6 +77,8 @@ QUICK = Scale(
     background=20,
     held=100,
     chats=1000,
+    worlds=20,
+    listeners=50,
 )
 
 

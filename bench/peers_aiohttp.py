@@ -1,4 +1,7 @@
-"""A bare aiohttp server: `/health`, and a file at `/file`: `python -m bench.peers_aiohttp asyncio|uvloop [PATH]`."""
+"""A bare aiohttp server: `/health`, an echo at `/ws`, a file at `/file`.
+
+`python -m bench.peers_aiohttp asyncio|uvloop [PATH]`.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,19 @@ async def file(request: web.Request) -> web.FileResponse:
     return web.FileResponse(sys.argv[2])
 
 
+async def echo(request: web.Request) -> web.WebSocketResponse:
+    socket = web.WebSocketResponse(compress=False)
+    await socket.prepare(request)
+    async for message in socket:
+        await socket.send_str(message.data)
+    return socket
+
+
 async def serve() -> None:
     app = web.Application()
     app.router.add_get("/health", health)
     app.router.add_get("/file", file)
+    app.router.add_get("/ws", echo)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.SockSite(runner, listen()).start()

@@ -9,10 +9,24 @@ from typing import Protocol
 from attrs import define, field, frozen
 
 from bench.contestants import Server
-from bench.measure import paired_ratio
+from bench.load import Load
+from bench.measure import paired_ratio, percentile
 from bench.report import Column, Row
 
-__all__ = ["BYTES", "Rounds", "Stretch", "Work", "byte_rows", "notes_on", "take_round"]
+__all__ = [
+    "BYTES",
+    "MESSAGES",
+    "REQUESTS",
+    "Rounds",
+    "Stretch",
+    "TimedRounds",
+    "Work",
+    "byte_rows",
+    "notes_on",
+    "take_round",
+    "take_timed_round",
+    "timed_rows",
+]
 
 DISTURBED = 0.05  # of the time that a server waited for its CPU: above it only its CPU time says something
 BUSY = 0.9  # of one core: above it the load generator is what limits
@@ -76,6 +90,13 @@ class Rounds:
         }
 
 
+@define
+class TimedRounds(Rounds):
+    """The rounds of one contestant, with every latency."""
+
+    latencies: list[float] = field(factory=list)
+
+
 def take_round(rounds: Rounds, server: Server, run: Callable[[], Work]) -> Work:
     """Run one round and add it."""
     cpu, waited, others = server.cpu(), server.waited(), server.others()
@@ -83,6 +104,45 @@ def take_round(rounds: Rounds, server: Server, run: Callable[[], Work]) -> Work:
     waited, others = server.waited() - waited, server.others() - others
     rounds.add(work, cpu=server.cpu() - cpu, waited=min(waited, max(others, 0.0)))
     return work
+
+
+def take_timed_round(rounds: TimedRounds, server: Server, run: Callable[[], Load]) -> None:
+    """Run one round and add it, with its latencies."""
+
+    def timed() -> Load:
+        load = run()
+        rounds.latencies += load.latencies
+        return load
+
+    take_round(rounds, server, timed)
+
+
+TIMED = (
+    Column("best_per_second", "best", 0),
+    Column("ratio", "ratio", 2),
+    Column("p50_ms", "p50 ms", 2),
+    Column("p99_ms", "p99 ms", 2),
+    Column("cpu_us", "server CPU µs", 1),
+    Column("waited_percent", "kept waiting %", 0),
+)
+REQUESTS = (Column("per_second", "req/s, median", 0), *TIMED)
+MESSAGES = (Column("per_second", "messages/s, median", 0), *TIMED)
+
+
+def timed_rows(runs: Mapping[str, TimedRounds]) -> list[Row]:
+    """Rows for `REQUESTS` or `MESSAGES`; the first contestant is what the ratios refer to."""
+    baseline = next(iter(runs.values()))
+    rows = []
+    for name, done in runs.items():
+        latencies = sorted(done.latencies)
+        values = {
+            **done.figures(baseline),
+            "p50_ms": percentile(latencies, 0.5) * 1e3,
+            "p99_ms": percentile(latencies, 0.99) * 1e3,
+            "cpu_us": done.cpu / len(latencies) * 1e6,
+        }
+        rows.append(Row(name, values))
+    return rows
 
 
 BYTES = (

@@ -12,18 +12,22 @@ from attrs import evolve
 from click.testing import CliRunner
 
 from bench import __main__ as program
-from bench import api, contestants
+from bench import api, contestants, http2
 from bench.api import api_section
 from bench.contestants import RELAYS, Contestant, running
 from bench.core import core_section
+from bench.http2 import HYPERCORNS, find_h2load, http2_section
 from bench.measure import QUICK, BenchError, Progress
 from bench.media import media_section
 from bench.memory import memory_section
 from bench.peers_nginx import find_nginx
 from bench.report import Table
+from bench.simulation import simulation_section
 from bench.sockets import sockets_section
 from bench.starts import starts_section
 from bench.terminal import terminal_section
+from bench.voice import FLOOR, STRAIGHT, voice_section
+from bench.websocket import ECHO_PEERS, ECHOES, websocket_section
 
 TINY = evolve(
     QUICK,
@@ -42,6 +46,8 @@ TINY = evolve(
     background=2,
     held=3,
     chats=120,
+    worlds=2,
+    listeners=3,
 )
 SILENT = Progress(silent=True)
 ABSENT = Contestant("bare absent", ("bench.peers_absent",), ("no_such_package_at_all",))
@@ -71,6 +77,63 @@ def test_sockets() -> None:
         assert values["per_second"] > 0
         assert 0 < values["p50_ms"] <= values["p99_ms"]
     assert "left out, not installed: bare absent" in health.notes
+
+
+@pytest.mark.skipif(find_h2load() is None, reason="h2load is not installed")
+def test_http2() -> None:
+    tables = http2_section(TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT,))
+    assert [table.section for table in tables] == ["http2_1x32", "http2_32x1"]
+    for table in tables:
+        check(table, 1)
+        (row,) = table.rows
+        assert row.values["per_second"] > 0
+        assert 0 < row.values["p50_ms"] <= row.values["p99_ms"]
+        assert "left out, not installed: bare absent" in table.notes
+
+
+@pytest.mark.skipif(find_h2load() is None, reason="h2load is not installed")
+@pytest.mark.skipif(find_spec("hypercorn") is None, reason="hypercorn is not installed")
+def test_http2_beside_hypercorn() -> None:
+    for table in http2_section(TINY, SILENT, relays=RELAYS[:1], peers=HYPERCORNS[:1]):
+        check(table, 2)
+        assert all(row.values["per_second"] > 0 for row in table.rows)
+
+
+@pytest.mark.skipif(find_h2load() is None, reason="h2load is not installed")
+def test_answers_that_are_not_200_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http2, "PATH", "/nothing")
+    with pytest.raises(BenchError, match=r"^relay, asyncio under h2load: requests: .* 0 succeeded"):
+        http2_section(TINY, SILENT, relays=RELAYS[:1], peers=())
+
+
+def test_http2_without_h2load() -> None:
+    (table,) = http2_section(TINY, SILENT, h2load="")
+    check(table, 0)
+    assert table.notes == ["left out, not installed: h2load (of nghttp2)"]
+
+
+def test_websocket() -> None:
+    one, sixteen = websocket_section(TINY, SILENT, echoes=ECHOES[:1], peers=(ABSENT,))
+    assert (one.section, sixteen.section) == ("websocket_1", "websocket_16")
+    for table in (one, sixteen):
+        check(table, 1)
+        assert table.rows[0].values["per_second"] > 0
+        assert "left out, not installed: bare absent" in table.notes
+
+
+@pytest.mark.parametrize("peer", ECHO_PEERS, ids=lambda peer: peer.name)
+def test_websocket_beside_others(peer: Contestant) -> None:
+    if not contestants.available((peer,)):
+        pytest.skip(f"not installed: {' or '.join(peer.needs)}")
+    for table in websocket_section(TINY, SILENT, echoes=ECHOES[:1], peers=(peer,)):
+        check(table, 2)
+        assert all(row.values["per_second"] > 0 for row in table.rows)
+
+
+def test_a_server_that_does_not_echo_is_an_error() -> None:
+    relay = RELAYS[0]  # it takes the socket, and wants to know who it is
+    with pytest.raises(BenchError, match=r"^relay, asyncio did not echo: "):
+        websocket_section(TINY, SILENT, echoes=(relay,), peers=())
 
 
 def test_terminal() -> None:
@@ -154,3 +217,19 @@ def test_help_has_examples() -> None:
     done = CliRunner().invoke(program.main, ["--help"])
     assert done.exit_code == 0
     assert "Examples:" in done.output
+
+
+def test_simulation() -> None:
+    (table,) = simulation_section(TINY, SILENT)
+    check(table, len(table.rows))
+    assert table.rows[0].name == "one process"
+    assert all(row.values["events_per_second"] > 0 for row in table.rows)
+
+
+def test_voice() -> None:
+    firsts, streams = voice_section(TINY, SILENT, relays=RELAYS[:1])
+    assert {row.name for row in firsts.rows} - {"relay, asyncio, local", FLOOR} == {"relay, asyncio, stub"}
+    check(firsts, len(firsts.rows))
+    assert [row.name for row in streams.rows] == ["relay, asyncio", STRAIGHT]
+    check(streams, 2)
+    assert all(row.values["pieces"] == 6 for row in streams.rows)
