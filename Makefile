@@ -13,6 +13,7 @@ ARGS ?=
 RUNTIME ?= anyio
 SECONDS ?= 60
 SEEDS ?= 1000
+WORKERS ?= auto
 UV ?= uv
 UPGRADE ?=
 
@@ -48,10 +49,10 @@ up: $(STAMP)-run ## start the servers (ARGS="..." is passed on)
 demo: $(STAMP)-run ## pair the reference phone and chat with it (RUNTIME=anyio|trio|uvloop|curio)
 	$(BIN)/python -m clients.demo --runtime $(RUNTIME) $(ARGS)
 
-# The gates are for the whole suite; a selection runs without measuring.
+# The gates are for the whole suite; a selection runs without measuring. WORKERS=0 does it in one process.
 test: $(STAMP)-dev ## run the whole suite with its coverage gates (ARGS="..." selects, without gates)
 ifeq ($(strip $(ARGS)),)
-	$(BIN)/python -m pytest -q --cov=svc_proto --cov=runtimes --cov-branch --cov-report=
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov=svc_proto --cov=runtimes --cov-branch --cov-report=
 	$(BIN)/python -m coverage report --include='svc_proto/*' --fail-under=100
 	$(BIN)/python -m coverage report --include='runtimes/*' --fail-under=90
 else

@@ -203,6 +203,14 @@ def test_it_hears_what_is_said(answer: Answer) -> None:
 
 
 @needs_engines
+@pytest.mark.parametrize("text", ["Please call me back tomorrow morning.", "Where is the nearest train station?"])
+def test_it_hears_a_voice_without_a_room(answer: Answer, text: str) -> None:
+    """Between its words espeak-ng's plain voice is as still as no room is."""
+    told = answer(spoken(text, "en-us"))
+    assert len(words(told["text"]) & words(text)) >= 0.6 * len(words(text))
+
+
+@needs_engines
 def test_a_long_recording_is_cut_at_its_pauses(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voice_listen, "WHOLE", 1)
     silence = bytes(2 * 22_050)
