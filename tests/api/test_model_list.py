@@ -11,7 +11,8 @@ from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route, Router
 from svc_proto.wire.events import Headers
 from tests.api.world import ApiBook
-from tests.peers.api import Access, ScriptedApi
+from tests.peers.api import ScriptedApi
+from tests.peers.service import Access
 
 ROUTE = ModelRoute(base_url="http://127.0.0.1:9000/v1", model="m", api_key="sesame")
 
@@ -24,7 +25,7 @@ class Upstream(ScriptedApi):
         self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.status = status
         self.keys: list[bytes | None] = []
-        self.router = Router([Route(method="GET", pattern="/v1/models", access=Access.KEY, handler=self.models)])
+        self.router = Router([Route(method="GET", pattern="/v1/models", access=Access.ANYBODY, handler=self.models)])
 
     def models(self, request: Request) -> Response:
         self.keys.append(request.headers.get(b"authorization"))

@@ -8,25 +8,18 @@ from enum import Enum
 from typing import Any
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Ready
-from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.server import ServerChannel
-from svc_proto.facts import Accepted, OperationId
+from svc_proto.facts import OperationId
 from svc_proto.wire.events import Headers, RequestHead
-from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.sse import encode_event
+from tests.peers.service import Access, ScriptedService
 
 __all__ = ["ScriptedApi", "hello"]
 
 SSE = Headers([(b"content-type", b"text/event-stream; charset=utf-8")])
 Event = tuple[str, Mapping[str, object]]
-
-
-class Access(Enum):
-    KEY = "key"
 
 
 def hello(text: str = "Hello", *, run: str = "run_1") -> list[Event]:
@@ -39,10 +32,8 @@ def hello(text: str = "Hello", *, run: str = "run_1") -> list[Event]:
     return [*events, ("done", {"state": "final"})]
 
 
-class ScriptedApi:
+class ScriptedApi(ScriptedService):
     """The service. `turns` are the answers to come, `seen` what was asked; a `held` turn waits for `release`."""
-
-    engine: Engine
 
     def __init__(self, key: str = "") -> None:
         self.key = key
@@ -65,27 +56,20 @@ class ScriptedApi:
             ("POST", "/v1/runs/{id}/stop", self._stop),
             ("POST", "/v1/runs/{id}/approval", self._approve),
         ]
-        self.router = Router(
-            [Route(method=method, pattern=path, access=Access.KEY, handler=handler) for method, path, handler in routes]
+        super().__init__(
+            Router(
+                [
+                    Route(method=method, pattern=path, access=Access.ANYBODY, handler=handler)
+                    for method, path, handler in routes
+                ]
+            )
         )
 
     def release(self) -> None:
         """Let a held turn go on."""
         self.engine.resume(self._ticket, None)
 
-    # --- Service and HttpApp ---
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def on_started(self) -> None:
-        self.engine.emit(Ready())
-
-    def on_accepted(self, fact: Accepted) -> ServerChannel:
-        return ServerChannel(self.engine, fact, self, DEFAULT_LIMITS)
-
-    def on_stopping(self) -> None:
-        pass
+    # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
         if self.key and request.headers.get(b"authorization") != b"Bearer " + self.key.encode():
@@ -95,9 +79,6 @@ class ScriptedApi:
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         error = {"message": refused.message, "type": "invalid_request_error", "param": None, "code": refused.code}
         return json_response(refused.status, {"error": error})
-
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
-        return ()
 
     # --- routes ---
 

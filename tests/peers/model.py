@@ -11,22 +11,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
 from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
 
-from svc_proto.basics.errors import Refused
-from svc_proto.commands import Ready
-from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import Request, Response, Streamed, json_response
+from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.stream import ResponseWriter
-from svc_proto.facts import Accepted
-from svc_proto.wire.events import Headers, RequestHead
-from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.wire.events import Headers
+from tests.peers.service import Access, ScriptedService
 
 __all__ = [
     "DONE",
@@ -49,10 +44,6 @@ __all__ = [
 MODEL_PORT = 9000
 DONE = b"data: [DONE]\n\n"
 FOR_EVER = 86_400.0  # s
-
-
-class Access(Enum):
-    ANYBODY = "anybody"
 
 
 @frozen(kw_only=True)
@@ -166,44 +157,16 @@ def counted(number: int, size: int = 0) -> str:
 # --- the server ---------------------------------------------------------------------------------------------------
 
 
-class ScriptedModel:
+class ScriptedModel(ScriptedService):
     """The service. `seen` are the requests' bodies, `keys` their `Authorization`."""
-
-    engine: Engine
 
     def __init__(self, answers: Iterable[Scripted] = ()) -> None:
         self.answers = list(answers)
         self.seen: list[dict[str, Any]] = []
         self.keys: list[bytes | None] = []
         self.written = 0  # events
-        self.channels: list[ServerChannel] = []
         route = Route(method="POST", pattern="/v1/chat/completions", access=Access.ANYBODY, handler=self._complete)
-        self.router = Router([route])
-
-    # --- Service and HttpApp ---
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def on_started(self) -> None:
-        self.engine.emit(Ready())
-
-    def on_accepted(self, fact: Accepted) -> ServerChannel:
-        channel = ServerChannel(self.engine, fact, self, DEFAULT_LIMITS)
-        self.channels.append(channel)
-        return channel
-
-    def on_stopping(self) -> None:
-        pass
-
-    def authorize(self, access: Enum, request: Request) -> object:
-        return None
-
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
-        return json_response(refused.status, {"error": {"message": refused.message}})
-
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
-        return ()
+        super().__init__(Router([route]))
 
     # --- the route ---
 

@@ -10,7 +10,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Kind, Route
 from tests.peers.realtime import RealtimeScript, RealtimeSession
-from tests.peers.vendor import Access, Asked, Reply, VendorPeer
+from tests.peers.service import Access
+from tests.peers.vendor import Asked, Reply, VendorPeer
 
 __all__ = ["OpenAiPeer", "RealtimePeer", "socket_route"]
 

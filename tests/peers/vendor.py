@@ -10,32 +10,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from enum import Enum
 from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
 
-from svc_proto.basics.errors import Refused
-from svc_proto.commands import Ready
-from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.stream import ResponseWriter
-from svc_proto.facts import Accepted
-from svc_proto.wire.events import Headers, RequestHead
-from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
+from tests.peers.service import Access, ScriptedService
 
-__all__ = ["Access", "Asked", "Plain", "Refusal", "Reply", "Sound", "VendorPeer", "form"]
+__all__ = ["Asked", "Plain", "Refusal", "Reply", "Sound", "VendorPeer", "form"]
 
 FOR_EVER = 86_400.0  # s
 BODY_LIMIT = 30 * 1024 * 1024  # bytes
-
-
-class Access(Enum):
-    ANYBODY = "anybody"
 
 
 @frozen(kw_only=True)
@@ -89,46 +80,18 @@ class Refusal:
 Reply: TypeAlias = "Sound | Plain | Refusal"
 
 
-class VendorPeer:
+class VendorPeer(ScriptedService):
     """The service. A vendor's own file names its routes."""
-
-    engine: Engine
 
     def __init__(self, replies: Iterable[Reply] = (), routes: Iterable[Route] = ()) -> None:
         self.replies = list(replies)
         self.seen: list[Asked] = []
         self.written = 0  # bytes of sound
-        self.channels: list[ServerChannel] = []
-        self.router = Router(routes)
+        super().__init__(Router(routes))
 
     def http(self, method: str, pattern: str) -> Route:
         """A route that is answered by the script."""
         return Route(method=method, pattern=pattern, access=Access.ANYBODY, handler=self._answer, body_limit=BODY_LIMIT)
-
-    # --- Service and HttpApp ---
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def on_started(self) -> None:
-        self.engine.emit(Ready())
-
-    def on_accepted(self, fact: Accepted) -> ServerChannel:
-        channel = ServerChannel(self.engine, fact, self, DEFAULT_LIMITS)
-        self.channels.append(channel)
-        return channel
-
-    def on_stopping(self) -> None:
-        pass
-
-    def authorize(self, access: Enum, request: Request) -> object:
-        return None
-
-    def refusal(self, refused: Refused, head: RequestHead) -> Response:
-        return json_response(refused.status, {"error": {"message": refused.message}})
-
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
-        return ()
 
     # --- answers ---
 

@@ -19,7 +19,7 @@ from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.agent.world import AgentWorld
-from tests.peers.model import Access
+from tests.peers.service import Access
 
 
 class OddRelay:
