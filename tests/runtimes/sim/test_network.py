@@ -1,19 +1,17 @@
-"""Connections between cores and scripted peers: order, chunking, windows, half closing, faults, partitions."""
+"""Connections between cores and scripted peers: order, chunking, windows, half closing, partitions while connecting."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from runtimes.sim.check import ContractError
 from runtimes.sim.connection import READ_SIZE, split
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import Port
 from runtimes.sim.network import Network
-from runtimes.sim.wire import ConnectFailed, Wire
+from runtimes.sim.wire import ConnectFailed
 from runtimes.sim.world import LimitPassed, World
-from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Exit, PauseReading, ResumeReading, Send
+from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, PauseReading, ResumeReading, Send
 from svc_proto.facts import (
     Accepted,
     Address,
@@ -29,24 +27,9 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-from tests.runtimes.sim.toys import Bench, Toy, echo
+from tests.runtimes.sim.toys import OUT, Bench, Toy, connect, connected, echo
 
 CH = ChannelId(2)
-OUT = ChannelId(1)
-
-
-def connected(bench: Bench) -> Wire:
-    """A wire from the phone, which the toy knows of."""
-    wire = bench.world.connect(bench.phone, "relay", 80)
-    bench.world.run_until(lambda: bool(bench.toy.of(Accepted)))
-    return wire
-
-
-def connect(bench: Bench, host: str, port: int, *, tls: bool = False, limit: float = 60.0) -> object:
-    """Have the toy connect from channel 1; the answer."""
-    bench.order(Connect(OperationId(901), OUT, host, port, tls))
-    bench.world.run_until(lambda: bench.toy.answer(901) is not None, limit)
-    return bench.toy.answer(901)
 
 
 # --- connecting ----------------------------------------------------------------------------------------------------
@@ -453,151 +436,3 @@ def test_killed_with_unread_data() -> None:
     end.vanish(reset=False)
     bench.world.run_idle()
     assert wire.why == "reset by the peer"
-
-
-# --- faults --------------------------------------------------------------------------------------------------------
-
-
-def test_a_cut_ends_both_sides() -> None:
-    bench = Bench(World())
-    wire = connected(bench)
-    wire.send(b"lost")
-    bench.world.cut(wire.connection)
-    wire.connection.cut()
-    wire.send(b"into the void")
-    bench.world.run_idle()
-    assert wire.closed
-    assert bench.toy.of(Received) == []
-    assert bench.toy.of(Closed) == [Closed(CH, "the connection was cut")]
-
-
-def test_a_hung_connection_is_silent_until_it_is_mended() -> None:
-    bench = Bench(World(), echo)
-    wire = connected(bench)
-    wire.connection.hang()
-    wire.send(b"one")
-    bench.world.run_for(500.0)
-    wire.send(b"two")
-    bench.world.run_for(0.0005)
-    assert bench.toy.of(Received) == []
-    assert not wire.closed
-    bench.world.network.heal()
-    assert wire.read_exactly(6) == b"onetwo"
-
-
-def test_an_abort_into_a_black_hole_arrives_when_it_is_mended() -> None:
-    bench = Bench(World())
-    wire = connected(bench)
-    wire.connection.hang()
-    bench.order(Abort(CH))
-    bench.world.run_for(60.0)
-    assert bench.toy.of(Closed)
-    assert not wire.closed
-    bench.world.calm()
-    bench.world.run_idle()
-    assert wire.closed
-
-
-def test_a_partition_holds_up_everything_between_two_hosts() -> None:
-    bench = Bench(World(), echo)
-    wire, inside = connected(bench), bench.world.connect(bench.relay, "localhost", 80)
-    bench.world.network.partition(bench.relay, bench.phone)
-    wire.send(b"far")
-    inside.send(b"near")
-    assert inside.read_exactly(4) == b"near"
-    bench.world.run_for(100.0)
-    assert wire.receive() == b""
-    bench.world.network.heal()
-    assert wire.read_exactly(3) == b"far"
-
-
-def test_lost_segments_come_late() -> None:
-    bench = Bench(World(faults=Faults(spike=1.0)))
-    connected(bench).send(b"x")
-    bench.world.run_for(0.15)
-    assert bench.toy.of(Received) == []
-    bench.world.run_for(3.0)
-    assert bench.toy.received() == b"x"
-
-
-@pytest.mark.parametrize("what", ["cut", "hang"])
-def test_faults_break_connections(what: str) -> None:
-    bench = Bench(World())
-    wire = connected(bench)
-    bench.world.faults = Faults(cut=1.0) if what == "cut" else Faults(hang=1.0)
-    wire.send(b"x" * 100_000)
-    bench.world.run_for(10.0)
-    assert bench.toy.of(Received) == []
-    assert wire.closed is (what == "cut")
-    bench.world.faults = Faults.NONE
-    assert Faults.some(0.0) == Faults.NONE
-
-
-def test_a_connection_that_is_cut_before_its_handshake_ends() -> None:
-    bench = Bench(World())
-    listener = bench.world.listen(bench.phone, 80)
-    bench.world.network.link(bench.relay, bench.phone, latency=0.1)
-    bench.order(Connect(OperationId(901), OUT, "phone", 80))
-    wire = listener.accept()
-    bench.world.faults = Faults(cut=1.0)
-    wire.send(b"x")
-    bench.world.run_for(20.5)
-    assert isinstance(bench.toy.answer(901), Failure) or bench.toy.of(Closed)
-
-
-def test_a_cut_that_an_abort_forestalls() -> None:
-    bench = Bench(World())
-    wire = connected(bench)
-    wire.connection.cut()
-    bench.order(Abort(CH))
-    bench.world.run_idle()
-    assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
-    assert wire.why == "the connection was cut"
-
-
-def test_killed_while_connecting() -> None:
-    bench = Bench(World())
-    listener = bench.world.listen(bench.phone, 80)
-    bench.order(Connect(OperationId(901), OUT, "phone", 80))
-    wire = listener.accept()
-    bench.process.kill()
-    bench.world.run_until(lambda: wire.closed)
-    assert bench.toy.answer(901) is None
-
-
-def test_exit_after_the_own_fin() -> None:
-    bench = Bench(World())
-    wire = connected(bench)
-    bench.order(Send(CH, b"bye"), CloseWrite(CH))
-    bench.order(Exit(0))
-    assert wire.read_all() == b"bye"
-    wire.close_write()
-    bench.world.run_idle()
-    assert (wire.closed, wire.why) == (True, "")
-
-
-@given(seed=st.integers(0, 2**32), sizes=st.lists(st.integers(1, 90_000), max_size=8), chunking=st.floats(0.0, 1.0))
-@settings(max_examples=50)
-def test_nothing_is_lost_or_reordered_as_long_as_the_connection_stands(
-    seed: int, sizes: list[int], chunking: float
-) -> None:
-    faults = Faults(spike=0.1, hang=0.02, late_read=0.5, late_wake=0.5)
-    world = World(seed, network=Network(chunking=chunking), faults=faults)
-    bench = Bench(world, echo)
-    wire = connected(bench)
-    sent = b""
-    for number, size in enumerate(sizes):
-        data = bytes([number]) * size
-        sent += data
-        wire.send(data)
-        bench.order(PauseReading(CH) if world.rng.random() < 0.5 else ResumeReading(CH))
-        world.run_for(world.rng.random())
-        if world.rng.random() < 0.3:
-            world.network.heal()
-    wire.close_write()
-    bench.order(ResumeReading(CH))
-    world.calm()
-    assert wire.read_all() == sent
-    world.run_idle()
-    assert bench.toy.of(Closed) == [Closed(CH)]
-    assert sum(fact.n for fact in bench.toy.of(Sent)) == len(sent)

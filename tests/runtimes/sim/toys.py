@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 from runtimes.sim.host import Host, Port
 from runtimes.sim.process import Process
+from runtimes.sim.wire import Wire
 from runtimes.sim.world import World
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import CloseWrite, Command, Operation, Ready, Send
+from svc_proto.commands import CloseWrite, Command, Connect, Operation, Ready, Send
 from svc_proto.facts import (
     Accepted,
     ChannelId,
@@ -25,6 +26,7 @@ from svc_proto.facts import (
 )
 
 F = TypeVar("F")
+OUT = ChannelId(1)  # the channel of `connect`
 
 
 class Toy:
@@ -139,3 +141,17 @@ class Bench:
     def channel(self) -> ChannelId:
         """The channel that was accepted last."""
         return self.toy.of(Accepted)[-1].ch
+
+
+def connected(bench: Bench) -> Wire:
+    """A wire from the phone, which the toy knows of."""
+    wire = bench.world.connect(bench.phone, "relay", 80)
+    bench.world.run_until(lambda: bool(bench.toy.of(Accepted)))
+    return wire
+
+
+def connect(bench: Bench, host: str, port: int, *, tls: bool = False, limit: float = 60.0) -> object:
+    """Have the toy connect from channel 1; the answer."""
+    bench.order(Connect(OperationId(901), OUT, host, port, tls))
+    bench.world.run_until(lambda: bench.toy.answer(901) is not None, limit)
+    return bench.toy.answer(901)
