@@ -13,7 +13,7 @@ from attrs import asdict, frozen
 from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.options import Offer, provider_object
-from svc_proto.voice.registry import LOCAL, Registry, is_renderer
+from svc_proto.voice.registry import LOCAL, Registry
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 from svc_proto.voice.validation import Choice, check_choice
 
@@ -56,12 +56,11 @@ class View:
 
     def allowed(self, registry: Registry) -> list[ProviderInfo]:
         """The providers that it can be set to."""
-        everyone = registry.all()
         if self is OUTPUT:
-            return [info for info in everyone if is_renderer(info)]
+            return registry.renderers()
         if self is AGENT:
-            return [info for info in everyone if info.id in (*NATIVE, "stub", LOCAL)]
-        return everyone
+            return [info for info in registry.all() if info.id in (*NATIVE, "stub", LOCAL)]
+        return registry.all()
 
     def described(self, registry: Registry) -> list[ProviderInfo]:
         """Those with options of their own."""
