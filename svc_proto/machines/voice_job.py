@@ -71,7 +71,6 @@ class Job:
         self.call_id = call_id
         self.text = text
         self.profile = profile
-        self.wanted_session = session_id
         self.story = RunStory(word, call_id, session_id)
         self.state = JobState.ACKNOWLEDGING
         self.due: float | None = None  # of the drain, of the pause, or of the heartbeat
