@@ -5,7 +5,7 @@ import { Poller } from "./net.js";
 
 /**
  * Fill `room` with data. `load(signal)` fetches, `render(data)` shows it in `content`, which appears with the first
- * data. An error stands above what was there before, which may be out of date.
+ * data. An error stands above what was there before, which may be out of date. The room is `aria-busy` while it asks.
  */
 export function dataView(room, { every, auto, load, content, render }) {
   const problem = h("div", { class: "problem", hidden: true });
@@ -18,8 +18,12 @@ export function dataView(room, { every, auto, load, content, render }) {
   const poller = new Poller(
     every,
     auto,
-    load,
+    (signal) => {
+      room.ariaBusy = "true";
+      return load(signal);
+    },
     (data) => {
+      room.ariaBusy = "false";
       problem.hidden = true;
       room.classList.remove("stale");
       if (!shown) waiting.replaceWith(content);
@@ -28,6 +32,7 @@ export function dataView(room, { every, auto, load, content, render }) {
       render(data);
     },
     (error) => {
+      room.ariaBusy = "false";
       waiting.remove();
       refresh.disabled = false;
       room.classList.add("stale");

@@ -34,7 +34,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-PATIENCE = 10_000  # ms, for anything that should happen at once
+PATIENCE = 30_000  # ms, for anything that should happen at once; a busy machine takes its time
 
 if MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
@@ -48,8 +48,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """One for all of them; each test has a profile of its own."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield opened
