@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import settings
 
 settings.register_profile("default", deadline=None, max_examples=50)
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup every program that a test starts would ignore it

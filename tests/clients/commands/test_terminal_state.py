@@ -60,6 +60,7 @@ def outcome(terminal: pexpect.spawn[str]) -> int:
     """The command's status; the terminal has to be restored."""
     terminal.expect(r"<status (-?\d+), ([^>]+)>")
     assert isinstance(terminal.match, re.Match)
+    print(terminal.before)  # what it said, should the test fail
     assert terminal.match[2] == "restored"
     status = int(terminal.match[1])
     assert finish(terminal)[0] == 0
@@ -97,6 +98,7 @@ def test_one_signal(home: Shelf, signum: signal.Signals) -> None:
 def test_two_signals(home: Shelf, runtime: str) -> None:
     pytest.importorskip(runtime)
     home.runtime = runtime
+    home.more["SVC_DEBUG"] = "1"
     terminal, pid = shell(home)
     for signum in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # it sees both at the same instant
         os.kill(pid, signum)
