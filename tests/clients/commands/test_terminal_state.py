@@ -43,6 +43,7 @@ def around(desk: Shelf, words: list[str]) -> tuple[pexpect.spawn[str], int]:
     terminal = pexpect.spawn(
         sys.executable, ["-c", AROUND, *words], cwd=str(ROOT), env=desk.env, encoding="utf-8", timeout=TIMEOUT
     )
+    terminal.logfile_read = sys.stdout  # shown when the test fails
     terminal.expect(r"<pid (\d+)>")
     assert isinstance(terminal.match, re.Match)
     return terminal, int(terminal.match[1])
@@ -60,7 +61,6 @@ def outcome(terminal: pexpect.spawn[str]) -> int:
     """The command's status; the terminal has to be restored."""
     terminal.expect(r"<status (-?\d+), ([^>]+)>")
     assert isinstance(terminal.match, re.Match)
-    print(terminal.before)  # what it said, should the test fail
     assert terminal.match[2] == "restored"
     status = int(terminal.match[1])
     assert finish(terminal)[0] == 0
