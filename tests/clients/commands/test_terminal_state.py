@@ -98,7 +98,7 @@ def test_one_signal(home: Shelf, signum: signal.Signals) -> None:
 def test_two_signals(home: Shelf, runtime: str) -> None:
     pytest.importorskip(runtime)
     home.runtime = runtime
-    home.more["SVC_DEBUG"] = "1"
+    home.more = {"SVC_DEBUG": "1"}
     terminal, pid = shell(home)
     for signum in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # it sees both at the same instant
         os.kill(pid, signum)
