@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
@@ -114,7 +114,8 @@ class BasicVoice:
             raise NoEngineError(f"No STT provider available: {HINT}", None)
         try:
             transcriber = self._voice.providers.transcriber(engine.provider)
-            return (yield from transcriber.transcribe(recording, model=engine.model, language=engine.language))
+            heard = yield from transcriber.transcribe(recording, model=engine.model, language=engine.language)
+            return evolve(heard, provider=engine.provider)  # wire 3.3: `openai`, as it is configured
         except ProviderError as error:
             missing = error.variable is not None
             text = f"No STT provider available ({engine.provider}): {error}" if missing else str(error)
@@ -153,9 +154,11 @@ class BasicVoice:
         """With a profile its section decides; what it does not name, the root's does (wire 3.2)."""
         voice = self._voice
         said = section(profile.data, kind)
-        if not said and profile.path != voice.config.config_path:
-            said = section((yield from find_profile(voice.engine, voice.config.config_path, None)).data, kind)
         provider = _text(said, "provider").lower()
+        if not provider and profile.path != voice.config.config_path:
+            root = section((yield from find_profile(voice.engine, voice.config.config_path, None)).data, kind)
+            provider = _text(root, "provider").lower()
+            said = said or root
         fields = section(said, provider) if provider else {}
         return Engine(
             provider=provider or (yield from self._auto(kind)),
@@ -174,11 +177,18 @@ class BasicVoice:
 
     def _requirements(self, speaks: Engine, listens: Engine) -> Flow[dict[str, object]]:
         report = yield from self._voice.providers.local_report()
+        available = speaks.provider is not None or listens.provider is not None
+        details = f"speaks: {speaks.provider or 'nothing'}; listens: {listens.provider or 'nothing'}"
+        missing = report["missing_packages"]
+        if isinstance(missing, list) and missing:
+            details += f"; not installed: {', '.join(missing)}"
         return {
             **report,
-            "available": speaks.provider is not None or listens.provider is not None,
+            "available": available,
             "audio_available": speaks.provider is not None,
             "stt_available": listens.provider is not None,
+            "details": details,
+            "environment": {"available": available, "warnings": []},
         }
 
 

@@ -148,7 +148,8 @@ class OutputSession(SpeechSession[OutputSettings]):
         """The client may fall back on another way of speaking."""
         self.finish()
         message = problem_of(self.engine, error)
-        self.engine.log(Level.WARNING, "voice not rendered", provider=self.chosen.provider, session=self.id[:8])
+        fields = {"provider": self.chosen.provider, "session": self.id[:8], "problem": message}
+        self.engine.log(Level.WARNING, "voice not rendered", **fields)
         brand = self.voice.config.brand.name
         self.error(
             message,

@@ -175,6 +175,8 @@ def test_the_spelling_of_a_stock_phone() -> None:
     client.events()
     give(rig, ProviderError("no"))
     (error,) = client.events()
+    logged = next(log for log in rig.logs if log.event == "voice not rendered")
+    assert (logged.fields["provider"], logged.fields["problem"]) == ("openai_tts", "no")
     assert (error["fallback_provider"], error["fallback_enabled"]) == ("legacy_hermes_tts", True)
 
 

@@ -106,5 +106,5 @@ class _Basic:
         return Response(200, headers, spoken.data)
 
     def _failed(self, error: NoEngineError, **more: object) -> Refused:
-        self._relay.engine.log(Level.WARNING, "voice engine failed", provider=error.provider)
+        self._relay.engine.log(Level.WARNING, "voice engine failed", provider=error.provider, problem=str(error))
         return Refused(500, "voice_unavailable", str(error), extra=more)

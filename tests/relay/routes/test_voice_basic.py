@@ -63,6 +63,8 @@ def test_nothing_is_configured_and_nothing_is_installed() -> None:
             "audio_available": False,
             "stt_available": False,
             "missing_packages": ["espeak-ng"],
+            "details": "speaks: nothing; listens: nothing; not installed: espeak-ng",
+            "environment": {"available": False, "warnings": []},
         },
     }
 
@@ -75,6 +77,7 @@ def test_this_hosts_own_engines_are_the_default() -> None:
         {"provider": "local", "voice_id": None, "voice": None, "model": None, "enabled": True, "enhanced": None},
         {"provider": "local", "model": None, "enabled": True},
     )
+    assert found["requirements"]["details"] == "speaks: local; listens: local"  # type: ignore[index]
 
 
 def test_else_the_first_vendor_with_a_key() -> None:
@@ -148,6 +151,19 @@ def test_profiles(query: str, profile: str | None, scope: str, path: str | None,
     assert found["stt"]["provider"] == "xai"  # type: ignore[index]
 
 
+def test_a_profile_that_names_no_provider() -> None:
+    """Wire 3.2: the provider is the section's, else the one in force; what is set of it is the section's."""
+    root = {"tts": {"provider": "xai", "xai": {"voice_id": "eve"}, "enabled": False}}
+    theirs = {"tts": {"xai": {"voice_id": "leo"}}}
+    book, puppets = voice_book({AGENT_FILE: put_yaml(root), WORK: put_yaml(theirs)})
+    puppets.local = True
+    found = config(book, "?profile=work")
+    tts = found["tts"]
+    assert isinstance(tts, dict)
+    assert (found["config_scope"], tts["provider"], tts["voice"], tts["enabled"]) == ("profile", "xai", "leo", True)
+    assert found["stt"] == {"provider": "local", "model": None, "enabled": True}
+
+
 # --- transcribe -------------------------------------------------------------------------------------------------------
 
 
@@ -180,6 +196,7 @@ def test_what_the_configuration_says_of_the_engine() -> None:
     book, puppets = voice_book({WORK: put_yaml(said)}, variables={"OPENAI_API_KEY": "k"})
     answer = send(book, form(Part(name="audio", data=WAV)), "?profile=work")
     assert answer.json["profile"] == "work"
+    assert answer.json["provider"] == "openai"  # as `/voice/config` names it, wire 3.3
     assert puppets.asked == [("", ".wav", len(WAV), len(WAV), "whisper-1", "de")]
 
 
@@ -388,7 +405,8 @@ def test_an_engine_that_fails() -> None:
     book, puppets = voice_book()
     puppets.local, puppets.problem = True, ProviderError("no sound")
     assert failed(say(book, {"text": "x"}), 500) == "TTS failed (local): no sound"
-    assert "voice engine failed" in book.events()
+    logged = next(log for log in book.logs if log.event == "voice engine failed")
+    assert logged.fields == {"provider": "local", "problem": "TTS failed (local): no sound"}
 
 
 # --- what the engine refuses ------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ class Puppets:
         yield from self._work()
         data = bytes(self.book.disk.get(recording.path))
         self.asked.append((recording.content_type, recording.suffix, recording.size, len(data), model, language))
-        return Transcript(text=self.heard, provider=self.provider)
+        return Transcript(text=self.heard, provider=self.engine)
 
     def discover(self, provider_id: str) -> Flow[Discovered | None]:
         self._check(provider_id)
@@ -111,7 +111,7 @@ class Puppets:
         return {"audio_available": self.local, "stt_available": self.local, "missing_packages": missing}
 
     def _check(self, provider_id: str) -> Puppets:
-        self.provider = provider_id
+        self.engine = provider_id if provider_id == "local" else f"{provider_id}_tts"  # as the registry spells it
         key = KEYS.get(provider_id.partition("_")[0])
         if key is not None and not self.book.relay.voice.keys.get(key):
             raise ProviderError(f"{key} not set", variable=key)
