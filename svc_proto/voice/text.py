@@ -11,9 +11,10 @@ MAX_TEXT = 5_000  # characters of a text to be spoken, before the clean-up
 _TOOL_EMOJI = "🔧🔨🛠⚙🔍🔎💻🖥📄📁📂📝📋📦🌐🔗📎🧠🐍⚡⏳⌛✅❌⚠🚀💡🤖📱🎯🔊🎙"
 _SELECTORS = "\ufe0e\ufe0f\u200d"  # that follow an emoji
 _EMOJI = re.compile(f"[{_TOOL_EMOJI}][{_SELECTORS}]*")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a synthesizer takes a NUL for the end of the text
 _FENCE = re.compile(r"(```|~~~)[\s\S]*?(?:\1|\Z)")
 _TOOL_TOKEN = re.compile(f"`[{_TOOL_EMOJI}][^`\n]*`")
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"\n]*\")?\)")
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"\n]*\")?\)")
 _URL = re.compile(r"<?\b(?:https?|ftp|wss?)://[^\s<>]+>?|\bwww\.[^\s<>]+", re.IGNORECASE)
 _RULE = re.compile(r"^[ \t]*(?:-[ \t]*){3,}$|^[ \t]*(?:\*[ \t]*){3,}$|^[ \t]*(?:_[ \t]*){3,}$", re.MULTILINE)
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+", re.MULTILINE)
@@ -30,7 +31,7 @@ _LINE_ENDS = re.compile(r"[ \t]+$", re.MULTILINE)
 
 def clean_for_speech(text: str) -> str:
     """What a voice should say of a text; empty when nothing is left."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _CONTROL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _FENCE.sub(" ", text)
     text = _TOOL_TOKEN.sub("", text)
     text = _LINK.sub(r"\1", text)

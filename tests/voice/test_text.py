@@ -25,6 +25,9 @@ CASES = {
     "✅ done ⚠️ careful": "done careful",
     "a\n\n\n\n\nb": "a\n\nb",
     "a\r\nb\rc": "a\nb\nc",
+    "one\x00two\x1b[31m three\x7f\x85four": "one two [31m three four",
+    "a\tb": "a\tb",
+    "[a [b](https://example.com) c": "[a b c",
     "```only code```": "",
     "🔧": "",
     "  \n ": "",
@@ -43,8 +46,11 @@ def test_any_text_is_taken_and_gets_no_longer(text: str) -> None:
     assert said == said.strip()
 
 
-@pytest.mark.parametrize("piece", ["[", "](", "**a", "*a ", "_a ", "`", "- ", "-", "# ", "http://", "~~~", "\n"])
+@pytest.mark.parametrize(
+    "piece", ["[", "![", "](", "[a](", "**a", "*a ", "_a ", "`", "`🔧", "- ", "-", "# ", "http://", "~~~", "\n", " "]
+)
 def test_no_text_takes_long(piece: str) -> None:
+    """It is done between two turns of the loop. Four times the longest text, so that what is quadratic shows."""
     began = time.process_time()
-    clean_for_speech(piece * (MAX_TEXT // len(piece)))
+    clean_for_speech(piece * (4 * MAX_TEXT // len(piece)))
     assert time.process_time() - began < 1.0
