@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from attrs import evolve
 
 from svc_proto.voice.errors import PlainRefused
-from svc_proto.voice.registry import Registry, canonical_id
+from svc_proto.voice.registry import LOCAL, Registry, canonical_id
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 
 __all__ = ["MAX_RATE", "MIN_RATE", "SettingsT", "choose", "whole"]
@@ -26,7 +26,8 @@ def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) 
     """
     output = hasattr(settings, "language")  # realtime has none
     names = [name for name in LENGTHS if output or name != "language"]
-    picked: dict[str, Any] = {name: text for name in names if (text := _text(body, name))}
+    named = {name: text for name in names if (text := _text(body, name))}
+    picked: dict[str, Any] = dict(named)
     if "provider" in picked:
         provider = picked["provider"] = canonical_id(picked["provider"], "tts" if output else "realtime")
         info = registry.find(provider)
@@ -37,6 +38,12 @@ def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) 
             picked.setdefault("voice", info.voices[0])
             if settings.sample_rate not in info.sample_rates:
                 picked["sample_rate"] = info.sample_rates[0]
+    if "language" in picked and picked.get("provider", settings.provider) == LOCAL and "voice" not in named:
+        # A voice of espeak-ng is a language: nobody wants German read in English.
+        voice = str(picked.get("voice", settings.voice))
+        wanted = named["language"].replace("_", "-")  # as Android writes `de_DE`
+        if wanted.lower().partition("-")[0] != voice.lower().partition("-")[0]:
+            picked["voice"] = wanted
     if body.get("sample_rate") is not None:
         picked["sample_rate"] = whole(body["sample_rate"], "sample_rate", MIN_RATE, MAX_RATE)
     return evolve(settings, **picked)

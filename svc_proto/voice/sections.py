@@ -8,7 +8,7 @@ voice gets that provider's first. Where no provider is named at all, this host's
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from attrs import frozen
 
@@ -17,9 +17,19 @@ from svc_proto.voice.profiles import Profile, section
 from svc_proto.voice.registry import LOCAL, Registry, canonical_id, is_renderer
 from svc_proto.voice.settings import OutputSettings, Promotion, RealtimeSettings, Scope
 
-__all__ = ["OUTPUT_FAMILY", "REALTIME_FAMILY", "Family", "output_settings", "profile_values", "realtime_settings"]
+__all__ = [
+    "OUTPUT_FAMILY",
+    "REALTIME_FAMILY",
+    "Family",
+    "laid_over",
+    "output_settings",
+    "profile_values",
+    "realtime_settings",
+    "with_its_own",
+]
 
 _ENV_NAMES = {"optimize_streaming_latency": "OPTIMIZE_LATENCY"}  # where it is not the setting's own, wire 4.1
+_OF_A_PROVIDER = ("model", "voice", "sample_rate")
 _TTS_NAMES = ("provider", "model", "voice", "sample_rate")  # what is taken of `tts:`
 
 
@@ -52,8 +62,10 @@ class Family:
         provider = found.get("provider")
         flat: dict[str, object] = {}
         if isinstance(provider, str):
-            for name in dict.fromkeys((provider, canonical_id(provider, self.kind))):
-                flat.update(section(found, name))
+            wanted = canonical_id(provider, self.kind)
+            for name, value in found.items():  # `openai:` is a block of `openai_tts`, too
+                if isinstance(value, dict) and canonical_id(str(name), self.kind) == wanted:
+                    flat.update(cast("dict[str, object]", value))
         flat.update({name: value for name, value in found.items() if not isinstance(value, dict)})
         for name in ("model", "voice"):
             if flat.get(name) is None:
@@ -92,6 +104,35 @@ def profile_values(family: Family, profile: Profile, registry: Registry) -> dict
     return values if info is not None and is_renderer(info) else {}
 
 
+def laid_over(file: Mapping[str, object], variables: Mapping[str, object]) -> dict[str, object]:
+    """The relay's own settings: what the environment says over its file."""
+    named = file.get("provider")
+    other = named is not None and variables.get("provider", named) != named
+    kept = {name: value for name, value in file.items() if not (other and name in _OF_A_PROVIDER)}
+    return {**kept, **variables}
+
+
+def with_its_own(
+    family: Family, holder: Mapping[str, object], change: Mapping[str, object], registry: Registry
+) -> dict[str, object]:
+    """A change of a file's section. One of the provider alone takes along what stands beside the last one's name, and
+    what the new one does not know: a voice, a model.
+    """
+    said = section(holder, family.section)
+    info = registry.find(str(change.get("provider")))
+    before = said.get("provider")
+    if info is None or not isinstance(before, str) or canonical_id(before, family.kind) == info.id:
+        return dict(change)
+    blocks = {name: value for name, value in said.items() if isinstance(value, dict)}
+    own = family.from_file({family.section: {**blocks, "provider": info.id}})
+    whole = dict(change)
+    for name, known in (("model", info.models), ("voice", info.voices)):
+        value = said.get(name) or said.get(f"{name}_id")
+        if value is not None and value not in known and name not in change:
+            whole[name] = own.get(name, known[0])
+    return whole
+
+
 def output_settings(
     base: Mapping[str, object], over: Mapping[str, object], scope: Scope, registry: Registry, *, local: bool
 ) -> OutputSettings:
@@ -114,11 +155,13 @@ def _complete(
 ) -> dict[str, Any]:
     values: dict[str, Any] = {**base, **over}
     if "provider" in over and over["provider"] != base.get("provider"):
-        for name in ("model", "voice", "sample_rate"):
+        for name in _OF_A_PROVIDER:
             if name not in over:
                 values.pop(name, None)
     provider = values.setdefault("provider", LOCAL if local else family.default)
     info = registry.find(provider)
+    if provider == LOCAL and "language" in values:
+        values.setdefault("voice", values["language"])  # a voice of espeak-ng is a language
     if info is not None:
         values.setdefault("model", info.models[0])
         values.setdefault("voice", info.voices[0])

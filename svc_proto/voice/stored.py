@@ -21,9 +21,11 @@ from svc_proto.voice.sections import (
     OUTPUT_FAMILY,
     REALTIME_FAMILY,
     Family,
+    laid_over,
     output_settings,
     profile_values,
     realtime_settings,
+    with_its_own,
 )
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings, Scope
 from svc_proto.voice_config import VoiceConfig
@@ -97,7 +99,7 @@ class StoredSettings:
         config = self._config
         stored = yield from read_yaml(self._engine, self.path_of(family))
         base = {} if isinstance(stored, Failure) else family.from_file(stored)
-        base |= family.from_environment(config.variables)
+        base = laid_over(base, family.from_environment(config.variables))
         over: dict[str, object] = {}
         scope = Scope()
         if name is not None:
@@ -117,13 +119,18 @@ class StoredSettings:
     def _change(self, family: Family, name: str | None, change: Mapping[str, object]) -> Flow[str]:
         engine = self._engine
         path = self.path_of(family)
+        shown: Mapping[str, object] = {}
         if name is not None:
             profile = yield from find_profile(engine, self._config.config_path, name)
             if profile.scope != "profile":
                 raise PlainRefused(404, "there is no such profile", code="not_found")
             path = profile.path
+            if "provider" not in change and not family.from_file(profile.data):
+                shown = profile_values(family, profile, self._registry)  # of `tts:`, which will not count any more
         text = yield from self._read(path)
-        edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (text, {family.section: dict(change)})))
+        stored = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
+        whole = with_its_own(family, stored if isinstance(stored, dict) else {}, {**shown, **change}, self._registry)
+        edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (text, {family.section: whole})))
         if not isinstance(edited, str):
             raise _unchangeable("is not YAML that can be edited: mend it by hand")
         written = yield from ask(engine, WriteConfig(engine.new_op(), path, edited))

@@ -26,6 +26,23 @@ def test_speech_output(body: dict[str, object], expected: tuple[object, ...]) ->
     assert (found.provider, found.model, found.voice, found.sample_rate, found.language) == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "voice"),
+    [
+        ({"language": "de_AT"}, "de-AT"),
+        ({"provider": "local", "language": "pt-BR"}, "pt-BR"),
+        ({"language": "de", "voice": "mb-de5"}, "mb-de5"),
+        ({"language": "EN"}, "en-gb"),
+        ({"language": "en-US"}, "en-gb"),  # it is English already
+        ({"provider": "stub", "language": "de"}, "sine"),
+        ({}, "en-gb"),
+    ],
+)
+def test_a_voice_of_this_host_is_a_language(body: dict[str, object], voice: str) -> None:
+    settings = OutputSettings(provider="local", model="espeak-ng", voice="en-gb")
+    assert choose(settings, body, REGISTRY).voice == voice
+
+
 def test_realtime() -> None:
     found = choose(RealtimeSettings(), {"provider": "openai", "language": "de"}, REGISTRY)
     assert (found.provider, found.model, found.voice) == ("openai_realtime", "gpt-realtime-2.1", "alloy")

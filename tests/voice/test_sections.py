@@ -12,6 +12,7 @@ from svc_proto.voice.sections import (
     OUTPUT_FAMILY,
     REALTIME_FAMILY,
     Family,
+    laid_over,
     output_settings,
     profile_values,
     realtime_settings,
@@ -38,6 +39,8 @@ def profile(**data: object) -> Profile:
             {"provider": "xai", "xai": {"voice": "leo", "model_id": "m"}, "voice": "rex", "openai": {"voice": "x"}},
             {"provider": "xai_tts", "voice": "rex", "model": "m"},
         ),
+        (OUTPUT_FAMILY, {"provider": "openai_tts", "openai": {"voice": "x"}}, {"provider": "openai_tts", "voice": "x"}),
+        (OUTPUT_FAMILY, {"provider": "stub", 5: {"voice": "x"}}, {"provider": "stub"}),
         (OUTPUT_FAMILY, {"provider": 5, "voice": "rex", "unknown": 1}, {"voice": "rex"}),
         (
             REALTIME_FAMILY,
@@ -51,7 +54,7 @@ def profile(**data: object) -> Profile:
         ),
     ],
 )
-def test_a_section(family: Family, said: dict[str, object], expected: dict[str, object]) -> None:
+def test_a_section(family: Family, said: dict[object, object], expected: dict[str, object]) -> None:
     assert family.from_file({family.section: said}) == expected
 
 
@@ -123,9 +126,31 @@ def test_layers(base: dict[str, Any], over: dict[str, Any], expected: tuple[obje
     assert output(base, over) == expected
 
 
+@pytest.mark.parametrize(
+    ("file", "variables", "expected"),
+    [
+        ({"provider": "stub", "voice": "x", "codec": "wav"}, {"provider": "xai_tts"}, {"codec": "wav"}),
+        ({"provider": "stub", "voice": "x"}, {"provider": "stub"}, {"voice": "x"}),
+        ({"provider": "stub", "voice": "x"}, {"codec": "wav"}, {"provider": "stub", "voice": "x"}),
+        ({"voice": "x"}, {"provider": "stub"}, {"voice": "x"}),
+        ({}, {}, {}),
+    ],
+)
+def test_the_environment_over_the_file(
+    file: dict[str, object], variables: dict[str, object], expected: dict[str, object]
+) -> None:
+    assert laid_over(file, variables) == {**expected, **variables}
+
+
 def test_this_host_speaks_where_nobody_is_named() -> None:
     assert output(local=True)[0] == "local"
     assert output({"provider": "stub"}, local=True)[0] == "stub"
+
+
+def test_this_host_speaks_the_language_that_is_set() -> None:
+    assert output({"provider": "local", "language": "de"})[2] == "de"
+    assert output({"language": "de", "voice": "en-gb"}, local=True)[2] == "en-gb"
+    assert output({"provider": "stub", "language": "de"})[2] == "sine"
 
 
 def test_a_provider_without_the_usual_rate() -> None:

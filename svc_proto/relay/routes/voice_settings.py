@@ -157,19 +157,20 @@ class _SettingsRoutes:
 
 
 def _choice(body: Mapping[str, object], settings: OutputSettings | RealtimeSettings, info: ProviderInfo) -> Choice:
-    """What the body says, else what is set, if that is about this provider, else what comes first."""
+    """What the body says, else what is set, if this provider has it, else what comes first; as `choose` has it."""
     mine = settings.provider == info.id
-    first = {"model": info.models[0], "voice": info.voices[0], "sample_rate": info.sample_rates[0]}
-    if mine:
-        first = {"model": settings.model, "voice": settings.voice, "sample_rate": settings.sample_rate}
+    model, voice = (settings.model, settings.voice) if mine else (info.models[0], info.voices[0])
+    known = mine or settings.sample_rate in info.sample_rates
     rate = body.get("sample_rate")
+    if rate is None:
+        rate = settings.sample_rate if known else info.sample_rates[0]
     language = None
     if isinstance(settings, OutputSettings):
         language = _chosen(body, "language", settings.language)
     return Choice(
-        model=_chosen(body, "model", str(first["model"])),
-        voice=_chosen(body, "voice", str(first["voice"])),
-        sample_rate=whole(first["sample_rate"] if rate is None else rate, "sample_rate", 1, MAX_RATE),
+        model=_chosen(body, "model", model),
+        voice=_chosen(body, "voice", voice),
+        sample_rate=whole(rate, "sample_rate", 1, MAX_RATE),
         language=language,
     )
 

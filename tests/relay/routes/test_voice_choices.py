@@ -253,6 +253,16 @@ def test_what_is_not_said_comes_from_the_settings() -> None:
     assert (answer.json["voice"], answer.json["sample_rate"]) == ("sine", 16000)
 
 
+@pytest.mark.parametrize("provider", ["stub", "elevenlabs_tts", "openai_tts"])
+def test_a_rate_that_the_provider_has_is_that_of_the_settings(provider: str) -> None:
+    """Wire 4.5: what is missing comes from the settings; a session (4.6) would get the same."""
+    book, _ = voice_book()
+    token = book.pair().token
+    said = validate(book, f"{OUTPUT}/providers/{provider}/validate", {})
+    made = book.request("POST", f"{OUTPUT}/session", {"provider": provider}, token=token)
+    assert said.json["sample_rate"] == made.json["sample_rate"] == 24000
+
+
 @pytest.mark.parametrize(
     "body",
     [

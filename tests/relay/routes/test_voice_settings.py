@@ -168,6 +168,28 @@ def test_a_change_of_the_relays_own_settings() -> None:
     assert get(book, f"{OUTPUT}/config")["default_voice"] == "rex"
 
 
+@pytest.mark.parametrize(
+    ("base", "said", "change", "voice", "model"),
+    [
+        (OUTPUT, {"provider": "xai", "voice": "sal", "model": "xai-tts"}, {}, "alloy", "gpt-4o-mini-tts"),
+        (OUTPUT, {"provider": "xai", "voice_id": "sal", "openai": {"voice": "nova"}}, {}, "nova", "gpt-4o-mini-tts"),
+        (OUTPUT, {"provider": "xai", "voice": "sal"}, {"voice": "echo"}, "echo", "gpt-4o-mini-tts"),
+        (OUTPUT, {"provider": "openai-tts", "voice": "mine", "model": "tts-2"}, {}, "mine", "tts-2"),
+        (OUTPUT, {"voice": "mine"}, {}, "mine", "gpt-4o-mini-tts"),
+        (OUTPUT, {"provider": 7, "voice": "mine"}, {}, "mine", "gpt-4o-mini-tts"),
+        (LAB, {"provider": "openai_tts", "voice": "ash", "model": "tts-1"}, {}, "ash", "gpt-realtime-2.1"),
+    ],
+)
+def test_a_voice_belongs_to_a_provider(
+    base: str, said: dict[str, object], change: dict[str, object], voice: str, model: str
+) -> None:
+    """Whoever changes the provider alone does not speak in a voice that only the last one had."""
+    book, _ = voice_book({RELAY_FILE: put_yaml({SECTIONS[base]: said})})
+    answer = patch(book, f"{base}/config", {"provider": "openai", **change})
+    assert (answer.json["default_voice"], answer.json["default_model"]) == (voice, model)
+    assert answer.json["updated"] == sorted(["provider", *change])
+
+
 def test_a_file_that_is_not_there_is_made() -> None:
     book, _ = voice_book()
     assert patch(book, f"{LAB}/config", {"enabled": "off"}).status == 200
@@ -186,6 +208,23 @@ def test_a_change_of_a_profile(base: str, query: str, name: str | None) -> None:
     assert answer.json["updated"] == ["provider"]
     assert book.files[WORK].decode() == f"# theirs\nmodel: y\n{SECTIONS[base]}:\n  provider: stub\n"
     assert RELAY_FILE not in book.files
+
+
+@pytest.mark.parametrize(
+    ("said", "change", "section"),
+    [
+        ({}, {"language": "de"}, "  provider: openai_tts\n  model: tts-1\n  voice: nova\n  language: de\n"),
+        ({}, {"provider": "stub"}, "  provider: stub\n"),
+        ({"voice_output": {"codec": "wav"}}, {"language": "de"}, "  codec: wav\n  language: de\n"),
+    ],
+)
+def test_a_change_of_what_stands_in_tts(said: dict[str, object], change: dict[str, object], section: str) -> None:
+    """`tts:` counts only where there is no `voice_output:` (wire 3.2): whoever makes one takes along what was shown."""
+    tts = {"provider": "openai", "openai": {"model": "tts-1", "voice": "nova"}}
+    book, _ = voice_book({WORK: put_yaml({"tts": tts, **said})})
+    answer = patch(book, f"{OUTPUT}/config?profile=work", change)
+    assert answer.json["updated"] == sorted(change)
+    assert book.files[WORK].decode().partition("voice_output:\n")[2] == section
 
 
 def test_the_default_profile_is_the_agents_own_file() -> None:
