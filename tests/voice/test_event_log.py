@@ -102,12 +102,12 @@ def test_a_disk_that_is_full() -> None:
 def test_lines() -> None:
     rig = Rig()
     log = EventLog(rig.engine, "/runs/a.jsonl")
-    rig.do(lambda: log.record({"type": "b", "audio_base64": "AAAA", "byte_count": 3, "a": "ü"}))
+    rig.do(lambda: log.record({"type": "b", "audio_base64": "AAAA", "byte_count": 3, "a": "ü語\ud83d"}))
     rig.do(lambda: log.record({"type": "c", "audio_base64": "AAAA"}))
     rig.do(log.close)
     first, second = rig.disk["/runs/a.jsonl"].decode().splitlines()
     wall = int(rig.now.wall * 1000)
-    assert first == f'{{"a":"\\u00fc","audio_base64":"<3 bytes>","byte_count":3,"type":"b","unix_ms":{wall}}}'
+    assert first == f'{{"a":"ü語\\ud83d","audio_base64":"<3 bytes>","byte_count":3,"type":"b","unix_ms":{wall}}}'
     assert json.loads(second)["audio_base64"] == "<0 bytes>"
 
 
