@@ -57,7 +57,7 @@ class StateService:
         if folder is not None:
 
             def work() -> None:
-                folder.write(command.name, command.text.encode("utf-8"))
+                folder.write(command.name, command.text.encode("utf-8"), follow=True)
 
             self._pump.work(command.op, self._writer, work)
 
@@ -104,9 +104,11 @@ class StateFolder:
             raise HostError(FailureKind.TOO_LARGE, f"over {FILE_LIMIT} bytes")
         return data
 
-    def write(self, name: str, data: bytes) -> str:
-        """Replace a file; its absolute path."""
+    def write(self, name: str, data: bytes, *, follow: bool = False) -> str:
+        """Replace a file, or with `follow` the one that a link in its place stands for; its absolute path."""
         path = self._path(name)
+        if follow and path.is_symlink():
+            path = Path(os.path.realpath(path))
         with self._temporary(path, data) as temporary:
             os.replace(temporary, path)
         _sync_folder(path.parent)

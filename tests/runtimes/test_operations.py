@@ -259,6 +259,24 @@ def test_config(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None
     assert (mode(state), mode(state / "profiles"), mode(state / "config.yaml")) == (0o700, 0o700, 0o600)
 
 
+def test_a_config_that_is_kept_elsewhere(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    """A link stays a link, as people have them into a folder that they keep under version control."""
+    state, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
+    state.mkdir(mode=0o700)
+    elsewhere.mkdir(mode=0o755)
+    (elsewhere / "mine.yaml").write_text("a: 1\n")
+    (state / "config.yaml").symlink_to("../elsewhere/mine.yaml")
+    (state / "blob").symlink_to("../elsewhere/mine.yaml")
+    with running(runtime, services=Services(state=state)) as live:
+        assert live.done(WriteConfig(next(op), "config.yaml", "a: 2\n")) is None
+        assert live.done(ReadConfig(next(op), "config.yaml")) == "a: 2\n"
+        live.done(WriteFile(next(op), "blob", b"ours"))
+    assert (state / "config.yaml").is_symlink()
+    assert (elsewhere / "mine.yaml").read_text() == "a: 2\n"
+    assert (mode(elsewhere), [path.name for path in elsewhere.iterdir()]) == (0o755, ["mine.yaml"])
+    assert not (state / "blob").is_symlink()
+
+
 def test_secrets(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     with running(runtime, services=Services(state=tmp_path)) as live:
