@@ -5,12 +5,14 @@
 | IDLE      | RECORD  | RECORDING | Enter                                                              |
 | IDLE      | ASK     | WAITING   | a line was typed: a text turn                                      |
 | RECORDING | SEND    | WAITING   | Enter again, or the recording is as long as it may be, or has ended |
+| RECORDING | FAIL    | IDLE      | it has ended without any sound                                      |
 | WAITING   | DONE    | IDLE      | the turn is over, and what was spoken is played                    |
 | WAITING   | ASK     | WAITING   | an answer to a question of the agent                               |
 | any       | LEAVE   | OVER      | the end of the input between two turns, or a lost connection       |
 
-Recorder and player are programs of this host that speak raw PCM, 16 bits, one channel. What happens is told as `Tell`s:
-`prompt`, `recording`, `heard`, `text`, `end`, `tool`, `question`, `problem`.
+A line that is typed while the agent is at work is the next turn. Recorder and player are programs of this host that
+speak raw PCM, 16 bits, one channel. What happens is told as `Tell`s: `prompt`, `recording`, `heard`, `text`, `end`,
+`tool`, `question`, `problem`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,20 @@ from svc_proto.basics import strict_json
 from svc_proto.client.calls import Target, error_text, fields_for, plain, request_json, unreachable
 from svc_proto.client.chore import Chore, doing
 from svc_proto.client.problem import Problem
-from svc_proto.client.talk_ends import Ear, Ended, Heard, Keyboard, Line, Lost, Microphone, News, Recorded, Speaker
+from svc_proto.client.talk_ends import (
+    MAX_LINE,
+    Ear,
+    Ended,
+    Heard,
+    Keyboard,
+    Line,
+    Lost,
+    Microphone,
+    News,
+    Recorded,
+    Speaker,
+    TooLong,
+)
 from svc_proto.commands import SignalName, Tell
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.child import Child, spawn_child
@@ -47,6 +62,7 @@ MAX_SECONDS = 120.0  # s of one recording
 TURN_WITHIN = 300.0  # s without a word of the relay, wire terminal-voice 6.5
 A_DAY = 86_400.0  # s: the person may think for as long
 MAX_NEWS = 10_000  # events that wait while an answer is played
+MAX_TYPED = 100  # lines that wait for their turn
 OPEN_WITHIN = 75.0  # s: the relay may have to connect to its provider first
 
 
@@ -65,6 +81,7 @@ class TalkTrigger(Enum):
     RECORD = "record"
     ASK = "ask"
     SEND = "send"
+    FAIL = "fail"
     DONE = "done"
     LEAVE = "leave"
 
@@ -73,6 +90,7 @@ LIFE: Table[TalkState, TalkTrigger] = {
     (TalkState.IDLE, TalkTrigger.RECORD): TalkState.RECORDING,
     (TalkState.IDLE, TalkTrigger.ASK): TalkState.WAITING,
     (TalkState.RECORDING, TalkTrigger.SEND): TalkState.WAITING,
+    (TalkState.RECORDING, TalkTrigger.FAIL): TalkState.IDLE,
     (TalkState.WAITING, TalkTrigger.DONE): TalkState.IDLE,
     (TalkState.WAITING, TalkTrigger.ASK): TalkState.WAITING,
     **{(state, TalkTrigger.LEAVE): TalkState.OVER for state in TalkState},
@@ -97,10 +115,12 @@ class TalkChore(Chore[None]):
         self._find = find
         self._order = order
         self._news: deque[News] = deque()
+        self._typed_ahead: deque[str] = deque()
         self._input_over = False
         self._recorder: Child | None = None
         self._speaker: Speaker | None = None
         self._chunks = 0
+        self._silent = True  # nothing has come of this recording
         self._unsent = b""  # of the microphone, less than a chunk
         self._told = False  # some of the answer's text
         self._question: str | None = None  # a confirmation that waits
@@ -164,7 +184,7 @@ class TalkChore(Chore[None]):
                     raise Problem(f"the voice session ended: {why}")
                 case None:
                     raise Problem("the voice session does not get ready")
-                case Line() | Ended():
+                case Line() | TooLong() | Ended():
                     early.append(news)
                 case _:
                     pass
@@ -173,12 +193,19 @@ class TalkChore(Chore[None]):
         match news:
             case Line(text=text):
                 yield from self._typed(socket, text)
+            case TooLong():
+                self._problem(f"a line of more than {MAX_LINE} characters is not sent")
             case Ended():
                 self._input_over = True
                 if self.state is TalkState.RECORDING:
                     self._send(socket)
                 elif self.state is TalkState.IDLE:
                     self._step(TalkTrigger.LEAVE)
+            case Recorded() if self.state is TalkState.RECORDING and self._silent:
+                self._stop_recording()
+                self._step(TalkTrigger.FAIL)
+                self._problem(f"{self._order.recorder[0]} recorded nothing: is there a microphone?")
+                self._prompt()
             case Recorded() if self.state is TalkState.RECORDING:
                 self._send(socket)
             case Heard(event=event):
@@ -205,29 +232,33 @@ class TalkChore(Chore[None]):
                 _say(socket, "response.cancel")
                 if self._speaker is not None:
                     self._speaker.stop()
+            case TalkState.WAITING if len(self._typed_ahead) < MAX_TYPED:
+                self._typed_ahead.append(text)
+            case TalkState.WAITING:
+                self._problem(f"too much is waiting to be said: not sent: {text}")
             case TalkState.IDLE if text:
-                self._step(TalkTrigger.ASK)
-                self._begin_turn()
-                _say(socket, "response.create", text=text)
-            case TalkState.IDLE:
+                self._ask(socket, text)
+            case _:  # Enter
                 yield from self._record(socket)
-            case _:
-                pass
+
+    def _ask(self, socket: Socket, text: str) -> None:
+        self._step(TalkTrigger.ASK)
+        self._begin_turn()
+        _say(socket, "response.create", text=text)
 
     def _record(self, socket: Socket) -> Flow[None]:
         if not self._order.recorder:
-            self.engine.emit(Tell("problem", {"text": "nothing here records (arecord or sox): type instead"}))
+            self._problem("nothing here records (arecord or sox): type instead")
             self._prompt()
             return
         microphone = Microphone(lambda pcm: self.microphone(socket, pcm), self.tell)
         child = yield from spawn_child(self.engine, self._order.recorder, microphone)
         if isinstance(child, Failure):
-            why = f"{self._order.recorder[0]} cannot be started: {child.detail or child.kind.value}"
-            self.engine.emit(Tell("problem", {"text": why}))
+            self._problem(f"{self._order.recorder[0]} cannot be started: {child.detail or child.kind.value}")
             self._prompt()
             return
         child.close_input()
-        self._recorder = child
+        self._recorder, self._silent = child, True
         self._step(TalkTrigger.RECORD)
         self.engine.emit(Tell("recording", {}))
 
@@ -258,10 +289,10 @@ class TalkChore(Chore[None]):
             case "voice.playback_drain.requested":  # the player has it: the relay waits for no more than 2.5 s
                 _say(socket, "playback.drained", call_id=event.get("call_id"))
             case "voice.error":
-                self.engine.emit(Tell("problem", {"text": _text(event, "message") or "no reason given"}))
-                yield from self._finish_turn()  # a refusal is all that comes
+                self._problem(_text(event, "message") or "no reason given")
+                yield from self._finish_turn(socket)  # a refusal is all that comes
             case "voice.response.done":
-                yield from self._finish_turn()
+                yield from self._finish_turn(socket)
             case _:
                 self._run(kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
 
@@ -289,7 +320,7 @@ class TalkChore(Chore[None]):
             self._told = True
             self.engine.emit(Tell("text", {"text": value}))
 
-    def _finish_turn(self) -> Flow[None]:
+    def _finish_turn(self, socket: Socket) -> Flow[None]:
         if self.state is not TalkState.WAITING:
             return
         speaker, self._speaker = self._speaker, None
@@ -297,7 +328,9 @@ class TalkChore(Chore[None]):
         if speaker is not None:
             yield from speaker.finish()
         self._step(TalkTrigger.DONE)
-        if self._input_over:
+        if self._typed_ahead:
+            self._ask(socket, self._typed_ahead.popleft())
+        elif self._input_over:
             self._step(TalkTrigger.LEAVE)
         else:
             self._prompt()
@@ -309,9 +342,12 @@ class TalkChore(Chore[None]):
         if self._speaker is None:
             speaker = self._speaker = Speaker(self.engine)
             if not (yield from speaker.start(self._order.player(rate))):
-                self.engine.emit(Tell("problem", {"text": "what plays sound here does not start"}))
+                self._problem("what plays sound here does not start")
         with suppress(binascii.Error):
             self._speaker.play(b64decode(sound))
+
+    def _problem(self, text: str) -> None:
+        self.engine.emit(Tell("problem", {"text": text}))
 
     def _prompt(self) -> None:
         self.engine.emit(Tell("prompt", {"records": bool(self._order.recorder)}))
@@ -348,6 +384,7 @@ class TalkChore(Chore[None]):
     def microphone(self, socket: Socket, pcm: bytes, *, last: bool = False) -> None:
         """Some of what the person says, in chunks."""
         self._unsent += pcm
+        self._silent = self._silent and not pcm
         while len(self._unsent) >= (1 if last else CHUNK):
             piece, self._unsent = self._unsent[:CHUNK], self._unsent[CHUNK:]
             self._chunks += 1

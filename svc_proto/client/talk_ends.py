@@ -8,7 +8,6 @@ from typing import TypeAlias, cast
 from attrs import frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.calls import plain
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.child import Child, spawn_child
@@ -16,12 +15,25 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Failure
-from svc_proto.machines.lines import LineBuffer
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
-__all__ = ["Ear", "Ended", "Heard", "Keyboard", "Line", "Lost", "Microphone", "News", "Recorded", "Speaker"]
+__all__ = [
+    "MAX_LINE",
+    "Ear",
+    "Ended",
+    "Heard",
+    "Keyboard",
+    "Line",
+    "Lost",
+    "Microphone",
+    "News",
+    "Recorded",
+    "Speaker",
+    "TooLong",
+]
 
-MAX_LINE = 5_000  # bytes that a person types
+MAX_LINE = 5_000  # characters of a turn, wire terminal-voice 9
+MAX_BYTES = 4 * MAX_LINE  # of such a line at most
 PLAYED_WITHIN = 900.0  # s
 
 
@@ -30,6 +42,11 @@ class Line:
     """The person has typed a line."""
 
     text: str
+
+
+@frozen
+class TooLong:
+    """The person has typed a line that is too long to be said."""
 
 
 @frozen
@@ -56,30 +73,32 @@ class Lost:
     why: str
 
 
-News: TypeAlias = "Line | Ended | Recorded | Heard | Lost"
+News: TypeAlias = "Line | TooLong | Ended | Recorded | Heard | Lost"
 Tell: TypeAlias = Callable[["News"], None]
 
 
 class Keyboard(Channel):
     """Standard input."""
 
-    __slots__ = ("_lines", "_tell")
+    __slots__ = ("_line", "_tell")
 
     def __init__(self, engine: Engine, fact: Accepted, tell: Tell) -> None:
         super().__init__(engine, fact.ch, DEFAULT_LIMITS)
         self._tell = tell
-        self._lines = LineBuffer(MAX_LINE)
+        self._line = b""  # that has no end yet
 
     def received(self, data: bytes) -> None:
         """Take the lines that are complete."""
-        try:
-            for line in self._lines.feed(data):
-                self._tell(Line(line.decode("utf-8", "replace").strip()))
-        except RemoteProtocolError:
-            self._lines = LineBuffer(MAX_LINE)  # nobody types that
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            self._keep(end)
+            self._take()
+        self._keep(rest)
 
     def read_closed(self) -> None:
-        """That was all."""
+        """That was all; the last line may lack its end."""
+        if self._line:
+            self._take()
         self._tell(Ended())
 
     def stop(self) -> None:
@@ -87,6 +106,15 @@ class Keyboard(Channel):
 
     def flush_now(self) -> None:
         """Nothing is written to it."""
+
+    def _keep(self, piece: bytes) -> None:
+        if len(self._line) <= MAX_BYTES:  # of a line that is too long anyway no more is kept
+            self._line += piece[: MAX_BYTES + 1]
+
+    def _take(self) -> None:
+        line, self._line = self._line, b""
+        text = line.decode("utf-8", "replace").strip()
+        self._tell(TooLong() if len(line) > MAX_BYTES or len(text) > MAX_LINE else Line(text))
 
 
 class Ear:

@@ -188,6 +188,18 @@ def test_a_recording_that_nobody_ends(how: str) -> None:
     assert relay.heard[-1]["type"] == "input_audio.commit"
 
 
+def test_a_recorder_that_records_nothing() -> None:
+    relay = Relay(input_audio__commit=[answer()])
+    there = recorded(relay, (1, typed("")), (3, typed(None)), programs={"arecord -q": b""})
+    there.run()
+    assert told(there)[1:] == [
+        ("recording", {}),
+        ("problem", {"text": "arecord recorded nothing: is there a microphone?"}),
+        ("prompt", {"records": True}),
+    ]
+    assert relay.heard == []
+
+
 def test_without_a_recorder() -> None:
     there = talking((1, typed("")), (2, typed(None)))
     there.run()
@@ -235,11 +247,32 @@ def test_enter_interrupts() -> None:
     talking((1, typed("Hi")), (2, typed("")), (3, typed(None)), relay=relay).run()
 
 
-def test_words_in_the_middle_of_a_turn_wait_for_nobody() -> None:
-    relay = Relay(response__cancel=[[DONE]])
+def test_words_in_the_middle_of_a_turn_are_the_next_one() -> None:
+    relay = Relay(response__create=[[], [DONE]], response__cancel=[[DONE]])
     there = talking((1, typed("Hi")), (2, typed("and more")), (3, typed("")), (4, typed(None)), relay=relay)
     there.run()
-    assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
+    assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel", "response.create"]
+    assert relay.heard[-1]["text"] == "and more"
+
+
+def test_a_pipe_as_the_person() -> None:
+    """All of its lines are turns, also the last one, which has no end."""
+    relay = Relay(response__create=[answer("One."), answer("Two."), answer("Three.")])
+    there = talking((1, lambda w: w.keys(b"first\nsecond\nthi")), (1, lambda w: w.keys(b"rd")), relay=relay)
+    there.script.append((1.1, typed(None)))
+    there.run()
+    assert [message["text"] for message in relay.heard] == ["first", "second", "third"]
+    assert [fields["text"] for kind, fields in told(there) if kind == "text"] == ["One.", "Two.", "Three."]
+
+
+def test_more_turns_than_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(talk, "MAX_TYPED", 1)
+    relay = Relay(response__create=[[], [DONE]])
+    there = talking((1, lambda w: w.keys(b"first\nsecond\nthird\n")), (2, lambda w: w.push(DONE)), relay=relay)
+    there.script.append((3, typed(None)))
+    there.run()
+    assert [message["text"] for message in relay.heard] == ["first", "second"]
+    assert ("problem", {"text": "too much is waiting to be said: not sent: third"}) in told(there)
 
 
 def test_the_agent_asks() -> None:

@@ -19,15 +19,32 @@ def push_text(world: There, text: str) -> None:
 
 
 def test_a_line_that_nobody_types() -> None:
+    """It is told, whatever it comes in, and what comes after it is taken."""
     there = talking(
         (1, lambda w: w.keys(b"x" * 6_000)),
-        (2, typed("Hi")),
+        (1.1, lambda w: w.keys("ü".encode() * 9_000)),
+        (1.2, lambda w: w.keys(b"x\r\nHi\r\n")),
         (3, lambda w: w.push(DONE)),
         (3.5, lambda w: w.push(DONE)),
         (4, typed(None)),
     )
     there.run()
     assert [message["text"] for message in there.said] == ["Hi"]
+    told_of = [fields["text"] for kind, fields in told(there) if kind == "problem"]
+    assert told_of == ["a line of more than 5000 characters is not sent"]
+
+
+def test_a_long_line_before_the_session_is_ready() -> None:
+    there = talking((0.2, lambda w: w.keys(b"x" * 6_000 + b"\n")), (1, typed(None)))
+    there.run()
+    assert ("problem", {"text": "a line of more than 5000 characters is not sent"}) in told(there)
+
+
+def test_the_longest_line() -> None:
+    text = "語" * 5_000
+    there = talking((1, typed(text)), (2, lambda w: w.push(DONE)), (3, typed(None)))
+    there.run()
+    assert [message["text"] for message in there.said] == [text]
 
 
 def test_a_player_that_ends_early_or_does_not_start() -> None:
