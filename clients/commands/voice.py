@@ -18,7 +18,9 @@ from svc_proto.client.problem import MISUSED, Problem
 if TYPE_CHECKING:
     from svc_proto.commands import Tell
 
-__all__ = ["main", "player", "recorder"]
+__all__ = ["main", "player", "recorder", "shown"]
+
+MAX_PIPED = 1 << 20  # bytes of a text that comes by a pipe: 5000 characters and a lot of blanks
 
 EXAMPLES = """
 \b
@@ -27,13 +29,19 @@ Examples:
   arecord -d 5 -f cd - | svc-relay voice transcribe -
   svc-relay voice say 'The backup is done.' -o done.mp3
   svc-relay voice say - -o - < news.txt | mpv -
+  svc-relay voice say -- '-5 degrees tonight'
   svc-relay voice config
   svc-relay voice talk
 """
 TALKING = """
 \b
-Enter records, Enter again sends; a line of text is a turn, too. Enter while the agent speaks interrupts it. What the
-agent asks is answered with allow or deny. Ctrl-D or Ctrl-C ends.
+Examples:
+  svc-relay voice talk
+  svc-relay voice talk --session 5f0d… --mute   go on in a chat session, and read the answers
+
+\b
+Enter records, Enter again sends; a line of text is a turn, too: the next one, while the agent is at work. Enter
+interrupts the agent. What it asks is answered with allow or deny. Ctrl-D or Ctrl-C ends.
 Records with arecord or sox, plays with aplay, sox or ffplay: what is there.
 """
 
@@ -83,7 +91,7 @@ def transcribe(
     if as_json:
         print_json({"ok": True, "text": heard.text, "provider": heard.provider})
     elif heard.text:
-        print(heard.text)
+        print(shown(heard.text, on_terminal=sys.stdout.isatty()))
     else:
         raise Problem("nothing was heard in it")
 
@@ -111,17 +119,19 @@ def say(
     as_json: bool,
     runtime: str,
 ) -> None:
-    """Have a text spoken into a file."""
+    """Have a text spoken into a file. A text that begins with a dash goes behind --."""
     from svc_proto.client.desk import find_session, target_for
     from svc_proto.client.voice import save_speech
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
 
     who = whom(remote, token)
-    spoken = sys.stdin.read() if text == "-" else text
+    spoken = _given(text)
     choice = {name: value for name, value in (("voice", voice), ("language", language)) if value}
     if output == "-" and as_json:
         raise Problem("--json and -o - exclude each other", code=MISUSED)
+    if output == "-" and sys.stdout.isatty():
+        raise Problem("sound is nothing for a terminal: pipe it, or name a file with -o", code=MISUSED)
 
     def plan(engine: Engine) -> Flow[str]:
         session = yield from find_session(engine, who)
@@ -198,6 +208,13 @@ def talk(
         writer.finish()
 
 
+def shown(text: str, *, on_terminal: bool) -> str:
+    """A terminal obeys escape sequences, whoever wrote them; a file keeps all."""
+    if not on_terminal:
+        return text
+    return "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
+
+
 def recorder(rate: int) -> tuple[str, ...]:
     """A program that records raw PCM of one channel; nothing when there is none."""
     if shutil.which("arecord"):
@@ -213,6 +230,20 @@ def player() -> _Player | None:
         if shutil.which(name):
             return _Player(name)
     return None
+
+
+def _given(text: str) -> str:
+    """What to say. `Problem` for bytes that are no text."""
+    if text == "-":
+        data = sys.stdin.buffer.read(MAX_PIPED + 1)
+        if len(data) > MAX_PIPED:
+            raise Problem(f"standard input has more than {MAX_PIPED} bytes", code=MISUSED)
+    else:
+        data = os.fsencode(text)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Problem("the text is not UTF-8", code=MISUSED) from None
 
 
 class _Player:
@@ -248,8 +279,7 @@ class _Writer:
             case "heard":
                 self._aside(f"you: {text}" if text else "[nothing was heard]")
             case "text":
-                if self._clean:  # a terminal obeys escape sequences, whoever wrote them
-                    text = "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
+                text = shown(text, on_terminal=self._clean)
                 sys.stdout.write(text)
                 sys.stdout.flush()
                 self._open = not text.endswith("\n") if text else self._open

@@ -66,7 +66,7 @@ def transcribe(engine: Engine, relay: Target, upload: Upload, profile: str | Non
     if not size:
         raise Problem(f"{upload.name} is empty", code=MISUSED)
     if size > MAX_RECORDING:
-        raise Problem(f"{upload.name} has {size} bytes, and the relay takes {MAX_RECORDING} at most", code=MISUSED)
+        raise Problem(f"{upload.name} has more than the {MAX_RECORDING} bytes that the relay takes", code=MISUSED)
     doing(engine, f"the relay listens to {upload.name} ({size / 1e6:.1f} MB)")
     boundary = engine.entropy(16).hex()
     part = Part(name="audio", filename="voice", content_type=upload.content_type, data=upload.data)
@@ -129,7 +129,10 @@ def config_rows(config: Mapping[str, object]) -> list[tuple[str, ...]]:
         rows.append((name, shown if engine.get("enabled") is True else f"{shown} (off)"))
     scope = _text(config, "config_scope") or "global"
     path = _text(config, "config_path")
-    rows.append(("settings", f"{scope} {path}".strip()))
+    settings = f"{scope} {path}".strip()
+    if config.get("fallback_to_global") is True:  # a name that was mistyped looks the same
+        settings += ", since the profile says nothing of speech, or is not there"
+    rows.append(("settings", settings))
     missing = _object(config, "requirements").get("missing_packages")
     if isinstance(missing, list) and missing:
         rows.append(("not installed", plain(", ".join(str(name) for name in missing))))

@@ -54,7 +54,7 @@ def test_what_a_recording_is_called(name: str, kind: str) -> None:
     ("upload", "reason"),
     [
         (Upload("a.wav", b""), "a.wav is empty"),
-        (Upload("a.wav", bytes(MAX_RECORDING + 1)), "a.wav has 26214401 bytes, and the relay takes 26214400 at most"),
+        (Upload("a.wav", bytes(MAX_RECORDING + 1)), "a.wav has more than the 26214400 bytes that the relay takes"),
     ],
 )
 def test_a_recording_that_is_none(upload: Upload, reason: str) -> None:
@@ -126,6 +126,11 @@ def test_what_is_configured() -> None:
         ("not installed", "lameenc, av"),
     ]
     assert world.asked[0].path == "/voice/config"
+
+
+def test_a_profile_that_is_mistyped() -> None:
+    rows = config_rows({**CONFIG, "config_scope": "global", "config_path": None, "fallback_to_global": True})
+    assert rows[2] == ("settings", "global, since the profile says nothing of speech, or is not there")
 
 
 @pytest.mark.parametrize("odd", [{}, {"tts": 5, "stt": [], "requirements": {"missing_packages": "all"}}])

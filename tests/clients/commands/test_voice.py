@@ -12,7 +12,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from clients.commands.voice import player, recorder
+from clients.commands.voice import MAX_PIPED, player, recorder, shown
 from svc_proto.client.talk import RECORDER_RATE
 from svc_proto.voice.providers.resampler import Resampler
 from tests.clients.commands.support import Shelf, finish
@@ -93,6 +93,27 @@ def test_options_that_exclude_each_other(desk: Shelf) -> None:
     done = desk.run("svc-relay", "voice", "say", "Hi", "--json", "-o", "-")
     assert (done.code, done.problem) == (2, "--json and -o - exclude each other")
     assert desk.run("svc-relay", "voice", "say", "-", text=" ").problem == "the text is empty"
+
+
+def test_texts_that_are_none(desk: Shelf) -> None:
+    assert desk.run("svc-relay", "voice", "say", "\udcff").problem == "the text is not UTF-8"
+    endless = desk.run("svc-relay", "voice", "say", "-", text=" " * (MAX_PIPED + 10))
+    assert (endless.code, endless.problem) == (2, f"standard input has more than {MAX_PIPED} bytes")
+
+
+def test_no_sound_onto_a_terminal(desk: Shelf) -> None:
+    terminal: pexpect.spawn[str] = desk.spawn("svc-relay", "voice", "say", "Hi", "-o", "-")
+    status, shown_there = finish(terminal)
+    assert (status, shown_there.strip()) == (
+        2,
+        "error: sound is nothing for a terminal: pipe it, or name a file with -o",
+    )
+
+
+def test_what_was_said_does_not_command_the_terminal() -> None:
+    said = "a\x1b]0;title\x07\x1b[31mred\tü\nnext\u202e"
+    assert shown(said, on_terminal=True) == "a]0;title[31mred\tü\nnext"
+    assert shown(said, on_terminal=False) == said
 
 
 # --- talking ------------------------------------------------------------------------------------------------------
