@@ -3,11 +3,13 @@
 A provider takes no order for a response while it is at another one, so an order waits until it is free, at most 2.5 s.
 
 A provider names a response only when it starts, and may still tell of one that was cancelled. So what was asked for and
-given up before it started is an orphan: the next one to start, within five seconds, is taken for it.
+given up before it started is an orphan: the next one to start, within five seconds, is taken for it. What starts before
+its order was given is nobody's.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from enum import Enum
 
 from svc_proto.machines.broker_orders import Order
@@ -18,6 +20,7 @@ FREE_WITHIN = 2.5  # s for the provider to finish with a response before the nex
 ORPHANED_FOR = 5.0  # s; a provider that has not started a response by then has dropped it
 MAX_DEAD = 64  # ids of responses that were given up; the oldest is forgotten
 MAX_OPEN = 16  # responses under way at the provider; the oldest is forgotten
+MAX_ORPHANS = 16  # that may still start; the oldest is forgotten
 
 
 class Start(Enum):
@@ -37,15 +40,14 @@ class Responses:
         self.awaited = False  # asked for, and not started
         self.due: float | None = None  # when to `assume_free`
         self._order: Order | None = None  # not yet given
-        self._orphans = 0
-        self._orphans_until = 0.0
+        self._orphans: deque[float] = deque(maxlen=MAX_ORPHANS)  # until when each is waited for
         self._dead: dict[str, None] = {}
         self._open: dict[str, None] = {}
 
     @property
     def talking(self) -> bool:
         """Whether the provider may be saying something, or about to."""
-        return bool(self._open) or (self.awaited and self._order is None)
+        return bool(self._open) or self._ordered
 
     def ask(self, order: Order, now: float) -> list[Order]:
         """Ask for a response, now or as soon as the provider is free."""
@@ -65,9 +67,8 @@ class Responses:
         """Have nothing to do any more with what was asked for."""
         if self.current is not None:
             self.bury(self.current)
-        elif self.awaited and self._order is None:
-            self._orphans += 1
-            self._orphans_until = now + ORPHANED_FOR
+        elif self._ordered:
+            self._orphans.append(now + ORPHANED_FOR)
         self.awaited = False
         self._order = self.due = None
 
@@ -88,10 +89,11 @@ class Responses:
         self._open[response_id] = None
         if len(self._open) > MAX_OPEN:
             del self._open[next(iter(self._open))]
-        if self._orphans and now < self._orphans_until:
-            self._orphans -= 1
-        elif self.awaited:
-            self._orphans = 0
+        while self._orphans and now >= self._orphans[0]:
+            self._orphans.popleft()
+        if self._orphans:
+            self._orphans.popleft()
+        elif self._ordered:
             self.current, self.awaited = response_id, False
             return Start.OURS
         self.bury(response_id)
@@ -101,6 +103,11 @@ class Responses:
         """The provider is done with it: it may be free now."""
         self._open.pop(response_id, None)
         return [] if self._open else self._ask_now()
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether the provider was asked for one that has not started."""
+        return self.awaited and self._order is None
 
     def _ask_now(self) -> list[Order]:
         order, self._order, self.due = self._order, None, None

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from svc_proto.machines.broker_orders import ReadAloud, Respond
-from svc_proto.machines.responses import FREE_WITHIN, MAX_DEAD, MAX_OPEN, ORPHANED_FOR, Responses, Start
+from svc_proto.machines.responses import (
+    FREE_WITHIN,
+    MAX_DEAD,
+    MAX_OPEN,
+    MAX_ORPHANS,
+    ORPHANED_FOR,
+    Responses,
+    Start,
+)
 
 ASK = Respond()
 
@@ -68,9 +76,37 @@ def test_an_orphan_that_never_comes() -> None:
     assert responses.start("next", ORPHANED_FOR) is Start.OURS
 
 
+def test_what_starts_before_it_was_asked_for_is_not_ours() -> None:
+    responses = Responses()
+    responses.start("stray", 0.0)
+    assert responses.ask(ASK, 0.0) == []  # waits: the provider is at `stray`
+    assert responses.start("another", 1.0) is Start.STRAY
+    assert responses.over("stray") == []
+    assert responses.over("another") == [ASK]
+    assert responses.start("ours", 1.0) is Start.OURS
+
+
+def test_each_orphan_has_its_own_five_seconds() -> None:
+    responses = Responses()
+    responses.ask(ASK, 0.0)
+    responses.give_up(0.0)  # the provider drops this one
+    responses.ask(ASK, ORPHANED_FOR)
+    responses.give_up(ORPHANED_FOR)
+    responses.ask(ASK, ORPHANED_FOR)
+    assert responses.start("orphan", ORPHANED_FOR) is Start.STRAY
+    assert responses.start("ours", ORPHANED_FOR) is Start.OURS
+
+
 def test_memory_is_bounded() -> None:
     responses = Responses()
     for number in range(max(MAX_DEAD, MAX_OPEN) + 5):
         responses.start(f"stray {number}", 0.0)
     assert responses.start("stray 0", 0.0) is Start.STRAY  # forgotten
     assert responses.start(f"stray {MAX_DEAD + 4}", 0.0) is Start.IGNORED
+    responses = Responses()
+    for _ in range(MAX_ORPHANS + 1):
+        responses.ask(ASK, 0.0)
+        responses.give_up(0.0)
+    responses.ask(ASK, 0.0)
+    meanings = [responses.start(f"r{number}", 0.0) for number in range(MAX_ORPHANS + 1)]
+    assert meanings == [*[Start.STRAY] * MAX_ORPHANS, Start.OURS]
