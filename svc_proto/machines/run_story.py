@@ -1,7 +1,8 @@
 """What a chat run tells, as the client of a voice session is told it (wire terminal-voice 6.5, 6.7).
 
-Each tool gets one start, given or made up, before its first delta or its end; the run one start and one end. The answer
-is what the deltas said, or else the completed text, or else the thoughts.
+Each tool gets one start, given or made up, before its first delta or its end; the run one start and one end. A call id
+that starts again after its end is another call: a server that has no ids is given names of tools for them (6.7). The
+answer is what the deltas said, or else the completed text, or else the thoughts.
 """
 
 from __future__ import annotations
@@ -303,11 +304,13 @@ class RunStory:
 
     def _keep(self, pieces: list[str], which: str, delta: str) -> None:
         piece = delta[: self._room[which]]
-        self._room[which] -= len(piece)
-        pieces.append(piece)
+        if piece:
+            self._room[which] -= len(piece)
+            pieces.append(piece)
 
     def _start(self, event: ToolWaits | ToolBegan) -> list[Emit]:
-        if event.call_id in self._tools:
+        known = self._tools.get(event.call_id)
+        if known is not None and known.stage is not _Stage.DONE:
             return []
         told = {} if event.preview is None else {"message": event.preview[:MAX_PREVIEW]}
         stage = _Stage.WAITING if isinstance(event, ToolWaits) else _Stage.RUNNING
@@ -320,6 +323,7 @@ class RunStory:
 
     def _open(self, call_id: str, tool: _Tool, arguments: Mapping[str, object] | None, **more: object) -> Emit:
         name = tool.name
+        self._tools.pop(call_id, None)
         self._tools[call_id] = tool
         if len(self._tools) > MAX_TOOLS:
             del self._tools[next(iter(self._tools))]

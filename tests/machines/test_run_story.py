@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 from svc_proto.machines.broker_orders import AskAboutApproval, Emit
 from svc_proto.machines.confirmations import Question
 from svc_proto.machines.run_story import (
@@ -72,6 +74,15 @@ def test_the_answer_of_last_resort() -> None:
     assert tale.cancelled() == Emit("svc.run.cancelled", HERE)
 
 
+def test_what_is_not_kept_takes_no_room() -> None:
+    tale = story()
+    tale.take(AnswerDelta("x" * MAX_ANSWER))
+    size = len(pickle.dumps(tale))
+    for _ in range(100):
+        tale.take(AnswerDelta("more"))
+    assert len(pickle.dumps(tale)) == size
+
+
 def test_a_tool_begins_once() -> None:
     tale = story()
     tool = {**HERE, "tool_call_id": "t1", "tool_name": "terminal"}
@@ -133,6 +144,26 @@ def test_a_tool_that_waits_may_wait_for_an_approval() -> None:
     ]
     # What is found out too late is not asked.
     assert told(tale, ApprovalAsked(Question("t1", "Allow?"))) == []
+
+
+def test_a_call_id_that_comes_again_is_another_call() -> None:
+    """Where a server names no call, its tool's name is its id (wire terminal-voice 6.7)."""
+    tale = story()
+    assert told(tale, ToolBegan(call_id="sms", name="sms"), ToolSucceeded(call_id="sms", name="sms")) == [
+        "svc.tool.started",
+        "svc.tool.completed",
+    ]
+    tale.take(ToolBegan(call_id="web", name="web"))
+    assert told(tale, ToolWaits(call_id="sms", name="sms"), ApprovalAsked(Question("sms", "Again?"))) == [
+        "svc.tool.started",
+        "AskAboutApproval",
+        "svc.confirmation.requested",
+    ]
+    assert tale.active_tool_name == "sms"
+    assert told(tale, ToolBegan(call_id="sms", name="sms"), ToolSucceeded(call_id="sms", name="sms")) == [
+        "svc.tool.completed"
+    ]
+    assert told(tale, ToolBegan(call_id="sms", name="sms")) == ["svc.tool.started"]
 
 
 def test_questions_of_no_tool() -> None:
