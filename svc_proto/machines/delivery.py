@@ -109,6 +109,7 @@ class Delivery:
         self._held: list[Held] = []
         self._size = 0
         self._audio_over = False
+        self._audio_told = False  # that it is over
 
     # --- by the provider ---
 
@@ -130,6 +131,7 @@ class Delivery:
         if self.speaking is None:
             self._audio_over = True
             return []
+        self._audio_told = True
         return [Emit("voice.output_audio.done", {"response_id": response_id, "delivery": SUMMARY})]
 
     def end(self, response_id: str) -> list[Order]:
@@ -196,7 +198,8 @@ class Delivery:
         spoken = {"response_id": self.speaking, "delivery": SUMMARY}
         kind: Mapping[str, object] = self._relayed if self.rendering else spoken
         done = {**kind, "cancelled": True} if cancelled else kind
-        return [Emit("voice.output_audio.done", kind), Emit("voice.response.done", done)]
+        silence: list[Order] = [] if self._audio_told else [Emit("voice.output_audio.done", kind)]
+        return [*silence, Emit("voice.response.done", done)]
 
     # --- helpers ---
 

@@ -141,3 +141,10 @@ def test_what_was_heard_in_part_just_ends() -> None:
     assert isinstance(told[1], Emit)
     assert told[1].fields["cancelled"] is True
     assert told[1].fields["delivery"] == "fallback"
+
+
+def test_the_end_of_its_sound_is_told_once() -> None:
+    way = delivery()
+    way.hear("r2", Held(text=TEXT))
+    assert types(way.audio_done("r2")) == ["output_audio.done"]
+    assert types(way.give_up()) == ["response.done"]
