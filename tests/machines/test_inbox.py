@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.inbox import Notifications, image_type, inbox_name, parse_format
+from svc_proto.basics.strict_json import dumps
+from svc_proto.machines.inbox import (
+    MAX_NOTIFICATION,
+    MAX_NOTIFICATIONS,
+    Notifications,
+    image_type,
+    inbox_name,
+    parse_format,
+)
 
 NOW = 1_800_000_000.0
 
@@ -68,3 +79,45 @@ def test_names_keep_little_of_a_hint() -> None:
     assert inbox_name(NOW, "x" * 60, "gif", "n").endswith("_" + "x" * 40 + ".gif")
     with pytest.raises(Refused, match="filename_hint"):
         inbox_name(NOW, 5, "gif", "n")
+
+
+class NotificationsAgainstAModel(RuleBasedStateMachine):
+    """`kept` is everything that was taken, oldest first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = Notifications()
+        self.kept: list[dict[str, object]] = []
+
+    @rule(key=st.integers(0, 3), text=st.none() | st.text(max_size=5))
+    def post(self, key: int, text: str | None) -> None:
+        # Wire core 7.2: "as received … no de-duplication".
+        payload: dict[str, object] = {"key": key, "text": text}
+        assert self.buffer.post(payload)
+        self.kept.append(dict(payload))
+        payload["key"] = "changed later"
+
+    @rule(beyond=st.integers(-1, 1))
+    def post_a_long_one(self, beyond: int) -> None:
+        frame = len(dumps({"text": ""}))
+        payload = {"text": "x" * (MAX_NOTIFICATION - frame + beyond)}
+        assert self.buffer.post(payload) is (beyond <= 0)
+        if beyond <= 0:
+            self.kept.append(dict(payload))
+
+    @rule(beside=st.integers(-1, 1))
+    def post_many(self, beside: int) -> None:
+        for number in range(MAX_NOTIFICATIONS + beside):
+            self.post(number, None)
+
+    @invariant()
+    def the_newest_hundred_newest_first(self) -> None:
+        # Spec "Limits"; wire core 7.3: "newest first".
+        newest = self.kept[-MAX_NOTIFICATIONS:][::-1]
+        for limit in (1, 2, MAX_NOTIFICATIONS):
+            same = self.buffer.recent(limit) == newest[:limit]
+            assert same  # without a comparison of long texts
+
+
+TestNotificationsAgainstAModel = NotificationsAgainstAModel.TestCase
+TestNotificationsAgainstAModel.settings = settings(max_examples=20, stateful_step_count=15)
