@@ -5,6 +5,7 @@ A rider has a stream of its own and goes to an end exactly once, whatever become
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 from fuzz.lines import Line, Target
@@ -44,7 +45,7 @@ class Rider(Protocol):
         ...
 
 
-class Carrier(Line):
+class Carrier(Line, ABC):
     """A line that speaks HTTP as a client."""
 
     def __init__(self, host: Host, target: Target, conn: Http1Connection | Http2Connection) -> None:
@@ -52,13 +53,13 @@ class Carrier(Line):
         self.riders: dict[StreamId, Rider] = {}
         super().__init__(host, target)
 
+    @abstractmethod
     def board(self, rider: Rider) -> StreamId:
         """Give somebody a stream."""
-        raise NotImplementedError
 
+    @abstractmethod
     def leave(self, stream: StreamId, *, reset: bool) -> None:
         """Nobody listens to this stream any more."""
-        raise NotImplementedError
 
     def put(self, *events: Event) -> bool:
         """Say something; False when the connection does not take it any more."""
