@@ -17,6 +17,7 @@ __all__ = ["KEY_VARIABLES", "URL_VARIABLES", "VoiceConfig", "voice_config"]
 
 OUTPUT_PREFIX = "RELAY_VOICE_OUTPUT_"
 REALTIME_PREFIX = "RELAY_REALTIME_VOICE_"
+SLOW_TOOLS = ("cron", "desktop_", "browser", "execute_code", "terminal", "spawn")  # wire 6.9
 
 KEY_VARIABLES = (  # wire 3.5, 4.10, 6.11
     "OPENAI_API_KEY",
@@ -56,6 +57,8 @@ class VoiceConfig:
     agent_runs: str = field()
     resume_ttl: float = 30.0  # s that a detached session is kept
     detached_max: float = 360.0  # s, the same while a run of its agent goes on
+    background_max: float = 300.0  # s of a run in the background, from its beginning
+    slow_tools: tuple[str, ...] = SLOW_TOOLS  # parts of the names of tools that are known to take long
     options_cache: float = 600.0  # s that discovered voices are kept; 0: not at all
     variables: Mapping[str, str] = field(factory=dict, repr=False)  # keys, addresses and settings, from the environment
 
@@ -114,9 +117,16 @@ def voice_config(
         agent_runs=realtime_runs or f"{home}/realtime-agent-runs",
         resume_ttl=source.whole("RELAY_VOICE_RESUME_TTL_MS", 30_000, low=0, high=3_600_000) / 1000,
         detached_max=source.whole("RELAY_VOICE_BACKGROUND_DETACHED_MAX_MS", 360_000, low=0, high=86_400_000) / 1000,
+        background_max=source.whole("RELAY_VOICE_BACKGROUND_RUN_MAX_MS", 300_000, low=1000, high=86_400_000) / 1000,
+        slow_tools=_hints(source.text("RELAY_VOICE_LONG_TOOL_HINTS", None)),
         options_cache=float(source.whole("RELAY_PROVIDER_OPTIONS_CACHE_SECONDS", 600, low=0, high=86_400)),
         variables=_variables(source.env),
     )
+
+
+def _hints(text: str | None) -> tuple[str, ...]:
+    """Words between commas."""
+    return SLOW_TOOLS if text is None else tuple(word for part in text.split(",") if (word := part.strip()))
 
 
 def _variables(env: Mapping[str, str]) -> dict[str, str]:

@@ -22,6 +22,8 @@ def test_defaults() -> None:
     assert config.lab_runs == "/home/me/.svc-relay/realtime-voice-runs"
     assert config.agent_runs == "/home/me/.svc-relay/realtime-agent-runs"
     assert (config.resume_ttl, config.detached_max, config.options_cache) == (30.0, 360.0, 600.0)
+    assert config.background_max == 300.0
+    assert config.slow_tools == ("cron", "desktop_", "browser", "execute_code", "terminal", "spawn")
 
 
 def test_a_relay_that_was_told_nothing_of_voice() -> None:
@@ -61,9 +63,16 @@ def test_times() -> None:
     config = read(
         RELAY_VOICE_RESUME_TTL_MS="1500",
         RELAY_VOICE_BACKGROUND_DETACHED_MAX_MS="2000",
+        RELAY_VOICE_BACKGROUND_RUN_MAX_MS="1500",
         RELAY_PROVIDER_OPTIONS_CACHE_SECONDS="0",
     )
+    assert config.background_max == 1.5
     assert (config.resume_ttl, config.detached_max, config.options_cache) == (1.5, 2.0, 0.0)
+
+
+def test_tools_that_are_known_to_take_long() -> None:
+    assert read(RELAY_VOICE_LONG_TOOL_HINTS=" build, ,deploy_ ").slow_tools == ("build", "deploy_")
+    assert read(RELAY_VOICE_LONG_TOOL_HINTS=",").slow_tools == ()
 
 
 def test_only_variables_of_voice_are_kept_and_do_not_show() -> None:
@@ -93,6 +102,7 @@ def test_only_variables_of_voice_are_kept_and_do_not_show() -> None:
         ("RELAY_VOICE_OUTPUT_CONFIG", "relative"),
         ("RELAY_VOICE_RESUME_TTL_MS", "soon"),
         ("RELAY_VOICE_BACKGROUND_DETACHED_MAX_MS", "-1"),
+        ("RELAY_VOICE_BACKGROUND_RUN_MAX_MS", "0"),
         ("RELAY_PROVIDER_OPTIONS_CACHE_SECONDS", "-1"),
     ],
 )

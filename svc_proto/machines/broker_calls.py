@@ -5,7 +5,7 @@ Ids and raw machine text are left out where a model would read them aloud.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from attrs import frozen
@@ -20,14 +20,26 @@ __all__ = [
     "RunCall",
     "StatusCall",
     "UnknownCall",
+    "background_output",
+    "busy_output",
     "cancelled_output",
     "completed_output",
     "failed_output",
+    "queued_output",
     "status_output",
 ]
 
 MAX_SUMMARY = 1_200  # characters
 THEN = "You will be asked to speak this result in a moment. Say nothing before that."
+HAND_OFF = (
+    "The task goes on in the background. Tell the person so in one short sentence, and that you will tell its result. "
+    "Do not start it again, and never guess its result."
+)
+QUEUED = (
+    "Another task is under way. This one is kept and begins when that one is done. Tell the person so in one short "
+    "sentence. Do not start it again."
+)
+BUSY = "Too many tasks wait already, and this one was not taken. Tell the person to ask again later."
 
 
 @frozen(kw_only=True)
@@ -38,6 +50,7 @@ class RunCall:
     text: str
     profile: str | None = None
     session_id: str | None = None
+    background: bool = False  # nobody wants to wait for it
 
 
 @frozen
@@ -104,13 +117,30 @@ def cancelled_output(job: Job) -> dict[str, object]:
     return {"ok": False, "cancelled": True, "run_id": job.story.run_id, "session_id": job.story.session_id}
 
 
-def status_output(job: Job | None) -> dict[str, object]:
-    """How far it is."""
+def background_output() -> dict[str, object]:
+    """It goes on in the background."""
+    return {"ok": True, "status": "running_in_background", "instruction": HAND_OFF}
+
+
+def queued_output(position: int) -> dict[str, object]:
+    """It waits for another one."""
+    return {"ok": True, "status": "queued", "position": position, "instruction": QUEUED}
+
+
+def busy_output() -> dict[str, object]:
+    """Too many wait."""
+    return {"ok": False, "error": "busy", "instruction": BUSY}
+
+
+def status_output(job: Job | None, queued: Sequence[str] = ()) -> dict[str, object]:
+    """How far it is; `queued` are the tasks that wait for it."""
+    waiting = [{"position": place, "request_preview": text} for place, text in enumerate(queued, 1)]
+    queue = {"queued_count": len(waiting), "queued_items": waiting}
     if job is None:
-        return {"ok": True, "run_id": None, "status": "idle", **_progress(None)}
+        return {"ok": True, "run_id": None, "status": "idle", **_progress(None), **queue}
     story = job.story
     status = story.status()[0] if job.live else "completed" if job.answer is not None else "starting"
-    return {"ok": True, "run_id": story.run_id or None, "status": status, **_progress(job)}
+    return {"ok": True, "run_id": story.run_id or None, "status": status, **_progress(job), **queue}
 
 
 def _progress(job: Job | None) -> dict[str, object]:
@@ -124,6 +154,4 @@ def _progress(job: Job | None) -> dict[str, object]:
         "last_tool_status": None if story is None else story.last_tool_status,
         "last_tool_message": None if story is None else story.last_tool_message,
         "completed_tool_count": 0 if story is None else story.completed_tool_count,
-        "queued_count": 0,
-        "queued_items": [],
     }

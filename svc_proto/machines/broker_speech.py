@@ -166,8 +166,8 @@ class BrokerSpeech:
             self._out.append(StopRendering())
         return response_id
 
-    def _wait_for_playback(self, call_id: str, tool_name: str | None) -> None:
-        self._drain = Drain(call_id=call_id, tool_name=tool_name, reason=RESULT, until=self._now + DRAIN_WITHIN)
+    def _wait_for_playback(self, call_id: str | None, tool_name: str | None, reason: str = RESULT) -> None:
+        self._drain = Drain(call_id=call_id, tool_name=tool_name, reason=reason, until=self._now + DRAIN_WITHIN)
         self._out.append(self._drain.requested)
 
     def _go_on(self) -> None:
@@ -182,7 +182,7 @@ class BrokerSpeech:
 
     def _deliver(self, delivery: Delivery) -> None:
         if self.result_delivery == "visual_only":
-            self._out += delivery.show()
+            self._out += delivery.show(wanted=True)
             self._go(TurnTrigger.END)
             return
         answer = delivery.answer

@@ -27,6 +27,7 @@ _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]|[^\
 SUMMARY = "forced_summary"  # values of `delivery`, wire terminal-voice 6.6
 FALLBACK = "fallback"
 VISUAL = "visual_only"
+RESPEAK = "respeak"
 _COMMON = frozenset(
     [
         "about",
@@ -98,13 +99,15 @@ class Held:
 class Delivery:
     """One answer on its way. `word` is the product's word on this wire, `new_id` makes ids of responses."""
 
-    def __init__(self, answer: Answer, word: str, new_id: Callable[[], str]) -> None:
+    def __init__(self, answer: Answer, word: str, new_id: Callable[[], str], *, background: bool = False) -> None:
         self.answer = answer
+        self.background = background  # nobody's turn waits for it
         self.verdict = Verdict.OPEN
         self.speaking: str | None = None  # the response in which it is heard
         self.rendering = ""  # the response that the relay renders
         self._word = word
         self._new_id = new_id
+        self._relays = FALLBACK  # why the relay speaks
         self._text = ""
         self._held: list[Held] = []
         self._size = 0
@@ -160,6 +163,12 @@ class Delivery:
         self.rendering = f"forced-summary-fallback-{self._new_id()}"
         return Render(self.rendering, self.answer.spoken)
 
+    def respeak(self) -> Order:
+        """Have the relay speak it once more."""
+        self._relays = RESPEAK
+        self.rendering = f"respeak-{self._new_id()}"
+        return Render(self.rendering, self.answer.spoken)
+
     def rendered_audio(self, audio: EmitAudio) -> list[Order]:
         """A piece of that."""
         told: list[Order] = []
@@ -167,7 +176,10 @@ class Delivery:
             self.speaking = self.rendering
             told.append(Emit("voice.response.started", self._relayed))
             told.append(Emit("voice.response.delta", {"delta": self.answer.spoken, **self._relayed}))
-        return [*told, evolve(audio, response_id=self.rendering, extra={"source": self._word, "delivery": FALLBACK})]
+        return [
+            *told,
+            evolve(audio, response_id=self.rendering, extra={"source": self._word, "delivery": self._relays}),
+        ]
 
     def rendered(self, fields: Mapping[str, object]) -> list[Order]:
         """That was all; if it was nothing, it is shown."""
@@ -178,10 +190,11 @@ class Delivery:
 
     # --- by nobody ---
 
-    def show(self) -> list[Order]:
-        """As text alone."""
+    def show(self, *, wanted: bool = False) -> list[Order]:
+        """As text alone. `wanted`: that is how it is to be."""
+        place = "background-visual" if wanted and self.background else "delivery-fallback"
         kind = {
-            "response_id": f"delivery-fallback-{self._new_id()}",
+            "response_id": f"{place}-{self._new_id()}",
             "source": self._word,
             "delivery": VISUAL,
         }
@@ -205,7 +218,7 @@ class Delivery:
 
     @property
     def _relayed(self) -> dict[str, object]:
-        return {"response_id": self.rendering, "source": self._word, "delivery": FALLBACK}
+        return {"response_id": self.rendering, "source": self._word, "delivery": self._relays}
 
     def _accept(self, response_id: str) -> list[Order]:
         self.verdict = Verdict.ON_SCRIPT

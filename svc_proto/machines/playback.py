@@ -9,15 +9,16 @@ from attrs import frozen
 
 from svc_proto.machines.broker_orders import Emit, Note
 
-__all__ = ["DRAIN_WITHIN", "RESULT", "Drain"]
+__all__ = ["DRAIN_WITHIN", "FORCED", "RESULT", "Drain"]
 
 DRAIN_WITHIN = 2.5  # s, wire terminal-voice 9 "drain wait"
 RESULT = "tool_result_summary"  # the reason of a wait before what a function answered is spoken
+FORCED = "forced_summary"  # the same before the answer of a run in the background
 
 
 @frozen(kw_only=True)
 class Drain:
-    """One wait. `reason` is `pre_<word>_ack` or `tool_result_summary`."""
+    """One wait. `reason` is `pre_<word>_ack`, `tool_result_summary` or `forced_summary`."""
 
     call_id: str | None
     tool_name: str | None

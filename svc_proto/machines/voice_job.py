@@ -18,6 +18,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from svc_proto.basics import strict_json
+from svc_proto.machines.background_rules import FOREGROUND, BackgroundRules
 from svc_proto.machines.broker_orders import Approve, Emit, Order, StartRun, StopRun
 from svc_proto.machines.confirmations import choice_for
 from svc_proto.machines.delivery import Answer
@@ -25,12 +26,13 @@ from svc_proto.machines.playback import DRAIN_WITHIN, Drain
 from svc_proto.machines.run_story import RunStory
 from svc_proto.machines.table import Table, step
 
-__all__ = ["HEARTBEAT", "MAX_SPOKEN", "JOB_TABLE", "PAUSE", "Job", "JobState", "JobTrigger"]
+__all__ = ["HEARTBEAT", "MAX_SPOKEN", "JOB_TABLE", "PAUSE", "SLOW_AFTER", "Job", "JobState", "JobTrigger", "Tier"]
 
 PAUSE = 0.75  # s between "starting" and the run, wire terminal-voice 6.6 step 2
 MAX_SPOKEN = 1_800  # characters of an answer that are spoken, wire terminal-voice 6.6
 SILENT = "The task is done, but it gave no answer."
 HEARTBEAT = 5.0  # s, wire terminal-voice 9
+SLOW_AFTER = 1.5  # s from the start of a tool that is known to be slow, wire terminal-voice 6.9
 
 
 class JobState(Enum):
@@ -63,20 +65,46 @@ JOB_TABLE: Table[JobState, JobTrigger] = {
 }
 
 
-class Job:
-    """One call of the run function."""
+class Tier(Enum):
+    """How a run stands to the turn that has asked for it, as clients are told it (wire terminal-voice 6.5)."""
 
-    def __init__(self, word: str, call_id: str, *, text: str, session_id: str | None, profile: str | None) -> None:
+    FOREGROUND = "foreground"  # the turn waits for it
+    PROMOTED = "promoted"  # it took too long
+    DURABLE = "durable"  # it was asked for in the background
+
+
+class Job:
+    """One call of the run function. One on the `side` has a chat session of its own, which clients do not see."""
+
+    def __init__(
+        self,
+        word: str,
+        call_id: str,
+        *,
+        text: str,
+        session_id: str | None,
+        profile: str | None,
+        rules: BackgroundRules = FOREGROUND,
+        side: bool = False,
+    ) -> None:
         self._word = word
         self.call_id = call_id
         self.text = text
         self.profile = profile
+        self.rules = rules
+        self.side = side
+        self.side_session: str | None = None
+        self.tier = Tier.FOREGROUND
+        self.spoke = False  # the provider said something before it called
         self.story = RunStory(word, call_id, session_id)
         self.state = JobState.ACKNOWLEDGING
         self.due: float | None = None  # of the drain, of the pause, or of the heartbeat
         self.drain: Drain | None = None
         self.answer: Answer | None = None
-        self._began = 0.0
+        self.began = 0.0
+        self.promote_at: float | None = None  # when the turn waits for it no longer
+        self._hinted = False
+        self._speak_at = rules.progress_after or None  # s from its beginning on
 
     def step(self, trigger: JobTrigger) -> None:
         """Move along the table."""
@@ -87,8 +115,14 @@ class Job:
         """Whether the API server may be at it."""
         return self.state is JobState.RUNNING
 
+    @property
+    def acts(self) -> bool:
+        """Whether it has begun to do something, or to answer: it had better not begin again."""
+        return self.story.drafting or self.story.last_tool_name is not None
+
     def take(self, now: float, *, spoke: bool) -> list[Order]:
         """The provider has called: have it played what was said with the call, if anything was."""
+        self.spoke = spoke
         if not spoke:
             return [self.pause(now)]
         self.due = now + DRAIN_WITHIN
@@ -102,10 +136,24 @@ class Job:
             return [self.drain.timed_out, self.pause(now)]
         if self.live:
             return [self.beat(now, floor)]
-        self.step(JobTrigger.GO)
-        self._began = now
+        return [self.begin(now)]
+
+    def begin(self, now: float) -> StartRun:
+        """Have the API server at it, without a pause if there was none yet."""
+        while not self.live:
+            self.step(JobTrigger.GO)
+        self.began = now
         self.due = now + HEARTBEAT
-        return [StartRun(call_id=self.call_id, text=self.text, profile=self.profile, session_id=self.story.session_id)]
+        self.promote_at = now + self.rules.promote_after if self.rules.enabled else None
+        session_id = self.side_session if self.side else self.story.session_id
+        return StartRun(call_id=self.call_id, text=self.text, profile=self.profile, session_id=session_id)
+
+    def take_hint(self, now: float) -> None:
+        """It has told something: if that is a tool known to be slow, it is not waited for."""
+        tool = self.story.active_tool_name
+        if self.promote_at is not None and not self._hinted and tool is not None and self.rules.is_slow(tool):
+            self._hinted = True
+            self.promote_at = min(self.promote_at, now + SLOW_AFTER)
 
     def finish(self, speakable: Callable[[str], str]) -> Answer:
         """The run has answered."""
@@ -176,19 +224,27 @@ class Job:
         """The heartbeat: a client takes 90 s without an event for a stall."""
         self.due = now + HEARTBEAT
         status, key, message = self.story.status()
+        elapsed = now - self.began
         fields = {
             "session_id": self.story.session_id,
             "run_id": self.story.run_id,
             "status": status,
             "message": message,
             "status_key": key,
-            "should_speak": False,
+            "should_speak": self._may_be_spoken(elapsed, floor),
             "floor": floor,
-            "tier": "foreground",
-            "elapsed_ms": round((now - self._began) * 1000),
+            "tier": self.tier.value,
+            "elapsed_ms": round(elapsed * 1000),
             **self.story.tools(),
         }
         return Emit(f"{self._word}.run.progress", fields)
+
+    def _may_be_spoken(self, elapsed: float, floor: str) -> bool:
+        """Whether it is time to speak of the progress, and nobody else speaks."""
+        if self._speak_at is None or elapsed < self._speak_at or floor != "idle":
+            return False
+        self._speak_at = elapsed + self.rules.progress_repeat if self.rules.progress_repeat else None
+        return True
 
 
 def _is_json(text: str) -> bool:

@@ -4,6 +4,8 @@
 |------------|---------|------------|
 | idle       | HEAR    | hearing    | the person has finished an utterance
 | idle       | ASK     | answering  | a text turn
+| idle       | SETTLE  | settling   | a run in the background has answered, and it is quiet
+| idle       | RENDER  | rendering  | an answer is to be heard again
 | idle       | END     | idle       | a cancel with nothing to cancel
 | hearing    | HEAR    | hearing    | one more utterance before the first was transcribed
 | hearing    | ASK     | answering  | it is transcribed, or was not within 10 s: ONE response is asked for
@@ -18,9 +20,9 @@
 | consulted  | ASK     | answering  | what was said is played: ask for a response
 | consulted  | END     | idle       |
 | working    | HEAR    | hearing    | the person says something beside the run
-| working    | ASK     | answering  | the same, by text
+| working    | ASK     | answering  | the same, by text; or that the run goes on in the background is to be said
 | working    | SETTLE  | settling   | the run has finished
-| working    | END     | idle       | it was stopped, or failed
+| working    | END     | idle       | it was stopped, or failed, or goes on in the background
 | settling   | HEAR    | hearing    | the answer lands on the screen
 | settling   | ASK     | answering  | the same
 | settling   | DELIVER | delivering | what was said is played: the provider is asked to speak the answer
@@ -74,6 +76,8 @@ _S, _T = TurnState, TurnTrigger
 TURN_TABLE: Table[TurnState, TurnTrigger] = {
     (_S.IDLE, _T.HEAR): _S.HEARING,
     (_S.IDLE, _T.ASK): _S.ANSWERING,
+    (_S.IDLE, _T.SETTLE): _S.SETTLING,
+    (_S.IDLE, _T.RENDER): _S.RENDERING,
     (_S.IDLE, _T.END): _S.IDLE,
     (_S.HEARING, _T.HEAR): _S.HEARING,
     (_S.HEARING, _T.ASK): _S.ANSWERING,

@@ -124,7 +124,7 @@ def realtime_config(
 def agent_config(
     settings: RealtimeSettings, path: str, keys: Keys, registry: Registry, brand: Brand
 ) -> dict[str, object]:
-    """`GET /voice/realtime-agent/config`. No run goes on in the background, whatever is stored about that (6.9)."""
+    """`GET /voice/realtime-agent/config`."""
     ready = {
         "openai_realtime": bool(keys.present(*OPENAI_REALTIME_KEYS)),
         "xai_realtime": bool(keys.present(*XAI_REALTIME_KEYS)),
@@ -138,7 +138,7 @@ def agent_config(
         "stable_engine": f"{brand.name}_voice_output",
         "tool_surface": tool_surface(brand.name),
         "limits": list(LIMITS),
-        "promotion": {**asdict(settings.promotion), "enabled": False},
+        "promotion": asdict(settings.promotion),
         "providers": [AGENT.object(info) for info in registry.all()],
         "auth": {
             **_xai(keys, XAI_REALTIME_KEYS),

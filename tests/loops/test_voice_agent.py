@@ -14,9 +14,9 @@ from svc_proto.wire.urls import encode_segment
 from tests.loops.agents import ANSWER, KEY, Agent, ends, of, play, run, talk, types
 from tests.loops.conftest import WORLDS, open_world
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, ask_for, create
+from tests.loops.voices import VoiceClient, ask_for, contents, create, eventually
 from tests.loops.wires import Declined
-from tests.loops.world import World
+from tests.loops.world import World, bearer
 from tests.peers.realtime import Called, Dropped, Said
 from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_engines, spoken, words
 
@@ -220,6 +220,52 @@ def test_a_run_outlives_a_lost_socket(world: World, tmp_path: Path) -> None:
     again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=last["event_id"])
     events = play(again, ends)
     assert "svc.run.completed" in types(events)
+
+
+def test_a_run_goes_on_while_the_person_talks(world: World, tmp_path: Path) -> None:
+    """A run that takes long is promoted, something else is asked meanwhile, and its answer is spoken in the end."""
+    turns = (run("/wait 2"), Said("I go on with that."), Said("It is noon."), Said("It is done: demo_wait waited 2 s."))
+    agent = Agent(world, tmp_path, *turns)
+    change = json.dumps({"promote_after_ms": 100}).encode()
+    answer = world.http("PATCH", "/voice/realtime-agent/config", headers=bearer(agent.token), body=change)
+    assert answer.json["promotion"]["promote_after_ms"] == 100
+    client = agent.open()
+    client.say("response.create", text="wait a second")
+    events = play(client, ends)
+    told = of(events, "svc.run.promoted")
+    assert (told["tier"], told["spoken_handoff"], told["promote_after_ms"]) == ("promoted", True, 100)
+    assert agent.outputs()[0]["status"] == "running_in_background"
+    client.say("response.create", text="what time is it")
+    assert "delivery" not in play(client, ends)[-1]
+    events = play(client, ends)
+    assert of(events, "svc.run.background_completed")["ok"] is True
+    assert events[-1]["delivery"] == "forced_summary"
+    client.say("svc.result.respeak")
+    assert play(client, ends)[-1]["delivery"] == "respeak"
+
+
+def test_an_answer_from_the_background_waits_for_its_client(world: World, tmp_path: Path) -> None:
+    called = Called("svc_run_task", {"text": "/wait 2", "mode": "background"})
+    agent = Agent(world, tmp_path, called, Said("I go on with that."), Said("It is done: demo_wait waited 2 s."))
+    client = agent.open()
+    client.say("response.create", text="wait a second")
+    events = play(client, ends)
+    assert of(events, "svc.run.promoted")["tier"] == "durable"
+    client.break_off()
+    chat = of(play_log(agent, "svc.run.background_completed"), "svc.run.background_completed")["session_id"]
+    again = VoiceClient(world, agent.token, agent.answer)
+    again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=events[-1]["event_id"])
+    missed = again.until("voice.replay.done")
+    assert of(missed, "svc.run.background_completed")["replayed"] is True
+    done = play(again, ends)[-1]
+    assert (done["delivery"], done["chat_session_id"]) == ("forced_summary", chat)
+
+
+def play_log(agent: Agent, kind: str) -> list[dict[str, Any]]:
+    """The event log, once it tells of something."""
+    path = agent.answer["event_log_path"]
+    eventually(agent.world, lambda: kind.encode() in contents(agent.world, path))
+    return [json.loads(line) for line in contents(agent.world, path).splitlines()]
 
 
 def test_the_stub_renders_after_the_chat(world: World, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
+from svc_proto.machines.background_rules import FOREGROUND, BackgroundRules
 from svc_proto.machines.broker import Broker
 from svc_proto.machines.broker_calls import RunCall, StatusCall
 from svc_proto.machines.broker_orders import Emit, Note, Order
@@ -33,7 +34,9 @@ def names(orders: list[Order]) -> list[str]:
 class Talk:
     """See the module."""
 
-    def __init__(self, *, result_delivery: str = "speak_verbatim", word: str = "svc") -> None:
+    def __init__(
+        self, *, result_delivery: str = "speak_verbatim", word: str = "svc", rules: BackgroundRules = FOREGROUND
+    ) -> None:
         numbers = count(1)
         self.broker = Broker(
             word=word,
@@ -41,6 +44,7 @@ class Talk:
             new_id=lambda: str(next(numbers)),
             result_delivery=result_delivery,
             session_id="c1",
+            rules=rules,
         )
         self.now = 100.0
         self.told: list[Order] = []
@@ -114,6 +118,26 @@ class Talk:
         self.delivering()
         self.told += self.broker.text("r2", "What was the question?", self.now)
         self.told += self.broker.response_done("r2", "completed", self.now)
+
+    def quiet(self) -> None:
+        """One run is in the background, and nobody says anything."""
+        self.working()
+        self.told += self.after(6.0)
+        self.told += self.broker.response_started("h1", self.now)
+        self.told += self.broker.response_done("h1", "completed", self.now)
+
+    def ask(self, call_id: str, text: str = "ls", *, background: bool = False) -> list[Order]:
+        """Something else is wanted: what the call of it brings."""
+        self.broker.say(text, self.now)
+        response = f"r-{call_id}"
+        self.broker.response_started(response, self.now)
+        orders = self.broker.call(response, RunCall(call_id=call_id, text=text, background=background), self.now)
+        return orders + self.broker.response_done(response, "completed", self.now)
+
+    def aside(self, call_id: str = "k2", text: str = "ls") -> None:
+        """Something else is wanted beside a run in the background, and tried."""
+        self.told += self.ask(call_id, text)
+        self.told += self.after(0.75)
 
     def ways(self) -> dict[TurnState, Callable[[], None]]:
         """How to get to each state."""

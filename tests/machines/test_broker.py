@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.machines.broker import MAX_CALLS, ONE_TASK, TRANSCRIBED_WITHIN
+from svc_proto.machines.broker import MAX_CALLS, TRANSCRIBED_WITHIN
 from svc_proto.machines.broker_calls import ConfirmCall, RunCall, StatusCall, UnknownCall
 from svc_proto.machines.broker_orders import (
     AnswerCall,
@@ -18,6 +18,7 @@ from svc_proto.machines.broker_orders import (
     Respond,
     StartRun,
 )
+from svc_proto.machines.broker_runs import ONE_TASK
 from svc_proto.machines.broker_speech import ANSWERED_WITHIN
 from svc_proto.machines.confirmations import Question
 from svc_proto.machines.run_story import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.machines.broker import ONE_TASK
 from svc_proto.machines.broker_calls import RunCall
 from svc_proto.machines.broker_orders import (
     AnswerCall,
@@ -18,6 +17,7 @@ from svc_proto.machines.broker_orders import (
     StopRendering,
     Summarize,
 )
+from svc_proto.machines.broker_runs import ONE_TASK
 from svc_proto.machines.delivery import ALARM, MAX_HELD
 from svc_proto.machines.voice_turn import TurnState
 from tests.machines.broker_book import ANSWER, Talk, names

@@ -1,6 +1,7 @@
 """The broker in any order of things: each state with each event, and long random dialogues.
 
-Whatever happens, nothing raises, every turn comes to its end, and no function call begins two runs.
+Whatever happens, nothing raises, every turn comes to its end, no function call begins two runs, one run at a time is in
+the background, and each of those is told to be over.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc_proto.machines.background import MAX_QUEUED, MAX_RESULTS
+from svc_proto.machines.background_rules import FOREGROUND, BackgroundRules
 from svc_proto.machines.broker_calls import Call, CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
 from svc_proto.machines.broker_orders import CloseClient, Emit, EmitAudio, Order, StartRun
 from svc_proto.machines.confirmations import Question
@@ -33,10 +36,14 @@ from svc_proto.machines.voice_turn import TurnState
 from tests.machines.broker_book import ANSWER, Talk
 
 Step = Callable[[Talk], list[Order]]
-RESPONSES = ("r1", "r2", "r3", "forced-summary-fallback-1")
+RULES = BackgroundRules(slow_tools=("web",))
+SILENT = BackgroundRules(promote_after=2.0, spoken_handoff=False, progress_after=5.0)
+RUNS = ("k1", "k2", "k7", "k1:queued", "k2:queued", "k7:queued")
+RESPONSES = ("r1", "r2", "r3", "forced-summary-fallback-1", "respeak-1")
 CALLS: tuple[Call, ...] = (
     RunCall(call_id="k1", text="df"),
-    RunCall(call_id="k2", text="df", session_id="c9", profile="work"),
+    RunCall(call_id="k2", text="ls", session_id="c9", profile="work"),
+    RunCall(call_id="k7", text="du", background=True),
     StatusCall("k3"),
     CancelCall("k4"),
     ConfirmCall("k5", "t1", "allow"),
@@ -64,6 +71,17 @@ def postpone(talk: Talk) -> list[Order]:
     return []
 
 
+def listen(talk: Talk) -> list[Order]:
+    talk.broker.listen(talk.now)
+    return []
+
+
+def leave(talk: Talk) -> list[Order]:
+    talk.broker.leave(talk.now)
+    assert talk.broker.kept_until(30.0, 360.0) >= talk.now + 30.0
+    return []
+
+
 def event_steps() -> dict[str, Step]:
     steps: dict[str, Step] = {
         "commit": lambda talk: talk.broker.commit(talk.now),
@@ -78,12 +96,16 @@ def event_steps() -> dict[str, Step]:
         "idle": lambda talk: talk.broker.problem("inactivity", talk.now, idle=True),
         "lost": lambda talk: talk.broker.provider_lost("gone", talk.now),
         "postpone": postpone,
+        "listen": listen,
+        "leave": leave,
+        "come back": lambda talk: talk.broker.come_back(talk.now),
+        "respeak": lambda talk: talk.broker.respeak(talk.now),
     }
     for response in RESPONSES:
         steps |= of_response(response)
-    for call_id in ("k1", "k2"):
+    for call_id in ("k1", "k2", "k7:queued"):
         steps |= of_run(call_id)
-    for seconds in (0.1, 0.75, 2.5, 5.0, 30.0, 45.0):
+    for seconds in (0.0, 0.1, 0.75, 2.5, 5.0, 12.0, 45.0, 300.0):
         steps[f"after {seconds}"] = passing(seconds)
     return steps
 
@@ -130,53 +152,118 @@ def passing(seconds: float) -> Step:
 STEPS = event_steps()
 
 
+def emits(orders: list[Order]) -> list[Emit]:
+    return [order for order in orders if isinstance(order, Emit)]
+
+
 def types(orders: list[Order]) -> list[str]:
-    return [order.type for order in orders if isinstance(order, Emit)]
+    return [order.type for order in emits(orders)]
+
+
+def ends(order: Order) -> bool:
+    """Whether a client takes it for the end of a turn (wire terminal-voice 6.5)."""
+    if not isinstance(order, Emit):
+        return False
+    return order.type == "voice.response.done" or order.fields.get("spoken_handoff") is False
 
 
 def settle(talk: Talk) -> list[Order]:
-    """Whatever is going on comes to its end: time passes, and a run that was begun ends."""
-    orders = talk.after(60.0)
-    for call_id in ("k1", "k2"):
-        orders += talk.broker.run_ended(call_id, talk.now)
+    """Whatever is going on comes to its end: somebody listens, time passes, and runs that were begun end."""
+    orders = talk.broker.come_back(talk.now)
+    for _ in range(8):  # one detached, three in line, four answers
+        orders += talk.after(60.0)
+        for call_id in RUNS:
+            orders += talk.broker.run_ended(call_id, talk.now)
     return orders + talk.after(120.0)
+
+
+def check_runs(orders: list[Order]) -> None:
+    """No call begins two runs, and each that was promoted is told to be over once."""
+    starts = [order.call_id for order in orders if isinstance(order, StartRun)]
+    assert len(starts) == len(set(starts))
+    surely = perhaps = 0  # in the background; a run that was cancelled may have been that of the turn
+    for order in emits(orders):
+        if order.type == "svc.run.promoted":
+            assert surely == 0, "two runs in the background"
+            surely = perhaps = 1
+        elif order.type == "svc.run.background_completed":
+            assert perhaps == 1, "told twice"
+            surely = perhaps = 0
+        elif order.type == "svc.run.cancelled":
+            surely = 0
+        assert order.fields.get("queued_count") in (None, *range(MAX_QUEUED + 1))
+    assert surely == 0, "not told to be over"
+
+
+def scenes() -> dict[str, tuple[BackgroundRules, str]]:
+    """Each state of a turn where runs just block and where they do not, and what there may be in the background."""
+    blocking = {f"{state.value}, blocking": (FOREGROUND, state.value) for state in TurnState if state.value != "idle"}
+    promoting = {state.value: (RULES, state.value) for state in TurnState}
+    background = ("quiet", "waiting", "aside", "in line", "away", "answered while away")
+    return {**blocking, **promoting, **{name: (SILENT if "w" in name else RULES, name) for name in background}}
+
+
+def play(scene: str) -> Talk:
+    """Bring a broker there."""
+    rules, name = SCENES[scene]
+    talk = Talk(rules=rules)
+    ways = {state.value: way for state, way in talk.ways().items()}
+    if name in ways:
+        ways[name]()
+        return talk
+    talk.quiet()
+    match name:
+        case "waiting":
+            talk.told += talk.finished()
+        case "aside":
+            talk.aside()
+        case "in line":
+            talk.told += talk.ask("k7", background=True)
+        case "away" | "answered while away":
+            talk.broker.leave(talk.now)
+            talk.told += [] if name == "away" else talk.finished()
+    return talk
+
+
+SCENES = scenes()
 
 
 @pytest.mark.parametrize("name", STEPS)
 def test_each_state_with_each_event(name: str) -> None:
-    for state in TurnState:
-        talk = Talk()
-        talk.ways()[state]()
-        assert talk.state is state
+    for scene in SCENES:
+        talk = play(scene)
+        begun = talk.state is not TurnState.IDLE
+        told = len(talk.told)
         orders = [*talk.told, *STEPS[name](talk), *settle(talk)]
-        assert talk.state is TurnState.IDLE, state
-        assert talk.broker.due is None
-        told = types(orders)
-        if state is not TurnState.IDLE:
-            assert told.count("voice.response.done") >= 1, state
+        assert talk.state is TurnState.IDLE, scene
+        assert talk.broker.due is None, scene
+        assert not talk.broker.busy, scene
+        if begun:
+            assert any(map(ends, orders[told:])), scene
+        check_runs(orders)
 
 
-@given(st.sampled_from(TurnState), st.lists(st.sampled_from(sorted(STEPS)), max_size=60))
-def test_any_dialogue(state: TurnState, names: list[str]) -> None:
-    talk = Talk()
-    talk.ways()[state]()
-    begun = False  # a turn is open
+@given(st.sampled_from(sorted(SCENES)), st.lists(st.sampled_from(sorted(STEPS)), max_size=60))
+def test_any_dialogue(scene: str, names: list[str]) -> None:
+    talk = play(scene)
     orders = [*talk.told]
+    begun = talk.state is not TurnState.IDLE  # a turn is open
     for name in names:
         brought = STEPS[name](talk)
         orders += brought
+        assert len(talk.broker.unheard) <= MAX_RESULTS + 1
         if any(isinstance(order, CloseClient) for order in brought):
             break
         assert (talk.broker.due is None) <= (talk.state in (TurnState.IDLE, TurnState.WORKING))
-        begun = begun or talk.state is not TurnState.IDLE
         if talk.state is TurnState.IDLE and begun:
-            assert "voice.response.done" in types(orders)
-            begun = False
+            assert any(map(ends, brought)), name
+        begun = talk.state is not TurnState.IDLE
     orders += settle(talk)
     assert talk.state is TurnState.IDLE
     assert talk.broker.due is None
-    starts = [order.call_id for order in orders if isinstance(order, StartRun)]
-    assert len(starts) == len(set(starts))
+    assert not talk.broker.busy
+    check_runs(orders)
     told = types(orders)
     if "voice.response.started" in told:  # whatever was begun was ended after it
-        assert "voice.response.done" in told[len(told) - told[::-1].index("voice.response.started") :]
+        last = max(place for place, order in enumerate(orders) if types([order]) == ["voice.response.started"])
+        assert any(map(ends, orders[last:]))

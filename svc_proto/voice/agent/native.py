@@ -10,34 +10,28 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
-from svc_proto.basics import strict_json
+from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.machines.broker import Broker
 from svc_proto.machines.broker_orders import (
-    AnswerCall,
     Approve,
     AskAboutApproval,
-    CancelResponse,
     ClearInput,
     CloseClient,
-    CommitInput,
     Emit,
     EmitAudio,
     LeaveRun,
     Note,
     Order,
-    ReadAloud,
     Render,
-    Respond,
-    SayText,
     StartRun,
     StopRendering,
     StopRun,
-    Summarize,
 )
 from svc_proto.machines.run_story import RunEvent
-from svc_proto.machines.voice_turn import TurnState
-from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, run_notes, summary_instructions
+from svc_proto.machines.voice_session import VoiceState
+from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, run_notes
+from svc_proto.voice.agent.provider_words import provider_words
 from svc_proto.voice.agent.rendering import Rendering
 from svc_proto.voice.agent.runs import RunHolder
 from svc_proto.voice.agent.session import AgentSession, AgentSetup
@@ -90,7 +84,8 @@ class NativeSession(AgentSession):
             word=self.word,
             speakable=clean_for_speech,
             new_id=lambda: engine.entropy(8).hex(),
-            result_delivery=self.result_delivery,
+            result_delivery=setup.result_delivery,
+            rules=setup.background_rules(voice.config),
             session_id=self.chat_session_id,
             profile=self.chosen.scope.profile,
         )
@@ -118,18 +113,25 @@ class NativeSession(AgentSession):
 
     def keeps(self, code: int) -> bool:
         """A client that closes between turns has ended the session; any other may come back."""
-        return code != 1000 or self.broker.state is not TurnState.IDLE
+        return code != 1000 or self.broker.busy
 
     def on_detached(self) -> None:
         """While a run lives, wait longer (wire 6.9)."""
-        if self.broker.state is not TurnState.IDLE:
-            self.extend(max(self.voice.config.detached_max, self.life.window))
+        self.broker.leave(self._now)
+        self._carry_out([])
+
+    def on_resumed(self) -> None:
+        """What was found out meanwhile can be said."""
+        self._carry_out(self.broker.come_back(self._now))
 
     def on_closed(self) -> None:
-        """The end. A run goes on, its answer is in the chat."""
+        """The end. A run goes on, its answer is in the chat: there is nothing by which a phone could be told of it."""
         self._turn_timer.retire()
         self._orders.clear()
-        self.chat_runs.leave()
+        for run_id in self.broker.unheard:
+            self.note("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")
+            self.engine.log(Level.INFO, "voice answer not heard", session=self.id[:8], run=run_id)
+        self.chat_runs.leave_all()
         self._stop_rendering()
         self._drop_provider()
 
@@ -143,6 +145,7 @@ class NativeSession(AgentSession):
         """Pass audio on at the provider's rate."""
         pcm = resample(pcm, rate, self.chosen.sample_rate)
         self._heard += len(pcm)
+        self.broker.listen(self._now)
         self._say(lambda dialect: dialect.append(pcm))
 
     def commit(self, said: str | None) -> None:
@@ -171,6 +174,10 @@ class NativeSession(AgentSession):
     def confirm(self, confirmation_id: str | None, answer: str) -> None:
         """An answer to a question of the run."""
         self._carry_out(self.broker.confirm(confirmation_id, answer, self._now))
+
+    def respeak(self) -> None:
+        """Say the last answer from the background again."""
+        self._carry_out(self.broker.respeak(self._now))
 
     # --- the provider ---
 
@@ -319,6 +326,9 @@ class NativeSession(AgentSession):
             self._turn_timer.cancel()
         else:
             self._turn_timer.set(self.broker.due)
+        if self.life.state is VoiceState.DETACHED:
+            until = self.broker.kept_until(self.life.window, self.voice.config.detached_max)
+            self.extend(max(until - self._now, 0.0))
 
     def _obey(self, order: Order) -> None:
         match order:
@@ -334,10 +344,10 @@ class NativeSession(AgentSession):
                 self.close(reason, code=code)
             case StartRun():
                 self.chat_runs.start(order, run_notes(self.interface))
-            case StopRun():
-                self.chat_runs.stop()
-            case LeaveRun():
-                self.chat_runs.leave()
+            case StopRun(call_id=call_id):
+                self.chat_runs.stop(call_id)
+            case LeaveRun(call_id=call_id):
+                self.chat_runs.leave(call_id)
             case AskAboutApproval():
                 self.chat_runs.ask_about(order)
             case Approve():
@@ -347,32 +357,7 @@ class NativeSession(AgentSession):
             case StopRendering():
                 self._stop_rendering()
             case _:
-                self._to_provider(order)
-
-    def _to_provider(
-        self,
-        order: CommitInput | ClearInput | SayText | Respond | ReadAloud | Summarize | CancelResponse | AnswerCall,
-    ) -> None:
-        match order:
-            case CommitInput():
-                self._say(lambda dialect: dialect.commit())
-            case ClearInput():
-                self._say(lambda dialect: dialect.clear())
-            case SayText(text=text):
-                self._say(lambda dialect: dialect.say(text))
-            case Respond():
-                self._say(lambda dialect: dialect.respond())
-            case ReadAloud(text=text):
-                self._say(lambda dialect: dialect.read_aloud(text))
-            case Summarize(text=text):
-                self._say(lambda dialect: dialect.respond(summary_instructions(text)))
-            case CancelResponse():
-                self._say(lambda dialect: dialect.cancel())
-            case AnswerCall(call_id=call_id, output=output):
-                told = strict_json.dumps({**output, "interface": self.interface})
-                self._say(lambda dialect: dialect.function_output(call_id, told))
-            case _:
-                assert_never(order)
+                self._say(lambda dialect: provider_words(order, dialect, self.interface))
 
     def _say(self, words: Callable[[Dialect], list[Message]]) -> None:
         """Tell the provider; nothing when it has gone, the broker hears of that."""

@@ -146,7 +146,7 @@ class RenderedSession(AgentSession):
     def cancel(self) -> None:
         """Stop whatever is going on, on the API server too."""
         if self.state is RenderedState.RUNNING:
-            self.chat_runs.stop()
+            self.chat_runs.stop(f"turn-{self._turns}")
         self._drop()
         self.emit(f"{self.word}.run.cancelled", session_id=self.chat_session_id)
         self._done(cancelled=True)
@@ -229,7 +229,7 @@ class RenderedSession(AgentSession):
             self._listening.cancel()
         if self._rendering is not None:
             self._rendering.stop()
-        self.chat_runs.leave()
+        self.chat_runs.leave_all()
         self._listening = self._rendering = self._job = None
         self._beat.cancel()
         if self.state is not RenderedState.IDLE:
@@ -257,8 +257,7 @@ class RenderedSession(AgentSession):
     def run_ended(self, call_id: str) -> None:
         """It has answered: speak."""
         job = self._job
-        if job is None or job.call_id != call_id:
-            return
+        assert job is not None  # nothing is told of a run that was left
         if job.story.interrupted:
             self._obey([job.story.cancelled()])
             self._drop()
@@ -271,8 +270,6 @@ class RenderedSession(AgentSession):
 
     def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
         """It has not."""
-        if self._job is None or self._job.call_id != call_id:
-            return
         code = {} if error_code is None else {"error_code": error_code}
         self.error(message, provider=self.chosen.provider, session_id=self.id, **code)
         self._drop()

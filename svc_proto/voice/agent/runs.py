@@ -1,4 +1,4 @@
-"""The chat run of a voice session: at most one is listened to; one that is being stopped may linger.
+"""The chat runs of a voice session: that of the turn, and one beside it; those that are being stopped may linger.
 
 Whoever carries out the broker's orders holds one of these. What it finds out comes back by `RunListener`.
 """
@@ -6,6 +6,8 @@ Whoever carries out the broker's orders holds one of these. What it finds out co
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
+
+from attrs import define
 
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.machines.broker_orders import Approve, AskAboutApproval, StartRun
@@ -59,8 +61,16 @@ def api_target(voice: Voice, principal: Principal) -> Flow[ApiTarget]:
     return ApiTarget(voice.config.webapi_url.rstrip("/"), bearer)
 
 
+@define(eq=False)
+class _Held:
+    """A run, once it was asked for, and whoever listens to it."""
+
+    run: ChatRun | None = None
+    task: Task | None = None
+
+
 class RunHolder:
-    """See the module."""
+    """See the module. The broker has two at a time at the most."""
 
     def __init__(self, voice: Voice, principal: Principal, listener: RunListener) -> None:
         self._voice = voice
@@ -68,33 +78,42 @@ class RunHolder:
         self._principal = principal
         self._listener = listener
         self._word = voice.config.brand.name
-        self._run: ChatRun | None = None
-        self._task: Task | None = None
+        self._held: dict[str, _Held] = {}  # by their calls
 
     def start(self, order: StartRun, system: str) -> None:
         """Begin a run."""
-        listener, call_id = self._listener, order.call_id
+        call_id = order.call_id
+        self._held[call_id] = held = _Held()
         wanted = RunOrder(
             text=order.text, word=self._word, session_id=order.session_id, profile=order.profile, system=system
         )
-        self._task = self._engine.spawn(
-            self._perform(wanted, call_id),
+        held.task = self._engine.spawn(
+            self._perform(wanted, call_id, held),
             name="voice run",
-            on_done=lambda _: listener.run_ended(call_id),
-            on_error=lambda error: self._failed(call_id, error),
+            on_done=lambda _: self._ended(call_id, held),
+            on_error=lambda error: self._failed(call_id, held, error),
         )
 
-    def stop(self) -> None:
+    def stop(self, call_id: str) -> None:
         """Stop it on the API server. Nothing more is told of it."""
-        run, task = self._forget()
-        if run is None or run.stop():  # None: it was not asked for yet
-            _cancel(task)
+        held = self._held.pop(call_id, None)
+        if held is None:
+            return
+        if held.run is None or held.run.stop():  # None: it was not asked for yet
+            _cancel(held.task)
         else:
-            self._engine.spawn(self._give_up(task), name="unnamed run")
+            self._engine.spawn(self._give_up(held.task), name="unnamed run")
 
-    def leave(self) -> None:
+    def leave(self, call_id: str) -> None:
         """Listen no more; it goes on."""
-        _cancel(self._forget()[1])
+        held = self._held.pop(call_id, None)
+        if held is not None:
+            _cancel(held.task)
+
+    def leave_all(self) -> None:
+        """The same for each."""
+        for call_id in list(self._held):
+            self.leave(call_id)
 
     def ask_about(self, order: AskAboutApproval) -> None:
         """Find out whether a tool waits for an approval."""
@@ -106,18 +125,24 @@ class RunHolder:
 
     # --- flows ---
 
-    def _perform(self, order: RunOrder, call_id: str) -> Flow[None]:
+    def _perform(self, order: RunOrder, call_id: str, held: _Held) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)
-        self._run = run = ChatRun(self._engine, target, order, lambda event: self._listener.run_event(call_id, event))
+        held.run = run = ChatRun(self._engine, target, order, lambda event: self._listener.run_event(call_id, event))
         yield from run.perform()
 
-    def _failed(self, call_id: str, error: Exception) -> None:
+    def _ended(self, call_id: str, held: _Held) -> None:
+        if self._forget(call_id, held):
+            self._listener.run_ended(call_id)
+
+    def _failed(self, call_id: str, held: _Held, error: Exception) -> None:
+        code = None
         if isinstance(error, RunTrouble):
+            message = str(error)
             code = f"{self._word}_broker_auth_failed" if error.auth else None
-            self._listener.run_failed(call_id, str(error), code)
         else:
-            reference = self._engine.bug(error)
-            self._listener.run_failed(call_id, f"internal error, reference {reference}", None)
+            message = f"internal error, reference {self._engine.bug(error)}"
+        if self._forget(call_id, held):
+            self._listener.run_failed(call_id, message, code)
 
     def _ask_about(self, order: AskAboutApproval) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)
@@ -137,10 +162,12 @@ class RunHolder:
         yield from sleep(self._engine, NAMED_WITHIN)
         _cancel(task)
 
-    def _forget(self) -> tuple[ChatRun | None, Task | None]:
-        run, task = self._run, self._task
-        self._run = self._task = None
-        return run, task
+    def _forget(self, call_id: str, held: _Held) -> bool:
+        """It is over; whether anybody wants to know."""
+        wanted = self._held.get(call_id) is held
+        if wanted:
+            del self._held[call_id]
+        return wanted
 
 
 def _cancel(task: Task | None) -> None:

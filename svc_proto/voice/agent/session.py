@@ -10,6 +10,7 @@ from attrs import frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer, invalid
+from svc_proto.machines.background_rules import BackgroundRules
 from svc_proto.machines.broker_orders import Emit, Note
 from svc_proto.machines.voice_session import Cursor
 from svc_proto.voice.agent.instructions import ContextMessage
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
     from svc_proto.voice.service import Voice
     from svc_proto.voice.session_table import SessionTable
+    from svc_proto.voice_config import VoiceConfig
 
 __all__ = ["AgentSession", "AgentSetup"]
 
@@ -42,6 +44,24 @@ class AgentSetup:
     chat_session_id: str | None = None
     context: tuple[ContextMessage, ...] = ()
     final_answer_only: bool = False
+
+    @property
+    def result_delivery(self) -> str:
+        """How the answer of a run reaches the person."""
+        return "speak_verbatim" if self.final_answer_only else self.chosen.promotion.result_delivery
+
+    def background_rules(self, config: VoiceConfig) -> BackgroundRules:
+        """What may go on in the background, and what is said of it."""
+        promotion = self.chosen.promotion
+        return BackgroundRules(
+            enabled=promotion.enabled,
+            promote_after=promotion.promote_after_ms / 1000,
+            spoken_handoff=promotion.spoken_handoff and not self.final_answer_only,
+            progress_after=0.0 if self.final_answer_only else promotion.progress_spoken_after_ms / 1000,
+            progress_repeat=promotion.progress_repeat_ms / 1000,
+            longest=config.background_max,
+            slow_tools=config.slow_tools,
+        )
 
 
 class AgentSession(ChosenSession[RealtimeSettings], ABC):
@@ -62,8 +82,6 @@ class AgentSession(ChosenSession[RealtimeSettings], ABC):
         self.word = voice.config.brand.name
         self.chat_session_id = setup.chat_session_id
         self.context = setup.context
-        delivery = setup.chosen.promotion.result_delivery
-        self.result_delivery = "speak_verbatim" if setup.final_answer_only else delivery
         self.input_bytes = 0  # of microphone audio, in all
         self.last_chunk = 0  # the greatest id of a piece of it; clients count from 1
 
@@ -100,6 +118,10 @@ class AgentSession(ChosenSession[RealtimeSettings], ABC):
     @abstractmethod
     def confirm(self, confirmation_id: str | None, answer: str) -> None:
         """An answer to a question of the run."""
+
+    def respeak(self) -> None:
+        """Say the last answer from the background again: without one, there is none."""
+        self.emit(f"{self.word}.result.respeak_unavailable")
 
     # --- telling ---
 
@@ -177,7 +199,7 @@ class AgentSession(ChosenSession[RealtimeSettings], ABC):
             case _ if kind in CONFIRM:
                 self.confirm(_word(message, "confirmation_id"), (_word(message, "answer") or "").strip().lower())
             case _ if kind in RESPEAK:
-                self.emit(f"{self.word}.result.respeak_unavailable")
+                self.respeak()
             case _:
                 return False
         return True

@@ -23,6 +23,7 @@ MODES = ("chat", "run", "background")
 RUN_TASK = """\
 Hand a task or a question to the agent on the person's own computer, which has tools, files, memory and their phone. \
 Use it for everything that needs more than small talk."""
+BACKGROUND = 'Leave out, or "background" when the person does not want to wait for it.'
 
 
 def tool_surface(word: str) -> list[str]:
@@ -40,7 +41,7 @@ def function_schemas(word: str) -> tuple[Mapping[str, object], ...]:
                 "text": {**text, "description": "The whole task in the person's own words, with what it refers to."},
                 "profile": {**text, "description": "Leave out unless the person names a profile."},
                 "session_id": {**text, "description": "Leave out."},
-                "mode": {**text, "enum": list(MODES)},
+                "mode": {**text, "enum": list(MODES), "description": BACKGROUND},
             },
             ["text"],
         ),
@@ -96,7 +97,11 @@ def parse_call(call_id: str, name: str, arguments: str, word: str) -> Call:
                 return _bad(call_id, "text is required")
             session_id, profile = _text(given, "session_id")[:MAX_WORD], _text(given, "profile")[:MAX_WORD]
             return RunCall(
-                call_id=call_id, text=text[:MAX_TASK], profile=profile or None, session_id=session_id or None
+                call_id=call_id,
+                text=text[:MAX_TASK],
+                profile=profile or None,
+                session_id=session_id or None,
+                background=given.get("mode") == "background",
             )
         case "get_status":
             return StatusCall(call_id)

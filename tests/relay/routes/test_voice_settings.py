@@ -87,7 +87,7 @@ def test_the_agent_by_default() -> None:
     assert found["tool_surface"] == ["svc_run_task", "svc_get_status", "svc_cancel", "svc_confirm"]
     assert len(found["limits"]) == 3
     assert found["promotion"] == {
-        "enabled": False,
+        "enabled": True,
         "promote_after_ms": 6000,
         "background_default_mode": "promote",
         "spoken_handoff": True,
@@ -241,7 +241,9 @@ def test_what_only_the_agent_has() -> None:
     assert answer.status == 200, answer
     promotion = answer.json["promotion"]
     assert (promotion["promote_after_ms"], promotion["result_delivery"]) == (0, "visual_only")
-    assert (promotion["spoken_handoff"], promotion["enabled"]) == (False, False)
+    assert (promotion["spoken_handoff"], promotion["enabled"]) == (False, True)
+    answer = patch(book, f"{AGENT}/config", {"promotion_enabled": "off", "max_background_runs": 4})
+    assert (answer.json["promotion"]["enabled"], answer.json["promotion"]["max_background_runs"]) == (False, 4)
     assert "known" in text_of(patch(book, f"{LAB}/config", change), 400)
 
 

@@ -418,7 +418,7 @@ def test_a_session_with_a_run_waits_longer_for_its_client(world: VirtualWorld, t
     client.say("response.create", text="x")
     play(client, lambda event: event["type"] == "svc.run.started")
     client.break_off()
-    world.pass_time(200.0)
+    world.pass_time(35.0)
     again = VoiceClient(world, agent.token, agent.answer)
     again.say("session.resume", resume_token=agent.answer["resume_token"])
     kinds = types(play(again, ends))

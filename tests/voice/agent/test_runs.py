@@ -1,11 +1,12 @@
-"""The run of a session: stopped before anybody was asked for it."""
+"""The runs of a session: stopped or left before anybody was asked for them."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.flow import Flow, sleep, wait
 from svc_proto.machines.broker_orders import StartRun
+from svc_proto.voice.agent.chat_run import RunTrouble
 from svc_proto.voice.agent.runs import RunHolder
 from svc_proto.voice.principal import Principal
 from tests.voice.rig import PHONE, Rig
@@ -25,8 +26,24 @@ def test_it_is_stopped_before_it_is_asked_for() -> None:
     voice = cast("Any", rig.voice)
     voice.api_credential = credential
     holder = RunHolder(voice, PHONE, cast("Any", None))  # nobody is told anything
-    rig.do(holder.leave)
+    rig.do(lambda: holder.leave("k1"))
+    rig.do(lambda: holder.stop("k1"))
     rig.do(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
-    rig.do(holder.stop)
+    rig.do(lambda: holder.stop("k1"))
     assert ended == [True]
     rig.after(120.0)
+
+
+def test_nobody_is_told_of_a_run_that_was_left_and_fails() -> None:
+    rig = Rig()
+
+    def credential(principal: Principal) -> Flow[str | None]:
+        holder.leave("k1")  # before anything holds its task
+        yield from sleep(rig.engine, 1.0)
+        raise RunTrouble("too late to matter")
+
+    voice = cast("Any", rig.voice)
+    voice.api_credential = credential
+    holder = RunHolder(voice, PHONE, cast("Any", None))
+    rig.do(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
+    rig.after(2.0)

@@ -36,7 +36,7 @@ def test_the_surface(word: str) -> None:
         (
             "hermes_run_task",
             '{"text": "df", "profile": "work", "session_id": "c2", "mode": "background"}',
-            RunCall(call_id="k", text="df", profile="work", session_id="c2"),
+            RunCall(call_id="k", text="df", profile="work", session_id="c2", background=True),
         ),
         ("svc_run_task", json.dumps({"text": "x" * 6000}), RunCall(call_id="k", text="x" * MAX_TASK)),
         ("svc_get_status", "", StatusCall("k")),

@@ -1,0 +1,134 @@
+"""Runs in the background in any order of things: what waits is bounded, and each run is told to be over once."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from svc_proto.machines.background import MAX_QUEUED, MAX_RESULTS, Background
+from svc_proto.machines.background_rules import BackgroundRules
+from svc_proto.machines.broker_orders import Emit, Order, StartRun
+from svc_proto.machines.voice_job import Job, Tier
+
+RULES = BackgroundRules(longest=40.0)
+
+
+class BackgroundMachine(RuleBasedStateMachine):
+    """A model counts; the machine decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all = Background(word="svc", rules=RULES)
+        self.now = 100.0
+        self.numbers = 0
+        self.live = 0  # promoted, and not told to be over
+        self.queued: list[str] = []
+        self.unheard = 0
+        self.away = False
+
+    def job(self) -> Job:
+        self.numbers += 1
+        return Job("svc", f"k{self.numbers}", text=f"k{self.numbers}", session_id=None, profile=None, rules=RULES)
+
+    def told(self, orders: list[Order]) -> list[str]:
+        kinds = [order.type for order in orders if isinstance(order, Emit)]
+        self.live += kinds.count("svc.run.promoted")
+        self.live -= kinds.count("svc.run.background_completed") + kinds.count("svc.run.cancelled")
+        return kinds
+
+    # --- what happens ---
+
+    @precondition(lambda self: self.all.free)
+    @rule(tier=st.sampled_from((Tier.PROMOTED, Tier.DURABLE)), spoken=st.booleans())
+    def promote(self, tier: Tier, spoken: bool) -> None:
+        job = self.job()
+        job.begin(self.now)
+        self.told(self.all.promote(job, tier, spoken=spoken))
+
+    @rule()
+    def enqueue(self) -> None:
+        job = self.job()
+        kinds = self.told(self.all.enqueue(job, Tier.PROMOTED))
+        assert (kinds == []) is (len(self.queued) == MAX_QUEUED)
+        self.queued += [job.text] if kinds else []
+
+    @rule()
+    def start_next(self) -> None:
+        able = self.live == 0 and self.unheard < MAX_RESULTS and bool(self.queued)
+        orders = self.all.start_next(self.now, None)
+        assert bool(self.told(orders)) is able
+        for order in orders:
+            if isinstance(order, StartRun):
+                assert order.text == self.queued.pop(0)  # in their order
+
+    @precondition(lambda self: self.live)
+    @rule(how=st.sampled_from(("finish", "fail", "stopped")))
+    def end(self, how: str) -> None:
+        if how == "finish":
+            self.told(self.all.finish(str, self.now, idle=True))
+            self.unheard += 1
+        elif how == "fail":
+            self.told(self.all.fail("no", self.now))
+        else:
+            self.told(self.all.stopped(self.now))
+
+    @rule()
+    def cancel(self) -> None:
+        self.told(self.all.cancel(self.now))
+        self.queued, self.unheard = [], 0
+        assert not self.all.busy
+        assert self.all.next_at is None
+
+    @rule()
+    def take_result(self) -> None:
+        able = self.unheard > 0 and not self.away and (at := self.all.next_at) is not None and self.now >= at
+        able = able and not (self.live == 0 and self.queued and self.unheard < MAX_RESULTS)
+        answer = self.all.take_result(self.now)
+        assert (answer is not None) is able
+        self.unheard -= able
+
+    @rule(seconds=st.sampled_from((0.0, 1.0, 1.5, 5.0, 12.0, 40.0)))
+    def pass_time(self, seconds: float) -> None:
+        end = self.now + seconds
+        while (due := self.all.due) is not None and due <= end:
+            self.now = max(self.now, due)
+            self.told(self.all.advance(self.now, "idle"))
+        self.now = end
+
+    @rule()
+    def hear(self) -> None:
+        self.all.hear(self.now)
+
+    @rule()
+    def leave(self) -> None:
+        self.away = True
+        self.all.leave(self.now)
+
+    @rule()
+    def come_back(self) -> None:
+        self.away = False
+        self.all.come_back(self.now)
+
+    # --- what always holds ---
+
+    @invariant()
+    def one_at_a_time(self) -> None:
+        assert self.live == (self.all.job is not None)
+        assert self.all.due is None or self.live
+
+    @invariant()
+    def bounded(self) -> None:
+        assert self.all.queued == self.queued
+        assert len(self.all.unheard) == self.unheard + self.live <= MAX_RESULTS + 1
+        assert self.all.busy is bool(self.live or self.queued or self.unheard)
+        assert self.all.answered is (self.unheard > 0)
+
+    @invariant()
+    def nobody_waits_for_ever(self) -> None:
+        at = self.all.next_at
+        assert at is None or at <= self.now + 12.0
+        if self.unheard and not self.away:
+            assert at is not None
+
+
+TestBackground = BackgroundMachine.TestCase

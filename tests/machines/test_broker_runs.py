@@ -1,0 +1,556 @@
+"""Runs that a turn does not wait for, as dialogues: promoted, queued, answered later, heard again (wire 6.9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.machines.background import MAX_QUEUED, MAX_RESULTS, TOO_LONG
+from svc_proto.machines.background_rules import BackgroundRules
+from svc_proto.machines.broker_calls import (
+    CancelCall,
+    ConfirmCall,
+    RunCall,
+    StatusCall,
+    background_output,
+    busy_output,
+    queued_output,
+)
+from svc_proto.machines.broker_orders import (
+    AnswerCall,
+    Approve,
+    Emit,
+    EmitAudio,
+    LeaveRun,
+    Note,
+    Order,
+    ReadAloud,
+    Render,
+    Respond,
+    StartRun,
+    StopRun,
+)
+from svc_proto.machines.broker_runs import ONE_TASK
+from svc_proto.machines.confirmations import Question
+from svc_proto.machines.run_story import (
+    AnswerComplete,
+    AnswerDelta,
+    ApprovalAsked,
+    RunBegan,
+    SessionBound,
+    ToolBegan,
+)
+from svc_proto.machines.voice_job import SLOW_AFTER
+from svc_proto.machines.voice_turn import TurnState
+from tests.machines.broker_book import ANSWER, Talk, names
+
+RULES = BackgroundRules(slow_tools=("terminal", "spawn"))
+SILENT = BackgroundRules(spoken_handoff=False)
+PIECE = EmitAudio(response_id="", data=b"\x01\x00" * 100)
+PROMOTED = {
+    "session_id": "c1",
+    "run_id": "n1",
+    "tier": "promoted",
+    "promote_after_ms": 6000,
+    "spoken_handoff": True,
+    "provider_acknowledged": False,
+    "result_delivery": "speak_verbatim",
+    "call_id": "k1",
+    "queued_count": 0,
+    "origin": "provider_tool_call",
+}
+
+
+def answered(talk: Talk, call_id: str = "k1", text: str = ANSWER) -> list[Order]:
+    talk.broker.run_event(call_id, AnswerComplete(text), talk.now)
+    return talk.broker.run_ended(call_id, talk.now)
+
+
+def heard(talk: Talk, text: str = ANSWER, response_id: str = "b1") -> list[Order]:
+    """What was said before is played, and the provider reads the answer."""
+    orders = talk.broker.drained(None, talk.now)
+    orders += talk.broker.text(response_id, text, talk.now)
+    return orders + talk.broker.response_done(response_id, "completed", talk.now)
+
+
+@pytest.mark.parametrize("word", ["svc", "hermes"])
+def test_a_run_that_takes_long(word: str) -> None:
+    talk = Talk(rules=RULES, word=word)
+    talk.working()
+    assert names(talk.after(5.9)) == [f"{word}.run.progress"]
+    assert talk.after(0.1) == [
+        Note(f"voice.{word}_run.promoted", {"run_id": "n1", "tier": "promoted"}),
+        Emit(f"{word}.run.promoted", PROMOTED),
+        AnswerCall("k1", background_output()),
+        Respond(),
+    ]
+    assert names(talk.broker.text("h1", "I go on with that.", talk.now)) == ["response.started", "response.delta"]
+    assert names(talk.broker.response_done("h1", "completed", talk.now)) == ["response.done"]
+    assert talk.state is TurnState.IDLE
+    (beat,) = talk.after(4.0)
+    assert isinstance(beat, Emit)
+    assert (beat.fields["tier"], beat.fields["elapsed_ms"]) == ("promoted", 10_000)
+    run = {"session_id": "c1", "run_id": "n1"}
+    assert answered(talk) == [
+        Emit(f"{word}.run.completed", run),
+        Emit(f"{word}.run.background_completed", {**run, "queued_count": 0, "ok": True, "tool_count": 0}),
+    ]
+    drain = {"call_id": None, "tool_name": None, "reason": "forced_summary", "timeout_ms": 2500}
+    assert talk.after(0.0) == [Emit("voice.playback_drain.requested", drain)]
+    assert ReadAloud(ANSWER) in talk.broker.drained(None, talk.now)
+    talk.broker.text("b1", ANSWER, talk.now)
+    done = Emit("voice.response.done", {"response_id": "b1", "delivery": "forced_summary"})
+    assert talk.broker.response_done("b1", "completed", talk.now)[-1] == done
+    assert talk.state is TurnState.IDLE
+    assert talk.broker.due is None
+    assert not talk.broker.busy
+
+
+def test_a_run_that_is_quick_enough() -> None:
+    talk = Talk(rules=RULES)
+    talk.working()
+    talk.after(5.9)
+    assert names(talk.finished()) == ["svc.run.completed", "AnswerCall", "playback_drain.requested"]
+
+
+def test_nothing_is_promoted_when_that_is_off() -> None:
+    talk = Talk()
+    talk.answering()
+    talk.told += talk.broker.call("r1", RunCall(call_id="k1", text="df", background=True), talk.now)
+    assert names(talk.after(600.0)) == ["StartRun", *["svc.run.progress"] * 119]
+    assert talk.state is TurnState.WORKING
+
+
+def test_a_turn_that_ends_without_words() -> None:
+    talk = Talk(rules=SILENT)
+    talk.working()
+    talk.after(5.0)
+    orders = talk.after(1.0)
+    assert names(orders) == ["svc.run.promoted", "AnswerCall"]
+    assert isinstance(orders[1], Emit)
+    assert orders[1].fields["spoken_handoff"] is False
+    assert talk.state is TurnState.IDLE
+
+
+def test_a_slow_tool_is_not_waited_for() -> None:
+    talk = Talk(rules=RULES)
+    talk.working()
+    talk.broker.run_event("k1", ToolBegan(call_id="t1", name="web_search"), talk.now)
+    talk.after(1.0)
+    talk.broker.run_event("k1", ToolBegan(call_id="t2", name="open_terminal"), talk.now)
+    talk.after(1.0)
+    talk.broker.run_event("k1", ToolBegan(call_id="t3", name="spawn_agent"), talk.now)  # the first one counts
+    assert names(talk.after(SLOW_AFTER - 1.0)) == ["svc.run.promoted", "AnswerCall", "Respond"]
+
+
+def test_a_run_that_nobody_wants_to_wait_for() -> None:
+    talk = Talk(rules=RULES)
+    talk.answering()
+    talk.broker.audio("r1", b"\0\0", talk.now)
+    orders = talk.broker.call("r1", RunCall(call_id="k1", text="df", background=True), talk.now)
+    assert names(orders) == ["StartRun", "svc.run.promoted", "AnswerCall", "playback_drain.requested"]
+    assert isinstance(orders[2], Emit)
+    assert orders[2].fields == {**PROMOTED, "run_id": "", "tier": "durable", "provider_acknowledged": True}
+    assert talk.state is TurnState.CONSULTED
+    talk.broker.response_done("r1", "completed", talk.now)
+    assert names(talk.broker.drained("k1", talk.now)) == ["Respond"]
+    assert names(talk.finished()) == ["svc.run.completed", "svc.run.background_completed"]
+
+
+def test_the_same_without_words() -> None:
+    talk = Talk(rules=SILENT)
+    talk.answering()
+    orders = talk.broker.call("r1", RunCall(call_id="k1", text="df", background=True), talk.now)
+    assert names(orders) == ["StartRun", "svc.run.promoted", "AnswerCall"]
+    assert talk.state is TurnState.IDLE
+    assert names(talk.broker.text("r1", "I will see.", talk.now)) == ["response.delta"]
+
+
+def test_no_turn_is_cut_short_by_a_promotion() -> None:
+    talk = Talk(rules=RULES)
+    talk.working()
+    talk.after(5.0)
+    talk.broker.say("how far?", talk.now)
+    talk.broker.response_started("r2", talk.now)
+    assert names(talk.after(3.0)) == []
+    assert names(talk.broker.response_done("r2", "completed", talk.now)) == ["response.done"]
+    assert names(talk.after(0.0)) == ["svc.run.promoted", "AnswerCall", "Respond"]
+
+
+# --- the answer -----------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_waits_until_the_microphone_is_quiet() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    answered(talk)
+    talk.broker.listen(talk.now + 0.5)
+    assert names(talk.after(1.9)) == []
+    assert names(talk.after(0.1)) == ["playback_drain.requested"]
+
+
+def test_an_answer_does_not_wait_for_ever() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    answered(talk)
+    for _ in range(12):
+        talk.broker.listen(talk.now)
+        assert names(talk.after(0.99)) == []
+    talk.broker.listen(talk.now)
+    assert names(talk.after(0.13)) == ["playback_drain.requested"]
+
+
+def test_an_answer_waits_for_the_end_of_a_turn() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.broker.say("what is the time", talk.now)
+    talk.broker.response_started("r3", talk.now)
+    assert answered(talk)[-1] == Note("voice.realtime_agent.result_deferred", {"run_id": "n1"})
+    assert names(talk.after(20.0)) == []
+    talk.broker.response_done("r3", "completed", talk.now)
+    assert names(talk.after(0.0)) == ["playback_drain.requested"]
+
+
+def test_an_answer_that_is_only_shown() -> None:
+    talk = Talk(rules=RULES, result_delivery="visual_only")
+    talk.quiet()
+    talk.broker.listen(talk.now)
+    answered(talk)
+    orders = talk.after(0.0)
+    assert names(orders) == ["response.started", "response.delta", "response.done"]
+    assert isinstance(orders[0], Emit)
+    assert str(orders[0].fields["response_id"]).startswith("background-visual-")
+    assert talk.state is TurnState.IDLE
+
+
+def test_the_person_speaks_up_before_the_answer() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    answered(talk)
+    talk.after(0.0)
+    orders = talk.broker.say("and another thing", talk.now)
+    assert names(orders[1:4]) == ["response.started", "response.delta", "response.done"]
+    assert isinstance(orders[1], Emit)
+    assert orders[1].fields["delivery"] == "visual_only"
+
+
+def test_a_run_that_fails() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    failed = {"session_id": "c1", "run_id": "n1", "queued_count": 0, "ok": False, "error": "No."}
+    assert talk.broker.run_failed("k1", "No.", talk.now, error_code="svc_broker_auth_failed") == [
+        Emit("svc.run.background_completed", failed),
+        Emit("voice.error", {"message": "No.", "call_id": "k1", "error_code": "svc_broker_auth_failed"}),
+    ]
+    assert not talk.broker.busy
+    assert talk.broker.run_failed("k1", "No.", talk.now) == []
+
+
+def test_a_run_that_takes_too_long() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    orders = talk.after(294.0)
+    assert names(orders[-4:]) == ["svc.run.progress", "LeaveRun", "svc.run.background_completed", "error"]
+    assert orders[-3] == LeaveRun("k1")
+    assert orders[-1] == Emit("voice.error", {"message": TOO_LONG})
+    assert names(answered(talk)) == []
+    assert talk.broker.due is None
+
+
+def test_a_run_that_somebody_else_stops() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.broker.run_event("k1", AnswerComplete("so far", interrupted=True), talk.now)
+    assert names(talk.broker.run_ended("k1", talk.now)) == ["svc.run.cancelled"]
+    assert not talk.broker.busy
+
+
+# --- a second task --------------------------------------------------------------------------------------------------
+
+
+def test_a_quick_task_beside_a_run() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.aside()
+    assert talk.told[-1] == StartRun(call_id="k2", text="ls")  # in a chat session of its own
+    assert talk.broker.run_event("k2", SessionBound("side"), talk.now) == []
+    (began,) = talk.broker.run_event("k2", RunBegan("n2"), talk.now)
+    assert isinstance(began, Emit)
+    assert began.fields == {"session_id": "c1", "run_id": "n2"}  # clients stay where they are
+    assert names(answered(talk, "k2")) == ["svc.run.completed", "AnswerCall", "playback_drain.requested"]
+    assert names(heard(talk, response_id="b2"))[-1] == "response.done"
+    talk.aside("k3")
+    assert talk.told[-1] == StartRun(call_id="k3", text="ls", session_id="side")
+    assert talk.broker.session_id == "c1"
+
+
+def test_a_slow_task_beside_a_run_waits_in_line() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.aside(text="ls -R " + "x" * 100)
+    talk.broker.run_event("k2", SessionBound("side"), talk.now)
+    talk.broker.run_event("k2", RunBegan("n2"), talk.now)
+    orders = [order for order in talk.after(6.0) if "progress" not in repr(order)]
+    preview = ("ls -R " + "x" * 100)[:80]
+    queued = {"queued_count": 1, "queue_position": 1, "transcript_preview": preview}
+    assert orders == [
+        StopRun("k2", "n2"),
+        Emit("svc.run.queued", {"session_id": "c1", "run_id": "", **queued}),
+        AnswerCall("k2", queued_output(1)),
+        Respond(),
+    ]
+    assert talk.broker.run_event("k2", RunBegan("late"), talk.now) == []
+    status = talk.broker.call("r-k2", RunCall(call_id="k1", text="again"), talk.now)
+    assert status == []  # that one is known
+    talk.broker.response_started("h2", talk.now)
+    answer = talk.broker.call("h2", StatusCall("k9"), talk.now)[0]
+    assert isinstance(answer, AnswerCall)
+    assert (answer.output["run_id"], answer.output["queued_count"]) == ("n1", 1)
+    assert answer.output["queued_items"] == [{"position": 1, "request_preview": preview}]
+    talk.broker.response_done("h2", "completed", talk.now)
+    talk.broker.drained("k9", talk.now)
+    talk.broker.response_started("h3", talk.now)
+    assert names(answered(talk)) == ["svc.run.completed", "svc.run.background_completed"]
+    assert names(talk.after(3.0)) == []  # not in the middle of a turn
+    talk.broker.response_done("h3", "completed", talk.now)
+    orders = talk.after(0.0)
+    assert names(orders) == ["StartRun", "svc.run.promoted", "playback_drain.requested"]
+    assert orders[0] == StartRun(call_id="k2:queued", text="ls -R " + "x" * 100, session_id="c1")
+    about = {"call_id": None, "origin": "queued", "spoken_handoff": False, "run_id": ""}
+    assert orders[2] == Emit("svc.run.promoted", {**PROMOTED, **about})
+    heard(talk)
+    assert names(answered(talk, "k2:queued")) == ["svc.run.completed", "svc.run.background_completed"]
+    talk.aside("k4")
+    assert talk.told[-1] == StartRun(call_id="k4", text="ls", session_id="c1")  # nothing else is under way
+
+
+@pytest.mark.parametrize("event", [ToolBegan(call_id="t1", name="web"), AnswerDelta("It")])
+def test_nothing_is_begun_twice(event: ToolBegan | AnswerDelta) -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.aside()
+    talk.broker.run_event("k2", event, talk.now)
+    assert set(names(talk.after(10.0))) == {"svc.run.progress"}
+    assert talk.state is TurnState.WORKING
+    answered(talk)
+    assert names(talk.after(0.0))[0] == "svc.run.promoted"  # there is room now
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_task_beside_a_run_that_is_not_in_the_chat(late: bool) -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.aside()
+    if not late:
+        talk.broker.run_event("k2", SessionBound("side"), talk.now)
+    talk.broker.run_event("k2", ToolBegan(call_id="t1", name="web"), talk.now)
+    talk.after(10.0)
+    answered(talk)
+    assert names(talk.after(0.0))[0] == "svc.run.promoted"
+    if late:
+        talk.broker.run_event("k2", SessionBound("side"), talk.now)
+    talk.broker.response_started("h2", talk.now)
+    talk.broker.response_done("h2", "completed", talk.now)
+    talk.aside("k3", "du")
+    assert talk.told[-1] == StartRun(call_id="k3", text="du", session_id="c1")  # the chat is free
+    answered(talk, "k2")
+    answered(talk, "k3")
+    for response_id in ("b1", "b2", "b3"):
+        heard(talk, response_id=response_id)
+        talk.after(0.0)
+    talk.ask("k4", "first", background=True)
+    talk.broker.drained("k4", talk.now)
+    talk.broker.response_started("h4", talk.now)
+    talk.broker.response_done("h4", "completed", talk.now)
+    talk.aside("k5", "second")
+    assert talk.told[-1] == StartRun(call_id="k5", text="second")  # "side" was taken
+
+
+def test_a_task_that_is_asked_for_again_while_it_goes_on() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    orders = talk.ask("k2", "df")
+    assert orders[0] == AnswerCall("k2", {"ok": False, "error": ONE_TASK})
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.ask("k2", background=True)
+    assert AnswerCall("k3", {"ok": False, "error": ONE_TASK}) in talk.ask("k3", background=True)
+    assert names(talk.ask("k4", "another", background=True))[0] == "svc.run.queued"
+
+
+def test_a_task_for_the_background_waits_in_line_at_once() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    orders = talk.ask("k2", background=True)
+    assert names(orders) == ["svc.run.queued", "AnswerCall", "playback_drain.requested"]
+    assert talk.state is TurnState.CONSULTED
+
+
+def test_the_queue_has_an_end() -> None:
+    talk = Talk(rules=SILENT)
+    talk.quiet()
+    for number in range(MAX_QUEUED):
+        orders = talk.ask(f"q{number}", f"ls {number}", background=True)
+        assert names(orders) == ["svc.run.queued", "AnswerCall", "response.done"]
+        assert talk.state is TurnState.IDLE
+    orders = talk.ask("q9", background=True)
+    assert AnswerCall("q9", busy_output()) in orders
+    assert names(orders) == ["AnswerCall", "playback_drain.requested"]  # that is an answer: it is said in any case
+    talk.broker.drained("q9", talk.now)
+    talk.broker.response_started("h9", talk.now)
+    talk.broker.response_done("h9", "completed", talk.now)
+    tiers = []
+    for number in range(MAX_QUEUED):
+        answered(talk, f"q{number - 1}:queued" if number else "k1")
+        told = [order for order in talk.after(0.0) if isinstance(order, Emit)]
+        tiers += [order.fields["tier"] for order in told if order.type == "svc.run.promoted"]
+        heard(talk, response_id=f"b{number}")
+    assert tiers == ["durable"] * MAX_QUEUED
+
+
+def test_answers_that_nobody_hears_hold_up_the_queue() -> None:
+    talk = Talk(rules=SILENT)
+    talk.quiet()
+    talk.broker.leave(talk.now)
+    for number in range(MAX_QUEUED):
+        talk.ask(f"q{number}", f"ls {number}", background=True)
+    answered(talk)
+    for number in range(MAX_RESULTS - 1):
+        assert "StartRun" in names(talk.after(0.0))
+        answered(talk, f"q{number}:queued")
+    assert talk.broker.due is None
+    assert len(talk.broker.unheard) == MAX_RESULTS
+    talk.ask("q7", background=True)
+    assert names(talk.after(60.0)) == []
+    talk.broker.come_back(talk.now)
+    assert names(talk.after(0.0)) == ["playback_drain.requested"]
+    assert names(heard(talk))[-1] == "response.done"
+    assert names(talk.after(0.0)) == ["StartRun", "svc.run.promoted", "playback_drain.requested"]
+
+
+# --- whoever is away ------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_waits_for_whoever_is_away() -> None:
+    talk = Talk(rules=RULES)
+    talk.working()
+    talk.broker.leave(talk.now)
+    left = talk.now
+    orders = talk.after(6.0)
+    assert names(orders) == ["svc.run.progress", "svc.run.promoted", "AnswerCall"]  # there is nobody to talk to
+    assert talk.broker.kept_until(30.0, 360.0) == left + 360.0
+    talk.after(20.0)
+    assert answered(talk)[-1] == Note("voice.realtime_agent.result_deferred", {"run_id": "n1"})
+    assert talk.broker.kept_until(30.0, 360.0) == talk.now + 30.0
+    assert talk.broker.kept_until(90.0, 360.0) == left + 90.0
+    assert talk.broker.kept_until(90.0, 10.0) == left + 90.0
+    assert names(talk.after(25.0)) == []
+    assert talk.broker.unheard == ["n1"]
+    assert talk.broker.come_back(talk.now) == []
+    talk.broker.listen(talk.now)
+    assert names(talk.after(1.5)) == ["playback_drain.requested"]
+    assert talk.broker.come_back(talk.now) == []  # by another socket
+    assert names(heard(talk))[-1] == "response.done"
+    assert talk.broker.unheard == []
+
+
+# --- the person -----------------------------------------------------------------------------------------------------
+
+
+def test_a_cancel_stops_what_is_in_the_background() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.ask("k2", background=True)
+    orders = talk.broker.cancel(talk.now)
+    assert names(orders) == ["StopRun", "svc.run.cancelled", "CancelResponse", "ClearInput", "response.done"]
+    assert isinstance(orders[-1], Emit)
+    assert orders[-1].fields["run_id"] == "n1"
+    assert not talk.broker.busy
+
+
+def test_a_cancel_forgets_answers_that_wait() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    answered(talk)
+    assert names(talk.broker.cancel(talk.now)) == ["CancelResponse", "ClearInput", "response.done"]
+    assert talk.broker.due is None
+
+
+def test_a_cancel_by_word() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.aside()
+    talk.broker.say("stop all that", talk.now)
+    talk.broker.response_started("r9", talk.now)
+    orders = talk.broker.call("r9", CancelCall("k9"), talk.now)
+    assert names(orders) == [
+        *("StopRun", "svc.run.cancelled", "AnswerCall"),
+        *("StopRun", "svc.run.cancelled"),
+        *("AnswerCall", "playback_drain.requested"),
+    ]
+    assert not talk.broker.rules.is_slow("web")
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.broker.say("stop that", talk.now)
+    talk.broker.response_started("r9", talk.now)
+    orders = talk.broker.call("r9", CancelCall("k9"), talk.now)
+    assert AnswerCall("k9", {"ok": True, "run_id": "n1", "status": "cancelled", "session_id": "c1"}) in orders
+
+
+def test_a_question_from_the_background() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.broker.run_event("k1", ApprovalAsked(Question("q1", "May I?")), talk.now)
+    talk.broker.say("yes", talk.now)
+    talk.broker.response_started("r9", talk.now)
+    orders = talk.broker.call("r9", ConfirmCall("k9", "q1", "allow"), talk.now)
+    assert orders[0] == Approve(call_id="k1", run_id="n1", confirmation_id="q1", choice="once", answer="allow")
+    assert names(talk.broker.approved("k1", "q1", "allow", talk.now)) == ["svc.confirmation.forwarded"]
+
+
+def test_to_hear_an_answer_again() -> None:
+    talk = Talk(rules=RULES)
+    unavailable = [Emit("svc.result.respeak_unavailable")]
+    assert talk.broker.respeak(talk.now) == unavailable
+    talk.quiet()
+    assert talk.broker.respeak(talk.now) == unavailable
+    answered(talk)
+    talk.after(0.0)
+    assert talk.broker.respeak(talk.now) == unavailable  # it is about to be said
+    heard(talk)
+    (render,) = talk.broker.respeak(talk.now)
+    assert render == Render("respeak-1", ANSWER)
+    assert names(talk.broker.rendered_audio("respeak-1", PIECE, talk.now)) == [
+        "response.started",
+        "response.delta",
+        "EmitAudio",
+    ]
+    said = talk.broker.rendered("respeak-1", {}, talk.now)
+    kind = {"response_id": "respeak-1", "source": "svc", "delivery": "respeak"}
+    assert said == [
+        Emit("voice.output_audio.done", kind),
+        Emit("voice.response.done", {**kind, "final_text": ANSWER, "audio_path": ""}),
+    ]
+    assert talk.state is TurnState.IDLE
+
+
+def test_an_answer_that_cannot_be_heard_again_is_shown() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    answered(talk)
+    talk.after(0.0)
+    heard(talk)
+    talk.broker.respeak(talk.now)
+    orders = talk.broker.render_failed("respeak-1", "no key", talk.now)
+    assert names(orders) == ["response.started", "response.delta", "response.done"]
+
+
+def test_when_progress_may_be_spoken() -> None:
+    def spoken(rules: BackgroundRules) -> list[object]:
+        talk = Talk(rules=rules)
+        talk.quiet()
+        beats = [order for order in talk.after(60.0) if names([order]) == ["svc.run.progress"]]
+        return [beat.fields["elapsed_ms"] for beat in beats if isinstance(beat, Emit) and beat.fields["should_speak"]]
+
+    assert spoken(RULES) == []
+    assert spoken(BackgroundRules(progress_after=10.0, progress_repeat=20.0)) == [10_000, 30_000, 50_000]
+    assert spoken(BackgroundRules(progress_after=12.0, progress_repeat=0.0)) == [15_000]

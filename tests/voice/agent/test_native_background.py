@@ -1,0 +1,271 @@
+"""Runs in the background of native sessions, in a simulated world: promoted, answered later, queued, heard again."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.brand import HERMES
+from svc_proto.voice.agent.session import AgentSetup
+from svc_proto.voice.settings import Promotion, RealtimeSettings
+from svc_proto.voice_config import VoiceConfig
+from svc_proto.wire.events import SocketClosed, TextMessage
+from tests.loops.agents import Agent, ends, of, play, run, talk, types
+from tests.loops.virtual import VirtualWorld
+from tests.loops.voices import VoiceClient
+from tests.loops.world import bearer
+from tests.peers.realtime import Called, RealtimeSession, Said, Turn
+
+ENDS = ("voice.response.done", "svc.run.promoted")
+HAND_OFF = Said("I go on with that, and tell you.")
+WAITED = Said("It is done: demo_wait waited 9 s.")
+
+
+@pytest.fixture
+def world() -> VirtualWorld:
+    return VirtualWorld()
+
+
+def is_(kind: str) -> Any:
+    return lambda event: event["type"] == kind
+
+
+def background(text: str, call_id: str) -> Called:
+    return Called("svc_run_task", {"text": text, "mode": "background"}, call_id=call_id)
+
+
+def promoted(agent: Agent, **body: object) -> VoiceClient:
+    """A run goes on, and nobody says anything."""
+    client = agent.open(**body)
+    client.say("response.create", text="wait")
+    assert play(client, ends)[-1].get("delivery") is None
+    return client
+
+
+def configure(agent: Agent, **change: object) -> None:
+    path, body = "/voice/realtime-agent/config", json.dumps(change).encode()
+    answer = agent.world.http("PATCH", path, headers=bearer(agent.token), body=body)
+    assert answer.status == 200, answer
+
+
+def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF, Said("It is noon."), WAITED)
+    client = agent.open()
+    client.say("response.create", text="wait")
+    events = play(client, ends)
+    told = of(events, "svc.run.promoted")
+    chat = of(events, "svc.session.bound")["session_id"]
+    assert {name: told[name] for name in sorted(told) if name not in ("event_id", "at_ms", "run_id")} == {
+        "type": "svc.run.promoted",
+        "source": "svc",
+        "session_id": chat,
+        "chat_session_id": chat,
+        "tier": "promoted",
+        "promote_after_ms": 6000,
+        "spoken_handoff": True,
+        "provider_acknowledged": False,
+        "result_delivery": "speak_verbatim",
+        "call_id": "call_1",
+        "queued_count": 0,
+        "origin": "provider_tool_call",
+    }
+    assert told["run_id"] == of(events, "svc.run.started")["run_id"]
+    (interim,) = agent.outputs()
+    assert (interim["status"], interim["interface"]["engine"]) == ("running_in_background", "realtime_agent")
+    assert told["run_id"] not in json.dumps(interim)  # a model would read it aloud
+    talk(client)
+    assert "delivery" not in play(client, ends)[-1]
+    events = play(client, ends)
+    place = types(events).index("svc.run.background_completed")
+    assert types(events)[place : place + 5] == [
+        "svc.run.background_completed",
+        "voice.playback_drain.requested",
+        "voice.response.started",
+        "voice.response.delta",
+        "voice.output_audio.delta",
+    ]
+    completed = of(events, "svc.run.background_completed")
+    assert (completed["ok"], completed["tool_count"], completed["chat_session_id"]) == (True, 1, chat)
+    assert events[-1]["delivery"] == "forced_summary"
+    assert len(agent.outputs()) == 1  # the call has had its answer
+
+
+def test_an_answer_that_comes_while_the_client_is_away(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF, WAITED)
+    client = promoted(agent)
+    client.break_off()
+    world.pass_time(32.0)  # longer than the plain window
+    again = VoiceClient(world, agent.token, agent.answer)
+    again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=0)
+    missed = again.until("voice.replay.done")
+    assert "svc.run.background_completed" in types(missed)
+    assert play(again, ends)[-1]["delivery"] == "forced_summary"
+
+
+def test_a_client_that_does_not_come_back(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF)
+    client = promoted(agent)
+    client.ws.close(1000)  # a run is a reason to stay
+    world.pass_time(60.0)
+    logged = agent.log()
+    assert logged[-1]["reason"] == "expired"
+    deferred = [line for line in logged if line["type"] == "voice.realtime_agent.result_deferred"]
+    assert [line.get("reason") for line in deferred] == [None, "session_closed"]
+
+
+def test_a_cancel_reaches_the_run(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF)
+    client = promoted(agent)
+    client.say("response.cancel")
+    events = client.until("voice.response.done")
+    run_id = of(events, "svc.run.cancelled")["run_id"]
+    assert events[-1]["run_id"] == run_id
+    world.wait_until(lambda: agent.api.ask("GET", f"/v1/runs/{run_id}").json["status"] == "cancelled")
+
+
+def test_a_second_task(world: VirtualWorld, tmp_path: Path) -> None:
+    """A quick one is done on a chat session of its own; one that takes long waits until the first is done."""
+    turns: list[Turn] = [run("/wait 9"), HAND_OFF, run("/echo four plus four is eight", call_id="call_2")]
+    turns += [Said("Four plus four is eight."), background("/echo done at last, here it is", "call_3")]
+    turns += [Said("I keep that for later."), WAITED, Said("Done at last, here it is.")]
+    agent = Agent(world, tmp_path, *turns)
+    client = promoted(agent)
+    client.say("response.create", text="four plus four")
+    events = play(client, ends)
+    assert events[-1]["delivery"] == "forced_summary"
+    chat = {event["chat_session_id"] for event in events if "chat_session_id" in event}
+    assert len(chat) == 1
+    assert "svc.session.bound" not in types(events)
+    client.say("response.create", text="and later")
+    queued = of(play(client, ends), "svc.run.queued")
+    assert (queued["queue_position"], queued["transcript_preview"]) == (1, "/echo done at last, here it is")
+    events = play(client, is_("svc.run.promoted"))
+    assert (events[-1]["origin"], events[-1]["call_id"], events[-1]["spoken_handoff"]) == ("queued", None, False)
+    assert events[-1]["tier"] == "durable"
+    assert play(client, ends)[-1]["delivery"] == "forced_summary"
+    assert play(client, ends)[-1]["delivery"] == "forced_summary"
+    (first, second) = agent.api.ask("GET", "/api/sessions").json["sessions"]
+    said = [row["content"] for name in (first["id"], second["id"]) for row in agent.api.messages(name)]
+    assert said.index("/wait 9") != said.index("/echo four plus four is eight")
+    rows = [row["content"] for row in agent.api.messages(next(iter(chat)))]
+    assert rows[0] == "/wait 9"
+    assert rows[-2:] == ["/echo done at last, here it is", "done at last, here it is"]
+
+
+def test_to_hear_an_answer_again(world: VirtualWorld, tmp_path: Path) -> None:
+    called = Called("hermes_run_task", {"text": "/wait 9"})
+    agent = Agent(world, tmp_path, called, HAND_OFF, WAITED, Said("Once more."), brand=HERMES)
+    client = promoted(agent)
+    assert play(client, ends)[-1]["delivery"] == "forced_summary"
+    client.say("hermes.result.respeak")
+    events = play(client, ends)
+    done = events[-1]
+    assert (done["delivery"], done["source"]) == ("respeak", "hermes")
+    assert done["response_id"].startswith("respeak-")
+    assert "waited 9 s" in done["final_text"]
+    assert {event["delivery"] for event in events if event["type"] == "voice.output_audio.delta"} == {"respeak"}
+
+
+def test_only_the_final_answer_is_spoken(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run("/wait 9"), WAITED)
+    configure(agent, result_delivery="visual_only", progress_spoken_after_ms=1)
+    client = agent.open(final_answer_only=True)
+    client.say("response.create", text="wait")
+    events = play(client, is_("svc.run.promoted"))
+    assert (events[-1]["spoken_handoff"], events[-1]["result_delivery"]) == (False, "speak_verbatim")
+    events += play(client, ends)
+    assert events[-1]["delivery"] == "forced_summary"
+    assert not any(event.get("should_speak") for event in events)
+
+
+def test_runs_that_block(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path, run("/wait 9"), WAITED)
+    configure(agent, promotion_enabled=False)
+    client = agent.open()
+    client.say("response.create", text="wait")
+    events = play(client, ends)
+    assert "svc.run.promoted" not in types(events)
+    assert events[-1]["delivery"] == "forced_summary"
+
+
+def test_a_provider_that_leaves_meanwhile(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(session: RealtimeSession, message: dict[str, Any]) -> None:
+        session.socket.close(1001, "maintenance")
+
+    monkeypatch.setitem(RealtimeSession._handlers, "input_audio_buffer.clear", leave)
+    agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF)
+    client = promoted(agent)
+    client.say("input_audio.clear")
+    assert client.ws.wait_closed().code == 1000
+    world.pass_time(10.0)  # the run ends
+    deferred, closed = agent.log()[-2:]  # and nothing is told of it
+    assert (deferred["reason"], closed["type"]) == ("session_closed", "voice.realtime_agent.session.closed")
+
+
+def test_what_a_session_is_told_of_its_settings() -> None:
+    promotion = Promotion(promote_after_ms=1500, progress_spoken_after_ms=2000, spoken_handoff=True)
+    chosen = RealtimeSettings(promotion=promotion)
+    config = VoiceConfig(background_max=9.0, slow_tools=("x",))
+    rules = AgentSetup(chosen=chosen).background_rules(config)
+    assert (rules.promote_after, rules.progress_after, rules.progress_repeat) == (1.5, 2.0, 30.0)
+    assert (rules.spoken_handoff, rules.longest, rules.slow_tools) == (True, 9.0, ("x",))
+    forced = AgentSetup(chosen=chosen, final_answer_only=True).background_rules(config)
+    assert (forced.spoken_handoff, forced.progress_after) == (False, 0.0)
+
+
+def listen(client: VoiceClient, world: VirtualWorld, seconds: float) -> list[str]:
+    """What comes within some time, played as a phone plays it."""
+    kinds: list[str] = []
+    until = world.clock() + seconds
+    with suppress(TimeoutError):
+        while world.clock() < until:
+            message = client.ws.receive(until - world.clock())
+            assert not isinstance(message, SocketClosed), message
+            event = json.loads(message.text) if isinstance(message, TextMessage) else {"type": "ping"}
+            kinds.append(event["type"])
+            if event["type"] == "voice.playback_drain.requested":
+                client.say("playback.drained", call_id=event["call_id"])
+    return kinds
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_dialogue(world: VirtualWorld, tmp_path: Path, seed: int) -> None:
+    """Whatever is said, whoever comes and goes: ids rise, and runs in the background are told to be over once."""
+    chance = Random(seed)
+    turns: list[Turn] = []
+    for number in range(120):
+        text = chance.choice(("/wait 7", "/wait 3", "/echo all is well"))
+        mode = chance.choice(({}, {"mode": "background"}))
+        call = Called("svc_run_task", {"text": f"{text}{' ' * number}", **mode}, call_id=f"call_{number}")
+        small = Called(chance.choice(("svc_get_status", "svc_cancel")), {}, call_id=f"call_{number}")
+        turns.append(chance.choices((call, Said("It is noon."), small), weights=(6, 6, 1))[0])
+    agent = Agent(world, tmp_path, *turns)
+    client = agent.open()
+    said: list[tuple[str, dict[str, object]]] = [("response.create", {"text": "go on"})] * 12
+    said += [("response.cancel", {}), ("svc.result.respeak", {}), ("playback.drained", {}), ("input_audio.commit", {})]
+    for _ in range(40):
+        kind, fields = chance.choice(said)
+        client.say(kind, **fields)
+        listen(client, world, chance.choice((0.1, 1.0, 3.0, 8.0, 15.0)))
+        if chance.random() < 0.1:
+            client.break_off()
+            world.pass_time(chance.choice((0.5, 9.0)))
+            client = VoiceClient(world, agent.token, agent.answer)
+            client.say("session.resume", resume_token=agent.answer["resume_token"])
+    listen(client, world, 90.0)
+    assert set(listen(client, world, 30.0)) == {"ping"}  # nothing goes on for ever
+    client.say("session.close")
+    events = [line for line in agent.log() if "event_id" in line]
+    ids = [event["event_id"] for event in events]
+    assert ids == sorted(set(ids))
+    told = [event["type"] for event in events]
+    over = told.count("svc.run.background_completed")
+    assert 3 <= over <= told.count("svc.run.promoted") <= over + told.count("svc.run.cancelled")
+    assert "voice.error" not in told
+    ending = next(event for event in reversed(events) if event["type"] in ("voice.response.started", *ENDS))
+    assert ending["type"] in ENDS

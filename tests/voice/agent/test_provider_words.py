@@ -1,0 +1,63 @@
+"""The broker's orders in a vendor's words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from svc_proto.machines.broker_orders import (
+    AnswerCall,
+    CancelResponse,
+    ClearInput,
+    CommitInput,
+    ReadAloud,
+    Respond,
+    SayText,
+    Summarize,
+)
+from svc_proto.voice.agent.provider_words import ProviderOrder, provider_words
+from svc_proto.voice.contract import Dialect, RealtimeOptions
+from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.openai_realtime import OpenAiDialect
+from svc_proto.voice.providers.xai_realtime import XaiDialect
+
+OPTIONS = RealtimeOptions(model="m", voice="v", sample_rate=24_000, instructions="", tools=())
+CREATE = "response.create"
+
+
+def dialect(*, xai: bool = False) -> Dialect:
+    access = Access("somebody", "wss://example.test/v1/realtime", "a key")
+    return XaiDialect(access, OPTIONS) if xai else OpenAiDialect(access, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("order", "kinds"),
+    [
+        (CommitInput(), ["input_audio_buffer.commit"]),
+        (ClearInput(), ["input_audio_buffer.clear"]),
+        (SayText("hello"), ["conversation.item.create"]),
+        (Respond(), [CREATE]),
+        (ReadAloud("It is done."), [CREATE]),
+        (Summarize("It is done."), [CREATE]),
+        (CancelResponse(), ["response.cancel"]),
+        (AnswerCall("k1", {"ok": True}), ["conversation.item.create"]),
+    ],
+)
+def test_each_order(order: ProviderOrder, kinds: list[str]) -> None:
+    assert [message["type"] for message in provider_words(order, dialect(), {})] == kinds
+
+
+def test_what_is_to_be_spoken_is_in_them() -> None:
+    for order in (ReadAloud("It is done."), Summarize("It is done.")):
+        for xai in (False, True):
+            assert "It is done." in json.dumps(provider_words(order, dialect(xai=xai), {}))
+    assert provider_words(Summarize("x"), dialect(), {}) != provider_words(ReadAloud("x"), dialect(), {})
+
+
+def test_the_output_of_a_function_says_what_the_session_is() -> None:
+    (message,) = provider_words(AnswerCall("k1", {"ok": True}), dialect(), {"engine": "realtime_agent"})
+    item = message["item"]
+    assert isinstance(item, dict)
+    assert (item["type"], item["call_id"]) == ("function_call_output", "k1")
+    assert json.loads(item["output"]) == {"ok": True, "interface": {"engine": "realtime_agent"}}
