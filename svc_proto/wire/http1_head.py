@@ -4,8 +4,8 @@ Rules, all of RFC 9112 unless noted
   section 2.2      a CR or LF outside of CRLF: 400
   section 2.5      a version other than 1.0 and 1.1: 505
   section 3        a request line that does not end within `Limits.max_head`: 414
-  section 3.2      Host missing (1.1), twice, empty, a list, with user information or a path: 400
-  section 3.2.1    a target that is neither a path nor one of the forms below: 400
+  section 3.2      Host missing (1.1), twice, empty, a list, with user information or a path, no authority at all: 400
+  section 3.2.1    a target that is neither a path nor one of the forms below, or that has a fragment: 400
   section 3.2.2    an absolute target: its authority takes the place of Host; 400 if it is no good http(s) authority
   section 3.2.3    CONNECT: 501
   section 3.2.4    the target `*` with a method other than OPTIONS: 400
@@ -28,6 +28,7 @@ import re
 from enum import IntEnum
 
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.authority import AUTHORITY, is_literal
 from svc_proto.wire.events import Headers
 from svc_proto.wire.limits import Limits
 
@@ -53,12 +54,10 @@ HOST = b"\r\nhost:"
 CONTROLS = bytes(n for n in range(32) if n not in b"\t\r\n") + b"\x7f"  # CR and LF have a check of their own
 _BARE = re.compile(rb"(?<!\r)\n|\r[^\n]")
 _REQUEST_LINE = re.compile(rb"[^ ]+ [^ ]+ HTTP/[0-9]\.[0-9]")
-_NUMBER = re.compile(rb"[ \t]*[0-9]+[ \t]*\r")
+_NUMBER = re.compile(rb"[ \t]*([0-9]+)[ \t]*\r")
 _CODINGS = re.compile(rb"\r\ntransfer-encoding:([^\r]*)")
-# RFC 3986 section 3.2 without user information, in lower case
-_NAMED = rb"(?:[a-z0-9._~%!$&'()*+;=-]+|\[[0-9a-f:.]+\])(?::[0-9]*)?"
-_AUTHORITY = re.compile(rb"[ \t]*" + _NAMED + rb"[ \t]*\r")
-_ABSOLUTE = re.compile(rb"https?://(" + _NAMED + rb")(?:[/?][^ ]*)?")
+_HOST = re.compile(rb"[ \t]*" + AUTHORITY + rb"[ \t]*\r")
+_ABSOLUTE = re.compile(rb"https?://(" + AUTHORITY + rb")(?:[/?][^ ]*)?")
 
 
 class Framing(IntEnum):
@@ -72,18 +71,22 @@ class Framing(IntEnum):
 def check_request_head(head: bytes, limits: Limits) -> Framing:
     """Raise `RemoteProtocolError` for a head that must not be believed; tell whether a body follows it, and how."""
     lowered = check_fields(head, limits)
-    current = head.endswith(b" HTTP/1.1", 0, head.find(b"\r"))
+    blank, end = head.find(b" "), head.find(b"\r")
+    current = head.endswith(b" HTTP/1.1", 0, end)
     if not current:
         _check_other_version(head, lowered)
     if lowered.startswith(b"connect "):
         raise RemoteProtocolError("CONNECT is not implemented", status=501)
-    if head[head.find(b" ") + 1] != SLASH:
+    if head.find(b"#", blank, end) >= 0:
+        raise RemoteProtocolError("the request target has a fragment")
+    if head[blank + 1] != SLASH:
         _check_other_target(head, lowered)
     at = lowered.find(HOST)
     if at >= 0:
         if lowered.find(HOST, at + 1) >= 0:
             raise RemoteProtocolError("Host is given twice")
-        if not _AUTHORITY.match(lowered, at + len(HOST)):
+        found = _HOST.match(lowered, at + len(HOST))
+        if found is None or (found[1] and not is_literal(found[1])):
             raise RemoteProtocolError("Host is malformed")
     elif current:
         raise RemoteProtocolError("Host is missing")
@@ -173,7 +176,9 @@ def _check_other_target(head: bytes, lowered: bytes) -> None:
 def _authority(target: bytes) -> bytes | None:
     """The authority of an absolute target of http or https, in lower case."""
     absolute = _ABSOLUTE.fullmatch(target.lower())
-    return absolute[1] if absolute is not None else None
+    if absolute is None or (absolute[2] and not is_literal(absolute[2])):
+        return None
+    return absolute[1]
 
 
 def _framing(lowered: bytes) -> Framing:
@@ -187,9 +192,10 @@ def _framing(lowered: bytes) -> Framing:
         raise RemoteProtocolError("Content-Length together with Transfer-Encoding")
     if lowered.find(LENGTH, at + 1) >= 0:
         raise RemoteProtocolError("Content-Length is given twice")
-    if not _NUMBER.match(lowered, at + len(LENGTH)):
+    number = _NUMBER.match(lowered, at + len(LENGTH))
+    if number is None:
         raise RemoteProtocolError("Content-Length is not a number", code="invalid_content_length")
-    return Framing.LENGTH
+    return Framing.LENGTH if number[1].strip(b"0") else Framing.NONE
 
 
 def _check_codings(lowered: bytes) -> None:

@@ -17,7 +17,9 @@ LIMITS = Limits(max_head=100, max_fields=3)
     ("fields", "framing"),
     [
         (b"", Framing.NONE),
-        (b"Content-Length: 0\r\n", Framing.LENGTH),
+        (b"Content-Length: 0\r\n", Framing.NONE),  # nothing follows
+        (b"Content-Length: 00\r\n", Framing.NONE),
+        (b"Content-Length: 10\r\n", Framing.LENGTH),
         (b"CONTENT-LENGTH:\t12 \r\n", Framing.LENGTH),
         (b"transfer-encoding: Chunked\r\n", Framing.CHUNKED),
         (b"X-Content-Length: 5\r\n", Framing.NONE),

@@ -387,7 +387,7 @@ def test_an_upgrade_can_be_declined() -> None:
     [
         UPGRADE.replace(b"13", b"8"),
         UPGRADE.replace(b"websocket", b"h2c"),
-        UPGRADE.replace(b"Host: a", b"Host: a\r\nContent-Length: 0"),
+        UPGRADE.replace(b"Host: a", b"Host: a\r\nContent-Length: 00"),
     ],
 )
 def test_other_upgrades_are_ordinary_requests(request_bytes: bytes) -> None:
@@ -400,6 +400,16 @@ def test_other_upgrades_are_ordinary_requests(request_bytes: bytes) -> None:
         connection.send(AcceptSocket(ONE))
     answer(connection, ONE)
     assert connection.idle
+
+
+def test_a_handshake_may_say_that_it_has_no_body() -> None:
+    """RFC 9110 section 8.6: a length of 0 is no content, which is what RFC 6455 section 4.1 wants of a handshake."""
+    connection = server()
+    head = feed(connection, UPGRADE.replace(b"Host: a", b"Host: a\r\nContent-Length: 0"))[0]
+    assert isinstance(head, RequestHead)
+    assert head.websocket
+    connection.send(AcceptSocket(ONE))
+    assert connection.data_to_send().startswith(b"HTTP/1.1 101 ")
 
 
 def test_a_subprotocol_must_have_been_offered() -> None:

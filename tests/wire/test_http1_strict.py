@@ -152,6 +152,10 @@ REFUSED_HEADS = [
     (b"GET / HTTP/1.1\r\nHost: a:b\r\n\r\n", 400, "Host is malformed"),
     (b"GET / HTTP/1.1\r\nHost: [::1]x\r\n\r\n", 400, "Host is malformed"),
     (b"GET / HTTP/1.1\r\nHost: \xe9\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: a%zz\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: a:65536\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: [1.2.3.4]\r\n\r\n", 400, "Host is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: [:::]:80\r\n\r\n", 400, "Host is malformed"),
     # section 3.2.1 to 3.2.4: the four forms of a target
     (b"GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400, "OPTIONS"),
     (b"options * HTTP/1.1\r\nHost: a\r\n\r\n", 400, "OPTIONS"),
@@ -164,7 +168,11 @@ REFUSED_HEADS = [
     (b"GET http:a HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
     (b"GET http://user@a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
     (b"GET http://a,b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
-    (b"GET http://a#f HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET http://a#f HTTP/1.1\r\nHost: a\r\n\r\n", 400, "fragment"),
+    (b"GET http://a/#f HTTP/1.1\r\nHost: a\r\n\r\n", 400, "fragment"),
+    (b"GET /#f HTTP/1.1\r\nHost: a\r\n\r\n", 400, "fragment"),
+    (b"GET http://a:65536/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
+    (b"GET http://[:::]/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
     (b"GET http://a/ HTTP/1.1\r\n\r\n", 400, "Host is missing"),
     (b"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 501, "CONNECT"),
     (b"CONNECT / HTTP/1.1\r\nHost: a\r\n\r\n", 501, "CONNECT"),
@@ -286,6 +294,13 @@ def test_an_absolute_target_without_a_host() -> None:
     head = as_server(b"GET http://b/ HTTP/1.0\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.headers == Headers(((b"host", b"b"),))
+
+
+def test_a_method_may_hold_what_begins_a_fragment() -> None:
+    """RFC 9110 section 5.6.2: "#" is a tchar."""
+    head = as_server(b"G#T / HTTP/1.1\r\nHost: a\r\nX: #\r\n\r\n").heard[0]
+    assert isinstance(head, RequestHead)
+    assert head.method == "G#T"
 
 
 @pytest.mark.parametrize("value", [b"caf\xc3\xa9", b"a\tb", b"", b'"(),/:;<=>?@[\\]{}'])
