@@ -19,6 +19,7 @@ Priorities are ignored. The header table of our encoder stays within 4 KiB, what
 from __future__ import annotations
 
 from collections import deque
+from http import HTTPStatus
 
 from h2.errors import ErrorCodes
 from h2.events import (
@@ -54,6 +55,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2_calm import Allowance
 from svc_proto.wire.http2_frames import Cutter, Fault, Frame, Kind, goaway, read_goaway
 from svc_proto.wire.http2_head import (
+    WEBSOCKET_VERSION,
     read_acceptance,
     read_length,
     read_request,
@@ -248,11 +250,14 @@ class Http2Connection(Http2Sender):
             head = read_request(stream, event.headers or (), max_fields=self._limits.max_fields, ended=ended)
         except RemoteProtocolError as error:
             self._spend(self._resets, "too many malformed requests")
-            self._h2.send_headers(stream, [(b":status", b"%d" % error.status)], end_stream=True)
+            answer = [(b":status", b"%d" % error.status)]
+            if error.status == HTTPStatus.UPGRADE_REQUIRED:
+                answer.append(WEBSOCKET_VERSION)
+            self._h2.send_headers(stream, answer, end_stream=True)
             if not ended:
                 self._h2.reset_stream(stream, PROTOCOL_ERROR)
             return
-        self._streams[stream] = Stream(stream, head, heard_head=True)
+        self._streams[stream] = Stream(stream, head, heard_head=True, due=read_length(head.headers))
         self._events.append(head)
         if head.websocket:  # complete with its head, as over HTTP/1.1
             self._events.append(RequestEnd(stream))
@@ -271,7 +276,8 @@ class Http2Connection(Http2Sender):
                 self._events.append(SocketAccepted(known.id, headers, choice, deflate is not None))
                 return
             bodiless = known.head.method == "HEAD" or status in BODILESS
-            if event.stream_ended is not None and read_length(headers) and not bodiless:
+            known.due = 0 if bodiless else read_length(headers)
+            if event.stream_ended is not None and known.due:
                 raise RemoteProtocolError("the body is shorter than Content-Length")
         except RemoteProtocolError as error:
             self._break(known, str(error))
@@ -290,6 +296,11 @@ class Http2Connection(Http2Sender):
             return
         self._h2.acknowledge_received_data(size - len(data), known.id)  # padding is nobody's to take
         known.owed += len(data)
+        if known.due is not None:
+            known.due -= len(data)
+            if known.due < 0:
+                self._break(known, "the body is longer than Content-Length")
+                return
         if not data:
             if event.stream_ended is None:
                 self._spend(self._chores, "too much empty data")
@@ -299,6 +310,9 @@ class Http2Connection(Http2Sender):
             self._events.append(ResponseData(known.id, data) if self._client else RequestData(known.id, data))
 
     def _ended(self, known: Stream) -> None:
+        if known.due:
+            self._break(known, "the body is shorter than Content-Length")
+            return
         known.heard_end = True
         if known.socket is not None:
             known.socket.receive_eof()

@@ -5,7 +5,9 @@ time means the same events however the bytes arrive, and that the rules which h2
 
   section 3.4    the client's preface, byte for byte; then SETTINGS before anything else
   section 4.2    no frame over 16,384 bytes: FRAME_SIZE_ERROR at its header, nothing of it is kept
-  section 4.3    a header block is not interrupted; one of more than `max_block` bytes is ENHANCE_YOUR_CALM
+  section 4.3    a header block is not interrupted; one of more than `max_block` bytes or 64 frames is ENHANCE_YOUR_CALM
+  section 6.5    an acknowledgement of settings that has a payload: FRAME_SIZE_ERROR; more than 32 settings in a frame,
+                 of which there are less than ten: ENHANCE_YOUR_CALM
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ __all__ = ["PREFACE", "Cutter", "Fault", "Frame", "Kind", "goaway", "read_goaway
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # RFC 9113 section 3.4
 HEADER = 9  # bytes, RFC 9113 section 4.1
 MAX_PAYLOAD = 16_384  # bytes, RFC 9113 section 4.2: what SETTINGS_MAX_FRAME_SIZE is unless we say otherwise
+MAX_PIECES = 64  # frames of a header block, empty ones, too
+MAX_SETTINGS = 32 * 6  # bytes
 ACK = 0x1
 END_HEADERS = 0x4
 STREAM_MASK = 0x7FFF_FFFF
@@ -68,7 +72,7 @@ class Frame:
 class Cutter:
     """Bytes in, frames out."""
 
-    __slots__ = ("_begun", "_block", "_inbox", "_max_block", "_preface", "_stream")
+    __slots__ = ("_begun", "_block", "_inbox", "_max_block", "_pieces", "_preface", "_stream")
 
     def __init__(self, *, server: bool, max_block: int) -> None:
         self._inbox = bytearray()
@@ -77,6 +81,7 @@ class Cutter:
         self._begun = False  # the first frame has come
         self._stream = 0  # whose header block is open
         self._block = 0  # bytes of it
+        self._pieces = 0  # frames of it
 
     @property
     def head_pending(self) -> bool:
@@ -111,9 +116,10 @@ class Cutter:
         self._begun = True
         if kind in (Kind.HEADERS, Kind.CONTINUATION):
             self._block += size
+            self._pieces += 1
             self._stream = 0 if flags & END_HEADERS else stream
             if not self._stream:
-                self._block = 0
+                self._block = self._pieces = 0
         return Frame(kind, flags, stream, raw)
 
     def _read_preface(self) -> bool:
@@ -133,8 +139,16 @@ class Cutter:
             raise Fault(ErrorCodes.FRAME_SIZE_ERROR, f"a frame of more than {MAX_PAYLOAD} bytes")
         if (kind == Kind.CONTINUATION) is not bool(self._stream) or (self._stream and stream != self._stream):
             raise Fault(ErrorCodes.PROTOCOL_ERROR, "a header block is interrupted, or continued where none is open")
-        if kind in (Kind.HEADERS, Kind.CONTINUATION) and self._block + size > self._max_block:
-            raise Fault(ErrorCodes.ENHANCE_YOUR_CALM, f"a header block of more than {self._max_block} bytes")
+        if kind in (Kind.HEADERS, Kind.CONTINUATION):
+            if self._block + size > self._max_block:
+                raise Fault(ErrorCodes.ENHANCE_YOUR_CALM, f"a header block of more than {self._max_block} bytes")
+            if self._pieces >= MAX_PIECES:
+                raise Fault(ErrorCodes.ENHANCE_YOUR_CALM, f"a header block of more than {MAX_PIECES} frames")
+        elif kind == Kind.SETTINGS and size:
+            if flags & ACK:
+                raise Fault(ErrorCodes.FRAME_SIZE_ERROR, "an acknowledgement of settings with a payload")
+            if size > MAX_SETTINGS:
+                raise Fault(ErrorCodes.ENHANCE_YOUR_CALM, "too many settings in a frame")
 
 
 def goaway(last: int, code: int) -> bytes:

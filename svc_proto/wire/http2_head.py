@@ -6,10 +6,12 @@ Refused, all of RFC 9113 unless noted
   section 8.2.1  names that are no lower-case token, values with control characters or edged with white space
   section 8.2.2  Connection, Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade; TE but for "trailers"
   section 8.3    pseudo-header fields that are unknown, twice, missing, empty, or behind others
-  section 8.3.1  Host twice, or other than `:authority`; neither of them
+  section 8.3.1  Host twice, or other than `:authority`; neither of them; `*` but for OPTIONS; a fragment
   section 8.1.1  Content-Length twice, or no number
   section 8.5    CONNECT, but for a WebSocket (RFC 8441): 501
+  RFC 6455 4.4   a WebSocket of another version: 426
   RFC 6585       more fields than `Limits` has: 431
+  RFC 9110 6.5.1 what frames or routes a message among its trailers
 Cookie crumbs are joined (section 8.2.3). A head comes out as HTTP/1.1 would have it, with `host` first.
 """
 
@@ -22,10 +24,13 @@ from http import HTTPStatus
 from hpack import HeaderTuple, NeverIndexedHeaderTuple
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.authority import AUTHORITY, is_literal
 from svc_proto.wire.deflate import OFFER, DeflateParameters, accept_offer, read_agreement
 from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
+from svc_proto.wire.http2_setup import HIDDEN_LENGTH, LENGTH
 
 __all__ = [
+    "WEBSOCKET_VERSION",
     "Fields",
     "accept_fields",
     "announced",
@@ -49,15 +54,15 @@ WEBSOCKET_VERSION = (b"sec-websocket-version", b"13")
 REQUEST = (b":method", b":scheme", b":path", b":authority", b":protocol")
 RESPONSE = (b":status",)
 HOP_BY_HOP = (b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade")
+NOT_BEHIND = (LENGTH, b"host", b"te", b"expect")  # RFC 9110 section 6.5.1: a body, or where it goes
 SECRETS = (b"authorization", b"cookie", b"set-cookie")  # RFC 7541 section 7.1.3: never in a compression table
 MAX_LENGTH = 18  # digits of a Content-Length
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _VALUE = re.compile(rb"(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?")
 _METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_TARGET = re.compile(rb"/[\x21-\x7e]*|\*")
+_TARGET = re.compile(rb"/[\x21\x22\x24-\x7e]*|\*")  # RFC 3986 section 3.5: a fragment is not sent
 _STATUS = re.compile(rb"[1-9][0-9]{2}")
-# RFC 3986 section 3.2 without user information
-_AUTHORITY = re.compile(rb"(?:[A-Za-z0-9._~%!$&'()*+;=-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
+_AUTHORITY = re.compile(AUTHORITY)
 
 
 def read_request(stream: StreamId, pairs: Pairs, *, max_fields: int, ended: bool) -> RequestHead:
@@ -75,13 +80,15 @@ def read_request(stream: StreamId, pairs: Pairs, *, max_fields: int, ended: bool
         raise RemoteProtocolError(":scheme must be http or https")
     if not _TARGET.fullmatch(target):
         raise RemoteProtocolError(":path is malformed")
+    if target == b"*" and method != b"OPTIONS":
+        raise RemoteProtocolError(":path * is for OPTIONS alone")
     headers = Headers(((b"host", _authority(pseudo.get(b":authority"), fields)), *_joined(fields)))
     length = read_length(headers)
     if websocket:
         if ended or length:
             raise RemoteProtocolError("a WebSocket handshake has no body")
         if headers.all(WEBSOCKET_VERSION[0]) != [WEBSOCKET_VERSION[1]]:
-            raise RemoteProtocolError("Sec-WebSocket-Version: only 13 is spoken here")
+            raise RemoteProtocolError("Sec-WebSocket-Version: only 13 is spoken here", status=426)
     elif ended and length:
         raise RemoteProtocolError("the body is shorter than Content-Length")
     waiting = not ended and headers.tokens(b"expect") == [b"100-continue"]
@@ -105,12 +112,15 @@ def read_response(pairs: Pairs, *, max_fields: int) -> tuple[int, Headers]:
 def read_trailers(pairs: Pairs, *, max_fields: int) -> Headers:
     """Fields behind a body. Raises `RemoteProtocolError`."""
     _, fields = _split(pairs, (), max_fields)
+    for name, _ in fields:
+        if name in NOT_BEHIND:
+            raise RemoteProtocolError(f"{name.decode('ascii')} among the trailers")
     return Headers(fields)
 
 
 def read_length(headers: Headers) -> int | None:
     """The Content-Length. Raises `RemoteProtocolError`."""
-    values = headers.all(b"content-length")
+    values = headers.all(LENGTH)
     if not values:
         return None
     if len(values) != 1 or not values[0].isdigit() or len(values[0]) > MAX_LENGTH:
@@ -159,7 +169,7 @@ def response_fields(head: ResponseHead) -> Fields:
         raise LocalProtocolError("ResponseHead: the status is malformed")
     fields = trailer_fields(head.headers)
     if head.status == HTTPStatus.NO_CONTENT:
-        fields = [field for field in fields if field[0] != b"content-length"]  # RFC 9110 section 8.6
+        fields = [field for field in fields if field[0] != LENGTH]  # RFC 9110 section 8.6
     return [(b":status", b"%d" % head.status), *fields]
 
 
@@ -193,7 +203,7 @@ def trailer_fields(pairs: Pairs) -> Fields:
 def announced(fields: Fields) -> int | None:
     """The Content-Length that we say. Raises `LocalProtocolError`."""
     for name, value in fields:
-        if name == b"content-length":
+        if name == LENGTH:
             if not value.isdigit():
                 raise LocalProtocolError("Content-Length is no number")
             return int(value)
@@ -209,13 +219,14 @@ def _split(pairs: Pairs, known: tuple[bytes, ...], max_fields: int) -> tuple[dic
                 raise RemoteProtocolError("a pseudo-header field is unknown, misplaced or given twice")
             pseudo[name] = value
             continue
-        if not _NAME.fullmatch(name):
+        hidden = name == HIDDEN_LENGTH
+        if not (hidden or _NAME.fullmatch(name)):
             raise RemoteProtocolError("the name of a header is malformed")
         if not _VALUE.fullmatch(value):
             raise RemoteProtocolError("the value of a header is malformed")
         if name in HOP_BY_HOP or (name == b"te" and value.lower() != b"trailers"):
             raise RemoteProtocolError("a header that belongs to HTTP/1.1 alone")
-        fields.append((bytes(name), bytes(value)))
+        fields.append((LENGTH if hidden else bytes(name), bytes(value)))
         if len(fields) > max_fields:
             raise RemoteProtocolError(f"the head has more than {max_fields} fields", status=431)
     return pseudo, fields
@@ -230,7 +241,8 @@ def _authority(authority: bytes | None, fields: Fields) -> bytes:
     chosen = hosts[0] if authority is None else authority
     if hosts and hosts[0].lower() != chosen.lower():
         raise RemoteProtocolError("Host is not what :authority says")
-    if not _AUTHORITY.fullmatch(chosen):
+    found = _AUTHORITY.fullmatch(chosen)
+    if found is None or (found[1] and not is_literal(found[1])):
         raise RemoteProtocolError("Host is malformed")
     return chosen
 

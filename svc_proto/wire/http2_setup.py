@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
+from hpack import Decoder, HeaderTuple
 from hpack.exceptions import HPACKError
 
 from svc_proto.wire.http2_frames import PREFACE, goaway
 from svc_proto.wire.limits import Limits
 
-__all__ = ["CONNECTION_WINDOW", "MAX_STREAMS", "STREAM_WINDOW", "TABLE_SIZE", "last_words", "new_h2"]
+__all__ = [
+    "CONNECTION_WINDOW",
+    "HIDDEN_LENGTH",
+    "LENGTH",
+    "MAX_STREAMS",
+    "STREAM_WINDOW",
+    "TABLE_SIZE",
+    "last_words",
+    "new_h2",
+]
 
 MAX_STREAMS = 100  # requests at a time, RFC 9113 section 6.5.2 recommends no less
 STREAM_WINDOW = 256 * 1024  # bytes
 CONNECTION_WINDOW = 1024 * 1024  # bytes
 TABLE_SIZE = 4096  # bytes, RFC 9113 section 6.5.2: the default
 UNBOUNDED = 2**31 - 1
+LENGTH = b"content-length"
+HIDDEN_LENGTH = b"Content-Length"  # no name over HTTP/2, so that nobody else can mean it
+_RENAMED = {LENGTH: HIDDEN_LENGTH, HIDDEN_LENGTH: b""}
+
+
+class _Decoder(Decoder):
+    """Tells h2 of no `content-length`: it ends the connection for a wrong one, where we end the stream."""
+
+    def decode(self, data: bytes, raw: bool = False) -> Iterable[HeaderTuple]:
+        fields = super().decode(data, raw)
+        return [HeaderTuple(_RENAMED[field[0]], field[1]) if field[0] in _RENAMED else field for field in fields]
 
 
 class _Connection(H2Connection):
@@ -46,6 +69,7 @@ def new_h2(*, client: bool, limits: Limits) -> H2Connection:
         own[0]: own[1],
     }
     h2.local_settings = Settings(client=client, initial_values=values)
+    h2.decoder = _Decoder()
     h2.decoder.max_header_list_size = limits.max_head
     h2.initiate_connection()
     if not client:

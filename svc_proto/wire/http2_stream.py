@@ -29,6 +29,7 @@ class Stream:
     trailers: Headers = NO_HEADERS  # ours
     heard_trailers: Headers = NO_HEADERS
     length: int | None = None  # of our body that was announced, and is still to come
+    due: int | None = None  # the same of the peer's
     owed: int = 0  # bytes that the peer has sent and nobody has taken yet
     queued: int = 0  # bytes that wait
     socket: WebSocket | None = None

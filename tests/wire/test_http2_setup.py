@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from h2.events import RemoteSettingsChanged
 from h2.settings import SettingCodes
+from hpack import Encoder
 
-from svc_proto.wire.http2_setup import CONNECTION_WINDOW, MAX_STREAMS, STREAM_WINDOW, new_h2
+from svc_proto.wire.http2_setup import CONNECTION_WINDOW, HIDDEN_LENGTH, MAX_STREAMS, STREAM_WINDOW, new_h2
 from svc_proto.wire.limits import Limits
 
 
@@ -25,3 +26,10 @@ def test_what_is_announced(client: bool) -> None:
     assert bool(announced.get(SettingCodes.ENABLE_CONNECT_PROTOCOL)) is not client
     assert theirs.outbound_flow_control_window == CONNECTION_WINDOW
     assert ours.decoder.max_header_list_size == 5000
+
+
+def test_a_length_is_hidden_from_h2_and_nothing_can_pass_for_it() -> None:
+    h2 = new_h2(client=False, limits=Limits())
+    fields = [(b"a", b"b"), (b"content-length", b"5"), (HIDDEN_LENGTH, b"6")]
+    seen = list(h2.decoder.decode(Encoder().encode(fields), raw=True))
+    assert seen == [(b"a", b"b"), (HIDDEN_LENGTH, b"5"), (b"", b"6")]
