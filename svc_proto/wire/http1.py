@@ -76,6 +76,7 @@ from svc_proto.wire.websocket import WebSocket, WebSocketState
 __all__ = ["READING", "Http1Connection", "Reading", "ReadingTrigger"]
 
 BODILESS = (204, 304)
+MAX_INTERIM = 1000  # responses to one request before the final one, as over HTTP/2
 CR = 0x0D
 SLASH = 0x2F
 NO_STREAM = StreamId(0)
@@ -135,6 +136,7 @@ class Http1Connection:
         "_h11",
         "_head",
         "_inbox",
+        "_interim",
         "_key",
         "_limits",
         "_mute",
@@ -166,6 +168,7 @@ class Http1Connection:
         self._stream = NO_STREAM
         self._head: RequestHead | None = None  # the request in progress, received or sent
         self._key = b""
+        self._interim = 0  # responses, since the request
         self._mute = False  # the response in progress has no body, whatever the handler says
         self._stale = False  # h11 holds bytes that belong to nothing it knows of
         self._finished = False
@@ -323,7 +326,11 @@ class Http1Connection:
         if status == HTTPStatus.SWITCHING_PROTOCOLS:
             return self._switched(headers)
         if status < HTTPStatus.OK:
+            self._interim += 1
+            if self._interim > MAX_INTERIM:
+                raise RemoteProtocolError("too many interim responses")
             return Informational(self._stream, status, headers)
+        self._interim = 0
         if status in BODILESS or cast("RequestHead", self._head).method == "HEAD":
             framing = Framing.NONE
         self._feed_body(framing)

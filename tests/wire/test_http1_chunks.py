@@ -42,6 +42,13 @@ def test_what_was_cut_into_chunks_comes_back(
     assert chunks.last_chunk == b"0\r\n" + trailers + b"\r\n"
 
 
+def test_small_chunks_are_joined_and_a_large_one_is_not() -> None:
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks.receive_data(chunk(b"a", b"") + chunk(b"b", b"") + chunk(bytes(5000), b"") + chunk(b"c", b"") + b"0\r\n\r\n")
+    assert [chunks.read() for _ in range(3)] == [b"ab" + bytes(5000), b"c", b""]
+    assert chunks.over
+
+
 @given(
     st.lists(st.sampled_from([b"2\r\nok\r\n", b"0\r\n", b"\r\n", b"\n", b"\r", b"1", b";a", b" ", b"T: v\r\n", b"x"])),
     cuts(),

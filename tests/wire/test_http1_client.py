@@ -66,6 +66,18 @@ def test_requests_one_after_another(sizes: Cuts) -> None:
         ]
 
 
+def test_interim_responses_without_end() -> None:
+    connection = client()
+    hint = b"HTTP/1.1 102 Processing\r\n\r\n"
+    for stream in (ONE, TWO):
+        ask(connection, stream)
+        assert len(feed(connection, hint * 1000 + OK)) == 1003
+    ask(connection, StreamId(3))
+    with pytest.raises(RemoteProtocolError, match="interim"):
+        feed(connection, hint * 1001)
+    assert connection.must_close
+
+
 def test_a_request_with_a_body() -> None:
     connection = client()
     connection.send(RequestHead(ONE, "POST", "/", Headers((*HOST, (b"transfer-encoding", b"chunked")))))
