@@ -409,11 +409,15 @@ class Exchange:
             self._taken()
         if self.state is ExchangeState.DONE:
             self._channel.finished(self)
+        elif self._too_much_to_come():
+            self._channel.shut()  # as was said in the head: what still comes is thrown away during the linger
 
     def _closing(self) -> bool:
         channel = self._channel
-        no_more = channel.engine.stopping or (channel.eof and not channel.conn.paused)
-        return no_more or (self.state in COMING and self._length - self.received > channel.limits.max_drain)
+        return channel.engine.stopping or (channel.eof and not channel.conn.paused) or self._too_much_to_come()
+
+    def _too_much_to_come(self) -> bool:
+        return self.state in COMING and self._length - self.received > self._channel.limits.max_drain
 
     def _send(self, response: Response, *, closing: bool) -> None:
         channel = self._channel

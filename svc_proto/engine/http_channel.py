@@ -28,7 +28,7 @@ __all__ = ["HttpChannel"]
 class HttpChannel(Channel):
     """A channel that speaks HTTP or WebSocket through a wire connection."""
 
-    __slots__ = ("_fin_sent", "_pumping", "_timer", "closing", "conn", "eof", "sockets")
+    __slots__ = ("_fin_sent", "_pumping", "_thrown", "_timer", "closing", "conn", "eof", "sockets")
 
     def __init__(self, engine: Engine, ch: ChannelId, limits: Limits, conn: Connection) -> None:
         super().__init__(engine, ch, limits)
@@ -38,6 +38,7 @@ class HttpChannel(Channel):
         self.eof = False
         self._fin_sent = False
         self._pumping = False
+        self._thrown = 0  # bytes that came while we were closing
         self._timer = engine.timers.timer("connection", self.timed_out)
 
     # --- facts ---
@@ -45,7 +46,8 @@ class HttpChannel(Channel):
     def received(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
         if self.closing:
-            return  # lingering: whatever comes is thrown away
+            self._throw_away(len(data))
+            return
         if self.sockets:
             for socket in list(self.sockets.values()):
                 socket.heard()
@@ -148,6 +150,12 @@ class HttpChannel(Channel):
         if isinstance(event, SocketClosed):
             del self.sockets[event.stream]
             self.shut()
+
+    def _throw_away(self, n: int) -> None:
+        """Whatever comes while we linger: it is read so that the peer reads us, but not without end."""
+        self._thrown += n
+        if self._thrown > self.limits.max_linger:
+            self.hold(True)
 
     @abstractmethod
     def take(self, event: Event) -> None:

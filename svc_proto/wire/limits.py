@@ -21,7 +21,8 @@ class Limits:
     write_timeout: float = 60.0  # unsent bytes without progress: drop
     min_body_rate: int = 1024  # bytes per second by which `body_timeout` grows with what has arrived
     linger: float = 2.0  # from our FIN to the peer's: abort
-    max_drain: int = 256 * 1024  # request body read and thrown away after an early answer: close
+    max_linger: int = 64 * MIB  # bytes thrown away in that time: read no more of them
+    max_drain: int = 256 * 1024  # request body read and thrown away after an early answer; more than that: close
     max_message: int = 8 * MIB  # one WebSocket message, inflated: close 1009 (wire bridge 1.5)
     ping_interval: float = 30.0  # silence after which we ping (wire core 1.1)
     ping_patience: float = 20.0  # after our ping without a byte: drop (the peer sees 1006)

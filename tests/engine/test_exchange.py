@@ -132,10 +132,11 @@ def test_a_body_that_will_not_be_drained_is_told_to_end() -> None:
     (
         book
         >> Received(CH, post(b"/nowhere", b"", length=101))
-        << [book.says(404, b"not_found: there is nothing at this path", CLOSE)]
+        << [book.says(404, b"not_found: there is nothing at this path", CLOSE), CloseWrite(CH)]
     )
-    book >> Received(CH, b"x" * 100) << []
-    book >> Received(CH, b"x") << [CloseWrite(CH)]
+    book.sent() << []
+    book >> Received(CH, b"x" * 101) << []
+    book.after(2.0) << [Abort(CH)]  # whoever waits for our FIN before it goes need not wait for a deadline
 
 
 def test_expect_continue() -> None:

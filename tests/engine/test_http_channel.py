@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from svc_proto.commands import Abort, CloseWrite
+from svc_proto.commands import Abort, CloseWrite, PauseReading
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.facts import Closed, ReadClosed, Received, Sent
+from svc_proto.wire.limits import Limits
 from tests.engine.service import TestBook, get, open_book
 from tests.playbook import CH, sends
 
@@ -50,6 +51,16 @@ def test_what_comes_during_the_linger_is_thrown_away() -> None:
     book >> Received(CH, get(b"/hello", b"Connection: close"))
     book.sent() << []
     book >> Received(CH, b"x" * 1000) << []
+    book.after(2.0) << [Abort(CH)]
+
+
+def test_a_peer_that_floods_during_the_linger_is_read_no_more() -> None:
+    book = open_book(limits=Limits(max_linger=1000))
+    book >> Received(CH, get(b"/hello", b"Connection: close"))
+    book.sent() << []
+    book >> Received(CH, b"x" * 1000) << []
+    book >> Received(CH, b"x") << [PauseReading(CH)]
+    book >> Received(CH, b"x") << []  # was under way
     book.after(2.0) << [Abort(CH)]
 
 
