@@ -27,6 +27,8 @@ __all__ = [
 HANDSHAKE_TIMEOUT = 10.0  # s, from accept to the end of the TLS handshake: drop
 MAX_HANDSHAKES = 512  # handshakes under way on one core: the oldest is dropped for a new one
 SERVER_ALPN = ["h2", "http/1.1"]  # of a client `Connect` says it
+# Of TLS 1.2; those of 1.3 are all good. RFC 9113 section 9.2.2: HTTP/2 is not for the others.
+SERVER_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 class TlsFileError(Exception):
@@ -71,6 +73,7 @@ def server_context(cert: str | Path, key: str | Path | None = None) -> ServerCon
         reason = getattr(error, "reason", None) or str(error)
         raise TlsFileError(f"cannot use certificate {cert} with key {key or cert}: {reason}") from error
     _common(context).set_alpn_protocols(SERVER_ALPN)
+    context.set_ciphers(SERVER_CIPHERS)
     return context
 
 

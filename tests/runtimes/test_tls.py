@@ -78,6 +78,23 @@ def test_server_echo(runtime: str, certificate: Files, version: ssl.TLSVersion) 
         raw.close()
 
 
+@pytest.mark.parametrize(
+    ("ciphers", "taken"), [("ECDHE+AESGCM", True), ("ECDHE+CHACHA20", True), ("ECDHE+AES:!AESGCM:!AESCCM", False)]
+)
+def test_ciphers_that_http2_forbids_are_not_taken(ciphers: str, taken: bool, certificate: Files) -> None:
+    """RFC 9113 section 9.2.2 and its appendix A."""
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(ciphers)
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(back, there, server_hostname="localhost")
+    server = server_context(*certificate).wrap_bio(there, back, server_side=True)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    with pytest.raises(ssl.SSLWantReadError if taken else ssl.SSLError, match=None if taken else "NO_SHARED_CIPHER"):
+        server.do_handshake()
+
+
 def test_server_sends_much_to_a_slow_reader_then_closes(runtime: str, certificate: Files) -> None:
     size = 5_000_000
     with running(runtime, tls=server_context(*certificate)) as live:
