@@ -39,7 +39,9 @@ __all__ = ["EVENTS", "LIMITS", "EchoService", "resumed"]
 MIB = 1024 * 1024
 LIMITS = Limits(max_message=32 * MIB, max_unsent=128 * MIB)
 MAX_BODY = 64 * MIB  # bytes of a request body, and of /big
+BLOCK = b"x" * 65_536  # of /big, written at once
 PIECE = 7  # bytes of an event stream that are written at once: no event and no line comes in one piece
+GAP = 0.001  # s between two pieces, so that each leaves by itself, over HTTP/2 in a frame of its own
 SLOW = 0.2  # s before each event of /sse?slow
 TICK = 0.1  # s before each event of /sse?endless
 SOCKET = "/websocket"  # where every handshake goes, whatever its path
@@ -126,12 +128,13 @@ class EchoService:
         crumbs = b";".join(request.headers.all(b"cookie")).split(b";")
         return Response(200, Headers([TEXT]), b"".join(crumb.strip() + b"\n" for crumb in crumbs if crumb.strip()))
 
-    def big(self, request: Request) -> Response:
-        """`/big`."""
+    def big(self, request: Request) -> Streamed:
+        """`/big`, no more of it at a time than the client takes: many may ask for much and read nothing."""
         text = request.query.get("n", "")
         if not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_BODY)) or int(text) > MAX_BODY:
             raise Refused(400, "invalid_n", f"n must be a number up to {MAX_BODY}")
-        return Response(200, Headers([TEXT]), b"x" * int(text))
+        n = int(text)
+        return Streamed(200, Headers([TEXT, (b"content-length", b"%d" % n)]), lambda writer: self._fill(writer, n))
 
     def count(self, request: Request) -> Response:
         """`/sse-open`."""
@@ -146,13 +149,19 @@ class EchoService:
         events = EVENTS if last is None else (resumed(last),)
         return Streamed(200, STREAM, lambda writer: self._tell(writer, events, pause))
 
+    def _fill(self, writer: ResponseWriter, left: int) -> Flow[None]:
+        while left and writer.write(BLOCK[:left]):
+            left -= min(left, len(BLOCK))
+            yield from writer.drained()
+
     def _tell(self, writer: ResponseWriter, events: tuple[bytes, ...], pause: float) -> Flow[None]:
         for event in events:
             if pause:
                 yield from sleep(self.engine, pause)
             for at in range(0, len(event), PIECE):
                 writer.write(event[at : at + PIECE])
-                yield from writer.drained()  # each piece leaves by itself
+                yield from writer.drained()
+                yield from sleep(self.engine, GAP)
 
     def _tick(self, writer: ResponseWriter) -> Flow[None]:
         self.streams += 1
