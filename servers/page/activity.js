@@ -1,6 +1,6 @@
 // Activity: what was asked of the phone and what became of it, as a picture and as a list.
 
-import { h, icon, Keyed, reconcile, ticking } from "./dom.js";
+import { h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, clock, DASH, moment, text } from "./format.js";
 import { relay } from "./net.js";
 import { DECISIONS, timeline } from "./timeline.js";
@@ -69,7 +69,7 @@ export function openActivity(room, auto) {
     content,
     load: (signal) => relay("GET", `/bridge-activity?limit=${LIMIT}`, undefined, signal),
     render: (data) => {
-      records = Array.isArray(data) ? data : data.activity ?? [];
+      records = (Array.isArray(data) ? data : data.activity ?? []).slice(0, LIMIT);
       show();
     },
   });
@@ -88,7 +88,7 @@ function commandRows(record, unfolded) {
     h("span", { class: "aside" }, `Details of ${text(record.path)}`));
   const head = row(COLUMNS, [
     h("div", { class: "when" }, button, h("div", {}, h("time", { title: moment(record.sent_at) }, clock(record.sent_at)),
-      ticking(h("div", { class: "sub" }), (each) => { each.textContent = ago(record.sent_at); }))),
+      ticking(h("div", { class: "sub" }), (each) => put(each, ago(record.sent_at))))),
     h("code", {}, text(record.method)),
     h("code", { class: "path" }, text(record.path)),
     decisionBadge(record.decision),

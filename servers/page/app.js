@@ -79,9 +79,13 @@ function autoSwitch() {
 
 // --- tabs
 
-function open(name) {
+/** `place` is what follows the tab's name in the address: a chat's id. */
+function open(name, place) {
   const [key, title, make] = TABS.find(([each]) => each === name) ?? TABS[0];
-  if (opened?.key === key) return;
+  if (opened?.key === key) {
+    opened.go?.(place);
+    return;
+  }
   opened?.close();
   for (const [each, link] of links) {
     if (each === key) link.setAttribute("aria-current", "page");
@@ -91,11 +95,12 @@ function open(name) {
   const room = h("div", { class: `tab ${key}` });
   panel.replaceChildren(h("h2", { class: "aside" }, title), room);
   document.title = `${title} · Relay`;
-  opened = { key, ...make(room, auto) };
+  opened = { key, ...make(room, auto, place) };
 }
 
 function route() {
-  open(location.hash.slice(1));
+  const [name, ...place] = location.hash.slice(1).split("/");
+  open(name, place.join("/"));
 }
 
 nav.append(

@@ -1,31 +1,42 @@
 // Chat: the agent of this host, in the browser. Turns stream in; one that nobody reads goes on and is found again.
 
 import { announce, h, icon, Keyed, reconcile } from "./dom.js";
-import { ago } from "./format.js";
+import { ago, plain } from "./format.js";
 import { agent, openTurn } from "./net.js";
 import { events } from "./sse.js";
-import { AgentMessage, history, userMessage } from "./turn.js";
+import { AgentMessage, isUnanswered, messagesOf, userMessage } from "./turn.js";
 import { empty } from "./view.js";
 
 const IDEAS = ["/help", "/phone ping", "/phone open_app com.example.mail", "/screenshot", "/think"];
 const NEAR = 80; // px from the end of the log within which it follows what comes
+const LIVE = ["queued", "running", "waiting_for_approval", "stopping"]; // states of a run that has not ended
+const AGAIN = 2000; // ms between two looks at a turn that is under way elsewhere
+let last = null; // the chat that was open when another tab was chosen
 
-export function openChat(room) {
+export function openChat(room, auto, place) {
   const list = h("ul", { class: "sessions" });
   const kept = new Keyed("updated_at", "last_active");
-  const fresh = h("button", { class: "main", type: "button", onclick: () => choose(null) }, icon("plus"), "New chat");
+  const fresh = h("button", { class: "main", type: "button", onclick: () => { choose(null); box.focus(); } }, icon("plus"), "New chat");
   const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", "aria-live": "off", tabindex: "0" });
   const problem = h("div", { class: "problem", role: "alert", hidden: true });
   const box = h("textarea", { rows: "1", "aria-label": "Message", placeholder: "Message the agent", enterkeyhint: "send" });
   const send = h("button", { class: "main round", type: "submit", "aria-label": "Send" }, icon("send"));
   const stop = h("button", { class: "round stop", type: "button", "aria-label": "Stop", hidden: true }, icon("stop"));
   const form = h("form", { class: "composer" }, box, stop, send);
-  const drawer = h("details", { class: "drawer" }, h("summary", {}, icon("chat"), "Chats"), h("div", { class: "rooms" }, fresh, list));
+  const rooms = h("div", { class: "rooms" }, fresh, list);
+  const drawer = h("details", { class: "drawer" }, h("summary", {}, icon("chat"), "Chats"), rooms);
   const closing = new AbortController();
   const wide = matchMedia("(min-width: 52rem)");
   let session = null;
-  let turn = null; // under way: { run, message }
+  let turn = null; // under way: { run, message, unwanted }
+  let elsewhere = null; // the run of a turn that is under way, but is not read here
   let visit = 0;
+  let lost = false; // what was looked at cannot be asked for at the moment
+  let atEnd = true; // of the log: there it stays when its size changes, as by the keyboard of a phone
+  const sized = new ResizeObserver(() => { if (atEnd) log.scrollTop = log.scrollHeight; });
+
+  sized.observe(log);
+  log.addEventListener("scroll", () => { atEnd = isNearEnd(); });
 
   room.append(drawer, h("div", { class: "talk" }, log, problem, form));
   const arrange = () => { drawer.open = wide.matches; };
@@ -40,9 +51,9 @@ export function openChat(room) {
       const chats = found.sessions ?? [];
       reconcile(list, kept.nodes(chats, (each) => each.id, (live) => chatItem(live, choose, remove)));
       mark();
-      problem.hidden = true;
+      if (problem.querySelector("button")) problem.hidden = true;
     } catch (error) {
-      fail(error);
+      fail(error, h("button", { type: "button", onclick: load }, "Retry"));
     }
   }
 
@@ -50,32 +61,129 @@ export function openChat(room) {
     for (const item of list.children) item.firstChild.setAttribute("aria-current", `${item.firstChild.dataset.id === session}`);
   }
 
-  async function choose(id) {
-    if (turn) return;
+  /** Say in the address which chat is open, so that it can be opened again: by a reload, a bookmark, the back button. */
+  function point(how) {
+    last = session;
+    const here = session === null ? "#chat" : `#chat/${encodeURIComponent(session)}`;
+    if (!closing.signal.aborted && location.hash !== here) history[how](null, "", here);
+  }
+
+  async function choose(id, how = "pushState") {
+    if (turn) {
+      point("replaceState");
+      return;
+    }
     const mine = (visit += 1);
     session = id;
+    problem.hidden = true;
+    waitFor(null);
+    point(how);
     mark();
     if (!wide.matches) drawer.open = false;
     if (id === null) {
       log.replaceChildren(welcome());
-      box.focus();
       return;
     }
     log.replaceChildren(h("p", { class: "waiting", role: "status" }, "Loading…"));
+    await look(mine, null);
+  }
+
+  /** Show what is stored of the open chat: again and again while a turn goes on that this page does not read. */
+  async function look(mine, seen) {
+    let rows;
+    let run = null; // of the last turn, if it has no answer
     try {
-      const found = await agent("GET", `/sessions/${encodeURIComponent(id)}/messages`, undefined, closing.signal);
-      if (mine !== visit) return;
-      log.replaceChildren(...history(found.messages ?? []));
-      if (!log.childElementCount) log.append(welcome());
-      log.scrollTop = log.scrollHeight;
+      rows = await stored();
+      if (isUnanswered(rows)) {
+        run = await runOf(rows.at(-1).run_id);
+        if (!LIVE.includes(run?.status)) rows = await stored(); // it may have ended in between
+      }
     } catch (error) {
-      log.replaceChildren();
+      if (mine !== visit) return;
       fail(error);
+      if (seen !== null && error.status !== 404) {
+        lost = true;
+        later(mine, seen); // it was there a moment ago
+        return;
+      }
+      log.replaceChildren();
+      waitFor(null);
+      if (error.status === 404) session = null; // it was deleted
+      return;
+    }
+    if (mine !== visit) return;
+    if (lost) problem.hidden = true;
+    lost = false;
+    const goesOn = isUnanswered(rows) && LIVE.includes(run?.status);
+    const state = JSON.stringify([rows, run?.status]);
+    if (state !== seen) {
+      const follow = seen === null || isNearEnd();
+      log.replaceChildren(...messagesOf(rows, goesOn));
+      if (isUnanswered(rows)) log.append(note(run, goesOn));
+      if (!rows.length) log.append(welcome());
+      if (follow) log.scrollTop = log.scrollHeight;
+    }
+    waitFor(goesOn ? run.run_id : null);
+    if (goesOn) later(mine, state);
+    else if (seen !== null) load();
+  }
+
+  async function stored() {
+    return (await agent("GET", `/sessions/${encodeURIComponent(session)}/messages`, undefined, closing.signal)).messages ?? [];
+  }
+
+  /** How the API server sees a run; null if it knows it no more. */
+  async function runOf(id) {
+    try {
+      return id ? await agent("GET", `/runs/${encodeURIComponent(id)}`, undefined, closing.signal) : null;
+    } catch (error) {
+      if (error.status === 404) return null;
+      throw error;
     }
   }
 
+  /** What stands in the place of an answer. */
+  function note(run, goesOn) {
+    if (run?.status === "waiting_for_approval") return askAgain(run.run_id);
+    if (goesOn) return h("p", { class: "note later", role: "status" }, "The answer is not there yet. It appears here by itself.");
+    if (run?.status === "failed") return h("p", { class: "note failed" }, run.error ?? "The turn failed.");
+    return h("p", { class: "note" }, run?.status === "cancelled" ? "Stopped." : "There is no answer to this.");
+  }
+
+  /** The agent waits for a word, and who was asked is gone. */
+  function askAgain(run) {
+    const answer = (choice) => () => {
+      box.focus();
+      element.replaceChildren();
+      agent("POST", `/runs/${encodeURIComponent(run)}/approval`, { choice }).catch(fail);
+    };
+    const element = h("div", { class: "ask later", role: "status" }, h("span", {}, "The agent asks whether it may go on."),
+      h("button", { type: "button", class: "main", onclick: answer("once") }, "Allow once"),
+      h("button", { type: "button", onclick: answer("deny") }, "Deny"));
+    return element;
+  }
+
+  function later(mine, seen) {
+    setTimeout(() => {
+      if (mine !== visit || closing.signal.aborted) return;
+      if (document.hidden) later(mine, seen);
+      else look(mine, seen);
+    }, AGAIN);
+  }
+
+  /** The run that Stop would end, though its turn is not read here. */
+  function waitFor(run) {
+    if (run !== elsewhere) stop.disabled = false;
+    elsewhere = run;
+    stop.hidden = run === null;
+  }
+
+  function isNearEnd() {
+    return log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;
+  }
+
   async function remove(chat) {
-    if (turn || !confirm(`Delete “${titleOf(chat)}” and all its messages?`)) return;
+    if (turn || !confirm(`Delete “${plain(titleOf(chat))}” and all its messages?`)) return;
     try {
       await agent("DELETE", `/sessions/${encodeURIComponent(chat.id)}`, undefined, closing.signal);
       if (session === chat.id) choose(null);
@@ -89,17 +197,21 @@ export function openChat(room) {
 
   async function say(words) {
     if (turn || !words.trim()) return;
+    const overtakes = elsewhere !== null || log.querySelector(".waiting") !== null; // something that belongs above it
+    visit += 1;
+    waitFor(null);
     problem.hidden = true;
     box.value = "";
     grow();
-    log.querySelector(".empty")?.remove();
+    for (const each of log.querySelectorAll(".empty, .waiting, .later")) each.remove();
     const message = new AgentMessage((choice) => agent("POST", `/runs/${encodeURIComponent(mine.run)}/approval`, { choice }));
-    const mine = (turn = { run: null, message });
+    const mine = (turn = { run: null, message, unwanted: false });
     busy(true);
     log.append(userMessage(words), message.element);
     log.scrollTop = log.scrollHeight;
     try {
       session ??= (await agent("POST", "/sessions", {}, closing.signal)).id;
+      point("replaceState");
       const body = await openTurn(session, { message: words }, closing.signal);
       for await (const { event, data } of events(body)) take(mine, event, JSON.parse(data));
     } catch (error) {
@@ -110,16 +222,19 @@ export function openChat(room) {
     turn = null;
     busy(false);
     announce("The agent has answered");
+    if (overtakes) choose(session);
     load();
   }
 
   function take(mine, event, data) {
-    const follow = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;
+    const follow = isNearEnd();
     const { message } = mine;
     const id = data.call_id ?? data.tool_call_id;
     const about = { name: data.tool_name, args: data.args, seconds: data.duration };
-    if (event === "run.started") mine.run = data.run_id;
-    else if (event === "assistant.delta") message.say(data.delta);
+    if (event === "run.started") {
+      mine.run = data.run_id;
+      if (mine.unwanted) end(mine.run);
+    } else if (event === "assistant.delta") message.say(data.delta);
     else if (event === "tool.progress") message.think(data.delta);
     else if (event === "tool.pending") message.call(id, "waiting", about);
     else if (event === "tool.started") message.call(id, "running", about);
@@ -131,23 +246,30 @@ export function openChat(room) {
   }
 
   function busy(on) {
+    const mayFocus = document.activeElement === document.body || form.contains(document.activeElement);
     room.classList.toggle("busy", on);
+    rooms.inert = on;
     stop.hidden = !on;
     stop.disabled = false;
     send.hidden = on;
-    if (!on) box.focus();
+    if (!on && mayFocus) box.focus(); // whoever reads or goes elsewhere in the meantime is left in peace
   }
 
-  stop.addEventListener("click", async () => {
-    if (!turn?.run) return;
+  stop.addEventListener("click", () => {
     stop.disabled = true;
+    if (turn) turn.unwanted = true; // a turn that waits for its beginning is ended then
+    const run = turn ? turn.run : elsewhere;
+    if (run) end(run);
+  });
+
+  async function end(run) {
     try {
-      await agent("POST", `/runs/${encodeURIComponent(turn.run)}/stop`);
+      await agent("POST", `/runs/${encodeURIComponent(run)}/stop`);
     } catch (error) {
       stop.disabled = false;
       fail(error);
     }
-  });
+  }
 
   // --- the composer
 
@@ -167,9 +289,9 @@ export function openChat(room) {
     say(box.value);
   });
 
-  function fail(error) {
+  function fail(error, ...more) {
     if (closing.signal.aborted) return;
-    problem.replaceChildren(error.message);
+    problem.replaceChildren(h("span", {}, error.message), ...more);
     problem.hidden = false;
   }
 
@@ -178,9 +300,12 @@ export function openChat(room) {
     return empty("chat", "Talk to the agent", "It can use the paired phone. Without a model a small built-in agent answers; these show what it does:", ideas);
   }
 
-  log.append(welcome());
+  choose(named(place) ?? last, "replaceState");
   load();
-  return { close: () => closing.abort() };
+  return {
+    go: (there) => { if (named(there) !== session) choose(named(there), "replaceState"); },
+    close: () => { sized.disconnect(); closing.abort(); },
+  };
 }
 
 function chatItem(live, choose, remove) {
@@ -189,6 +314,15 @@ function chatItem(live, choose, remove) {
   return h("li", {},
     h("button", { type: "button", class: "chat-title", "data-id": chat.id, onclick: () => choose(chat.id) }, h("span", {}, title), h("small", {}, ago(chat.updated_at))),
     h("button", { type: "button", class: "quiet round small", "aria-label": `Delete ${title}`, onclick: () => remove(chat) }, icon("trash")));
+}
+
+/** A chat's id in the address; null if there is none. */
+function named(place) {
+  try {
+    return decodeURIComponent(place) || null;
+  } catch {
+    return null;
+  }
 }
 
 function titleOf(chat) {

@@ -86,14 +86,20 @@ setInterval(() => {
   }
 }, 1000);
 
+/** Words and a tooltip of an element; written only where they have changed, since many of them tick. */
+export function put(element, words, title = "") {
+  if (element.textContent !== words) element.textContent = words;
+  if (element.title !== title) element.title = title;
+}
+
 /** Say something to whoever listens to the page instead of looking at it. */
 export function announce(text) {
   document.getElementById("announcer").textContent = text;
 }
 
-/** A button that copies; it says so for a moment. */
+/** A button that copies; it says so for a moment. Without a label it is an icon, and needs an `aria-label`. */
 export function copyButton(text, label, props = {}) {
-  const button = h("button", { class: "quiet", type: "button", ...props }, icon("copy"), label);
+  const button = h("button", { class: label ? "quiet" : "quiet round", type: "button", ...props }, icon("copy"), label);
   button.addEventListener("click", async () => {
     let done = "Copied";
     try {
@@ -101,9 +107,9 @@ export function copyButton(text, label, props = {}) {
     } catch {
       done = "Could not copy";
     }
-    button.lastChild.textContent = done;
+    button.replaceChildren(icon(done === "Copied" ? "check" : "cross"), label ? done : "");
     announce(done);
-    setTimeout(() => { button.lastChild.textContent = label; }, 1500);
+    setTimeout(() => button.replaceChildren(icon("copy"), label ?? ""), 1500);
   });
   return button;
 }

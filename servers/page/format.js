@@ -4,18 +4,33 @@ export const DASH = "–";
 const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86400;
+const LAST = 8.64e15; // ms, ECMA-262: what a date can hold
+const SKEW = 3; // s by which clocks may differ without anybody minding: HTTP dates are whole seconds
+// Made once: a page of ticking rows asks often, and making one of these is slow.
+const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+let ahead = null; // s that this device's clock is ahead of the host's
 
 /** Epoch seconds of a time as the relay gives it: seconds, milliseconds, or text; null if there is none. */
 export function seconds(value) {
-  if (typeof value === "number" && Number.isFinite(value)) return value < 1e12 ? value : value / 1000;
+  if (typeof value === "number") return Math.abs(value) <= LAST ? (value < 1e12 ? value : value / 1000) : null;
   if (typeof value !== "string" || !value) return null;
   const parsed = Date.parse(value);
   return Number.isNaN(parsed) ? null : parsed / 1000;
 }
 
-/** Now, in epoch seconds. */
+/** Now by the host's clock, in epoch seconds: what is shown of times has the host's as well. */
 export function now() {
-  return Date.now() / 1000;
+  return Date.now() / 1000 - (ahead ?? 0);
+}
+
+/** What the host's clock says, an HTTP date. The first one counts; from then on this device's clock goes on by itself. */
+export function heardClock(date) {
+  const host = Date.parse(date ?? "");
+  if (ahead !== null || Number.isNaN(host)) return;
+  const difference = (Date.now() - host) / 1000;
+  ahead = Math.abs(difference) < SKEW ? 0 : difference;
 }
 
 /** `1d 2h 3m`. */
@@ -65,7 +80,7 @@ export function countdown(left) {
 /** A date. */
 export function day(value) {
   const then = seconds(value);
-  return then === null ? DASH : new Date(then * 1000).toLocaleDateString(undefined, { dateStyle: "medium" });
+  return then === null ? DASH : DATE.format(then * 1000);
 }
 
 /** A time of day; with its date if it is not today's. */
@@ -73,14 +88,14 @@ export function clock(value) {
   const then = seconds(value);
   if (then === null) return DASH;
   const date = new Date(then * 1000);
-  const time = date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-  return date.toDateString() === new Date().toDateString() ? time : `${day(then)}, ${time}`;
+  const time = TIME.format(date);
+  return date.toDateString() === new Date(now() * 1000).toDateString() ? time : `${day(then)}, ${time}`;
 }
 
 /** In full, for a tooltip. */
 export function moment(value) {
   const then = seconds(value);
-  return then === null ? null : new Date(then * 1000).toLocaleString();
+  return then === null ? null : FULL.format(then * 1000);
 }
 
 /** `512 B`, `1.4 KB`, `3.2 MB`. */
@@ -90,7 +105,13 @@ export function size(bytes) {
   return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 }
 
-/** The value if it is text or a number, else a dash. */
+/** The value if it is a number or text that can be seen, else a dash. */
 export function text(value) {
-  return (typeof value === "string" && value) || typeof value === "number" ? `${value}` : DASH;
+  return typeof value === "number" || (typeof value === "string" && /[^\s\p{C}]/u.test(value)) ? `${value}` : DASH;
+}
+
+/** A name for a question of the browser's own: on one line, and whatever it holds, it turns nothing else around. */
+export function plain(name) {
+  const line = name.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ");
+  return `\u2068${line.length > 80 ? `${line.slice(0, 79)}…` : line}\u2069`;
 }

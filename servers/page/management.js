@@ -1,7 +1,7 @@
 // Management: how the relay is, which devices are paired, and the way to pair or to part.
 
-import { announce, copyButton, h, icon, Keyed, reconcile, ticking } from "./dom.js";
-import { ago, DASH, day, expiry, moment, now, seconds, text, uptime } from "./format.js";
+import { announce, copyButton, h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
+import { ago, DASH, day, expiry, moment, now, plain, seconds, text, uptime } from "./format.js";
 import { relay } from "./net.js";
 import { openPairing } from "./pair.js";
 import { badge, dataView, empty, row, table } from "./view.js";
@@ -9,7 +9,7 @@ import { badge, dataView, empty, row, table } from "./view.js";
 const EVERY = 10; // s
 const SOON = 3 * 86400; // s before an expiry from which on it is pointed out
 const ORDER = ["chat", "bridge", "terminal", "tui"];
-const COLUMNS = ["Device", "Type", "Last seen", "Created", "Expires", "Grants", ""];
+const COLUMNS = ["Device", "Type", "Last seen", "Expires", "Grants", ""];
 
 export function openManagement(room, auto) {
   const cards = h("div", { class: "cards" });
@@ -99,35 +99,30 @@ function deviceRow(live, view) {
       session.is_current === true && badge("plain", "This device"),
       h("div", { class: "sub" }, h("code", {}, prefix), about.length ? ` · ${about.join(" · ")}` : "")),
     h("div", { class: "type" }, kindOf(session), h("div", { class: "sub", title: text(session.transport_hint) }, hint(session.transport_hint))),
-    ticking(h("time"), (each) => {
-      each.textContent = ago(live.item.last_seen);
-      each.title = moment(live.item.last_seen) ?? "";
-    }),
-    h("time", { title: moment(session.created_at) }, day(session.created_at)),
+    h("div", {}, ticking(h("time"), (each) => put(each, ago(live.item.last_seen), moment(live.item.last_seen) ?? "")),
+      h("div", { class: "sub since" }, "Created ", h("time", { title: moment(session.created_at) }, day(session.created_at)))),
     ticking(h("span", { class: "badge" }), (each) => {
       each.className = `badge ${urgency(session.expires_at)}`;
-      each.textContent = expiry(session.expires_at);
-      each.title = moment(session.expires_at) ?? "";
+      put(each, expiry(session.expires_at), moment(session.expires_at) ?? "");
     }),
-    h("ul", { class: "grants" }, grantsOf(session.grants).map(([channel, until]) =>
-      h("li", {}, ticking(h("span", { class: "badge" }), (each) => {
+    [h("ul", { class: "grants" }, grantsOf(session.grants).map(([channel, until]) =>
+      h("li", {}, ticking(h("span", { class: "badge", title: moment(until) }, h("span", {}, channel), h("small")), (each) => {
         each.className = `badge ${urgency(until) === "bad" ? "gone" : "plain"}`;
-        each.replaceChildren(h("span", {}, channel), h("small", {}, ` ${expiry(until, true)}`));
-        each.title = moment(until) ?? "";
-      })))),
-    [h("div", { class: "actions" }, copyButton(prefix, "Copy prefix", { "aria-label": `Copy prefix of ${name}` }), revoke), { class: "end" }],
+        put(each.lastChild, ` ${expiry(until, true)}`);
+      })))), { class: "many" }],
+    [h("div", { class: "actions" }, copyButton(prefix, null, { "aria-label": `Copy prefix of ${name}`, title: "Copy prefix" }), revoke), { class: "end" }],
   ]);
 }
 
 async function part(button, name, prefix, view) {
-  if (!confirm(`Revoke ${name} (${prefix})?\n\nIts connection is closed at once, and it has to be paired again.`)) return;
+  if (!confirm(`Revoke ${plain(name)} (${plain(prefix)})?\n\nIts connection is closed at once, and it has to be paired again.`)) return;
   button.disabled = true;
   button.textContent = "Revoking…";
   try {
     await relay("DELETE", `/sessions/${encodeURIComponent(prefix)}`);
     announce(`${name} is revoked`);
   } catch (error) {
-    alert(`${name} was not revoked: ${error.message}`);
+    alert(`${plain(name)} was not revoked: ${error.message}`);
   }
   button.disabled = false;
   button.textContent = "Revoke";

@@ -1,6 +1,6 @@
 // Media: the files that phones can fetch at the moment, and for how long.
 
-import { h, Keyed, reconcile, ticking } from "./dom.js";
+import { h, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, clock, countdown, moment, now, seconds, size, text } from "./format.js";
 import { relay } from "./net.js";
 import { dataView, empty, row, table } from "./view.js";
@@ -38,13 +38,12 @@ function fileRow(live) {
   const entry = live.item;
   return row(COLUMNS, [
     h("strong", { class: "name" }, baseName(entry.file_name)),
-    text(entry.content_type),
+    [text(entry.content_type), { class: "mime" }],
     [size(entry.size), { class: "number" }],
     h("time", { title: moment(entry.created_at) }, clock(entry.created_at)),
     ticking(h("time"), (each) => {
       const fetched = live.item.last_accessed;
-      each.textContent = (seconds(fetched) ?? 0) > (seconds(entry.created_at) ?? 0) ? ago(fetched) : "not yet";
-      each.title = moment(fetched) ?? "";
+      put(each, (seconds(fetched) ?? 0) > (seconds(entry.created_at) ?? 0) ? ago(fetched) : "not yet", moment(fetched) ?? "");
     }),
     ticking(h("div", { class: "ttl-cell" }, h("span"), h("meter", { min: "0", max: "1", low: "0.1", optimum: "1", "aria-label": "Time left" })), (each) => {
       timeLeft(each.firstChild, entry);
@@ -60,7 +59,7 @@ export function timeLeft(element, entry) {
   const left = end === null ? Infinity : end - now();
   const over = entry.is_expired === true || left <= 0;
   element.className = `badge ttl ${over ? "gone" : left < SOON ? "bad" : "plain"}`;
-  element.textContent = over ? "expired" : left === Infinity ? "–" : countdown(left);
+  put(element, over ? "expired" : left === Infinity ? "–" : countdown(left));
 }
 
 /** How much of its time an entry still has, from 0 to 1. */

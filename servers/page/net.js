@@ -1,5 +1,7 @@
 // Calls to the dashboard's own server, and the polling of the open tab. There is no other place that this page asks.
 
+import { heardClock } from "./format.js";
+
 const RELAY = "/api/plugins/svc-relay";
 const AGENT = "/api/agent";
 const PATIENCE = 15_000; // ms; the server answers within five seconds, come what may
@@ -48,6 +50,7 @@ async function ask(method, path, body, signal) {
     if (signal?.aborted && signal.reason?.name !== "TimeoutError") throw error;
     throw new CallFailed("The dashboard does not answer. Is it still running?", 0);
   }
+  heardClock(answer.headers.get("date"));
   if (answer.ok) return answer;
   let detail = null;
   try {

@@ -1,7 +1,7 @@
 // The dialog that pairs a device: a code as a QR, in letters and as a URL, for as long as it lasts.
 
 import { announce, copyButton, h, icon, s } from "./dom.js";
-import { countdown, now, seconds, text } from "./format.js";
+import { countdown, now, plain, seconds, text } from "./format.js";
 import { qr, relay } from "./net.js";
 import { badge } from "./view.js";
 
@@ -33,7 +33,10 @@ export function openPairing(onClose) {
 
   async function mint() {
     const wish = fields.wish();
-    if (looksPublic(wish.host) && !confirm(`${wish.host} looks like a public address behind a proxy. Invites for it hand out the key of the API server on that route. Make one?`)) return;
+    if (looksPublic(wish.host) && !confirm(`${plain(wish.host)} looks like a public address behind a proxy. Invites for it hand out the key of the API server on that route. Make one?`)) {
+      if (!stage.childElementCount) stage.replaceChildren(h("p", { class: "waiting" }, "No code was made."));
+      return;
+    }
     remember(fields.values());
     const mine = (turn += 1);
     invite = null;

@@ -1,53 +1,106 @@
-// What an agent says, as elements: paragraphs, lists, code, emphasis, links. Text stays text, whatever it looks like.
+// What an agent says, as elements: headings, paragraphs, lists, quotes, code, emphasis, links. Text stays text, whatever
+// it looks like. What is no part of this small Markdown (tables, for one) is shown as it was written.
 
-import { h, icon, ticking } from "./dom.js";
+import { h, icon, reconcile, ticking } from "./dom.js";
 import { size, text } from "./format.js";
 import { timeLeft } from "./media.js";
 import { relay } from "./net.js";
 
-const FENCE = /^```/;
-const ITEM = /^\s*(?:[-*•]|\d+[.)])\s+/;
+const FENCE = /^\s*```/;
+const HEADING = /^#{1,6}\s+(.+)/;
+const ITEM = /^\s*(?:[-*•]|(\d{1,9})[.)])\s+/;
 const MEDIA = /^MEDIA:(\S+)\s*$/;
-const INLINE = /(`[^`\n]+`|\*\*[^*\n]+\*\*|https?:\/\/[^\s<>"')\]]+)/;
+const QUOTE = /^\s*>+\s?/;
+const TABLE = /^\s*\|.*\|\s*$/;
+const SPECIAL = [FENCE, HEADING, ITEM, MEDIA, QUOTE, TABLE];
+const DEEPEST = 5; // lists within lists
+const INLINE = /(`[^`\n]+`|\*\*[^*\n]+\*\*|\[[^\]\n]+\]\(https?:\/\/[^\s<>()]+\)|https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?])/;
 
-/** The nodes of a text. */
-export function prose(source) {
-  const nodes = [];
+/** Draws a text that grows. What was drawn already stays as it is, so that it can be selected, and is asked for once. */
+export class Prose {
+  #kept = [];
+
+  /** Show `source` in `element`. */
+  draw(element, source) {
+    this.#kept = blocks(source).map((block, place) => {
+      const kept = this.#kept[place];
+      return kept?.source === block.source && kept.make.name === block.make.name ? kept : { ...block, node: block.make(block.source) };
+    });
+    reconcile(element, this.#kept.map((each) => each.node));
+  }
+}
+
+/** The parts of a text, each with what makes an element of it. */
+function blocks(source) {
+  const found = [];
   const lines = source.split("\n");
   let at = 0;
+  const take = (make, belongs) => {
+    const begin = at;
+    do at += 1; while (at < lines.length && belongs(lines[at]));
+    found.push({ make, source: lines.slice(begin, at).join("\n") });
+  };
   while (at < lines.length) {
     const line = lines[at];
     if (FENCE.test(line)) {
-      let end = at + 1;
-      while (end < lines.length && !FENCE.test(lines[end])) end += 1;
-      nodes.push(h("pre", { tabindex: "0" }, h("code", {}, lines.slice(at + 1, end).join("\n"))));
-      at = end + 1;
-    } else if (MEDIA.test(line)) {
-      nodes.push(mediaCard(MEDIA.exec(line)[1]));
+      take(code, (each) => !FENCE.test(each));
+      at += 1; // the fence that ends it
+    } else if (MEDIA.test(line)) take(media, () => false);
+    else if (HEADING.test(line)) take(heading, () => false);
+    else if (TABLE.test(line)) take(table, (each) => TABLE.test(each));
+    else if (QUOTE.test(line)) take(quote, (each) => QUOTE.test(each));
+    else if (ITEM.test(line)) take(list, (each) => ITEM.test(each) || /^\s{2,}\S/.test(each));
+    else if (line.trim() === "") at += 1;
+    else take(paragraph, (each) => each.trim() && !SPECIAL.some((kind) => kind.test(each)));
+  }
+  return found;
+}
+
+// --- one part each
+
+const code = (source) => h("pre", { tabindex: "0" }, h("code", {}, source.split("\n").slice(1).join("\n")));
+const media = (source) => mediaCard(MEDIA.exec(source)[1]);
+const heading = (source) => h("h3", {}, inline(HEADING.exec(source)[1]));
+const table = (source) => h("pre", { tabindex: "0" }, source);
+const quote = (source) => h("blockquote", {}, broken(source.split("\n").map((each) => each.replace(QUOTE, ""))));
+const paragraph = (source) => h("p", {}, broken(source.split("\n")));
+const list = (source) => listOf(source.split("\n"), 0, 1)[0];
+
+/** The list that begins at a line, and the line behind it. */
+function listOf(lines, begin, depth) {
+  const number = ITEM.exec(lines[begin])[1];
+  const indent = lines[begin].search(/\S/);
+  const items = [];
+  let at = begin;
+  while (at < lines.length) {
+    const item = ITEM.exec(lines[at]);
+    const deep = lines[at].search(/\S/);
+    if (!item) {
+      items.at(-1).append(" ", ...inline(lines[at].trim()));
       at += 1;
-    } else if (ITEM.test(line)) {
-      const items = [];
-      while (at < lines.length && (ITEM.test(lines[at]) || (/^\s{2,}\S/.test(lines[at]) && items.length))) {
-        if (ITEM.test(lines[at])) items.push(lines[at].replace(ITEM, ""));
-        else items.push(`${items.pop()} ${lines[at].trim()}`);
-        at += 1;
-      }
-      nodes.push(h("ul", {}, items.map((item) => h("li", {}, inline(item)))));
-    } else if (line.trim() === "") at += 1;
+    } else if (deep > indent + 1 && items.length && depth < DEEPEST) {
+      const [inner, next] = listOf(lines, at, depth + 1);
+      items.at(-1).append(inner);
+      at = next;
+    } else if (deep < indent - 1 && depth > 1) break;
     else {
-      const begin = at;
-      while (at < lines.length && lines[at].trim() && !FENCE.test(lines[at]) && !ITEM.test(lines[at]) && !MEDIA.test(lines[at])) at += 1;
-      nodes.push(h("p", {}, lines.slice(begin, at).flatMap((each, n) => [n ? h("br") : null, ...inline(each)])));
+      items.push(h("li", {}, inline(lines[at].replace(ITEM, ""))));
+      at += 1;
     }
   }
-  return nodes;
+  return [number === undefined ? h("ul", {}, items) : h("ol", { start: number }, items), at];
+}
+
+function broken(lines) {
+  return lines.flatMap((each, n) => [n ? h("br") : null, ...inline(each)]);
 }
 
 function inline(source) {
   return source.split(INLINE).map((piece) => {
     if (/^`[^`]+`$/.test(piece)) return h("code", {}, piece.slice(1, -1));
     if (/^\*\*[^*]+\*\*$/.test(piece)) return h("strong", {}, piece.slice(2, -2));
-    if (/^https?:\/\//.test(piece)) return h("a", { href: piece, rel: "noopener noreferrer", target: "_blank" }, piece);
+    const [, words, where] = /^\[(.+)\]\((https?:.+)\)$/.exec(piece) ?? [null, piece, piece];
+    if (/^https?:\/\//.test(where)) return h("a", { href: where, title: where, rel: "noopener noreferrer", target: "_blank" }, words);
     return piece;
   });
 }
@@ -56,7 +109,7 @@ function inline(source) {
 function mediaCard(where) {
   const token = /:\/\/(.+)$/.exec(where)?.[1];
   const about = h("div", { class: "sub" }, token ? `Token ${token.slice(0, 8)}` : "A file of the host");
-  const name = h("strong", {}, token ? "A file for the phone" : where);
+  const name = h("strong", { class: "name" }, token ? "A file for the phone" : where);
   const card = h("div", { class: "media-card" }, icon("file"), h("div", {}, name, about), h("a", { href: "#media" }, "Media"));
   if (token) {
     relay("GET", "/media").then((found) => {

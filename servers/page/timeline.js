@@ -13,7 +13,9 @@ export const DECISIONS = [
   ["pending", "Pending", "clock"],
 ];
 
-const WINDOWS = [60, 300, 900, 3600, 6 * 3600, 86400]; // s, the smallest that holds everything is taken
+// Seconds, and into how many round parts they are divided on a wide and on a narrow screen. The smallest window that
+// holds everything is taken.
+const WINDOWS = [[60, 4, 2], [300, 5, 1], [900, 3, 1], [3600, 4, 2], [6 * 3600, 6, 2], [86400, 4, 2]];
 const NARROW = 640; // px of a picture that has fewer marks on its axis, and says them shorter
 const LEFT = 104; // px for the titles
 const RIGHT = 6;
@@ -26,17 +28,17 @@ export function timeline(records, room, onPick) {
   const wide = Math.max(280, room - INSETS);
   const end = now();
   const oldest = Math.min(...records.map((each) => seconds(each.sent_at) ?? end));
-  const width = WINDOWS.find((each) => end - oldest <= each) ?? WINDOWS.at(-1);
+  const [width, many, few] = WINDOWS.find(([each]) => end - oldest <= each) ?? WINDOWS.at(-1);
   const start = end - width;
   const lanes = DECISIONS.filter(([name]) => name !== "pending" || records.some((each) => laneOf(each) === name));
   const floor = TOP + lanes.length * LANE;
   const x = (time) => LEFT + 4 + ((time - start) / width) * (wide - LEFT - RIGHT - 8);
   const inside = records.filter((each) => (seconds(each.sent_at) ?? end) >= start);
-  const steps = wide < NARROW ? 2 : 4;
+  const steps = wide < NARROW ? few : many;
 
   const marks = Array.from({ length: steps + 1 }, (_, n) => {
     const at = start + (width * n) / steps;
-    const said = n === steps ? "now" : `${span(end - at, wide < NARROW)} ago`;
+    const said = n === steps ? "now" : `${span((width * (steps - n)) / steps, wide < NARROW)} ago`;
     const anchor = n === steps ? "end" : n === 0 ? "start" : "middle";
     return [
       s("line", { class: "grid", x1: x(at), x2: x(at), y1: TOP, y2: floor }),

@@ -2,8 +2,9 @@
 
 import { h, icon, ticking } from "./dom.js";
 import { now } from "./format.js";
-import { prose } from "./prose.js";
+import { Prose } from "./prose.js";
 
+const FAILED = /^(error|interrupted): /; // how the agent begins to tell the model of a call that failed
 const RESULT = 4000; // characters of a result that are shown
 const SIGNS = { waiting: "hourglass", running: "tool", done: "check", failed: "cross" };
 const WORDS = { waiting: "waits", running: "running", done: "done", failed: "failed" };
@@ -17,7 +18,8 @@ export function userMessage(content) {
 export class AgentMessage {
   #parts = h("div", { class: "parts" });
   #text = "";
-  #block = null;
+  #block = null; // the element of the words that come, and what draws them
+  #prose = null;
   #thought = null;
   #calls = new Map();
   #frame = 0;
@@ -34,6 +36,7 @@ export class AgentMessage {
     if (!this.#block) {
       this.#text = "";
       this.#block = this.#parts.appendChild(h("div", { class: "prose" }));
+      this.#prose = new Prose();
     }
     this.#text += piece;
     // Once a frame is often enough to draw, however fast the words come.
@@ -66,9 +69,14 @@ export class AgentMessage {
     this.#parts.append(h("p", { class: `note ${kind}` }, said));
   }
 
+  /** Show at once what was said, and not with the next frame. */
+  draw() {
+    this.#end();
+  }
+
   /** Nothing follows. */
   finish() {
-    this.#end();
+    this.draw();
     for (const card of this.#calls.values()) card.abandon();
   }
 
@@ -80,7 +88,7 @@ export class AgentMessage {
   #draw() {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
-    this.#block?.replaceChildren(...prose(this.#text));
+    if (this.#block) this.#prose.draw(this.#block, this.#text);
   }
 }
 
@@ -133,8 +141,14 @@ class ToolCard {
   }
 }
 
-/** Stored rows as messages, oldest first. */
-export function history(rows) {
+/** Whether the last turn has no answer yet. */
+export function isUnanswered(rows) {
+  const last = rows.at(-1);
+  return last !== undefined && (last.role !== "assistant" || Boolean(last.tool_calls?.length));
+}
+
+/** Stored rows as messages, oldest first; `goesOn` if the turn of the last one is still under way. */
+export function messagesOf(rows, goesOn) {
   const elements = [];
   let message = null;
   const agent = () => {
@@ -156,9 +170,13 @@ export function history(rows) {
         agent().call(call.id ?? call.call_id, "running", { name: call.function?.name ?? call.name, args: argumentsOf(call) });
       }
       if (each.finish_reason === "interrupted") agent().note("stopped", "Stopped.");
-    } else if (each.role === "tool") agent().call(each.tool_call_id, "done", { name: each.tool_name, result: textOf(each.content) });
+    } else if (each.role === "tool") {
+      const result = textOf(each.content);
+      agent().call(each.tool_call_id, FAILED.test(result) ? "failed" : "done", { name: each.tool_name, result });
+    }
   }
-  message?.finish();
+  if (message && goesOn) message.draw();
+  else message?.finish();
   return elements;
 }
 

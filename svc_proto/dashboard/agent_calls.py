@@ -43,6 +43,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
         ("POST", "/sessions", "/api/sessions"),
         ("DELETE", "/sessions/{id}", one),
         ("GET", "/sessions/{id}/messages", f"{one}/messages"),
+        ("GET", "/runs/{id}", "/v1/runs/{id}"),
         ("POST", "/runs/{id}/stop", "/v1/runs/{id}/stop"),
         ("POST", "/runs/{id}/approval", "/v1/runs/{id}/approval"),
     ]

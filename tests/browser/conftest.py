@@ -65,7 +65,11 @@ class Site:
         self.board: Board
 
     def open(self, **config: Any) -> Board:
-        """Start the dashboard with the page that is packaged, beside what runs already."""
+        """Start the dashboard with the page that is packaged, beside what runs already.
+
+        It waits longer than it usually would: a busy machine is no fault of what it asks.
+        """
+        config.setdefault("patience", PATIENCE / 1000)
         self.board = Board(self.world, files=page_files(), **config)
         return self.board
 
@@ -97,13 +101,13 @@ class Visitor:
         self.asked: list[str] = []  # every address that was asked
         self.tolerated: tuple[str, ...] = ()
 
-    def __call__(self, url: str, **options: Any) -> Page:
-        """A page in a fresh profile; its clock is the test's to move on (`page.clock`)."""
+    def __call__(self, url: str, *, clock: float | None = None, **options: Any) -> Page:
+        """A page in a fresh profile; its clock is the test's to move on (`page.clock`), and says `clock`, epoch s."""
         context = self._browser.new_context(**options)
         context.set_default_timeout(PATIENCE)
         self._contexts.append(context)
         page = context.new_page()
-        page.clock.install()
+        page.clock.install(time=clock)
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.faults.append(f"thrown: {error}"))
         page.on("request", lambda request: self._saw(url, request))

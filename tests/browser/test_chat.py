@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from clients.phone.handset import SimulatedHandset
 from tests.browser.conftest import Site, Visitor
@@ -94,8 +94,88 @@ def test_chats_are_kept_and_deleted(site: Site, visit: Visitor) -> None:
     expect(page.get_by_text("Talk to the agent")).to_be_visible()
 
 
+def test_a_reload_in_the_middle(site: Site, visit: Visitor) -> None:
+    page = start(site, visit)
+    say(page, "/approve")
+    expect(page.locator(".tool")).to_have_attribute("data-state", "waiting")
+    page.reload()
+    page.get_by_role("button", name="Allow once").click()
+    expect(page.locator(".prose")).to_contain_text("answered:")
+    expect(page.locator(".tool")).to_have_attribute("data-state", "done")
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+
+    say(page, "/wait 10")
+    expect(page.locator(".tool").last).to_have_attribute("data-state", "running")
+    page.reload()
+    expect(page.get_by_text("The answer is not there yet")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped.")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+
+
+def test_a_stop_before_the_beginning(site: Site, visit: Visitor) -> None:
+    page = start(site, visit)
+    held: list[Route] = []
+    page.route("**/chat/stream", lambda route: held.append(route))
+    with page.expect_request("**/chat/stream"):
+        say(page, "/count 10000")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Stop")).to_be_disabled()
+    held[0].continue_()
+    expect(page.get_by_text("Stopped.")).to_be_visible()
+
+
+def test_a_file_is_asked_for_once(site: Site, visit: Visitor) -> None:
+    """Words that follow a file are drawn many times."""
+    site.world.start_relay()
+    page = start(site, visit)
+    say(page, "/echo MEDIA:svc-relay://none-of-ours\n" + "word " * 60)
+    expect(page.locator(".prose p")).to_contain_text("word")
+    page.locator(".media-card").evaluate("each => { each.dataset.marked = 'yes' }")
+    expect(page.locator(".prose p")).to_have_text("word " * 60)
+    expect(page.locator(".media-card")).to_have_attribute("data-marked", "yes")
+    expect(page.locator(".media-card")).to_contain_text("Its time is over")
+    assert sum(url.endswith("/media") for url in visit.asked) == 1
+
+
+def test_an_answer_takes_no_focus_away(site: Site, visit: Visitor) -> None:
+    page = start(site, visit)
+    say(page, "/echo first")
+    expect(page.get_by_label("Message", exact=True)).to_be_focused()
+    say(page, "/count 20")
+    switch = page.get_by_role("switch", name="Auto-refresh")
+    switch.focus()
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    expect(switch).to_be_focused()
+
+
+def test_a_chat_that_is_gone(site: Site, visit: Visitor) -> None:
+    visit.tolerated = ("Failed to load resource",)
+    api = site.world.api(key=KEY)
+    site.open(api=api, api_key=KEY)
+    page = visit(f"{site.url}#chat/nothing-of-this-name")
+    expect(page.get_by_role("alert")).to_be_visible()
+    say(page, "/echo anew")
+    expect(page.locator(".prose")).to_have_text("anew")
+    expect(page).not_to_have_url(re.compile("nothing-of-this-name"))
+
+
 def test_without_an_api_server(site: Site, visit: Visitor) -> None:
     visit.tolerated = ("Failed to load resource",)
     site.open()
     page = visit(f"{site.url}#chat")
     expect(page.get_by_role("alert")).to_contain_text("without an API server")
+
+
+def test_an_api_server_that_comes_later(site: Site, visit: Visitor) -> None:
+    visit.tolerated = ("Failed to load resource",)
+    api = site.world.api(key=KEY)
+    site.open(api=api, api_key=KEY)
+    api.server.stop()
+    page = visit(f"{site.url}#chat")
+    expect(page.get_by_role("alert")).to_contain_text("API server unreachable at 127.0.0.1:")
+    api.server.restart()
+    page.get_by_role("button", name="Retry").click()
+    expect(page.get_by_role("alert")).to_be_hidden()
+    say(page, "/echo here")
+    expect(page.locator(".prose")).to_have_text("here")

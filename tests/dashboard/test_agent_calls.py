@@ -56,7 +56,8 @@ def test_the_calls_of_a_chat(virtual: VirtualWorld) -> None:
         ("GET", "/config"),
         ("PATCH", "/sessions/s-1"),
         ("GET", "/sessions/s-1"),
-        ("GET", "/runs/r-1"),
+        ("GET", "/runs"),
+        ("DELETE", "/runs/r-1"),
         ("POST", "/chat/completions"),
     ],
 )

@@ -116,9 +116,11 @@ def test_a_turn_is_seen_as_it_comes_and_can_be_stopped(world: World) -> None:
     board = Board(world, api=api, api_key=KEY)
     session = board.ask("POST", f"{PREFIX}/sessions", {}).json["id"]
     reading = board.client()
-    body = json.dumps({"message": "/wait 60"}).encode()
+    body = json.dumps({"message": "/wait 10"}).encode()
     reading.begin("POST", f"{PREFIX}/sessions/{session}/chat/stream", body=body)
     told = reading.wire.read_until(b"event: tool.started")
     run = json.loads(told.partition(b"event: run.started\ndata: ")[2].partition(b"\n")[0])["run_id"]
+    assert board.ask("GET", f"{PREFIX}/runs/{run}").json["status"] == "running"
     assert board.ask("POST", f"{PREFIX}/runs/{run}/stop").status == 200
     assert b'"interrupted":true' in reading.wire.read_until(b"event: done")
+    assert board.ask("GET", f"{PREFIX}/runs/{run}").json["status"] == "cancelled"

@@ -1,0 +1,288 @@
+"""How it looks where a picture would not tell: narrow screens, long names, forced colours, clocks that differ."""
+
+from __future__ import annotations
+
+import re
+import time
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from playwright.sync_api import Dialog, Locator, Page, expect
+
+from svc_proto.engine.message import Request, json_response
+from svc_proto.engine.router import Route, Router
+from tests.browser.conftest import Site, Visitor
+from tests.browser.hostile import Access, Hostile
+
+LONG = "Averyverylongnamewithoutanyspace" * 4
+OFFICE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+DASH = "\u2013"
+ENDED = {"run_id": "r", "role": "assistant"}
+
+
+class Scripted(Hostile):
+    """A relay and an API server that answer what they are told to, and count what they are asked for."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+        places = {
+            "info": ("GET", "/relay/info"),
+            "sessions": ("GET", "/sessions"),
+            "activity": ("GET", "/bridge/activity"),
+            "media": ("GET", "/media/inspect"),
+            "pairing": ("POST", "/pairing/mint"),
+            "chats": ("GET", "/api/sessions"),
+            "messages": ("GET", "/api/sessions/{id}/messages"),
+            "run": ("GET", "/v1/runs/{id}"),
+            "stop": ("POST", "/v1/runs/{id}/stop"),
+        }
+        self.router = Router(
+            [
+                Route(method=method, pattern=path, access=Access.ANYBODY, handler=self._telling(name))
+                for name, (method, path) in places.items()
+            ]
+        )
+
+    def _telling(self, name: str) -> Any:
+        def handler(request: Request) -> Any:
+            self.asked.append(request.path)
+            return json_response(200, self.answers.get(name, {}))
+
+        return handler
+
+
+def start(site: Site, visit: Visitor, place: str = "", script: Scripted | None = None, **options: Any) -> Page:
+    url = site.world.peer(script or Scripted())
+    site.open(relay_url=url, api_url=url)
+    return visit(f"{site.url}{place}", **options)
+
+
+def lines_of(text: Locator) -> int:
+    return int(
+        text.evaluate(
+            "(each) => { const range = document.createRange(); range.selectNodeContents(each);"
+            " return new Set([...range.getClientRects()].map((box) => box.top)).size; }"
+        )
+    )
+
+
+def style_of(element: Locator, name: str, part: str = "") -> str:
+    return str(element.evaluate("(each, [name, part]) => getComputedStyle(each, part)[name]", [name, part or None]))
+
+
+def test_a_long_type_leaves_room_for_the_name(site: Site, visit: Visitor) -> None:
+    now = time.time()
+    entry = {"token": "t1", "file_name": "screenshot.png", "content_type": OFFICE, "size": 1 << 24, "created_at": now}
+    page = start(site, visit, "#media", Scripted(media={"media": [{**entry, "expires_at": now + 3600}]}))
+    expect(page.locator("tbody .name")).to_be_visible()
+    assert lines_of(page.locator("tbody .name")) == 1
+    assert lines_of(page.locator("tbody td.number .cell")) == 1
+
+
+def test_forced_colours_still_say_which(site: Site, visit: Visitor) -> None:
+    plainly = {"forced_colors": "active", "reduced_motion": "reduce"}  # no colour on its way to another
+    page = start(site, visit, "#activity", Scripted(activity={"activity": [record(1)]}), **plainly)
+    tabs = page.locator(".tabs a")
+    expect(tabs.nth(1)).to_have_attribute("aria-current", "page")
+    chosen = [style_of(tab, "borderBottomColor") for tab in tabs.all()]
+    assert len({*chosen}) == 2
+    assert chosen.count(chosen[1]) == 1
+    switch = page.get_by_role("switch", name="Auto-refresh")
+    on = style_of(switch, "backgroundColor"), style_of(switch, "backgroundColor", "::after")
+    assert on[0] != on[1]
+    switch.click()
+    assert style_of(switch, "backgroundColor") != on[0]
+    chips = page.locator(".chip")
+    expect(chips.first).to_be_visible()
+    assert style_of(chips.first, "outlineStyle") == "solid"
+    assert style_of(chips.last, "outlineStyle") == "none"
+
+
+def record(ago: float, **members: Any) -> dict[str, Any]:
+    """A command of so many seconds ago."""
+    told = {"request_id": f"r{ago}", "sent_at": int((time.time() - ago) * 1000), "method": "GET", "path": "/ping"}
+    return {**told, "decision": "executed", "response_status": 200, "params": {}, "error": None, **members}
+
+
+@pytest.mark.parametrize(
+    ("oldest", "width", "axis"),
+    [
+        (30, 1280, ["1 minute ago", "45 seconds ago", "30 seconds ago", "15 seconds ago", "now"]),
+        (200, 1280, ["5 minutes ago", "4 minutes ago", "3 minutes ago", "2 minutes ago", "1 minute ago", "now"]),
+        (600, 1280, ["15 minutes ago", "10 minutes ago", "5 minutes ago", "now"]),
+        (600, 360, ["15m ago", "now"]),
+        (3000, 360, ["1h ago", "30m ago", "now"]),
+        (20_000, 1280, [*(f"{n} hours ago" for n in (6, 5, 4, 3, 2)), "1 hour ago", "now"]),
+        (90_000, 1280, ["1 day ago", "18 hours ago", "12 hours ago", "6 hours ago", "now"]),
+    ],
+)
+def test_the_axis_is_divided_into_round_parts(
+    site: Site, visit: Visitor, oldest: float, width: int, axis: list[str]
+) -> None:
+    script = Scripted(activity={"activity": [record(1), record(oldest)]})
+    page = start(site, visit, "#activity", script, viewport={"width": width, "height": 800})
+    expect(page.locator(".timeline .axis")).to_have_text(axis)
+    boxes = [each.bounding_box() for each in page.locator(".timeline .axis").all()]
+    for left, right in pairwise(boxes):
+        assert left is not None
+        assert right is not None
+        assert left["x"] + left["width"] < right["x"]
+
+
+def test_a_relay_that_tells_more_than_it_was_asked_for(site: Site, visit: Visitor) -> None:
+    page = start(site, visit, "#activity", Scripted(activity={"activity": [record(n) for n in range(150)]}))
+    expect(page.locator("tr.command")).to_have_count(100)
+
+
+def test_a_name_cannot_turn_a_question_around(site: Site, visit: Visitor) -> None:
+    names = {"a": "Pixel\n\nIt is safe to agree \u202e)dlo(\u2069", "b": LONG, "c": "\u200b \u2066"}
+    sessions = [{"token_prefix": prefix, "device_name": name} for prefix, name in names.items()]
+    page = start(site, visit, "", Scripted(sessions={"sessions": sessions}))
+    asked: list[str] = []
+
+    def refuse(question: Dialog) -> None:
+        asked.append(question.message.partition("\n")[0])
+        question.dismiss()
+
+    page.on("dialog", refuse)
+    expect(page.locator("tbody .name")).to_have_text([re.compile("Pixel"), LONG, DASH])
+    for button in page.get_by_role("button", name="Revoke").all():
+        button.click()
+    assert asked == [
+        "Revoke \u2068Pixel It is safe to agree  )dlo( \u2069 (\u2068a\u2069)?",
+        f"Revoke \u2068{LONG[:79]}…\u2069 (\u2068b\u2069)?",
+        f"Revoke \u2068{DASH}\u2069 (\u2068c\u2069)?",
+    ]
+    assert {style_of(name, "unicodeBidi") for name in page.locator("tbody .name").all()} == {"isolate"}
+
+
+MARKDOWN = f"""# Title
+1. one
+   - inner
+     more of it
+2. two
+
+7) seven
+
+| a | b |
+|---|---|
+> quoted
+> again
+See https://a.example/x. and [there](https://b.example/y)
+
+```
+{"x" * 300}
+```
+"""
+
+
+def test_what_models_write(site: Site, visit: Visitor) -> None:
+    rows = [{"role": "user", "content": LONG}, {**ENDED, "content": MARKDOWN}]
+    script = Scripted(messages={"messages": rows}, chats={"sessions": [{"id": "c", "title": LONG}]})
+    page = start(site, visit, "#chat/c", script, viewport={"width": 360, "height": 740})
+    prose = page.locator(".prose")
+    expect(prose.locator("h3")).to_have_text("Title")
+    expect(prose.locator("ol").first.locator("> li")).to_have_count(2)
+    expect(prose.locator("ol ul li")).to_have_text("inner more of it")
+    expect(prose.locator("ol[start='7'] li")).to_have_text("seven")
+    expect(prose.locator("pre").first).to_have_text("| a | b |\n|---|---|")
+    expect(prose.locator("blockquote")).to_have_text("quotedagain")
+    links = [(each.inner_text(), each.get_attribute("href")) for each in prose.locator("a").all()]
+    assert links == [("https://a.example/x", "https://a.example/x"), ("there", "https://b.example/y")]
+    log = page.locator(".log").bounding_box()
+    assert log is not None
+    for each in page.locator(".prose pre, .bubble").all():  # nothing sticks out of the log
+        box = each.bounding_box()
+        assert box is not None
+        assert log["x"] <= box["x"]
+        assert box["x"] + box["width"] <= log["x"] + log["width"]
+    page.locator("summary", has_text="Chats").click()
+    title = page.locator(".chat-title span").bounding_box()
+    row = page.locator(".chat-title").bounding_box()
+    assert title is not None
+    assert row is not None
+    assert title["x"] - row["x"] < 20  # at the left, and not in the middle
+
+
+def test_a_turn_that_goes_on_elsewhere(site: Site, visit: Visitor) -> None:
+    question = {"role": "user", "content": "How long?", "run_id": "run-7"}
+    called = {**ENDED, "content": "", "tool_calls": [{"id": "t", "function": {"name": "look", "arguments": "{}"}}]}
+    script = Scripted(messages={"messages": [question, called]}, run={"run_id": "r", "status": "running"})
+    page = start(site, visit, "#chat/c%201", script)
+    expect(page.locator(".note")).to_have_text("The answer is not there yet. It appears here by itself.")
+    expect(page.locator(".tool")).to_have_attribute("data-state", "running")
+    with page.expect_response("**/runs/r/stop"):
+        page.get_by_role("button", name="Stop").click()
+    assert "/v1/runs/r/stop" in script.asked
+    failed = {"role": "tool", "tool_call_id": "t", "content": "error: it is gone"}
+    script.answers["messages"] = {"messages": [question, called, failed, {**ENDED, "content": "Forever."}]}
+    page.clock.fast_forward(2_000)
+    expect(page.locator(".prose")).to_have_text("Forever.")
+    expect(page.locator(".tool")).to_have_attribute("data-state", "failed")
+    expect(page.locator(".note")).to_have_count(0)
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    assert {each for each in script.asked if each.endswith("/messages")} == {"/api/sessions/c%201/messages"}
+
+
+def test_the_address_names_the_chat(site: Site, visit: Visitor) -> None:
+    chats = {"sessions": [{"id": "one", "title": "One"}, {"id": "two", "title": "Two"}]}
+    script = Scripted(
+        chats=chats, messages={"messages": [{"role": "user", "content": "Hi"}, {**ENDED, "content": "Ho"}]}
+    )
+    page = start(site, visit, "#chat", script)
+    current = page.locator(".chat-title[aria-current=true]")
+    page.get_by_role("button", name="One", exact=False).first.click()
+    page.locator(".chat-title", has_text="Two").click()
+    expect(page).to_have_url(re.compile("#chat/two$"))
+    page.go_back()
+    expect(current).to_contain_text("One")
+    page.go_forward()
+    expect(current).to_contain_text("Two")
+    page.reload()
+    expect(current).to_contain_text("Two")
+    expect(page.locator(".prose")).to_have_text("Ho")
+    page.get_by_role("link", name="Push").click()
+    expect(page.locator(".notice")).to_be_visible()
+    page.get_by_role("link", name="Chat").click()  # where one was
+    expect(page).to_have_url(re.compile("#chat/two$"))
+    page.get_by_role("button", name="New chat").click()
+    expect(page).to_have_url(re.compile("#chat$"))
+    expect(page.get_by_label("Message", exact=True)).to_be_focused()
+    expect(page.get_by_text("Talk to the agent")).to_be_visible()
+
+
+@pytest.mark.parametrize("hours", [-3, 3])
+def test_a_device_whose_clock_is_wrong(site: Site, visit: Visitor, hours: int) -> None:
+    now = time.time()
+    session = {"token_prefix": "a", "device_name": "Pixel", "created_at": now - 600, "last_seen": now - 150}
+    invite = {"code": "Q7M2ZK", "qr_payload": "x", "pairing_url": "y", "expires_at": int(now) + 600}
+    script = Scripted(sessions={"sessions": [{**session, "expires_at": now + 7000}]}, pairing=invite)
+    page = start(site, visit, "", script, clock=now + hours * 3600)
+    row = page.locator("tbody tr")
+    expect(row).to_contain_text("2 minutes ago")
+    expect(row).to_contain_text("1 hour")
+    page.get_by_role("button", name="Pair new device").click()
+    expect(page.locator(".left")).to_have_text(re.compile(r"Works for (10:0\d|9:\d\d)"))
+    page.clock.fast_forward(10_000)
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    expect(page.locator(".code")).to_be_visible()  # the phone that was there before is not the one that is awaited
+    fresh = {**session, "token_prefix": "b", "device_name": "Fresh", "created_at": time.time() + 10}
+    script.answers["sessions"] = {"sessions": [fresh, session]}
+    page.clock.fast_forward(10_000)
+    expect(page.get_by_role("dialog").get_by_text("Fresh is paired")).to_be_visible()
+
+
+def test_the_end_of_a_chat_stays_in_sight(site: Site, visit: Visitor) -> None:
+    rows = [{"role": "user", "content": "Hi"}, {**ENDED, "content": "\n\n".join("line" for _ in range(80))}]
+    size = {"width": 1280, "height": 900}
+    page = start(site, visit, "#chat/c", Scripted(messages={"messages": rows}), viewport=size)
+    last, first = page.locator(".prose p").last, page.locator(".prose p").first
+    expect(last).to_be_in_viewport()
+    page.set_viewport_size({"width": 390, "height": 500})  # as when the keyboard of a phone appears
+    expect(last).to_be_in_viewport()
+    page.locator(".log").evaluate("each => { each.scrollTop = 0 }")
+    expect(first).to_be_in_viewport()
+    page.set_viewport_size({"width": 390, "height": 600})  # who reads further up stays there
+    expect(first).to_be_in_viewport()
