@@ -13,7 +13,7 @@ from svc_proto.settings import ConfigError, Settings
 
 __all__ = ["DashboardConfig", "dashboard_config"]
 
-LOOPBACK = ("127.0.0.1", "::1")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")  # RFC 6761 6.3: the name means nothing else
 DEFAULT_RELAY_PORT = 8767
 MIN_PASSWORD = 8  # characters
 MAX_NAME = 253  # characters of a host's name, RFC 1035

@@ -74,7 +74,12 @@ class Dashboard:
         """See `svc_proto.dashboard.access`."""
         if not isinstance(access, Access):
             raise TypeError("the dashboard's routes name an Access")
-        self._gate.check(request, self.engine.now)
+        try:
+            self._gate.check(request, self.engine.now)
+        except Refused as refused:
+            if refused.code == "wrong_password":  # what follows the last guess is not worth a line each
+                self.engine.log(Level.WARNING, "wrong password", address=request.peer.host)
+            raise
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """`{"detail": …}` on every status (wire core 9)."""

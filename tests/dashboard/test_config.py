@@ -35,6 +35,11 @@ def test_everything_can_be_said() -> None:
     assert PASSWORD not in repr(config)
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_this_host_needs_no_password(host: str) -> None:
+    assert dashboard_config({}, {"host": host}).password == ""
+
+
 def test_the_port_of_the_relay() -> None:
     """Spec: `SVC_RELAY_PORT`; the relay beside us is where it listens, unless the variable says otherwise."""
     assert dashboard_config({"SVC_RELAY_PORT": "8800"}).relay_url == "http://127.0.0.1:8800"

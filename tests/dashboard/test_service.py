@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from base64 import b64encode
+
 import pytest
 from attrs import evolve
 
@@ -33,6 +35,15 @@ def test_a_browser_is_told_to_ask_for_the_password(virtual: VirtualWorld) -> Non
     refused = Board(virtual, password="correct horse").ask("GET", "/")
     assert refused.status == 401
     assert (refused.headers.get(b"www-authenticate") or b"").startswith(b"Basic realm=")
+
+
+def test_guesses_are_logged_and_hold_no_password(virtual: VirtualWorld) -> None:
+    board = Board(virtual, password="correct horse")
+    wrong = {"authorization": "Basic " + b64encode(b"me:wrong-guess").decode()}
+    assert [board.ask("GET", "/", headers=wrong).status for _ in range(7)] == [401] * 5 + [429] * 2
+    guesses = [line.fields for line in board.server.logs if line.event == "wrong password"]
+    assert guesses == [{"address": "127.0.0.1"}] * 5  # a blocked address cannot fill the log
+    assert "wrong-guess" not in repr(board.server.logs)
 
 
 def test_a_qr_is_drawn(virtual: VirtualWorld) -> None:
