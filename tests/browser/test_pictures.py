@@ -1,6 +1,6 @@
 """How it looks: each tab in both themes, wide and narrow, without a fault of accessibility.
 
-The pictures are kept where `SVC_PICTURES` says, such as docs/dashboard.
+Those of the documents (`SHOWN`) are kept where `SVC_PICTURES` says: docs/dashboard, from the root of the project.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ KEY = "sk-pictures-7a"
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 WORDS = (("/phone open_app com.example.maps", ".tool"), ("/screenshot", ".media-card .ttl"), ("/think", ".thought"))
 TABS = (("Management", "tbody tr"), ("Activity", "tr.command"), ("Media", "tbody tr"), ("Chat", ".log"))
+SHOWN = ("management", "pairing", "activity", "media", "push", "chat", "narrow-activity", "narrow-chat")
 COMMANDS: list[tuple[str, str, dict[str, Any] | None]] = [
     ("GET", "/ping", None),
     ("GET", "/screen", None),
@@ -58,13 +59,15 @@ class Album:
         self.page = page
         self._theme = theme
         self._folder = folder
+        self._kept = os.environ.get("SVC_PICTURES")
 
     def take(self, name: str) -> None:
         assert faults(self.page) == [], name
         overflow = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, f"{name} is wider than the screen"
         self.page.evaluate("scrollTo(0, 0)")
-        self.page.screenshot(path=self._folder / f"{name}-{self._theme}.png", animations="disabled")
+        folder = Path(self._kept) if self._kept and name in SHOWN else self._folder
+        self.page.screenshot(path=folder / f"{name}-{self._theme}.png", animations="disabled")
 
     def open(self, tab: str, selector: str) -> None:
         self.page.get_by_role("link", name=tab, exact=True).first.click()
@@ -85,11 +88,9 @@ def furnish(site: Site) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_tab(site: Site, visit: Visitor, tmp_path: Path, theme: Any) -> None:
-    folder = Path(os.environ.get("SVC_PICTURES") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
     furnish(site)
     page = visit(site.url, color_scheme=theme, viewport=WIDE, reduced_motion="reduce")
-    album = Album(page, theme, folder)
+    album = Album(page, theme, tmp_path)
     expect(page.get_by_role("row", name="Pixel 9")).to_be_visible()
     album.take("management")
     page.get_by_role("button", name="Pair new device").click()
