@@ -8,9 +8,10 @@
 | RECORDING | FAIL    | IDLE      | it has ended without any sound                                      |
 | WAITING   | DONE    | IDLE      | the turn is over, and what was spoken is played                    |
 | WAITING   | ASK     | WAITING   | an answer to a question of the agent                               |
-| any       | LEAVE   | OVER      | the end of the input between two turns, or a lost connection       |
+| any       | LEAVE   | OVER      | the end of the input when no answer is to come, or a lost connection |
 
-A line that is typed while the agent is at work is the next turn. Recorder and player are programs of this host that
+A line that is typed while the agent is at work is the next turn. A task may go on in the background (wire 6.9): its
+turn is over then, and its answer comes when nobody is in a turn. Recorder and player are programs of this host that
 speak raw PCM, 16 bits, one channel. What happens is told as `Tell`s: `prompt`, `recording`, `heard`, `text`, `end`,
 `tool`, `question`, `problem`.
 """
@@ -124,6 +125,7 @@ class TalkChore(Chore[None]):
         self._unsent = b""  # of the microphone, less than a chunk
         self._told = False  # some of the answer's text
         self._question: str | None = None  # a confirmation that waits
+        self._promised = 0  # answers from the background that are still to come
         self.state = TalkState.IDLE
 
     def bind(self, engine: Engine) -> None:
@@ -200,7 +202,7 @@ class TalkChore(Chore[None]):
                 if self.state is TalkState.RECORDING:
                     self._send(socket)
                 elif self.state is TalkState.IDLE:
-                    self._step(TalkTrigger.LEAVE)
+                    self._rest(socket)
             case Recorded() if self.state is TalkState.RECORDING and self._silent:
                 self._stop_recording()
                 self._step(TalkTrigger.FAIL)
@@ -214,7 +216,7 @@ class TalkChore(Chore[None]):
                 raise Problem(f"the voice session ended: {why}")
             case None if self.state is TalkState.RECORDING:
                 self._send(socket)
-            case None if self.state is TalkState.WAITING:
+            case None if self.state is TalkState.WAITING or self._input_over:
                 raise Problem("the agent did not answer in time")
             case _:
                 pass
@@ -223,11 +225,12 @@ class TalkChore(Chore[None]):
         match self.state:
             case TalkState.RECORDING:
                 self._send(socket)
-            case TalkState.WAITING if self._question is not None:
+            case TalkState.WAITING | TalkState.IDLE if self._question is not None:
                 answer = text.strip().lower() or "deny"
                 _say(socket, "svc.confirm", confirmation_id=self._question, answer=answer)
                 self._question = None
-                self._step(TalkTrigger.ASK)
+                if self.state is TalkState.WAITING:
+                    self._step(TalkTrigger.ASK)
             case TalkState.WAITING if not text:
                 _say(socket, "response.cancel")
                 if self._speaker is not None:
@@ -290,13 +293,13 @@ class TalkChore(Chore[None]):
                 _say(socket, "playback.drained", call_id=event.get("call_id"))
             case "voice.error":
                 self._problem(_text(event, "message") or "no reason given")
-                yield from self._finish_turn(socket)  # a refusal is all that comes
+                yield from self._finish_turn(socket, failed=True)  # a refusal is all that comes
             case "voice.response.done":
                 yield from self._finish_turn(socket)
             case _:
-                self._run(kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
+                yield from self._run(socket, kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
 
-    def _run(self, kind: str, event: Mapping[str, object]) -> None:
+    def _run(self, socket: Socket, kind: str, event: Mapping[str, object]) -> Flow[None]:
         match kind:
             case "tool.started":
                 self._tool("→", event, "message")
@@ -307,8 +310,26 @@ class TalkChore(Chore[None]):
             case "confirmation.requested":
                 self._question = _text(event, "confirmation_id") or None
                 self.engine.emit(Tell("question", {"text": _text(event, "message")}))
+            case "run.queued":
+                self._promised += 1
+                self.engine.emit(Tell("tool", {"line": "… this task waits for the one before it"}))
+            case "run.promoted":
+                self._promised += event.get("origin") != "queued"  # that one was counted before
+                self.engine.emit(Tell("tool", {"line": "… this takes longer: it goes on in the background"}))
+                if event.get("spoken_handoff") is False:  # wire 6.5: all that comes of the turn
+                    yield from self._finish_turn(socket)
+            case "run.background_completed":
+                self._question = None
+            case "run.cancelled":
+                self._question = None
+                self._keep_promise(self._promised)
             case _:
                 pass
+
+    def _keep_promise(self, n: int = 1) -> None:
+        self._promised = max(self._promised - n, 0)
+        if self.state is TalkState.IDLE and self._input_over and not self._promised:
+            self._step(TalkTrigger.LEAVE)
 
     def _tool(self, sign: str, event: Mapping[str, object], name: str) -> None:
         line = ": ".join(text for text in (_text(event, "tool_name"), _text(event, name)) if text)
@@ -320,20 +341,30 @@ class TalkChore(Chore[None]):
             self._told = True
             self.engine.emit(Tell("text", {"text": value}))
 
-    def _finish_turn(self, socket: Socket) -> Flow[None]:
-        if self.state is not TalkState.WAITING:
+    def _finish_turn(self, socket: Socket, *, failed: bool = False) -> Flow[None]:
+        """The end of a turn, or of an answer from the background."""
+        if self.state is not TalkState.WAITING and not (self._told or failed):
             return
         speaker, self._speaker = self._speaker, None
+        self._told = False
         self.engine.emit(Tell("end", {}))
         if speaker is not None:
             yield from speaker.finish()
-        self._step(TalkTrigger.DONE)
+        if self.state is not TalkState.WAITING:
+            self._keep_promise()
+        else:
+            self._step(TalkTrigger.DONE)
+        if self.state is TalkState.IDLE:
+            self._rest(socket)
+
+    def _rest(self, socket: Socket) -> None:
+        """Nobody is in a turn: what next?"""
         if self._typed_ahead:
             self._ask(socket, self._typed_ahead.popleft())
-        elif self._input_over:
-            self._step(TalkTrigger.LEAVE)
-        else:
+        elif not self._input_over:
             self._prompt()
+        elif not self._promised:
+            self._step(TalkTrigger.LEAVE)
 
     def _play(self, event: Mapping[str, object]) -> Flow[None]:
         sound, rate = event.get("audio_base64"), event.get("sample_rate")
@@ -355,7 +386,8 @@ class TalkChore(Chore[None]):
     def _next(self, within: float | None = None) -> Flow[News | None]:
         """What happens next; None when nothing does for too long."""
         if within is None:
-            within = {TalkState.RECORDING: MAX_SECONDS, TalkState.WAITING: TURN_WITHIN}.get(self.state, A_DAY)
+            rest = TURN_WITHIN if self._input_over else A_DAY
+            within = {TalkState.RECORDING: MAX_SECONDS, TalkState.WAITING: TURN_WITHIN}.get(self.state, rest)
         until = self.engine.now.mono + within
         while not self._news:
             if self.engine.now.mono >= until:

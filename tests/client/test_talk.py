@@ -301,6 +301,118 @@ def test_the_agent_asks() -> None:
     ]
 
 
+# --- tasks that take long ------------------------------------------------------------------------------------------
+
+LONGER = ("tool", {"line": "… this takes longer: it goes on in the background"})
+
+
+def promoted(*, spoken: bool = False, origin: str = "provider_tool_call") -> dict[str, Any]:
+    return event("svc.run.promoted", spoken_handoff=spoken, origin=origin)
+
+
+def say(text: str) -> list[dict[str, Any]]:
+    sound = event("voice.output_audio.delta", audio_base64=b64encode(b"pcm").decode(), sample_rate=24_000)
+    return [event("voice.response.delta", delta=text), sound, DONE]
+
+
+def push(*events: dict[str, Any]) -> Callable[[There], None]:
+    def all_of_them(world: There) -> None:
+        for each in events:
+            world.push(each)
+
+    return all_of_them
+
+
+def test_a_task_goes_on_in_the_background() -> None:
+    relay = Relay(response__create=[[promoted()], say("Hello.")])
+    there = talking(
+        (1, typed("Tidy up")),
+        (2, typed("Are you there?")),
+        (3, typed(None)),  # it stays: an answer was promised
+        (200, push(event("svc.run.background_completed", ok=True), *say("All is tidy."))),
+        relay=relay,
+    )
+    there.run()
+    hello = [("text", {"text": "Hello."}), ("end", {})]
+    assert told(there) == [
+        PROMPT,
+        LONGER,
+        ("end", {}),
+        PROMPT,
+        *hello,
+        PROMPT,
+        ("text", {"text": "All is tidy."}),
+        ("end", {}),
+    ]
+    assert there.now.mono >= 200
+
+
+def test_words_may_follow_a_promotion() -> None:
+    relay = Relay(response__create=[[promoted(spoken=True), *say("It takes a while.")]])
+    there = talking((1, typed("Tidy up")), (2, push(*say("Done."))), (3, typed(None)), relay=relay)
+    there.run()
+    texts = [fields["text"] for name, fields in told(there) if name == "text"]
+    assert texts == ["It takes a while.", "Done."]
+    assert told(there).count(PROMPT) == 3
+
+
+def test_a_task_waits_in_line() -> None:
+    relay = Relay(response__create=[[promoted()], [event("svc.run.queued"), DONE]])
+    first, second = push(*say("One.")), push(promoted(origin="queued"), *say("Two."))
+    there = talking(
+        (1, typed("First")), (2, typed("Second")), (2.5, typed(None)), (9, first), (10, second), relay=relay
+    )
+    there.run()
+    assert ("tool", {"line": "… this task waits for the one before it"}) in told(there)
+    assert [fields["text"] for name, fields in told(there) if name == "text"] == ["One.", "Two."]
+
+
+def test_a_task_in_the_background_asks() -> None:
+    relay = Relay(response__create=[[promoted()]])
+    asked = event("svc.confirmation.requested", confirmation_id="c1", message="May I?")
+    there = talking((1, typed("Tidy up")), (2, push(asked)), (3, typed("Allow")), (4, typed(None)), relay=relay)
+    there.script.append((5, push(event("svc.run.background_completed", ok=True), *say("Tidy."))))
+    there.run()
+    assert relay.heard[1] == {"type": "svc.confirm", "confirmation_id": "c1", "answer": "allow"}
+
+
+@pytest.mark.parametrize(
+    ("ends", "problem"),
+    [
+        ([event("svc.run.background_completed", ok=False), event("voice.error", message="no room")], "no room"),
+        ([event("svc.run.cancelled"), {**DONE, "cancelled": True}], None),
+    ],
+)
+def test_an_answer_that_does_not_come(ends: list[dict[str, Any]], problem: str | None) -> None:
+    relay = Relay(response__create=[[promoted()]])
+    there = talking((1, typed("Tidy up")), (2, typed(None)), (9, push(*ends)), relay=relay)
+    there.run()
+    assert [fields["text"] for name, fields in told(there) if name == "problem"] == ([problem] if problem else [])
+
+
+def test_an_answer_that_is_waited_for_too_long() -> None:
+    there = talking((1, typed("Tidy up")), (2, typed(None)), relay=Relay(response__create=[[promoted()]]))
+    assert there.fails().reason == "the agent did not answer in time"
+
+
+def test_an_answer_that_comes_while_the_person_speaks() -> None:
+    relay = Relay(response__create=[[promoted()]], input_audio__commit=[say("Yes.")])
+    programs: dict[str, Any] = {"arecord -q": b"", "aplay 24000": b""}
+    there = recorded(
+        relay,
+        (1, typed("Tidy up")),
+        (2, typed("")),
+        (3, lambda w: w.enter(Received(w.lasting["arecord -q"], SPEECH))),
+        (4, push(*say("Tidy."))),
+        (5, typed("")),
+        (6, typed(None)),
+        programs=programs,
+        lasting={"arecord -q": NEVER},
+    )
+    there.run()
+    assert [fields["text"] for name, fields in told(there) if name == "text"] == ["Tidy.", "Yes."]
+
+
 def test_what_was_typed_before_the_session_is_ready() -> None:
     relay = Relay(response__create=[[DONE]])
     there = talking(relay=relay)

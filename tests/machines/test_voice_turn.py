@@ -82,11 +82,11 @@ class TurnAgainstItsHistory(RuleBasedStateMachine):
             case TurnTrigger.CONSULT | TurnTrigger.WORK:
                 return before is TurnTrigger.ASK
             case TurnTrigger.SETTLE:
-                return before in (TurnTrigger.ASK, TurnTrigger.WORK)
+                return before in (TurnTrigger.ASK, TurnTrigger.WORK, TurnTrigger.END)  # END: from the background
             case TurnTrigger.DELIVER:
                 return before is TurnTrigger.SETTLE
             case TurnTrigger.RENDER:
-                return before is TurnTrigger.DELIVER
+                return before in (TurnTrigger.DELIVER, TurnTrigger.END)
             case _:
                 return True
 
