@@ -34,12 +34,14 @@ Problem = tuple[int, str, tuple[tuple[bytes, bytes], ...]]
 def handshake_problem(head: RequestHead) -> Problem | None:
     """What is wrong with an attempt to open a WebSocket: status, text and extra headers of the answer.
 
-    None when there is nothing wrong, and when the request is no attempt at all (RFC 9110 section 7.8: an `Upgrade` in
-    an HTTP/1.0 request is ignored).
+    None when there is nothing wrong, and when the request is no attempt at all. RFC 9110 section 7.8 has an `Upgrade` in
+    an HTTP/1.0 request ignored; one to `websocket` is a handshake that RFC 6455 section 4.2.1 has us refuse.
     """
     headers = head.headers
-    if head.http_version == "1.0" or b"websocket" not in headers.tokens(b"upgrade"):
+    if b"websocket" not in headers.tokens(b"upgrade"):
         return None
+    if head.http_version == "1.0":
+        return 400, "a WebSocket handshake needs HTTP/1.1", ()
     if head.method != "GET":
         return 400, "a WebSocket handshake must be a GET", ()
     if b"upgrade" not in headers.tokens(b"connection"):
@@ -63,8 +65,7 @@ def handshake_problem(head: RequestHead) -> Problem | None:
 
 def opens_socket(head: RequestHead) -> bool:
     """Whether a request is a correct handshake (RFC 6455 section 4.2.1)."""
-    attempt = head.http_version != "1.0" and b"websocket" in head.headers.tokens(b"upgrade")
-    return attempt and handshake_problem(head) is None
+    return b"websocket" in head.headers.tokens(b"upgrade") and handshake_problem(head) is None
 
 
 def accept_headers(head: RequestHead, event: AcceptSocket, extensions: bytes | None) -> list[tuple[bytes, bytes]]:

@@ -28,7 +28,8 @@ def test_a_good_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "request_head", [head({b"upgrade": None}), head({b"upgrade": b"h2c"}), head({}, version="1.0")]
+    "request_head",
+    [head({b"upgrade": None}), head({b"upgrade": b"h2c"}), head({b"upgrade": b"h2c"}, version="1.0")],
 )
 def test_no_attempt(request_head: RequestHead) -> None:
     assert handshake_problem(request_head) is None
@@ -38,6 +39,7 @@ def test_no_attempt(request_head: RequestHead) -> None:
 @pytest.mark.parametrize(
     ("request_head", "status", "word"),
     [
+        (head({}, version="1.0"), 400, "HTTP/1.1"),
         (head({}, method="POST"), 400, "GET"),
         (head({b"connection": b"keep-alive"}), 400, "Connection"),
         (head({b"connection": None}), 400, "Connection"),
