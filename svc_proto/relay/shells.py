@@ -76,10 +76,16 @@ class Shells:
         """The tmux session for a client's name."""
         return tmux_name(self.prefix, name)
 
-    def argv(self, name: str, shell: str) -> tuple[str, ...]:
-        """What to run in the pseudo-terminal."""
+    def argv(self, name: str, shell: str, *, made: bool = False) -> tuple[str, ...]:
+        """What to run in the pseudo-terminal; with `made` the tmux session is there already.
+
+        It is then attached and never made: `new-session -A` would bring back one that is killed before its client
+        has started.
+        """
         if self.tmux is None:
             return (shell, "-l")
+        if made:
+            return self._tmux(*self._options(), "attach-session", "-t", f"={self.session_name(name)}")
         # Left to itself tmux would start the shell that was the user's when its server began.
         return self._tmux(*self._options(), "new-session", "-A", "-s", self.session_name(name), shell, "-l")
 

@@ -152,7 +152,7 @@ class Terminals:
         size = parse_size(payload)
         name = _name(envelope) or f"shell-{self.engine.entropy(4).hex()}"
         terminal = self.held.get(name)
-        reattach, replay = terminal is not None, ""
+        reattach, made, replay = terminal is not None, False, ""
         if terminal is not None:
             terminal.child.resize(size)
             terminal.step(TerminalTrigger.ATTACH)
@@ -167,10 +167,13 @@ class Terminals:
             if self.shells.tmux is not None:
                 created = yield from self.shells.create_session(name, shell, size)
                 reattach = not created and (yield from self.shells.has_session(name))
+                if not created and not reattach:  # a tmux server that was just ending takes nobody in: once more
+                    created = yield from self.shells.create_session(name, shell, size)
+                made = created or reattach
                 if reattach:
                     replay = yield from self.shells.capture(name)
             terminal = Terminal(self, name, shell)
-            argv = self.shells.argv(name, shell)
+            argv = self.shells.argv(name, shell, made=made)
             child = yield from spawn_child(self.engine, argv, terminal, env=self.shells.env(name), terminal=size)
             if isinstance(child, Failure):
                 self.error(f"the shell could not be started: {child.kind.value}", envelope.id, name)

@@ -141,8 +141,10 @@ class TmuxServer:
         words = list(child.argv[1:])
         while words[0] in ("-L", "-f", "-u"):
             del words[: 1 if words[0] == "-u" else 2]
+        if words[0] == "attach-session":
+            return _TmuxClient(child, self, words[-1].removeprefix("="), makes=False)
         if words[0] == "new-session" and "-A" in words:
-            return _TmuxClient(child, self, words[words.index("-s") + 1])
+            return _TmuxClient(child, self, words[words.index("-s") + 1], makes=True)
         return _TmuxCommand(child, self, words)
 
     def make(self, name: str, env: dict[str, str], size: TerminalSize) -> _Session:
@@ -158,16 +160,20 @@ class TmuxServer:
 
 
 class _TmuxClient(Script):
-    """`new-session -A`: a terminal that shows a session. Hung up, it leaves the session where it is."""
+    """`attach-session`, `new-session -A`: a terminal that shows a session. Hung up, it leaves the session there."""
 
-    def __init__(self, child: Child, server: TmuxServer, name: str) -> None:
+    def __init__(self, child: Child, server: TmuxServer, name: str, *, makes: bool) -> None:
         super().__init__(child)
         self._server = server
         self._name = name
+        self._makes = makes
 
     def on_start(self) -> None:
         size = self.child.size or TerminalSize(80, 24)
         session = self._server.sessions.get(self._name)
+        if session is None and not self._makes:  # killed meanwhile
+            self.child.exit(1)
+            return
         if session is None:
             session = self._server.make(self._name, self.child.env, size)
         session.clients.append(self.child)

@@ -323,6 +323,19 @@ if TMUX is not None:
             client.say("kill", session_name=f"brief{number}")
             client.hear("detached")
 
+    def test_a_session_that_is_killed_at_once_stays_away(tmux: World) -> None:
+        """Its tmux client may start only afterwards, and must not bring it back."""
+        client = desk(tmux)
+        for number in range(5):
+            client.attach(f"brief{number}")
+            client.say("kill", session_name=f"brief{number}")
+            assert client.hear("detached")["payload"]["reason"] == "client kill"
+        client.attach()  # by now each client has started and seen that there is nothing
+        client.run("true")
+        client.say("list")
+        rows = client.hear("sessions")["payload"]["sessions"]
+        assert [row["name"] for row in rows if row["name"].startswith("brief")] == []
+
     def test_each_shell_knows_its_own_session(tmux: World) -> None:
         client = desk(tmux)
         for name in ("first", "second"):

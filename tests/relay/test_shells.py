@@ -57,7 +57,7 @@ def test_a_fresh_tmux_session() -> None:
     assert made[15:] == ("/bin/zsh", "-l")
     argv = book.children[0].order.argv
     assert argv[:5] == ("/usr/bin/tmux", "-L", "svc-relay", "-f", "/home/svc/tmux.conf")
-    assert argv[5:] == ("-u", "new-session", "-A", "-s", "svc-my_work_1", "/bin/zsh", "-l")
+    assert argv[5:] == ("-u", "attach-session", "-t", "=svc-my_work_1")  # never made again: it may be killed by then
 
 
 def test_a_tmux_that_makes_no_session_by_itself() -> None:
@@ -66,15 +66,24 @@ def test_a_tmux_that_makes_no_session_by_itself() -> None:
     book = ProgramBook(tmux=tmux)
     answer = attach(book.client())
     assert (answer["type"], answer["payload"]["reattach"]) == ("terminal.attached", False)
-    assert book.tmux_commands[1:] == [("has-session", "-t", "=svc-default")]
-    assert "-A" in book.children[0].order.argv
+    made, asked, again = book.tmux_commands
+    assert (asked, again) == (("has-session", "-t", "=svc-default"), made)
+    assert book.children[0].order.argv[5:] == ("-u", "new-session", "-A", "-s", "svc-default", "/bin/zsh", "-l")
+
+
+def test_a_tmux_server_that_was_just_ending_is_asked_again() -> None:
+    tmux = Tmux()
+    refusals = [(1, b"server exited unexpectedly")]
+    book = ProgramBook(tmux=lambda argv: refusals.pop() if refusals else tmux(argv))
+    assert attach(book.client())["payload"]["reattach"] is False
+    assert book.children[0].order.argv[5:] == ("-u", "attach-session", "-t", "=svc-default")
 
 
 def test_the_words_of_another_brand() -> None:
     book = ProgramBook(tmux=Tmux(), config=RelayConfig(brand=HERMES))
     attach(book.client(), "x")
     order = book.children[0].order
-    assert "hermes-x" in order.argv
+    assert "=hermes-x" in order.argv
     assert order.argv[1:3] == ("-L", "hermes-relay")
     assert ("HERMES_RELAY_TERMINAL", "x") in order.env
 
@@ -108,6 +117,7 @@ def test_a_tmux_session_that_was_there_before(screen: bytes, replay: str | None)
     assert answer.get("replay") == replay
     assert book.tmux_commands[1] == ("has-session", "-t", "=svc-default")
     assert book.tmux_commands[2] == ("capture-pane", "-p", "-S", "-200", "-t", "=svc-default:")
+    assert book.children[0].order.argv[-3:] == ("attach-session", "-t", "=svc-default")
 
 
 def test_a_screen_that_cannot_be_had() -> None:
