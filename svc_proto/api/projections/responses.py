@@ -72,7 +72,7 @@ class ResponseBuilder:
         return f"msg_{self._messages}_{self.id.removeprefix('resp_')}"
 
     def _message(self, status: str, text: str | None) -> Item:
-        content: list[Item] = [] if text is None else [{"type": "output_text", "text": text, "annotations": []}]
+        content: list[Item] = [] if text is None else [_part(text)]
         return {
             "type": "message",
             "id": self._message_id,
@@ -88,6 +88,8 @@ class ResponseBuilder:
                 return []  # the gap between two messages
             self._messages += 1
             told.append(self._item("added", len(self._output), self._message("in_progress", None)))
+            # Beside wire api 7: the helpers of OpenAI's libraries add deltas to a part that they were told of.
+            told.append(("response.content_part.added", {**self._place, "part": _part("")}))
         self._text.append(text)
         told.append(("response.output_text.delta", {**self._place, "delta": text}))
         return told
@@ -104,6 +106,7 @@ class ResponseBuilder:
         message = self._message("completed", text)
         told = [
             ("response.output_text.done", {**self._place, "text": text}),
+            ("response.content_part.done", {**self._place, "part": _part(text)}),
             self._item("done", len(self._output), message),
         ]
         self._output.append(message)
@@ -142,6 +145,10 @@ class ResponseBuilder:
 
     def _item(self, what: str, place: int, item: Item) -> Told:
         return f"response.output_item.{what}", {"output_index": place, "item": item}
+
+
+def _part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
 
 
 class ResponseProjection:

@@ -169,13 +169,20 @@ class _Responses:
 
 
 def _talk(body: Mapping[str, object]) -> Conversation:
-    """`input`: a string, or an array of strings and of `{role, content}`."""
+    """`input`: a string, or an array of strings, of `{role, content}`, and of what an earlier response put out."""
     value = body.get("input")
     entries = value if isinstance(value, list) else [value] if isinstance(value, str) else []
-    messages = [{"role": "user", "content": entry} if isinstance(entry, str) else entry for entry in entries]
-    talk = read_conversation(messages, "input")
+    talk = read_conversation([_message_of(entry) for entry in entries], "input")
     system = system_of(talk.system, read_text(body, ("instructions",)))
     return Conversation(system=system, history=talk.history, prompt=talk.prompt)
+
+
+def _message_of(entry: object) -> object:
+    if isinstance(entry, str):
+        return {"role": "user", "content": entry}
+    if isinstance(entry, dict) and "role" not in entry and entry.get("type", "message") != "message":
+        return {"role": "tool"}  # a call, its output, a thought: dropped, as in chat completions
+    return entry
 
 
 def _unknown() -> Exception:

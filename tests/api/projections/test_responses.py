@@ -36,9 +36,11 @@ def test_a_plain_response() -> None:
     assert [event["type"].removeprefix("response.") for event in events] == [
         "created",
         "output_item.added",
+        "content_part.added",
         "output_text.delta",
         "output_text.delta",
         "output_text.done",
+        "content_part.done",
         "output_item.done",
         "completed",
     ]
@@ -46,18 +48,20 @@ def test_a_plain_response() -> None:
     item = events[1]["item"]
     assert (item["status"], item["content"]) == ("in_progress", [])
     place = {"item_id": item["id"], "output_index": 0, "content_index": 0}
-    for event in events[2:5]:
+    for event in events[2:7]:
         assert {name: event[name] for name in place} == place
-    assert events[4]["text"] == "Hello"
+    assert events[2]["part"] == {"type": "output_text", "text": "", "annotations": []}
+    assert events[5]["text"] == "Hello"
     message = {
         "type": "message",
         "id": item["id"],
         "role": "assistant",
         "status": "completed",
-        "content": [{"type": "output_text", "text": "Hello", "annotations": []}],
+        "content": [events[6]["part"]],
     }
-    assert events[5]["item"] == message
-    assert events[6]["response"] == {
+    assert events[6]["part"] == {"type": "output_text", "text": "Hello", "annotations": []}
+    assert events[7]["item"] == message
+    assert events[8]["response"] == {
         "id": "resp_1",
         "object": "response",
         "created_at": 1_927_857_909,

@@ -100,6 +100,20 @@ def test_what_the_agent_is_told() -> None:
     assert book.hand.turn.system == "Be kind.\n\nShort.\n\nNow."
 
 
+def test_a_client_may_send_back_what_it_was_answered() -> None:
+    """`input += response.output`, as OpenAI's guides have it; of the items only messages are history."""
+    book = TurnBook()
+    output = answered(book)["output"]
+    items = [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "42"},
+    ]
+    answered(book, {"input": [{"role": "user", "content": "Hi"}, *items, *output, {"role": "user", "content": "So?"}]})
+    turn = book.hand.turn
+    assert (turn.prompt, [row["content"] for row in turn.history]) == ("So?", ["Hi", "Hello"])
+
+
 def test_the_same_request_again_is_not_run_again() -> None:
     book = TurnBook()
     again = [(b"idempotency-key", b"k")]
@@ -137,6 +151,8 @@ def test_a_response_that_fails() -> None:
         ({"input": None}, 400, "input"),
         ({"input": 7}, 400, "input"),
         ({"input": [7]}, 400, "input[0]"),
+        ({"input": [{"type": "message", "content": "x"}]}, 400, "input[0].role"),
+        ({"input": [{"type": "reasoning"}, {"role": "user", "content": " "}]}, 400, "input[1].content"),
         ({"input": " "}, 400, "input[0].content"),
         ({"previous_response_id": "resp_x"}, 404, None),
         ({"previous_response_id": 7}, 404, None),
