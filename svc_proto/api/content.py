@@ -95,6 +95,8 @@ def read_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
         role, content = _entry(entry, place)
         if role not in ("user", "assistant", "system"):
             raise invalid("the role must be user, assistant or system", param=f"{place}.role")
+        if role != "assistant" and cast("Mapping[str, object]", entry).get("content") is None:
+            raise invalid("a message must have a content", param=f"{place}.content")
         if _is_visible(content):
             messages.append(_message(role, content))
     return tuple(messages)

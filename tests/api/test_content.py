@@ -133,8 +133,9 @@ def test_a_conversation() -> None:
 
 
 def test_a_history_with_images() -> None:
-    entries = [{"role": "user", "content": [image(PNG)]}, {"role": "system", "content": "x"}, {"role": "user"}]
-    assert read_history(entries, "h") == (
+    entries = [{"role": "user", "content": [image(PNG)]}, {"role": "system", "content": "x"}]
+    called: dict[str, object] = {"role": "assistant", "content": None, "tool_calls": [{}]}
+    assert read_history([*entries, called, {"role": "user", "content": ""}], "h") == (
         {"role": "user", "content": [image(PNG)]},
         {"role": "system", "content": "x"},
     )
@@ -170,6 +171,8 @@ def test_a_conversation_that_is_none(value: object, code: str | None, param: str
 def test_a_history_that_is_none() -> None:
     assert refusal(read_history, "x", "h") == (400, None, "h")
     assert refusal(read_history, [{"role": "tool", "content": "x"}], "h") == (400, None, "h[0].role")
+    for lacking in ({"role": "user"}, {"role": "system", "content": None}):
+        assert refusal(read_history, [lacking], "h") == (400, None, "h[0].content")
 
 
 JSON = st.recursive(

@@ -9,9 +9,11 @@ from svc_proto.api.access import Access
 from svc_proto.api.answers import branded, event_stream, read_flag, read_object, session_fields, system_of
 from svc_proto.api.content import Conversation, read_conversation, read_history, read_prompt, read_text
 from svc_proto.api.errors import invalid, not_found
+from svc_proto.api.history import MAX_ROWS, history_of
 from svc_proto.api.projections.runs import RunProjection
 from svc_proto.api.rows import ChatSession
 from svc_proto.api.run import Run
+from svc_proto.api.store import ListMessages
 from svc_proto.api.subscriber import SubscriberState
 from svc_proto.api.titles import check_session_id
 from svc_proto.api.turn import TurnOrder
@@ -101,6 +103,7 @@ class _Runs:
         run_id = api.runs.new_id()
         wanted = body.get("session_id")
         session_id = run_id if wanted is None else check_session_id(wanted, param="session_id")
+        earlier = yield from self._earlier(body)
         settings = yield from api.settings()
         model = body.get("model")
         name = model if isinstance(model, str) else ""
@@ -110,13 +113,23 @@ class _Runs:
             session_id=session_id,
             prompt=talk.prompt,
             system=system_of(settings.system, settings.prompt_for(body.get("personality")), talk.system),
-            history=talk.history,
+            history=(*earlier, *talk.history),
             route=settings.aliases.get(name, settings.route),
             model=name or settings.name,
             max_tokens=settings.max_tokens,
             create=ChatSession(id=session_id, started_at=now, updated_at=now, last_active=now, model=settings.name),
             may_wait=False,
         )
+
+    def _earlier(self, body: Mapping[str, object]) -> Flow[tuple[Mapping[str, object], ...]]:
+        """What `previous_response_id` continues; wire api 6.1: an unknown one is ignored here."""
+        api, previous = self._api, body.get("previous_response_id")
+        if not isinstance(previous, str) or body.get("conversation_history") is not None:
+            return ()
+        session = yield from api.responses.session_of(previous)
+        if session is None:
+            return ()
+        return history_of((yield from api.query(ListMessages(session_id=session, limit=MAX_ROWS, latest=True))) or ())
 
 
 def _talk(body: dict[str, object]) -> Conversation:

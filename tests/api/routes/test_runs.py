@@ -254,6 +254,29 @@ platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
     assert (turn.prompt, len(turn.history), turn.system) == ("part", 0, "Be kind.\n\nPhone.")
 
 
+def test_a_run_continues_a_stored_response() -> None:
+    book = TurnBook()
+    call = book.call("POST", "/v1/responses", {"input": "Hey"})
+    book.hand.tell(TextDelta("Yes?"), ModelAnswered(1, 1))
+    book.hand.finish()
+    previous = {"previous_response_id": call.result.json["id"]}
+    stored = ({"role": "user", "content": "Hey"}, {"role": "assistant", "content": "Yes?"})
+    earlier = {"role": "user", "content": "More"}
+    run_id = begun(book, {"input": [earlier, {"role": "user", "content": "So"}], **previous})
+    turn = book.hand.turn
+    assert (turn.prompt, turn.history, turn.session_id) == ("So", (*stored, earlier), run_id)
+    book.hand.finish()
+    own = [{"role": "user", "content": "Own"}]
+    for body, history in (
+        ({**previous, "conversation_history": own}, tuple(own)),  # which wins
+        ({"previous_response_id": "resp_x"}, ()),  # unknown: ignored here
+        ({"previous_response_id": 7}, ()),
+    ):
+        begun(book, {"input": "So", **body})
+        assert book.hand.turn.history == history
+        book.hand.finish()
+
+
 @pytest.mark.parametrize(
     ("body", "code", "param"),
     [
