@@ -261,9 +261,10 @@ def _strict(text: str | None, name: str, default: int) -> int:
 
 
 def _number(text: str | None) -> int | None:
-    if text is None or not text.isascii() or not text.isdecimal() or len(text) > len(str(MAX_OFFSET)):
+    if text is None or not text.isascii() or not text.isdecimal():
         return None
-    return min(int(text), MAX_OFFSET)
+    digits = text.lstrip("0") or "0"
+    return MAX_OFFSET if len(digits) > len(str(MAX_OFFSET)) else min(int(digits), MAX_OFFSET)
 
 
 def _truthy(text: str | None) -> bool:

@@ -145,7 +145,7 @@ def test_pages(book: ApiBook) -> None:
         ("limit=7&offset=3", 7, 3),
         ("limit=200", 200, 0),
         ("limit=201", 200, 0),
-        ("limit=99999999999999999999", 50, 0),
+        ("limit=99999999999999999999", 200, 0),
         ("limit=0", 50, 0),
         ("limit=-1&offset=-1", 50, 0),
         ("limit=x&offset=1.5", 50, 0),
@@ -153,6 +153,7 @@ def test_pages(book: ApiBook) -> None:
         ("limit=%C2%B2", 50, 0),  # a superscript two
         ("limit=1&limit=2&profile=x", 1, 0),
         ("offset=9007199254740993", 50, 2**53 - 1),
+        (f"limit={'0' * 30}7&offset={'9' * 5_000}", 7, 2**53 - 1),
     ],
 )
 def test_limits_are_lenient(book: ApiBook, query: str, limit: int, offset: int) -> None:
