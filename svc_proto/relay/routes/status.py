@@ -60,7 +60,7 @@ class _Status:
                 "version": VERSION,
                 "plugin_version": VERSION,
                 "protocol_version": PROTOCOL_VERSION,
-                "capabilities": ["bridge", "media", "notifications", "profiles", "relay_voice"],
+                "capabilities": ["bridge", "media", "notifications", "profiles", "relay_voice", "terminal"],
                 "profiles": [{"name": entry["name"], "relay_state": "enabled"} for entry in relay.profiles],
                 "uptime_seconds": int(relay.engine.now.mono - relay.started.mono),
                 "session_count": count,

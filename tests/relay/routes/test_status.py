@@ -72,7 +72,7 @@ def test_info(book: RelayBook) -> None:
         "version": VERSION,
         "plugin_version": VERSION,
         "protocol_version": 1,
-        "capabilities": ["bridge", "media", "notifications", "profiles", "relay_voice"],
+        "capabilities": ["bridge", "media", "notifications", "profiles", "relay_voice", "terminal"],
         "profiles": [{"name": "default", "relay_state": "enabled"}],
         "uptime_seconds": 90,
         "session_count": 1,
