@@ -290,7 +290,7 @@ class Gateway:
         self.say(RpcError(error.code, error.message, call.identity).line())
 
     def _session(self, call: Call) -> _Session:
-        session = self._sessions.get(call.text("session_id"))
+        session = self._sessions.get(call.word("session_id") or "")
         if session is None:
             raise RpcError(NO_SESSION, "no such session is open here: create or resume it")
         return session

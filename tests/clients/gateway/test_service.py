@@ -97,7 +97,8 @@ def test_a_session_that_is_not_stored() -> None:
 
 @pytest.mark.parametrize("method", ["prompt.submit", "session.interrupt", "terminal.resize", "approval.respond"])
 def test_a_session_that_is_not_open_here(method: str) -> None:
-    assert greeted().error(method, {"session_id": "s-9", "text": "x", "choice": "once"})[0] == 4001
+    for named in ({"session_id": "s-9"}, {"session_id": 9}, {}):  # a relay's own `terminal.resize` names none
+        assert greeted().error(method, {**named, "text": "x", "choice": "once"})[0] == 4001
 
 
 def test_a_session_resumed_while_its_turn_is_under_way() -> None:
