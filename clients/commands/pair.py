@@ -115,6 +115,8 @@ def main(
     )
     home = _home(config)
     invite = perform(lambda engine: pair(engine, order), runtime, home=home, client_tls=trust_for(config))
+    for warning in invite.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     terminal = sys.stdout.isatty()
     if as_json:
         file = _write_png(invite.qr_payload) if png else None

@@ -68,11 +68,12 @@ class Invite:
     qr_payload: str = field(repr=False)
     pairing_url: str = field(repr=False)
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # of what was asked for and could not be done: for standard error
 
 
 def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
     """Register a code and make the invite. Raises `Problem`."""
-    config, notes = order.config, list[str]()
+    config, notes, warnings = order.config, list[str](), list[str]()
     if order.mode is Mode.PUBLIC and not order.public_url:
         raise Problem("--mode public needs --public-url https://…", code=MISUSED)
     public = None if order.public_url is None else public_route(order.public_url, config.port)
@@ -99,7 +100,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
         mesh = yield from find_mesh(engine)
     routes, warning = prefer(_routes(order, lan_route(api, relay_url), mesh, public), order.prefer)
     if warning is not None:
-        notes.append(warning)
+        warnings.append(warning)
     top = routes[0].api if code is None else api  # without a relay there are no candidates: the best is all there is
     payload = build_payload(
         brand=config.brand,
@@ -113,7 +114,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
     )
     secret = yield from ensure_secret(engine, config.qr_secret_name)
     if isinstance(secret, Failure):
-        notes.append(f"the QR is not signed: the signing key cannot be used ({because(secret)})")
+        warnings.append(f"the QR is not signed: the signing key cannot be used ({because(secret)})")
     else:
         payload = signed(payload, secret)
     text = encode_payload(payload)
@@ -128,6 +129,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
         qr_payload=text,
         pairing_url=pairing_url(config.brand, text),
         notes=tuple(notes),
+        warnings=tuple(warnings),
     )
 
 

@@ -64,7 +64,7 @@ def invite_json(invite: Invite) -> dict[str, object]:
         ],
         "qr_payload": invite.qr_payload,
         "pairing_url": invite.pairing_url,
-        "notes": list(invite.notes),
+        "notes": [*invite.notes, *invite.warnings],
     }
 
 

@@ -101,7 +101,7 @@ def test_no_relay_wanted() -> None:
     there = world(evolve(ORDER, with_relay=False, host="api.example", port=1, prefer="mesh"))
     invite = there.run()
     assert there.asked == []
-    assert invite.notes == ("--prefer 'mesh' changes nothing: the routes are lan",)
+    assert (invite.notes, invite.warnings) == ((), ("--prefer 'mesh' changes nothing: the routes are lan",))
     assert invite.api.url == "http://api.example:1"
 
 
@@ -119,7 +119,7 @@ def test_a_host_without_a_network() -> None:
 
 def test_an_unsigned_invite() -> None:
     invite = world(ORDER, secret=Failure(FailureKind.DENIED)).run()
-    assert invite.notes == ("the QR is not signed: the signing key cannot be used (permission denied)",)
+    assert invite.warnings == ("the QR is not signed: the signing key cannot be used (permission denied)",)
     assert "sig" not in payload(invite)
 
 

@@ -40,6 +40,14 @@ def test_json_and_the_signature(desk: Shelf) -> None:
     assert verify(payload, (desk.home / "svc" / "svc-relay-qr-secret").read_bytes())
 
 
+def test_a_role_that_is_not_there_is_warned_of_and_changes_nothing(desk: Shelf) -> None:
+    done = desk.run("svc", "pair", "--no-qr", "--prefer", "zork")
+    assert (done.code, done.err) == (0, "warning: --prefer 'zork' changes nothing: the routes are lan\n")
+    assert "Routes, best first\n  lan " in done.out
+    done = desk.run("svc", "pair", "--json", "--mode", "lan", "--prefer", "zork")
+    assert done.json["notes"] == [done.err.removeprefix("warning: ").strip()]
+
+
 def test_a_terminal_shows_a_qr_and_a_file(desk: Shelf) -> None:
     terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)})
     terminal.expect_exact("Invite URL (holds credentials)")
@@ -168,7 +176,9 @@ def test_bad_settings(lonely: Shelf) -> None:
 
 def test_a_full_disk(desk: Shelf) -> None:
     done = desk.run_full("svc", "pair")
-    assert (done.code, done.problem) == (1, "the output cannot be written: file too large")
+    warning, error = done.err.splitlines()
+    assert "the QR is not signed" in warning
+    assert (done.code, error) == (1, "error: the output cannot be written: file too large")
 
 
 def test_a_reader_that_leaves(desk: Shelf) -> None:
