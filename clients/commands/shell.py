@@ -32,7 +32,12 @@ detached; 1 when the relay refuses or cannot be reached, or the terminal was los
 @click.command("shell", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("--session", "name", default=None, help="Name of the terminal session.  [default]")
 @click.option("--shell", metavar="PATH", help="Absolute path of the shell to start.  [the relay's]")
-@click.option("--exec", "command", metavar="COMMAND", help="Run one command line in a POSIX shell, and end.")
+@click.option(
+    "--exec",
+    "command",
+    metavar="COMMAND",
+    help="Run one command line in a POSIX shell, and end. Its input is the keyboard, or nothing.",
+)
 @click.option(
     "--escape", metavar="KEY", default="^]", show_default=True, help="Key that detaches: ^ and a sign, or none."
 )

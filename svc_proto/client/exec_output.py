@@ -17,12 +17,16 @@ MAX_TYPED = 4_000  # bytes: a terminal takes lines of 4095
 KEPT = 64  # characters at the end that may be the beginning of a mark
 
 
-def typed_line(command: str, nonce: str, *, tmux: bool) -> str:
-    """What to type into a POSIX shell. Raises `Problem`, code 2, for what no line can hold."""
+def typed_line(command: str, nonce: str, *, tmux: bool, keyboard: bool = True) -> str:
+    """What to type into a POSIX shell. Raises `Problem`, code 2, for what no line can hold.
+
+    Without a `keyboard` the command has no input: what reads would else wait for ever for what nobody types.
+    """
     if "\n" in command or "\r" in command or "\x00" in command:
         raise Problem("--exec takes one line: put the rest into a script", code=MISUSED)
     marks = (f"printf '%s%s\\n' {nonce} B", f"printf '\\n%s%s%s.\\n' {nonce} E $?")
-    line = f"stty -onlcr; {marks[0]}; sh -c {_quoted(command)} 2>&1; {marks[1]}"
+    streams = "2>&1" if keyboard else "</dev/null 2>&1"
+    line = f"stty -onlcr; {marks[0]}; sh -c {_quoted(command)} {streams}; {marks[1]}"
     if tmux:
         locking = f'{_quoted(line + "; tmux -S ")}"${{TMUX%%,*}}"{_quoted(" wait-for -S " + nonce)}'
         line = f"tmux set lock-command {locking}; tmux lock-client; tmux wait-for {nonce}"

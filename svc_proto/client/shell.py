@@ -102,11 +102,11 @@ class ShellChore(Chore[ShellEnd]):
         routes = Routes(engine, candidates_of(order.session))
         nonce = "svc" + engine.entropy(6).hex()
         if order.command is not None:
-            typed_line(order.command, nonce, tmux=True)  # refused before anybody is called
+            typed_line(order.command, nonce, tmux=True, keyboard=False)  # refused before anybody is called
         yield from self._connect(routes, anew=False)
         if order.command is not None:
             self._exec = ExecOutput(nonce)
-            self._type(typed_line(order.command, nonce, tmux=self._tmux))
+            self._type(typed_line(order.command, nonce, tmux=self._tmux, keyboard=order.keyboard))
         watcher = engine.spawn(self._watch_size(), name="window size") if order.person else None
         try:
             return (yield from self._serve(routes))

@@ -33,6 +33,14 @@ def test_a_real_shell(command: str, output: str | None, status: int) -> None:
     assert reader.feed("$ exit\n") == reader.rest() == ""
 
 
+def test_a_command_that_nobody_types_for_has_no_input() -> None:
+    """It would wait for a keyboard that is not there, for ever."""
+    line = typed_line("cat; echo over", NONCE, tmux=False, keyboard=False).replace("stty -onlcr; ", "").rstrip("\r")
+    said = subprocess.run(["sh", "-c", line], input=b"not for it", capture_output=True, check=False, timeout=10)
+    assert said.stdout.startswith(f"{NONCE}B\nover\n".encode())
+    assert "/dev/null" not in typed_line("cat", NONCE, tmux=False)
+
+
 def test_within_tmux_the_command_has_the_clients_terminal() -> None:
     line = typed_line("echo 'a'", NONCE, tmux=True)
     assert line.startswith("tmux set lock-command 'stty -onlcr; printf ")

@@ -120,6 +120,7 @@ def test_one_command_under_tmux(tmux: Shelf) -> None:
         ("printf noeol", 0, "noeol"),
         ("true", 0, ""),
         ("seq 1 20000 | tail -1", 0, "20000\n"),
+        ("cat; exit 5", 5, ""),  # it reads, and nobody types
     ],
 )
 def test_one_command(home: Shelf, command: str, code: int, out: str) -> None:
