@@ -37,6 +37,12 @@ from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["Demo", "main"]
 
+EXAMPLES = """
+\b
+Examples:
+  python -m clients.demo                   what make demo runs
+  python -m clients.demo --runtime curio   on another event loop
+"""
 PATIENCE = 20.0  # s for the phone to pair
 GRACE = 5.0  # s for the relay to stop when the demonstration is over
 WIDTH = 110  # characters of an answer that are shown
@@ -188,7 +194,7 @@ class Demo:
         self.engine.exit(70, f"internal error, reference {self.engine.bug(error)}")
 
 
-@click.command(cls=ProgramCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @runtime_option
 def main(runtime: str) -> None:
     """Start a relay and an API on free ports, pair the reference phone, drive it, and have a chat drive it."""

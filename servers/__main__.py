@@ -52,9 +52,9 @@ Examples:
   python -m servers --no-dashboard        relay and API only
 
 \b
-The API listens where the relay does, and makes itself a key, kept in ~/.svc/.env, unless API_SERVER_HOST or
---api-host says otherwise. It takes its other settings as `python -m servers.api` does. The dashboard is for this host
-only, unless SVC_DASHBOARD_HOST and SVC_DASHBOARD_PASSWORD say otherwise.
+The API listens where the relay does, unless API_SERVER_HOST or --api-host says otherwise; where other hosts can reach
+it, it makes itself a key then, kept in ~/.svc/.env. It takes its other settings as `python -m servers.api` does. The
+dashboard is for this host only, unless SVC_DASHBOARD_HOST and SVC_DASHBOARD_PASSWORD say otherwise.
 """
 
 

@@ -22,7 +22,10 @@ __all__ = ["gateway_program", "main", "read_settings"]
 
 EXAMPLES = """
 \b
-The relay starts this program for desktops that chat, unless SVC_TUI_COMMAND names another. By hand:
+The relay starts this program for desktops that chat, unless SVC_TUI_COMMAND names another.
+
+\b
+Example:
   echo '{"jsonrpc": "2.0", "id": 1, "method": "session.list"}' | python -m clients.gateway
 
 \b

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import click
 import pytest
 
+from clients.commands import svc, svc_relay
+from clients.demo import main as demo
+from clients.gateway.__main__ import main as gateway
+from clients.phone.__main__ import main as phone
 from tests.clients.commands.support import Shelf
 from tests.clients.commands.test_desktop import paired
 
@@ -34,6 +41,24 @@ COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
 LOCAL = ("svc pair", "svc-pair", "svc-relay status")  # work without a relay
 REPORTS = ("svc-relay doctor",)  # says what is wrong on standard output
 RUNS = [command for command in COMMANDS if command != "svc-relay status"]  # on a loop
+
+
+def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """A command and all below it."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from every(found, f"{path} {name}")
+
+
+def test_each_help_has_an_example() -> None:
+    programs = {"svc": svc.main, "svc-relay": svc_relay.main, "demo": demo, "gateway": gateway, "phone": phone}
+    found = dict(pair for name, command in programs.items() for pair in every(command, name))
+    assert set(found) >= set(COMMANDS) - {"svc-pair"}  # which is `svc pair`
+    assert [name for name, command in found.items() if "\nExample" not in (command.epilog or "")] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
