@@ -2,7 +2,8 @@
 
 The provider was asked to speak the answer (wire terminal-voice 6.6, steps 5 to 7). What it says counts as the answer
 once 40 characters of it share two content words with the answer, or, when it is shorter, at its end. Audio without a
-word of text cannot be judged and counts. Until then nothing is passed on, at most `MAX_HELD` bytes.
+word of text cannot be judged and counts. Until then nothing is passed on, at most `MAX_HELD` bytes
+of sound and `MAX_TEXT` characters.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from attrs import evolve, field, frozen
 
 from svc_proto.machines.broker_orders import Emit, EmitAudio, Order, Render
 
-__all__ = ["ALARM", "MAX_HELD", "Answer", "Delivery", "Held", "Verdict", "on_script", "passed_on"]
+__all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "Answer", "Delivery", "Held", "Verdict", "on_script", "passed_on"]
 
 ALARM = 30.0  # s until an answer that nobody heard is shown as text, wire terminal-voice 9 "delivery alarm"
 JUDGED_FROM = 40  # characters
 SHARED = 2  # content words
-MAX_HELD = 4 * 1024 * 1024  # bytes of audio and characters of text held back; past it the answer counts as off-script
+MAX_HELD = 4 * 1024 * 1024  # bytes of audio held back; past it the answer counts as off-script
+MAX_TEXT = 4000  # characters, the same; more than twice what is ever asked for
 SHORT = 3  # letters: shorter words say nothing; a digit always does
 # Scripts without blanks between words are compared character by character.
 _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]|[^\W_]+")
@@ -120,12 +122,13 @@ class Delivery:
         """The provider says something: what of all that it said is passed on now. The verdict may be there then."""
         if self.verdict is Verdict.ON_SCRIPT:
             return passed_on(response_id, held, delivery=SUMMARY)
+        if held.text or held.audio:
+            self._held.append(held)
         self._text += held.text
-        self._held.append(held)
-        self._size += len(held.text) + len(held.audio)
+        self._size += len(held.audio)
         if len(self._text) >= JUDGED_FROM and on_script(self._text, self.answer.spoken):
             return self._accept(response_id)
-        if self._size > MAX_HELD:
+        if self._size > MAX_HELD or len(self._text) > MAX_TEXT:
             self._reject()
         return []
 

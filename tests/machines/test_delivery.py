@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.machines.broker_orders import Emit, EmitAudio, Order, Render
-from svc_proto.machines.delivery import JUDGED_FROM, MAX_HELD, Answer, Delivery, Held, Verdict, on_script
+from svc_proto.machines.delivery import JUDGED_FROM, MAX_HELD, MAX_TEXT, Answer, Delivery, Held, Verdict, on_script
 
 TEXT = "The disk is 62 percent used, and 40 gigabytes are free."
 ANSWER = Answer(call_id="k1", run_id="n1", text=f"# {TEXT}", spoken=TEXT)
@@ -83,10 +83,14 @@ def test_off_script(said: str) -> None:
     assert way.verdict is Verdict.OFF_SCRIPT
 
 
-def test_too_much_of_something_else() -> None:
+@pytest.mark.parametrize("held", [Held(audio=bytes(MAX_HELD)), Held(text="la " * (MAX_TEXT // 3) + "l")])
+def test_too_much_of_something_else(held: Held) -> None:
     way = delivery()
-    assert way.hear("r2", Held(audio=bytes(MAX_HELD + 1))) == []
-    assert way.verdict is Verdict.OFF_SCRIPT
+    assert way.hear("r2", held) == []
+    assert way.hear("r2", Held()) == []
+    verdicts = [way.verdict]
+    assert way.hear("r2", Held(text="a", audio=b"\0")) == []
+    assert [*verdicts, way.verdict] == [Verdict.OPEN, Verdict.OFF_SCRIPT]
 
 
 def test_the_relay_speaks_it() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.machines.broker_orders import Emit, EmitAudio, Order, Render
-from svc_proto.machines.delivery import JUDGED_FROM, MAX_HELD, Answer, Delivery, Held, Verdict
+from svc_proto.machines.delivery import JUDGED_FROM, MAX_HELD, MAX_TEXT, Answer, Delivery, Held, Verdict
 
 
 @frozen
@@ -90,8 +90,14 @@ class DeliveryAgainstAModel(RuleBasedStateMachine):
     @rule(beyond=st.integers(-1, 1))
     def sounds_up_to_the_limit(self, beyond: int) -> None:
         if self._provider() and self.way.verdict is Verdict.OPEN:
-            room = MAX_HELD - sum(len(held.text) + len(held.audio) for held in self.said)
+            room = MAX_HELD - sum(len(held.audio) for held in self.said)
             self._hear(Held(audio=bytes(max(0, room + beyond))))
+
+    @rule(beyond=st.integers(-1, 1))
+    def babbles_up_to_the_limit(self, beyond: int) -> None:
+        if self._provider() and self.way.verdict is Verdict.OPEN:
+            room = MAX_TEXT - sum(len(held.text) for held in self.said)
+            self._hear(Held(text=" " * max(0, room + beyond)))
 
     @rule()
     def has_sounded(self) -> None:
@@ -190,9 +196,11 @@ class DeliveryAgainstAModel(RuleBasedStateMachine):
         before = self.way.verdict
         self.told += self.way.hear("r2", held)
         self.said.append(held)
-        size = sum(len(each.text) + len(each.audio) for each in self.said)
+        sound, text = (
+            sum(sizes) for sizes in zip(*((len(each.audio), len(each.text)) for each in self.said), strict=True)
+        )
         if before is Verdict.OPEN:
-            expected = Verdict.OPEN if size <= MAX_HELD else Verdict.OFF_SCRIPT
+            expected = Verdict.OPEN if sound <= MAX_HELD and text <= MAX_TEXT else Verdict.OFF_SCRIPT
             assert self.way.verdict is (Verdict.ON_SCRIPT if self._is_answer_so_far() else expected)
 
     def _is_answer_so_far(self) -> bool:
