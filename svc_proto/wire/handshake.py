@@ -34,8 +34,8 @@ Problem = tuple[int, str, tuple[tuple[bytes, bytes], ...]]
 def handshake_problem(head: RequestHead) -> Problem | None:
     """What is wrong with an attempt to open a WebSocket: status, text and extra headers of the answer.
 
-    None when there is nothing wrong, and when the request is no attempt at all. RFC 9110 section 7.8 has an `Upgrade` in
-    an HTTP/1.0 request ignored; one to `websocket` is a handshake that RFC 6455 section 4.2.1 has us refuse.
+    None when there is nothing wrong, and when the request is no attempt at all. RFC 9110 section 7.8 has an `Upgrade`
+    in an HTTP/1.0 request ignored; one to `websocket` is a handshake that RFC 6455 section 4.2.1 has us refuse.
     """
     headers = head.headers
     if b"websocket" not in headers.tokens(b"upgrade"):
