@@ -5,7 +5,7 @@ Rules, all of RFC 9112 unless noted
   section 2.5      a version other than 1.0 and 1.1: 505
   section 3        a request line that does not end within `Limits.max_head`: 414
   section 3.2      Host missing (1.1), twice, empty, a list, with user information or a path, no authority at all: 400
-  section 3.2.1    a target that is neither a path nor one of the forms below, or that has a fragment: 400
+  section 3.2.1    a target that is neither a path nor one of the forms below: 400
   section 3.2.2    an absolute target: its authority takes the place of Host; 400 if it is no good http(s) authority
   section 3.2.3    CONNECT: 501
   section 3.2.4    the target `*` with a method other than OPTIONS: 400
@@ -71,15 +71,12 @@ class Framing(IntEnum):
 def check_request_head(head: bytes, limits: Limits) -> Framing:
     """Raise `RemoteProtocolError` for a head that must not be believed; tell whether a body follows it, and how."""
     lowered = check_fields(head, limits)
-    blank, end = head.find(b" "), head.find(b"\r")
-    current = head.endswith(b" HTTP/1.1", 0, end)
+    current = head.endswith(b" HTTP/1.1", 0, head.find(b"\r"))
     if not current:
         _check_other_version(head, lowered)
     if lowered.startswith(b"connect "):
         raise RemoteProtocolError("CONNECT is not implemented", status=501)
-    if head.find(b"#", blank, end) >= 0:
-        raise RemoteProtocolError("the request target has a fragment")
-    if head[blank + 1] != SLASH:
+    if head[head.find(b" ") + 1] != SLASH:
         _check_other_target(head, lowered)
     at = lowered.find(HOST)
     if at >= 0:
