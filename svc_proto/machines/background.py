@@ -35,8 +35,8 @@ __all__ = ["GRACE", "MAX_QUEUED", "MAX_RESULTS", "RUN_TABLE", "Background", "Bac
 
 MAX_QUEUED = 3  # wire terminal-voice 6.9; a further task is told to be too many
 MAX_RESULTS = 4  # answers that wait to be heard; until there is room nothing more is detached
-QUIET = 1.5  # s without the microphone before an answer is spoken
-QUIET_WITHIN = 12.0  # s that an answer waits for that
+QUIET = 1.5  # s without the microphone before an answer is spoken, or a task that has waited begins
+QUIET_WITHIN = 12.0  # s that they wait for that
 GRACE = 30.0  # s that a client may take to come back after a run
 MAX_PREVIEW = 80  # characters of a task that waits
 TOO_LONG = "The task takes longer than a voice session waits for it. Its answer will be in the chat."
@@ -175,7 +175,7 @@ class Background:
     def next_at(self) -> float | None:
         """When something can begin, as long as nobody is in a turn; a time that is past: now."""
         if self._can_start:
-            return self._heard_at
+            return min(self._heard_at + QUIET, self._ended_at + QUIET_WITHIN)
         if not self._results or self.away:
             return None
         if self.result_delivery == "visual_only":
@@ -232,7 +232,8 @@ class Background:
 
     def start_next(self, now: float, session_id: str | None) -> list[Order]:
         """The one that waits longest begins, if it can. Only between turns: clients take it for the end of one."""
-        if not self._can_start:
+        at = self.next_at if self._can_start else None
+        if at is None or now < at:
             return []
         run = self._queue.popleft()
         run.job.story.session_id = session_id or run.job.story.session_id
@@ -283,17 +284,27 @@ class Background:
         at = None if self._can_start else self.next_at
         if at is None or now < at:
             return None
-        run = self._results.popleft()
-        run.step(StageTrigger.DELIVER)
-        run.job.step(JobTrigger.GO)
         self._waiting_since = now
-        return run.job.answer
+        return self._next_result()
+
+    def take_results(self) -> list[Answer]:
+        """All of them, at the end, if somebody listens."""
+        if self.away:
+            return []
+        return [self._next_result() for _ in range(len(self._results))]
 
     # --- helpers ---
 
     @property
     def _can_start(self) -> bool:
         return self.free and bool(self._queue)
+
+    def _next_result(self) -> Answer:
+        run = self._results.popleft()
+        run.step(StageTrigger.DELIVER)
+        run.job.step(JobTrigger.GO)
+        assert run.job.answer is not None  # it has finished
+        return run.job.answer
 
     def _detach(self, run: BackgroundRun, about: dict[str, object]) -> list[Order]:
         run.step(StageTrigger.DETACH)

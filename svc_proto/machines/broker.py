@@ -185,6 +185,7 @@ class Broker(BrokerRuns):
         if idle:
             out.append(Note("voice.realtime_agent.provider_idle_close", {"message": message}))
             self._end_turn()
+            self._show_results()
             out.append(CloseClient(1000, "the voice provider has closed an idle session"))
         elif benign:
             out.append(Note("voice.realtime_agent.provider_notice", {"message": message}))
@@ -195,6 +196,7 @@ class Broker(BrokerRuns):
     def provider_lost(self, message: str, now: float) -> list[Order]:
         """The provider's socket has ended."""
         out = self._begin(now)
+        self._show_results()
         if self.state is TurnState.IDLE:
             out.append(CloseClient(1000, "the voice provider has closed the session"))
         else:

@@ -221,8 +221,7 @@ class BrokerRuns(BrokerSpeech):
 
     def _advance_runs(self) -> None:
         now, job, background = self._now, self._job, self._background
-        floor = "result_pending" if background.answered else "idle"
-        floor = "provider_speaking" if self.state is TurnState.ANSWERING else floor
+        floor = self._floor
         if job is not None and job.due is not None and now >= job.due:
             self._out += job.on_due(now, floor)
         at = self._promotion_at
@@ -235,7 +234,21 @@ class BrokerRuns(BrokerSpeech):
             if answer is not None:
                 self._announce(answer)
 
+    @property
+    def _floor(self) -> str:
+        """Who has the word, for whoever would speak of progress."""
+        if self.state in (TurnState.ANSWERING, TurnState.DELIVERING):
+            return "provider_speaking"
+        if self.state is TurnState.RENDERING:
+            return f"{self.word}_filler"
+        return "result_pending" if self.state is TurnState.SETTLING or self._background.answered else "idle"
+
     # --- the background ---
+
+    def _show_results(self) -> None:
+        """The provider will not speak them, and this session ends: whoever listens reads them."""
+        for answer in self._background.take_results():
+            self._out += Delivery(answer, self.word, self.new_id, background=True).show()
 
     @property
     def _speaks_of_it(self) -> bool:
@@ -264,7 +277,7 @@ class BrokerRuns(BrokerSpeech):
 
     def _wait_in_line(self, job: Job, tier: Tier) -> None:
         call_id = job.call_id
-        job.call_id = f"{call_id}:queued"  # not mixed up with a run of that name that has not ended yet
+        job.rename(f"{call_id}:queued")  # not mixed up with a run of that name that has not ended yet
         told = self._background.enqueue(job, Tier.PROMOTED if tier is Tier.FOREGROUND else tier)
         self._out += told
         self._out.append(AnswerCall(call_id, queued_output(len(self._background.queued)) if told else busy_output()))

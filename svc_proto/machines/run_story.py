@@ -177,7 +177,7 @@ class RunStory:
 
     def __init__(self, word: str, call_id: str, session_id: str | None) -> None:
         self._word = word
-        self._call_id = call_id
+        self.call_id = call_id
         self.session_id = session_id
         self.run_id = ""
         self.confirmations = Confirmations()
@@ -228,7 +228,7 @@ class RunStory:
             case ToolWaits():
                 told: list[Emit | AskAboutApproval] = [*self._start(event)]
                 ask = AskAboutApproval(
-                    call_id=self._call_id,
+                    call_id=self.call_id,
                     run_id=self.run_id,
                     tool_call_id=event.call_id,
                     message=f"Allow {event.name}{': ' + event.preview if event.preview else ''}?",

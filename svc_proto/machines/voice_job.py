@@ -120,6 +120,10 @@ class Job:
         """Whether it has begun to do something, or to answer: it had better not begin again."""
         return self.story.drafting or self.story.last_tool_name is not None
 
+    def rename(self, call_id: str) -> None:
+        """The name of its call is in use by another one."""
+        self.call_id = self.story.call_id = call_id
+
     def take(self, now: float, *, spoke: bool) -> list[Order]:
         """The provider has called: have it played what was said with the call, if anything was."""
         self.spoke = spoke

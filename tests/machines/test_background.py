@@ -155,8 +155,14 @@ def test_what_begins_next_and_when_an_answer_is_due() -> None:
     assert [scene.all.has_task(f"do k{number}") for number in (1, 2, 3)] == [True, True, False]
     scene.all.hear(99.0)
     scene.finish()
-    assert scene.all.next_at == 99.0  # at once
+    assert scene.all.next_at == 99.0 + QUIET
+    assert scene.start_next() == []
+    scene.all.hear(120.0)
+    assert scene.all.next_at == 100.0 + QUIET_WITHIN
+    scene.all.hear(98.0)
+    assert scene.all.next_at == 98.0 + QUIET  # at once
     scene.start_next()
+    scene.all.hear(99.0)
     assert scene.all.next_at == max(100.0, 99.0 + QUIET)
     scene.all.hear(120.0)
     assert scene.all.next_at == 100.0 + QUIET_WITHIN

@@ -55,6 +55,7 @@ class BackgroundMachine(RuleBasedStateMachine):
     @rule()
     def start_next(self) -> None:
         able = self.live == 0 and self.unheard < MAX_RESULTS and bool(self.queued)
+        able = able and (at := self.all.next_at) is not None and self.now >= at
         orders = self.all.start_next(self.now, None)
         assert bool(self.told(orders)) is able
         for order in orders:
@@ -86,6 +87,11 @@ class BackgroundMachine(RuleBasedStateMachine):
         answer = self.all.take_result(self.now)
         assert (answer is not None) is able
         self.unheard -= able
+
+    @rule()
+    def take_results(self) -> None:
+        assert len(self.all.take_results()) == (0 if self.away else self.unheard)
+        self.unheard = self.unheard if self.away else 0
 
     @rule(seconds=st.sampled_from((0.0, 1.0, 1.5, 5.0, 12.0, 40.0)))
     def pass_time(self, seconds: float) -> None:

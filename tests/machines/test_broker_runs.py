@@ -18,6 +18,8 @@ from svc_proto.machines.broker_calls import (
 from svc_proto.machines.broker_orders import (
     AnswerCall,
     Approve,
+    AskAboutApproval,
+    CloseClient,
     Emit,
     EmitAudio,
     LeaveRun,
@@ -38,6 +40,7 @@ from svc_proto.machines.run_story import (
     RunBegan,
     SessionBound,
     ToolBegan,
+    ToolWaits,
 )
 from svc_proto.machines.voice_job import SLOW_AFTER
 from svc_proto.machines.voice_turn import TurnState
@@ -323,6 +326,28 @@ def test_a_slow_task_beside_a_run_waits_in_line() -> None:
     assert talk.told[-1] == StartRun(call_id="k4", text="ls", session_id="c1")  # nothing else is under way
 
 
+def test_a_task_that_has_waited_can_ask() -> None:
+    talk = Talk(rules=SILENT)
+    talk.quiet()
+    talk.ask("k2", background=True)
+    answered(talk)
+    talk.after(0.0)
+    told = talk.broker.run_event("k2:queued", ToolWaits(call_id="t1", name="terminal"), talk.now)
+    (ask,) = [order for order in told if isinstance(order, AskAboutApproval)]
+    asked = ApprovalAsked(Question(ask.tool_call_id, ask.message))
+    assert names(talk.broker.run_event(ask.call_id, asked, talk.now)) == ["svc.confirmation.requested"]
+
+
+def test_a_task_that_has_waited_does_not_begin_while_the_person_speaks() -> None:
+    talk = Talk(rules=SILENT)
+    talk.quiet()
+    talk.ask("k2", background=True)
+    talk.broker.listen(talk.now)
+    answered(talk)
+    assert names(talk.after(1.4)) == []  # a client would take it for the end of what was just begun
+    assert names(talk.after(0.1)) == ["StartRun", "svc.run.promoted", "playback_drain.requested"]
+
+
 @pytest.mark.parametrize("event", [ToolBegan(call_id="t1", name="web"), AnswerDelta("It")])
 def test_nothing_is_begun_twice(event: ToolBegan | AnswerDelta) -> None:
     talk = Talk(rules=RULES)
@@ -453,6 +478,40 @@ def test_an_answer_waits_for_whoever_is_away() -> None:
     assert talk.broker.unheard == []
 
 
+@pytest.mark.parametrize("idle", [False, True])
+def test_an_answer_is_shown_when_the_provider_leaves_before_it(idle: bool) -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.broker.listen(talk.now)
+    answered(talk)
+    gone = "timed out due to inactivity"
+    broker = talk.broker
+    orders = broker.problem(gone, talk.now, idle=True) if idle else broker.provider_lost(gone, talk.now)
+    assert names(orders) == ["response.started", "response.delta", "response.done", "CloseClient"]
+    assert isinstance(orders[-1], CloseClient)
+    assert orders[-1].code == 1000
+    assert talk.broker.unheard == []
+
+
+def test_an_answer_is_shown_when_the_provider_leaves_in_another_turn() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.answering("r3")
+    answered(talk)
+    orders = talk.broker.provider_lost("gone", talk.now)  # first: clients leave after an error
+    shown = ["response.started", "response.delta", "response.done"]
+    assert names(orders) == [*shown, "error", "response.done", "CloseClient"]
+
+
+def test_nothing_is_shown_to_nobody() -> None:
+    talk = Talk(rules=RULES)
+    talk.quiet()
+    talk.broker.leave(talk.now)
+    answered(talk)
+    assert names(talk.broker.provider_lost("gone", talk.now)) == ["CloseClient"]
+    assert talk.broker.unheard == ["n1"]  # whoever closes the session tells
+
+
 # --- the person -----------------------------------------------------------------------------------------------------
 
 
@@ -542,6 +601,30 @@ def test_an_answer_that_cannot_be_heard_again_is_shown() -> None:
     talk.broker.respeak(talk.now)
     orders = talk.broker.render_failed("respeak-1", "no key", talk.now)
     assert names(orders) == ["response.started", "response.delta", "response.done"]
+
+
+def test_progress_is_not_spoken_over_an_answer() -> None:
+    talk = Talk(rules=BackgroundRules(spoken_handoff=False, progress_after=1.0))
+    talk.quiet()
+    talk.ask("k2", background=True)
+    talk.broker.leave(talk.now)
+    answered(talk)
+    talk.after(4.0)
+    talk.broker.come_back(talk.now)
+    orders = talk.after(1.0)
+    talk.broker.drained(None, talk.now)
+    orders += talk.after(5.0)
+    talk.broker.response_done("b1", "completed", talk.now)  # it has said nothing
+    orders += talk.after(5.0)
+    talk.broker.rendered("forced-summary-fallback-1", {}, talk.now)
+    orders += talk.after(5.0)
+    beats = [order for order in orders if isinstance(order, Emit) and order.type == "svc.run.progress"]
+    assert [(beat.fields["floor"], beat.fields["should_speak"]) for beat in beats] == [
+        ("result_pending", False),
+        ("provider_speaking", False),
+        ("svc_filler", False),
+        ("idle", True),
+    ]
 
 
 def test_when_progress_may_be_spoken() -> None:
