@@ -126,6 +126,8 @@ class TalkChore(Chore[None]):
         self._told = False  # some of the answer's text
         self._question: str | None = None  # a confirmation that waits
         self._promised = 0  # answers from the background that are still to come
+        self._broken = False  # one of them will not; an error says why
+        self._cancelled = False  # all that was promised, and the relay has not said so yet
         self.state = TalkState.IDLE
 
     def bind(self, engine: Engine) -> None:
@@ -233,6 +235,7 @@ class TalkChore(Chore[None]):
                     self._step(TalkTrigger.ASK)
             case TalkState.WAITING if not text:
                 _say(socket, "response.cancel")
+                self._cancelled = True
                 if self._speaker is not None:
                     self._speaker.stop()
             case TalkState.WAITING if len(self._typed_ahead) < MAX_TYPED:
@@ -275,7 +278,7 @@ class TalkChore(Chore[None]):
 
     def _begin_turn(self) -> None:
         self._told = False
-        self._question = None
+        self._question = self._question if self._promised else None  # a task in the background still wants to know
         doing(self.engine, "the agent is at work")
 
     def _hear(self, socket: Socket, event: Mapping[str, object]) -> Flow[None]:
@@ -293,8 +296,15 @@ class TalkChore(Chore[None]):
                 _say(socket, "playback.drained", call_id=event.get("call_id"))
             case "voice.error":
                 self._problem(_text(event, "message") or "no reason given")
-                yield from self._finish_turn(socket, failed=True)  # a refusal is all that comes
+                failed, self._broken = self._broken, False
+                if failed and self.state is TalkState.WAITING:
+                    self._keep_promise()  # the turn goes on
+                else:
+                    yield from self._finish_turn(socket, failed=True)  # a refusal is all that comes
             case "voice.response.done":
+                if self._cancelled and event.get("cancelled"):
+                    self._cancelled = False
+                    self._keep_promise(self._promised)
                 yield from self._finish_turn(socket)
             case _:
                 yield from self._run(socket, kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
@@ -314,12 +324,14 @@ class TalkChore(Chore[None]):
                 self._promised += 1
                 self.engine.emit(Tell("tool", {"line": "… this task waits for the one before it"}))
             case "run.promoted":
-                self._promised += event.get("origin") != "queued"  # that one was counted before
+                new = event.get("origin") != "queued"  # or it was counted before, and its turn is over
+                self._promised += new
                 self.engine.emit(Tell("tool", {"line": "… this takes longer: it goes on in the background"}))
-                if event.get("spoken_handoff") is False:  # wire 6.5: all that comes of the turn
+                if new and event.get("spoken_handoff") is False:  # wire 6.5: all that comes of the turn
                     yield from self._finish_turn(socket)
             case "run.background_completed":
                 self._question = None
+                self._broken = event.get("ok") is False
             case "run.cancelled":
                 self._question = None
                 self._keep_promise(self._promised)

@@ -344,7 +344,7 @@ def test_a_task_goes_on_in_the_background() -> None:
         ("text", {"text": "All is tidy."}),
         ("end", {}),
     ]
-    assert there.now.mono >= 200
+    assert there.now.mono >= 1200  # the world begins at 1000
 
 
 def test_words_may_follow_a_promotion() -> None:
@@ -376,6 +376,15 @@ def test_a_task_in_the_background_asks() -> None:
     assert relay.heard[1] == {"type": "svc.confirm", "confirmation_id": "c1", "answer": "allow"}
 
 
+def test_a_question_outlives_the_turn_of_its_task() -> None:
+    asked = event("svc.confirmation.requested", confirmation_id="c1", message="May I?")
+    relay = Relay(response__create=[[], say("Noon.")])
+    there = talking((1, typed("Tidy up")), (2, typed("The time?")), (3, push(asked, promoted())), relay=relay)
+    there.script += [(4, typed("Allow")), (5, typed(None)), (6, push(*say("Tidy.")))]
+    there.run()
+    assert [message["type"] for message in relay.heard] == ["response.create", "response.create", "svc.confirm"]
+
+
 @pytest.mark.parametrize(
     ("ends", "problem"),
     [
@@ -388,6 +397,35 @@ def test_an_answer_that_does_not_come(ends: list[dict[str, Any]], problem: str |
     there = talking((1, typed("Tidy up")), (2, typed(None)), (9, push(*ends)), relay=relay)
     there.run()
     assert [fields["text"] for name, fields in told(there) if name == "problem"] == ([problem] if problem else [])
+
+
+def test_a_task_that_fails_while_another_turn_goes_on() -> None:
+    """The turn is not over by that, and its answer is no other's."""
+    ends = [event("svc.run.background_completed", ok=False, error="no room"), event("voice.error", message="no room")]
+    relay = Relay(response__create=[[promoted()], [event("voice.response.delta", delta="It "), *ends], say("Three.")])
+    there = talking(
+        (1, typed("Tidy up")), (2, typed("The time?")), (2.5, typed("And now?")), (3, typed(None)), relay=relay
+    )
+    there.script.append((4, push(DONE)))
+    there.run()
+    assert ("problem", {"text": "no room"}) in told(there)
+    assert told(there)[-2:] == [("text", {"text": "Three."}), ("end", {})]
+
+
+def test_a_task_that_has_waited_begins_while_another_turn_does() -> None:
+    relay = Relay(response__create=[[promoted()], [event("svc.run.queued"), DONE], [promoted(origin="queued")]])
+    there = talking((1, typed("First")), (2, typed("Second")), (3, push(*say("One."))), relay=relay)
+    there.script += [(4, typed("Third")), (5, typed(None)), (6, push(*say("Three."))), (7, push(*say("Two.")))]
+    there.run()
+    assert [fields["text"] for name, fields in told(there) if name == "text"] == ["One.", "Three.", "Two."]
+    assert len([name for name, _ in told(there) if name == "end"]) == 5
+
+
+def test_a_cancel_takes_back_what_was_promised() -> None:
+    relay = Relay(response__create=[[promoted()], []], response__cancel=[[{**DONE, "cancelled": True}]])
+    there = talking((1, typed("Tidy up")), (2, typed("The time?")), relay=relay)
+    there.script += [(3, push(event("svc.run.background_completed", ok=True))), (4, typed("")), (5, typed(None))]
+    there.run()
 
 
 def test_an_answer_that_is_waited_for_too_long() -> None:
