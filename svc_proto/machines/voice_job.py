@@ -88,7 +88,6 @@ class Job:
         side: bool = False,
     ) -> None:
         self._word = word
-        self.call_id = call_id
         self.text = text
         self.profile = profile
         self.rules = rules
@@ -111,6 +110,11 @@ class Job:
         self.state = step(JOB_TABLE, self.state, trigger)
 
     @property
+    def call_id(self) -> str:
+        """The call of the run function, by which everybody knows the run."""
+        return self.story.call_id
+
+    @property
     def live(self) -> bool:
         """Whether the API server may be at it."""
         return self.state is JobState.RUNNING
@@ -122,7 +126,7 @@ class Job:
 
     def rename(self, call_id: str) -> None:
         """The name of its call is in use by another one."""
-        self.call_id = self.story.call_id = call_id
+        self.story.call_id = call_id
 
     def take(self, now: float, *, spoke: bool) -> list[Order]:
         """The provider has called: have it played what was said with the call, if anything was."""
