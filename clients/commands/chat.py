@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, runtime_option
+from clients.commands.cli import SETTINGS, Single, runtime_option, shown
 from svc_proto.client.problem import MISUSED, Problem
 
 if TYPE_CHECKING:
@@ -98,9 +98,7 @@ class _Writer:
                 line = {"event": news.fields["event"], "data": news.fields["data"]}
                 print(json.dumps(line, ensure_ascii=False), flush=True)
             case "text":
-                text = str(news.fields["text"])
-                if self._clean:  # a terminal obeys escape sequences, whoever wrote them
-                    text = "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
+                text = shown(str(news.fields["text"]), on_terminal=self._clean)
                 sys.stdout.write(text)
                 sys.stdout.flush()
                 self._open = not text.endswith("\n") if text else self._open

@@ -16,7 +16,7 @@ import click
 
 from svc_proto.client.problem import Problem
 
-__all__ = ["SETTINGS", "Lazy", "Single", "json_option", "print_json", "print_lines", "runtime_option"]
+__all__ = ["SETTINGS", "Lazy", "Single", "json_option", "print_json", "print_lines", "runtime_option", "shown"]
 
 INTERRUPTED = 130  # the shell's code for Ctrl-C
 RUNTIMES = ("anyio", "asyncio", "uvloop", "trio", "curio")  # of `runtimes.run`, which is not imported for this
@@ -50,6 +50,13 @@ def print_lines(lines: list[str]) -> None:
 def print_json(value: object, *, ordered: bool = False) -> None:
     """To standard output, indented; `ordered` by name."""
     print(json.dumps(value, indent=2, sort_keys=ordered, ensure_ascii=False))
+
+
+def shown(text: str, *, on_terminal: bool) -> str:
+    """A terminal obeys escape sequences, whoever wrote them; a file keeps all."""
+    if not on_terminal:
+        return text
+    return "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
 
 
 class Single(click.Command):

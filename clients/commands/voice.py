@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, runtime_option
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, runtime_option, shown
 from clients.commands.desktop import on_desktop, on_desktop_chore, who_options, whom
 from clients.commands.saved_file import SavedFile
 from svc_proto.client.problem import MISUSED, Problem
@@ -18,7 +18,7 @@ from svc_proto.client.problem import MISUSED, Problem
 if TYPE_CHECKING:
     from svc_proto.commands import Tell
 
-__all__ = ["main", "player", "recorder", "shown"]
+__all__ = ["main", "player", "recorder"]
 
 MAX_PIPED = 1 << 20  # bytes of a text that comes by a pipe: 5000 characters and a lot of blanks
 
@@ -206,13 +206,6 @@ def talk(
         on_desktop_chore(TalkChore(find, order, watched=sys.stderr.isatty()), runtime, on_tell=writer.tell, stdio=True)
     finally:
         writer.finish()
-
-
-def shown(text: str, *, on_terminal: bool) -> str:
-    """A terminal obeys escape sequences, whoever wrote them; a file keeps all."""
-    if not on_terminal:
-        return text
-    return "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
 
 
 def recorder(rate: int) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from clients.commands.voice import MAX_PIPED, player, recorder, shown
+from clients.commands.cli import shown
+from clients.commands.voice import MAX_PIPED, player, recorder
 from svc_proto.client.talk import RECORDER_RATE
 from svc_proto.voice.providers.resampler import Resampler
 from tests.clients.commands.support import Shelf, finish
