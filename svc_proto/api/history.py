@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from svc_proto.api.rows import Message
 
-__all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "history_of"]
+__all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "history_of"]
 
 MAX_ROWS = 1_000  # newest rows of a session that a model is given
 MAX_TEXT = 400_000  # characters of them, some 100,000 tokens; older messages are left out, whole turns at a time

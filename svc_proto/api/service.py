@@ -14,11 +14,13 @@ from svc_proto.api.access import PREFLIGHT, Access, Cors, authorize
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.config_file import ConfigFile
 from svc_proto.api.errors import draining, error_response, store_unavailable
+from svc_proto.api.history import MAX_ROWS, Row, history_of
 from svc_proto.api.model_list import ModelList
 from svc_proto.api.responses import Responses
 from svc_proto.api.routes import chat, completions, management, responses, runs, sessions, status
 from svc_proto.api.runs import Runs
 from svc_proto.api.settings import AgentSettings, load_settings
+from svc_proto.api.store import ListMessages
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
@@ -122,6 +124,11 @@ class Api:
     def settings(self) -> Flow[AgentSettings]:
         """What the agent is configured to be right now."""
         return load_settings(self.engine, self.config)
+
+    def history(self, session_id: str, *, limit: int = MAX_ROWS) -> Flow[tuple[Row, ...]]:
+        """What a model is given of a session, from its newest `limit` rows; nothing of one that is not there."""
+        rows = yield from self.query(ListMessages(session_id=session_id, limit=limit, latest=True))
+        return history_of(rows or ())
 
     def refuse_while_stopping(self) -> None:
         """Raise `Refused` 503 `gateway_draining` while the server is shutting down: for whatever begins a turn."""

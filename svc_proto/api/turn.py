@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from svc_proto.agent.contract import ModelRoute, Turn
-from svc_proto.api.history import MAX_ROWS, history_of
 from svc_proto.api.projections.story import TurnBegun, TurnEnded
 from svc_proto.api.rows import ChatSession, Content, Message
 from svc_proto.api.run import Run
-from svc_proto.api.store import AddMessages, CreateChat, ListMessages
+from svc_proto.api.store import AddMessages, CreateChat
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
@@ -108,8 +107,7 @@ def _open(api: Api, order: TurnOrder) -> Flow[tuple[Mapping[str, object], ...]]:
         yield from api.query(CreateChat(session=order.create))  # False: it is there already
     if order.history is not None:
         return order.history
-    rows = yield from api.query(ListMessages(session_id=order.session_id, limit=MAX_ROWS, latest=True))
-    return history_of(rows or ())
+    return (yield from api.history(order.session_id))
 
 
 def _store(api: Api, *rows: Message) -> Flow[None]:

@@ -11,13 +11,12 @@ from svc_proto.api.access import Access
 from svc_proto.api.answers import event_stream, failure, read_flag, read_object, session_fields, system_of
 from svc_proto.api.content import Conversation, read_conversation, read_history, read_text
 from svc_proto.api.errors import invalid, not_found
-from svc_proto.api.history import MAX_ROWS, history_of
+from svc_proto.api.history import MAX_ROWS
 from svc_proto.api.idempotency import IdempotencyKeys, fingerprint
 from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
 from svc_proto.api.projections.story import StoryEvent, TurnEnded
 from svc_proto.api.rows import ChatSession
 from svc_proto.api.run import Run
-from svc_proto.api.store import ListMessages
 from svc_proto.api.turn import TurnOrder
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
@@ -146,8 +145,7 @@ class _Responses:
             history = (*read_history(body["conversation_history"], "conversation_history"), *history)
         elif chain.goes_on:
             limit = TRUNCATED if body.get("truncation") == "auto" else MAX_ROWS
-            rows = yield from api.query(ListMessages(session_id=chain.session_id, limit=limit, latest=True))
-            history = (*history_of(rows or ()), *history)
+            history = (*(yield from api.history(chain.session_id, limit=limit)), *history)
         model = body.get("model")
         name = model if isinstance(model, str) else ""
         now = api.engine.now.wall

@@ -9,11 +9,9 @@ from svc_proto.api.access import Access
 from svc_proto.api.answers import branded, event_stream, read_flag, read_object, session_fields, system_of
 from svc_proto.api.content import Conversation, read_conversation, read_history, read_prompt, read_text
 from svc_proto.api.errors import invalid, not_found
-from svc_proto.api.history import MAX_ROWS, history_of
 from svc_proto.api.projections.runs import RunProjection
 from svc_proto.api.rows import ChatSession
 from svc_proto.api.run import Run
-from svc_proto.api.store import ListMessages
 from svc_proto.api.subscriber import SubscriberState
 from svc_proto.api.titles import check_session_id
 from svc_proto.api.turn import TurnOrder
@@ -127,9 +125,7 @@ class _Runs:
         if not isinstance(previous, str) or body.get("conversation_history") is not None:
             return ()
         session = yield from api.responses.session_of(previous)
-        if session is None:
-            return ()
-        return history_of((yield from api.query(ListMessages(session_id=session, limit=MAX_ROWS, latest=True))) or ())
+        return () if session is None else (yield from api.history(session))
 
 
 def _talk(body: dict[str, object]) -> Conversation:
