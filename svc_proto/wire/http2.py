@@ -257,7 +257,8 @@ class Http2Connection(Http2Sender):
             if not ended:
                 self._h2.reset_stream(stream, PROTOCOL_ERROR)
             return
-        self._streams[stream] = Stream(stream, head, heard_head=True, due=read_length(head.headers))
+        due = None if ended or head.websocket else read_length(head.headers)
+        self._streams[stream] = Stream(stream, head, heard_head=True, due=due)
         self._events.append(head)
         if head.websocket:  # complete with its head, as over HTTP/1.1
             self._events.append(RequestEnd(stream))

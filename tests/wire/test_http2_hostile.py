@@ -277,6 +277,17 @@ def test_data_before_the_websocket_is_open() -> None:
     assert "idle" in signs(bare.us)
 
 
+def test_a_websocket_that_says_it_has_no_body() -> None:
+    """As over HTTP/1.1: what comes behind the handshake is not its body."""
+    bare = BareClient()
+    bare.h2.send_headers(1, [*CONNECT, (b"content-length", b"0")])
+    assert len(bare.talk()) == 2
+    bare.us.send(AcceptSocket(ONE))
+    bare.talk()
+    bare.h2.send_data(1, b"\x81\x82\0\0\0\0hi")
+    assert bare.talk() == [TextMessage(ONE, "hi")]
+
+
 # --- floods ---------------------------------------------------------------------------------------------------------
 
 
