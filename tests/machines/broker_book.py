@@ -13,13 +13,15 @@ from itertools import count
 from svc_proto.machines.background_rules import FOREGROUND, BackgroundRules
 from svc_proto.machines.broker import Broker
 from svc_proto.machines.broker_calls import RunCall, StatusCall
-from svc_proto.machines.broker_orders import Emit, Note, Order
+from svc_proto.machines.broker_orders import Emit, EmitAudio, Note, Order
 from svc_proto.machines.run_story import AnswerComplete, RunBegan
 from svc_proto.machines.voice_turn import TurnState
 
-__all__ = ["ANSWER", "Talk", "names"]
+__all__ = ["ANSWER", "PIECE", "RULES", "Talk", "answered", "heard", "names"]
 
 ANSWER = "The disk is 62 percent used."
+RULES = BackgroundRules(slow_tools=("terminal", "spawn"))
+PIECE = EmitAudio(response_id="", data=b"\x01\x00" * 100)
 
 
 def names(orders: list[Order]) -> list[str]:
@@ -151,3 +153,15 @@ class Talk:
             TurnState.DELIVERING: self.delivering,
             TurnState.RENDERING: self.rendering,
         }
+
+
+def answered(talk: Talk, call_id: str = "k1", text: str = ANSWER) -> list[Order]:
+    talk.broker.run_event(call_id, AnswerComplete(text), talk.now)
+    return talk.broker.run_ended(call_id, talk.now)
+
+
+def heard(talk: Talk, text: str = ANSWER, response_id: str = "b1") -> list[Order]:
+    """What was said before is played, and the provider reads the answer."""
+    orders = talk.broker.drained(None, talk.now)
+    orders += talk.broker.text(response_id, text, talk.now)
+    return orders + talk.broker.response_done(response_id, "completed", talk.now)
