@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import Any
 
 from tests.loops.wires import PATIENCE, Ws
@@ -10,6 +11,7 @@ from tests.loops.wires import PATIENCE, Ws
 __all__ = ["Desk", "runs"]
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])")
+NUMBERS = count(1)  # of commands, whoever runs them: a second client is shown what the first has run
 
 
 class Desk:
@@ -38,9 +40,13 @@ class Desk:
         self.say("input", session_name=name, data=text)
 
     def run(self, command: str, name: str = "main", timeout: float = PATIENCE) -> str:
-        """Run a command; what it has shown, without escape sequences."""
-        self.type(f"{command}; echo 'of''f'\r", name)
-        return self.until("off\r?\n", name, timeout)
+        """Run a command; what it has shown, without escape sequences.
+
+        Each has an end of its own, since tmux may draw the screen anew at any time, and the last one's end with it.
+        """
+        number = next(NUMBERS)
+        self.type(f"{command}; echo 'of''f'-{number}-\r", name)
+        return self.until(f"off-{number}-(\r?\n)?", name, timeout)
 
     def until(self, pattern: str, name: str = "main", timeout: float = PATIENCE) -> str:
         """Wait until a terminal has shown a pattern; everything up to there, without escape sequences."""
