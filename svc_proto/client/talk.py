@@ -31,6 +31,7 @@ from svc_proto.basics import strict_json
 from svc_proto.client.calls import Target, error_text, fields_for, plain, request_json, unreachable
 from svc_proto.client.chore import Chore, doing
 from svc_proto.client.problem import Problem
+from svc_proto.client.promises import Promises
 from svc_proto.client.talk_ends import (
     MAX_LINE,
     Ear,
@@ -125,9 +126,7 @@ class TalkChore(Chore[None]):
         self._unsent = b""  # of the microphone, less than a chunk
         self._told = False  # some of the answer's text
         self._question: str | None = None  # a confirmation that waits
-        self._promised = 0  # answers from the background that are still to come
-        self._broken = False  # one of them will not; an error says why
-        self._cancelled = False  # all that was promised, and the relay has not said so yet
+        self._promises = Promises()  # answers from the background
         self.state = TalkState.IDLE
 
     def bind(self, engine: Engine) -> None:
@@ -235,7 +234,7 @@ class TalkChore(Chore[None]):
                     self._step(TalkTrigger.ASK)
             case TalkState.WAITING if not text:
                 _say(socket, "response.cancel")
-                self._cancelled = True
+                self._promises.forgive()
                 if self._speaker is not None:
                     self._speaker.stop()
             case TalkState.WAITING if len(self._typed_ahead) < MAX_TYPED:
@@ -278,7 +277,7 @@ class TalkChore(Chore[None]):
 
     def _begin_turn(self) -> None:
         self._told = False
-        self._question = self._question if self._promised else None  # a task in the background still wants to know
+        self._question = self._question if self._promises else None  # a task in the background still wants to know
         doing(self.engine, "the agent is at work")
 
     def _hear(self, socket: Socket, event: Mapping[str, object]) -> Flow[None]:
@@ -296,15 +295,14 @@ class TalkChore(Chore[None]):
                 _say(socket, "playback.drained", call_id=event.get("call_id"))
             case "voice.error":
                 self._problem(_text(event, "message") or "no reason given")
-                failed, self._broken = self._broken, False
-                if failed and self.state is TalkState.WAITING:
-                    self._keep_promise()  # the turn goes on
+                if self._promises.is_broken() and self.state is TalkState.WAITING:
+                    self._promises.keep()  # the turn goes on
                 else:
                     yield from self._finish_turn(socket, failed=True)  # a refusal is all that comes
             case "voice.response.done":
-                if self._cancelled and event.get("cancelled"):
-                    self._cancelled = False
-                    self._keep_promise(self._promised)
+                if event.get("cancelled"):
+                    self._promises.turn_cancelled()
+                    self._leave_if_done()
                 yield from self._finish_turn(socket)
             case _:
                 yield from self._run(socket, kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
@@ -321,26 +319,27 @@ class TalkChore(Chore[None]):
                 self._question = _text(event, "confirmation_id") or None
                 self.engine.emit(Tell("question", {"text": _text(event, "message")}))
             case "run.queued":
-                self._promised += 1
+                self._promises.make()
                 self.engine.emit(Tell("tool", {"line": "… this task waits for the one before it"}))
             case "run.promoted":
-                new = event.get("origin") != "queued"  # or it was counted before, and its turn is over
-                self._promised += new
+                new = event.get("origin") != "queued"  # or it was promised before, and its turn is over
+                if new:
+                    self._promises.make()
                 self.engine.emit(Tell("tool", {"line": "… this takes longer: it goes on in the background"}))
                 if new and event.get("spoken_handoff") is False:  # wire 6.5: all that comes of the turn
                     yield from self._finish_turn(socket)
             case "run.background_completed":
                 self._question = None
-                self._broken = event.get("ok") is False
+                self._promises.completed(ok=event.get("ok") is not False)
             case "run.cancelled":
                 self._question = None
-                self._keep_promise(self._promised)
+                self._promises.drop()
+                self._leave_if_done()
             case _:
                 pass
 
-    def _keep_promise(self, n: int = 1) -> None:
-        self._promised = max(self._promised - n, 0)
-        if self.state is TalkState.IDLE and self._input_over and not self._promised:
+    def _leave_if_done(self) -> None:
+        if self.state is TalkState.IDLE and self._input_over and not self._promises:
             self._step(TalkTrigger.LEAVE)
 
     def _tool(self, sign: str, event: Mapping[str, object], name: str) -> None:
@@ -363,7 +362,8 @@ class TalkChore(Chore[None]):
         if speaker is not None:
             yield from speaker.finish()
         if self.state is not TalkState.WAITING:
-            self._keep_promise()
+            self._promises.keep()
+            self._leave_if_done()
         else:
             self._step(TalkTrigger.DONE)
         if self.state is TalkState.IDLE:
@@ -375,7 +375,7 @@ class TalkChore(Chore[None]):
             self._ask(socket, self._typed_ahead.popleft())
         elif not self._input_over:
             self._prompt()
-        elif not self._promised:
+        elif not self._promises:
             self._step(TalkTrigger.LEAVE)
 
     def _play(self, event: Mapping[str, object]) -> Flow[None]:
