@@ -1,10 +1,17 @@
-"""Hypothesis profiles, chosen by HYPOTHESIS_PROFILE: `default` for people, `ci` for runs that must repeat exactly."""
+"""How the suite runs: Hypothesis profiles, signals, and a second try for what needs the machine.
+
+HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly. With RERUNS=1, as CI has it, a test
+of real sockets, processes or browsers that fails is tried once more, since the machine may have been too busy for it.
+Both tries are told, and what failed first is shown. What runs in virtual time, or without a loop, has one try.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("default", deadline=None, max_examples=50)
@@ -19,3 +26,28 @@ for number, handler in (
 ):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
+
+RERUNS = int(os.environ.get("RERUNS") or 0)
+NEED_THE_MACHINE = {"bench", "browser", "clients", "loops", "runtimes", "servers"}  # folders beside this file
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests may be tried again."""
+    for item in items:
+        if RERUNS and needs_the_machine(item):
+            item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=2))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show the first try of what was tried again."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"tried again: {report.nodeid}")
+        terminalreporter.line(report.longreprtext)
+
+
+def needs_the_machine(item: pytest.Item) -> bool:
+    """Whether a test depends on more than its arguments: on the loops, programs and clocks of this host."""
+    folder, *_ = item.path.relative_to(HERE).parts
+    made_of = getattr(item, "callspec", None)  # of a test with parameters
+    return folder in NEED_THE_MACHINE and not (made_of and "sim" in made_of.params.values())
