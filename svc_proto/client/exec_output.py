@@ -2,7 +2,9 @@
 
 A terminal carries no exit status, so the command is typed between two marks, which the shell prints in a spelling that
 its echo of the typed line does not have. tmux would draw the output as a screen; so there the command is what "locks"
-the tmux client: it has that client's terminal to itself, and its output comes byte for byte there too.
+the tmux client: it has that client's terminal to itself, and its output comes byte for byte there too. When it is over
+tmux takes the terminal back, and throws away what nobody has read of it by then (`tcflush`); so the second mark is
+answered, and the terminal kept until the answer has come.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ import re
 
 from svc_proto.client.problem import MISUSED, Problem
 
-__all__ = ["ExecOutput", "typed_line"]
+__all__ = ["ExecOutput", "answer_line", "typed_line"]
 
 MAX_TYPED = 4_000  # bytes: a terminal takes lines of 4095
+MAX_ENDS = 9  # times that its input may end before a terminal waits no more for the answer
 KEPT = 64  # characters at the end that may be the beginning of a mark
 
 
@@ -28,11 +31,17 @@ def typed_line(command: str, nonce: str, *, tmux: bool, keyboard: bool = True) -
     streams = "2>&1" if keyboard else "</dev/null 2>&1"
     line = f"stty -onlcr; {marks[0]}; sh -c {_quoted(command)} {streams}; {marks[1]}"
     if tmux:
+        line += f'; a=; n=0; until [ "$a" = {nonce} ] || [ $n = {MAX_ENDS} ]; do read -r a || n=$((n+1)); done'
         locking = f'{_quoted(line + "; tmux -S ")}"${{TMUX%%,*}}"{_quoted(" wait-for -S " + nonce)}'
         line = f"tmux set lock-command {locking}; tmux lock-client; tmux wait-for {nonce}"
     if len(line.encode("utf-8", "replace")) > MAX_TYPED:
         raise Problem("--exec takes no more than a terminal's line holds: put the command into a script", code=MISUSED)
     return f"{line}; exit\r"
+
+
+def answer_line(nonce: str) -> str:
+    """What to type under tmux once the status is known."""
+    return f"{nonce}\n"
 
 
 def _quoted(text: str) -> str:

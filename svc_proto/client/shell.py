@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 from svc_proto.client.calls import plain
 from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.desk import candidates_of, route_of, sign_in
-from svc_proto.client.exec_output import ExecOutput, typed_line
+from svc_proto.client.exec_output import ExecOutput, answer_line, typed_line
 from svc_proto.client.link import Link, Unreachable
 from svc_proto.client.probe import Routes
 from svc_proto.client.problem import Problem
@@ -77,6 +77,7 @@ class ShellChore(Chore[ShellEnd]):
         self._ever = False
         self._input_over = False
         self._exec: ExecOutput | None = None
+        self._nonce = ""
         self._reattached = False  # these two as the relay said of the last attach
         self._tmux = False
         self._status: int | None = None  # of the shell, where the relay knows it
@@ -100,7 +101,7 @@ class ShellChore(Chore[ShellEnd]):
     def _play(self, engine: Engine) -> Flow[ShellEnd]:
         order = self._order
         routes = Routes(engine, candidates_of(order.session))
-        nonce = "svc" + engine.entropy(6).hex()
+        nonce = self._nonce = "svc" + engine.entropy(6).hex()
         if order.command is not None:
             typed_line(order.command, nonce, tmux=True, keyboard=False)  # refused before anybody is called
         yield from self._connect(routes, anew=False)
@@ -220,7 +221,7 @@ class ShellChore(Chore[ShellEnd]):
             case ("terminal", "terminal.output"):
                 data = payload.get("data")
                 if isinstance(data, str):
-                    self._show(data if self._exec is None else self._lines(self._exec.feed(data)))
+                    self._output(data)
             case ("terminal", "terminal.attached"):
                 self._reattached = payload.get("reattach") is True
                 self._tmux = payload.get("tmux_available") is True
@@ -233,6 +234,20 @@ class ShellChore(Chore[ShellEnd]):
                 self._tell("refused", _text(payload.get("message")))
             case _:
                 pass
+
+    def _output(self, data: str) -> None:
+        if self._exec is None:
+            self._show(data)
+            return
+        was_over = self._is_over
+        self._show(self._lines(self._exec.feed(data)))
+        if self._is_over and not was_over and self._tmux:
+            self._type(answer_line(self._nonce))
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the command is: nobody reads what is typed any more."""
+        return self._exec is not None and self._exec.status is not None
 
     def _lost(self, why: str) -> None:
         self._attached, self._link = False, None
@@ -248,13 +263,13 @@ class ShellChore(Chore[ShellEnd]):
         elif escape is not None and escape in data:
             self._type(self._keys.decode(data[: data.index(escape)]))
             self._tell("detach")
-        else:
+        elif not self._is_over:
             self._type(self._keys.decode(data))
 
     def typed_all(self) -> None:
         """There is no more standard input."""
         self._input_over = True
-        if self._attached:
+        if self._attached and not self._is_over:
             self._type(self._keys.decode(b"", True) + END_OF_INPUT)
 
     def screen_gone(self) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.client.exec_output import ExecOutput, typed_line
+from svc_proto.client.exec_output import ExecOutput, answer_line, typed_line
 from svc_proto.client.problem import Problem
 
 NONCE = "svc0123"
@@ -46,6 +46,17 @@ def test_within_tmux_the_command_has_the_clients_terminal() -> None:
     assert line.startswith("tmux set lock-command 'stty -onlcr; printf ")
     assert line.endswith(f"; tmux lock-client; tmux wait-for {NONCE}; exit\r")
     assert NONCE + "B" not in line
+
+
+@pytest.mark.parametrize("typed", ["{answer}", "left over\n\\n\n{answer}not read", "", "no end of the line"])
+def test_within_tmux_the_terminal_is_kept_until_the_second_mark_is_answered(typed: str) -> None:
+    """Or its input is over: then nobody is there any more."""
+    line = typed_line("echo hi", NONCE, tmux=True).removeprefix("tmux set lock-command 'stty -onlcr; ")
+    loop = line[line.index("; a=;") : line.index("; tmux -S ")].replace("'\\''", "'")
+    command = ["sh", "-c", f"printf mark{loop}; printf over; cat"]
+    answer = typed.format(answer=answer_line(NONCE))
+    said = subprocess.run(command, input=answer, capture_output=True, text=True, check=True, timeout=10)
+    assert said.stdout == "markover" + ("not read" if "not read" in typed else "")
 
 
 @given(st.text(alphabet="ab\n svc0123BE.", max_size=200), st.integers(1, 70))

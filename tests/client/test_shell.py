@@ -421,7 +421,20 @@ def test_exec(person: bool, shown: str, tmux: bool) -> None:
     assert there.run() == ShellEnd(3)
     assert there.screen == shown
     assert said(there, "attach")[0]["shell"] == "/bin/sh"
-    assert ("tmux lock-client" in said(there, "input")[0]["data"]) is tmux
+    typed, *answer = [each["data"] for each in said(there, "input")]
+    assert ("tmux lock-client" in typed) is tmux
+    assert answer == ([f"{nonce(there)}\n"] if tmux else [])  # once
+
+
+def test_when_the_command_is_over_nobody_reads_what_is_typed() -> None:
+    end = (2.5, lambda w: w.push(terminal("output", data="what is echoed")))
+    script = [(1.5, lambda w: w.keys(b"for it")), *outcome("\nNONCEE3.\n"), (2.4, lambda w: w.keys(b"too late")), end]
+    script.append((2.6, lambda w: w.keys(None)))
+    relay = Relay([terminal("attached", tmux_available=True)])
+    there = shell(evolve(EXEC, keyboard=True), relay, script=sorted(script, key=lambda each: each[0]))
+    assert there.run() == ShellEnd(3)
+    assert [each["data"] for each in said(there, "input")][1:] == ["for it", f"{nonce(there)}\n"]
+    assert there.screen == "hi\n"
 
 
 def test_exec_without_an_end() -> None:

@@ -29,10 +29,10 @@ def home(desk: Shelf) -> Shelf:
 
 @pytest.fixture
 def tmux(tmp_path: Path) -> Iterator[Shelf]:
-    """Paired with a relay that keeps terminals in tmux."""
+    """Paired with a relay that keeps terminals in tmux; commands there know its process as $RELAY."""
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "TMUX_TMPDIR": str(tmp_path)}
-    with running_relay(tmp_path, env=env) as (_, port):
-        desk = Shelf(tmp_path, port)
+    with running_relay(tmp_path, env=env) as (relay, port):
+        desk = Shelf(tmp_path, port, more={"RELAY": str(relay.process.pid)})
         paired(desk)
         yield desk
     subprocess.run(
@@ -111,6 +111,14 @@ def test_detach_and_come_back(tmux: Shelf) -> None:
 def test_one_command_under_tmux(tmux: Shelf) -> None:
     done = tmux.run("svc-relay", "shell", "--exec", "seq 1 5000; exit 7")
     assert (done.code, done.out) == (7, "".join(f"{n}\n" for n in range(1, 5001)))
+
+
+@HAS_TMUX
+def test_one_command_under_tmux_and_a_relay_that_is_slow_to_read(tmux: Shelf) -> None:
+    """When the command is over tmux takes the terminal back, and throws away what nobody has read of it (TCOFLUSH)."""
+    stopped = f"kill -STOP {tmux.more['RELAY']}; (sleep 0.5; kill -CONT {tmux.more['RELAY']}) >/dev/null 2>&1 &"
+    done = tmux.run("svc-relay", "shell", "--exec", f"{stopped} echo last words; exit 7")
+    assert (done.code, done.out) == (7, "last words\n")
 
 
 @pytest.mark.parametrize(
