@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from runtimes.files import private_folder
+from runtimes.leave import leave
 from runtimes.run import RUNTIMES, RuntimeMissingError, run
 from runtimes.store import Store, StoreError, open_store
 from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
@@ -215,7 +216,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
                 listener.sock.close()
             if program.services.store is not None:
                 program.services.store.close()
-    sys.exit(code)
+    leave(code)
 
 
 def say_why(outcome: Exit) -> None:

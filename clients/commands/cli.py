@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from runtimes.leave import leave
 from svc_proto.client.problem import Problem
 
 __all__ = ["SETTINGS", "Lazy", "Single", "json_option", "print_json", "print_lines", "runtime_option", "shown"]
@@ -114,7 +115,7 @@ def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, An
     except OSError as error:
         code = _abandon_output()
         _say(f"the output cannot be written: {(error.strerror or type(error).__name__).lower()}")
-    sys.exit(code)
+    leave(code)
 
 
 def _guarded(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, Any]) -> int:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -12,6 +13,14 @@ from servers.launch import CannotStartError, ProgramCommand, authority, launch, 
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, StoreRequest
 from svc_proto.facts import Fact
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """What ends a process takes Ctrl-C away from Python; this one goes on."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Short:
