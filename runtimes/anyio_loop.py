@@ -29,11 +29,11 @@ def run(
     programs: Sequence[Program],
     *,
     backend: str = "asyncio",
-    handle: Handle | None = None,
+    handle: Handle,
     grace: float = DEFAULT_GRACE,
-    signals: bool | None = None,
+    signals: bool = False,
 ) -> tuple[Exit, ...]:
-    """Run cores until all have exited. `backend`: asyncio, uvloop or trio. `signals`: None means on the main thread."""
+    """Run cores until all have exited. `backend`: asyncio, uvloop or trio. With `signals` they wake the loop."""
     if backend == "trio":
         return anyio.run(_main, programs, TaskLoop, handle, grace, signals, backend="trio")
     options = {"use_uvloop": backend == "uvloop"}
@@ -43,11 +43,10 @@ def run(
 async def _main(
     programs: Sequence[Program],
     make_loop: type[CallbackLoop | TaskLoop],
-    handle: Handle | None,
+    handle: Handle,
     grace: float,
-    signals: bool | None,
+    signals: bool,
 ) -> tuple[Exit, ...]:
-    handle = Handle() if handle is None else handle
     try:
         async with anyio.create_task_group() as tasks:
             loop = make_loop(tasks)

@@ -25,19 +25,16 @@ _COMING = object()  # stands for a task that is about to be spawned
 def run(
     programs: Sequence[Program],
     *,
-    handle: Handle | None = None,
+    handle: Handle,
     grace: float = DEFAULT_GRACE,
-    signals: bool | None = None,
+    signals: bool = False,
 ) -> tuple[Exit, ...]:
-    """Run cores until all have exited. `signals`: None means on the main thread."""
+    """Run cores until all have exited. With `signals` they wake the loop."""
     outcomes: tuple[Exit, ...] = curio.run(_main, programs, handle, grace, signals)
     return outcomes
 
 
-async def _main(
-    programs: Sequence[Program], handle: Handle | None, grace: float, signals: bool | None
-) -> tuple[Exit, ...]:
-    handle = Handle() if handle is None else handle
+async def _main(programs: Sequence[Program], handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
     loop = CurioLoop()
     host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
     loop.host = host

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import ssl
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,9 +25,9 @@ from runtimes.reaper import Reaper
 from runtimes.state import StateService
 from runtimes.stdio import Stdio
 from runtimes.store import Store, StoreService
-from runtimes.tls import PinnedTls, ServerContext
+from runtimes.tls import PinnedTls
 from runtimes.tls_reload import TlsReload
-from runtimes.waker import Handle, Signals
+from runtimes.waker import Handle
 from runtimes.workers import Workers
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Exit, SendFile, Tell
@@ -89,7 +87,7 @@ class Host:
         *,
         handle: Handle,
         grace: float = DEFAULT_GRACE,
-        signals: bool | None = None,
+        signals: bool = False,
     ) -> None:
         self.loop = loop
         self.clock = now
@@ -97,10 +95,7 @@ class Host:
         self._handle = handle
         self._waker = self._handle.waker
         self._armed = math.inf
-        self._signals: Signals | None = None
-        if signals or (signals is None and threading.current_thread() is threading.main_thread()):
-            certified = any(isinstance(listener.tls, ServerContext) for p in programs for listener in p.listeners)
-            self._signals = Signals(self._waker, self.stop, os._exit, reload=self.reload if certified else None)
+        self._signals = signals
         post = self._waker.post
         self._readers = Workers("reader", READERS, post)
         self._writer = Workers("writer", 1, post)
@@ -118,8 +113,8 @@ class Host:
         self._handle.on_stop = self.stop
         self._handle.on_reload = self.reload
         self.loop.watch_read(self._waker)
-        if self._signals is not None:
-            self._signals.install()
+        if self._signals:
+            self._waker.watch_signals()
         for tenant in self._tenants:
             tenant.pump.feed(Started())
         self._finish_if_done()
@@ -133,8 +128,7 @@ class Host:
 
     def close(self) -> None:
         """End threads and close what is left. The loop watches nothing any more after this."""
-        if self._signals is not None:
-            self._signals.restore()
+        self._waker.unwatch_signals()
         for tenant in self._tenants:
             tenant.drop()
         self._writer.close(PATIENCE)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -36,13 +38,20 @@ def run(
     served when `signals` is true, or None on the main thread. Raises `RuntimeMissingError`.
     """
     listed = list(programs) if isinstance(programs, Sequence) else [programs]
-    outcomes = _runner(runtime)(listed, handle, grace, signals)
+    runner = _runner(runtime)
+    from runtimes.signals import Signals  # noqa: PLC0415, RUF100 - only when there is a loop to run
+    from runtimes.tls import ServerContext  # noqa: PLC0415, RUF100
+    from runtimes.waker import Handle  # noqa: PLC0415, RUF100
+
+    handle = Handle() if handle is None else handle
+    signals = threading.current_thread() is threading.main_thread() if signals is None else signals
+    reloads = any(isinstance(listener.tls, ServerContext) for program in listed for listener in program.listeners)
+    with Signals(handle, reloads=reloads) if signals else nullcontext():
+        outcomes = runner(listed, handle, grace, signals)
     return next((outcome.code for outcome in outcomes if outcome.code), 0)
 
 
-def _runner(
-    runtime: str,
-) -> Callable[[Sequence[Program], Handle | None, float, bool | None], tuple[Exit, ...]]:
+def _runner(runtime: str) -> Callable[[Sequence[Program], Handle, float, bool], tuple[Exit, ...]]:
     needs = _NEEDS.get(runtime)
     if needs is None:
         raise RuntimeMissingError(f"no runtime {runtime!r}: choose one of {', '.join(RUNTIMES)}")

@@ -114,3 +114,55 @@ def test_a_hangup_of_the_own_terminal_is_a_stop(runtime: str, certificate: tuple
     finally:
         if ours >= 0:
             os.close(ours)
+
+
+# When the host is closed the loop ends, and every line of that is a place for a signal, until it is Python's again.
+CLOSING = """
+import signal, sys
+from svc_proto.commands import Exit
+from runtimes.host import Host, Program
+from runtimes.run import run
+
+class Core:
+    def handle(self, fact, now):
+        return [Exit(5)]
+
+    def next_deadline(self):
+        return None
+
+def trace(frame, event, arg):
+    global lines
+    if event == "line" and lines is not None and signal.getsignal(signal.SIGINT) is not before:
+        lines += 1
+        if lines == at:
+            signal.raise_signal(signal.SIGINT)
+    return trace
+
+def close(self):
+    global lines
+    closed(self)
+    lines = 0
+
+closed, Host.close = Host.close, close
+before = signal.getsignal(signal.SIGINT)
+at, codes, points = 0, set(), 0
+while True:
+    at, lines = at + int(sys.argv[2]), None
+    sys.settrace(trace)
+    code = run(Program(core=Core()), sys.argv[1])
+    now, lines = lines, None
+    sys.settrace(None)
+    codes.add(code)
+    assert signal.getsignal(signal.SIGINT) is before
+    if now < at:
+        break
+    points += 1
+print(points > 2, codes)
+"""
+
+
+def test_a_signal_while_the_loop_ends_changes_nothing(runtime: str) -> None:
+    command = [sys.executable, "-W", "error", "-c", CLOSING, runtime, "23"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    assert done.stdout == "True {5}\n"
+    assert done.stderr == "" or runtime == "trio"  # which closes its wake-up socket a moment before it lets signals go
