@@ -56,9 +56,8 @@ def census() -> Counter[str]:
     gc.collect()
     kinds = {kind for kind in set(map(type, gc.get_objects())) if is_part(kind)}
     parts = [one for one in gc.get_objects() if type(one) in kinds]
-    found = Counter(
-        type(one).__name__ for one in parts if not getattr(one, "terminated", False)
-    )  # curio keeps its last
+    living = (type(one) for one in parts if not getattr(one, "terminated", False))  # curio keeps its last
+    found = Counter(f"{kind.__module__}.{kind.__qualname__}" for kind in living)
     if os.path.isdir("/proc/self/fd"):
         found["descriptors"] = len(os.listdir("/proc/self/fd"))
     return found

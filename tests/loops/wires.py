@@ -37,7 +37,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["PATIENCE", "Answer", "Declined", "HttpClient", "Wire", "Ws"]
 
-PATIENCE = 10.0  # s, for anything that should happen at once
+PATIENCE = 30.0  # s, for anything that should happen at once, on a machine that may be busy
 LAX = Limits(max_message=64 * 1024 * 1024, max_head=256 * 1024)  # a client that judges nothing by its size
 PairsIn = Mapping[str, str] | None
 

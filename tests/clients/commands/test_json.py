@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from svc_proto.wire.events import TextMessage
 from tests.clients.commands.support import Shelf
 from tests.clients.commands.test_desktop import paired
@@ -125,6 +127,7 @@ def shape(value: object) -> object:
     return type(value).__name__
 
 
+@pytest.mark.timeout(180)  # every command, one after the other
 def test_shapes(desk: Shelf) -> None:
     token = paired(desk)
     file, out = desk.home / "svc" / "workspace" / "a.txt", desk.home / "b.txt"
