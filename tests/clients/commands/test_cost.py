@@ -1,6 +1,8 @@
 """What a command costs before it does anything: processor time of the whole process, the best of several runs.
 
-Wall time depends on the neighbours; `python -m bench --only starts` measures that.
+On a machine whose processors are shared that is more than the limit at times, so Python's own imports are measured
+beside it: a command may take its limit, or what its limit is in those imports on a machine that nobody disturbs. Wall
+time is measured by `python -m bench --only starts`.
 """
 
 from __future__ import annotations
@@ -15,33 +17,45 @@ from tests.clients.commands.support import Shelf, module
 from tests.servers.support import ROOT
 
 RUNS = 5
+IMPORTS = "import asyncio, http.client, sqlite3, ssl, unittest.mock, xml.dom.minidom"
+THEIR_COST = 0.085  # s on a machine that nobody disturbs
+
+
+def measured(words: list[str], env: dict[str, str], limit: float) -> tuple[float, float]:
+    """The processor time of a command, and what it may be, in seconds."""
+    ours, theirs = float("inf"), float("inf")
+    for _ in range(RUNS):
+        ours = min(ours, cost(words, env))
+        theirs = min(theirs, cost([sys.executable, "-c", IMPORTS], env))
+    return ours, limit * max(theirs / THEIR_COST, 1.0)
 
 
 def cost(words: list[str], env: dict[str, str]) -> float:
-    """Seconds of processor time, user and system, of the best run."""
-    best = float("inf")
-    for _ in range(RUNS):
-        process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 0
-        best = min(best, usage.ru_utime + usage.ru_stime)
-    return best
+    """Seconds of processor time, user and system."""
+    process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_utime + usage.ru_stime
 
 
 @pytest.mark.parametrize("program", ["svc", "svc-pair", "svc-relay"])
 def test_help(lonely: Shelf, program: str) -> None:
-    assert cost([sys.executable, "-m", module(program)[-1], "--help"], lonely.env) < 0.2
+    ours, allowed = measured([sys.executable, "-m", module(program)[-1], "--help"], lonely.env, 0.2)
+    assert ours < allowed
 
 
 def test_completion(lonely: Shelf) -> None:
     env = {**lonely.env, "_SVC_RELAY_COMPLETE": "bash_complete", "COMP_WORDS": "svc-relay dev", "COMP_CWORD": "1"}
-    assert cost([sys.executable, "-m", module("svc-relay")[-1]], env) < 0.2
+    ours, allowed = measured([sys.executable, "-m", module("svc-relay")[-1]], env, 0.2)
+    assert ours < allowed
 
 
 def test_pair(desk: Shelf) -> None:
-    assert cost([sys.executable, "-m", module("svc")[-1], "pair"], desk.env) < 0.5
+    ours, allowed = measured([sys.executable, "-m", module("svc")[-1], "pair"], desk.env, 0.5)
+    assert ours < allowed
 
 
 def test_status(lonely: Shelf) -> None:
-    assert cost([sys.executable, "-m", module("svc-relay")[-1], "status"], lonely.env) < 0.5
+    ours, allowed = measured([sys.executable, "-m", module("svc-relay")[-1], "status"], lonely.env, 0.5)
+    assert ours < allowed
