@@ -102,6 +102,10 @@ class Session:
         """Whether the session is active and holds a live grant for the channel."""
         return self.is_active(wall) and holds(self.grants, channel, wall)
 
+    def grants_until(self, channel: str) -> float | None:
+        """When the grant for a channel ends; None for never, and long ago for a channel that has none."""
+        return self.grants.get(channel, 0.0)
+
     def to_record(self) -> dict[str, object]:
         """The stored form: plain JSON types, "never" for what does not expire."""
         return {

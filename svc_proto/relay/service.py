@@ -160,7 +160,9 @@ class Relay:
     # --- sessions ---
 
     def save(self, session: Session) -> Flow[Failure | None]:
-        """Store a session so that it survives a crash; a `Failure` if the store did not take it."""
+        """Store a session, perhaps with other grants, so that it survives a crash; a `Failure` if that failed."""
+        for family in self.voice_parts.sessions.values():
+            family.recheck(session.token_hash)
         change = SaveSession(session.token_hash, session.to_record())
         return (yield from self._write(change, "session not stored", session))
 

@@ -17,6 +17,7 @@ that is trusted, or the switch of `/relay/security`. A caller that a proxy on th
 
 from __future__ import annotations
 
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
@@ -89,7 +90,8 @@ class VoiceGate:
         if not session.holds(grant, now.wall):
             raise PlainRefused(403, f"this session holds no live {grant} grant", code="grant_required")
         device = None if session.device_id == UNKNOWN_DEVICE else session.device_id
-        return Principal(kind="session", device_id=device, bearer_hash=session.token_hash)
+        until = partial(session.grants_until, grant)
+        return Principal(kind="session", device_id=device, bearer_hash=session.token_hash, until=until)
 
     def _ask(self, token: str, request: Request) -> Flow[Principal]:
         probe = self._probe

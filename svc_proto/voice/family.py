@@ -82,6 +82,10 @@ class Family(Generic[S]):
         """A token is accepted no more: close what it has opened."""
         self.sessions.end_bearer(bearer_hash, reason)
 
+    def recheck(self, bearer_hash: str) -> None:
+        """The grants behind a token were changed."""
+        self.sessions.recheck(bearer_hash)
+
     def stop(self) -> None:
         """The process ends."""
         self.sessions.stop()

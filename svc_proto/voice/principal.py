@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from attrs import field, frozen
@@ -13,12 +14,17 @@ __all__ = ["Principal"]
 
 @frozen(kw_only=True)
 class Principal:
-    """Somebody who may use a voice route. `bearer` is kept for an API caller alone: runs are made in its name."""
+    """Somebody who may use a voice route. `bearer` is kept for an API caller alone: runs are made in its name.
+
+    `until` says when (wall) the grant ends that has let a paired device in, asked anew since it may be changed; None
+    for never.
+    """
 
     kind: Literal["session", "api"]
     device_id: str | None = None  # of a paired device that said one
     bearer_hash: str  # SHA-256 of the token, lower-case hex
     bearer: str = field(default="", repr=False)
+    until: Callable[[], float | None] | None = field(default=None, eq=False, repr=False)  # None: no grant was needed
 
     def matches(self, other: Principal) -> bool:
         """Whether the two are the same: the same device, whatever its token, or the very same API bearer."""

@@ -103,6 +103,11 @@ class VoiceSession:
         return self.life.state is VoiceState.CLOSED
 
     @property
+    def sockets(self) -> list[VoiceSocket]:
+        """Whoever is here: candidates, and the owner."""
+        return [*self.candidates.values(), *([self.socket] if self.socket is not None else [])]
+
+    @property
     def attached(self) -> bool:
         """Whether a client listens."""
         return self.life.state is VoiceState.ATTACHED
@@ -279,7 +284,7 @@ class VoiceSession:
 
     def drop_bearer(self, bearer_hash: str, reason: str) -> None:
         """A token of the caller is accepted no more: its sockets close, the session stays for the caller's others."""
-        for socket in [*self.candidates.values(), *([self.socket] if self.socket is not None else [])]:
+        for socket in self.sockets:
             if same_secret(socket.bearer_hash, bearer_hash):
                 socket.end(POLICY, reason)
                 self.left(socket, POLICY)

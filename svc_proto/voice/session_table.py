@@ -100,7 +100,7 @@ class SessionTable(Generic[S]):
 
     def open(self, session_id: str, principal: Principal) -> VoiceSocket:
         """A socket for a session, as `find` lets it."""
-        return VoiceSocket(self.find(session_id, principal), principal.bearer_hash)
+        return VoiceSocket(self.find(session_id, principal), principal.bearer_hash, principal.until)
 
     def end_bearer(self, bearer_hash: str, reason: str) -> None:
         """A token is accepted no more: close the sessions and the sockets that were opened with it."""
@@ -109,6 +109,13 @@ class SessionTable(Generic[S]):
                 session.close(reason, code=POLICY)
             else:
                 session.drop_bearer(bearer_hash, reason)
+
+    def recheck(self, bearer_hash: str) -> None:
+        """The grants behind a token were changed: close the sockets that were opened with one that is over."""
+        for session in self.sessions():
+            for socket in session.sockets:
+                if same_secret(socket.bearer_hash, bearer_hash):
+                    socket.recheck()
 
     def stop(self) -> None:
         """The process ends."""

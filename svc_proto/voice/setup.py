@@ -44,6 +44,10 @@ class Sessions(Protocol):
         """A token is accepted no more: close what it has opened."""
         ...
 
+    def recheck(self, bearer_hash: str) -> None:
+        """The grants behind a token were changed."""
+        ...
+
     def stop(self) -> None:
         """The process ends."""
         ...

@@ -1,10 +1,15 @@
-"""One WebSocket of a voice session: its limits, and a candidate's patience (wire terminal-voice 4.7, 6.3)."""
+"""One WebSocket of a voice session: its limits, and a candidate's patience (wire terminal-voice 4.7, 6.3).
+
+It is there for as long as the grant that has let it in: a grant has an expiry of its own (spec "Grants").
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.socket import Socket
+from svc_proto.voice.session import POLICY
 
 if TYPE_CHECKING:
     from svc_proto.voice.session import VoiceSession
@@ -15,20 +20,25 @@ MAX_MESSAGE = 2 * 1024 * 1024  # bytes of one message, wire terminal-voice 4.7: 
 PING_EVERY = 20.0  # s, wire terminal-voice 4.7
 CLAIM_WITHIN = 30.0  # s for a candidate to show the token: 4009 and close
 TOO_LARGE = 1009
+RECHECK = 60.0  # s: grants end by the wall clock, so look again at least this often in case it was stepped
 
 
 class VoiceSocket:
     """One WebSocket of a session; a `SocketHandler`."""
 
-    __slots__ = ("_over", "_session", "_socket", "_timer", "bearer_hash")
+    __slots__ = ("_grant", "_over", "_session", "_socket", "_timer", "_until", "bearer_hash")
 
     _socket: Socket  # from `on_open` on
 
-    def __init__(self, session: VoiceSession, bearer_hash: str = "") -> None:
+    def __init__(
+        self, session: VoiceSession, bearer_hash: str = "", until: Callable[[], float | None] | None = None
+    ) -> None:
         self._session = session
         self.bearer_hash = bearer_hash  # of whoever opened it
         self._over = False
+        self._until = until
         self._timer = session.engine.timers.timer("voice candidate", self._idle)
+        self._grant = session.engine.timers.timer("voice grant", self.recheck)
 
     # --- SocketHandler ---
 
@@ -39,13 +49,17 @@ class VoiceSocket:
         self._session.arrived(self)
         if self.number in self._session.candidates:
             self._timer.set(self._session.engine.now.mono + CLAIM_WITHIN)
+        self.recheck()
 
     def on_text(self, text: str) -> None:
         """A message."""
+        self.recheck()
+        if self._over:
+            return
         if len(text) > MAX_MESSAGE // 4 and len(text.encode()) > MAX_MESSAGE:
             self.end(TOO_LARGE, "message too large")
             self._session.left(self, TOO_LARGE)
-        elif not self._over:
+        else:
             self._session.heard(self, text)
 
     def on_binary(self, data: bytes) -> None:
@@ -61,6 +75,7 @@ class VoiceSocket:
         """It is gone."""
         self._over = True
         self._timer.retire()
+        self._grant.retire()
         self._session.left(self, code)
 
     # --- for the session ---
@@ -83,7 +98,21 @@ class VoiceSocket:
         """Close it; what it says from here on is not heard."""
         self._over = True
         self._timer.cancel()
+        self._grant.cancel()
         self._socket.close(code, reason)
+
+    def recheck(self) -> None:
+        """Whether the grant still lives: the end if not. It may have been changed, and time has passed."""
+        if self._until is None or self._over:
+            return
+        expiry, now = self._until(), self._session.engine.now
+        if expiry is None:
+            self._grant.cancel()
+        elif now.wall < expiry:
+            self._grant.set(now.mono + min(expiry - now.wall, RECHECK))
+        else:
+            self.end(POLICY, "the grant has run out")
+            self._session.left(self, POLICY)
 
     def _idle(self) -> None:
         if self.number in self._session.candidates:

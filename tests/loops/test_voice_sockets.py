@@ -262,3 +262,20 @@ def test_a_full_disk_does_not_stop_speech(virtual_world: VirtualWorld) -> None:
     client.until("voice.response.done")
     client.ws.close()
     world.wait_until(lambda: any(line.event == "voice file given up" for line in world.relay.logs))
+
+
+def test_a_socket_ends_with_its_grant() -> None:
+    world = VirtualWorld()
+    world.start_relay()
+    token = world.pair(grants={"voice:realtime": 5}).token
+    client = VoiceClient(world, token, create(world, token, "realtime", provider="stub"))
+    client.until("voice.session.ready")
+    over = client.ws.wait_closed(10.0)
+    assert (over.code, over.reason) == (1008, "the grant has run out")
+    other = world.pair(grants={"voice:realtime": 500}).token
+    client = VoiceClient(world, other, create(world, other, "realtime", provider="stub"))
+    change = json.dumps({"grants": {"voice:realtime": 0.1}}).encode()
+    assert world.http("PATCH", f"/sessions/{other[:8]}", headers=bearer(other), body=change).status == 200
+    client.until("voice.session.ready")
+    assert client.ws.wait_closed(10.0).code == 1008
+    world.close()

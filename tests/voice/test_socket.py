@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
-from svc_proto.voice.socket import MAX_MESSAGE, PING_EVERY
-from tests.voice.rig import Rig, spoken
+from svc_proto.voice.socket import MAX_MESSAGE, PING_EVERY, RECHECK
+from tests.machines.sources import WALL
+from tests.voice.rig import PHONE, Client, Rig, spoken
 
 
 def test_pings() -> None:
@@ -40,3 +42,56 @@ def test_candidates_are_few_and_have_little_time() -> None:
     rig.after(0.2)
     assert [candidate.closed for candidate in candidates[2:]] == [4009] * 3
     assert first.closed is None
+
+
+def granted(rig: Rig, ends: list[float | None]) -> Client:
+    """A client whose grant ends at the last of these times."""
+    answer = rig.create(rig.lab, provider="stub")
+    return rig.attach(rig.lab, answer, evolve(PHONE, until=lambda: ends[-1]))
+
+
+def test_a_socket_ends_with_its_grant() -> None:
+    rig = Rig()
+    client = granted(rig, [WALL + 90.0])
+    rig.after(89.9)
+    assert [client.closed] == [None]
+    rig.after(0.2)
+    assert (client.closed, client.reason) == (1008, "the grant has run out")
+    client.say("response.create", text="Hello.")  # is not heard any more
+    assert client.types() == ["voice.session.ready"]
+
+
+def test_a_grant_that_is_changed() -> None:
+    rig = Rig()
+    ends: list[float | None] = [None, WALL + 50.0]
+    client = granted(rig, ends)
+    ends.append(None)
+    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))
+    rig.after(100.0)
+    assert client.closed is None
+    ends.append(WALL + 10.0)
+    rig.do(lambda: rig.lab.recheck("another token"))
+    assert client.closed is None
+    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))
+    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))  # there is nobody any more
+    assert client.closed == 1008
+
+
+def test_a_clock_that_was_set_forward() -> None:
+    rig = Rig()
+    ends: list[float | None] = [WALL + 3_600.0]
+    spoken_to, silent = granted(rig, ends), granted(rig, ends)
+    ends.append(WALL)  # for the socket the same as a clock that jumped
+    spoken_to.say("response.create", text="Hello.")
+    assert spoken_to.closed == 1008
+    assert silent.closed is None
+    rig.after(RECHECK)
+    assert silent.closed == 1008
+
+
+def test_a_candidate_ends_with_its_grant() -> None:
+    rig = Rig()
+    answer, owner = spoken(rig)
+    candidate = rig.attach(rig.output, answer, evolve(PHONE, until=lambda: WALL + 5.0))
+    rig.after(5.1)
+    assert (candidate.closed, owner.closed) == (1008, None)
