@@ -14,10 +14,13 @@ from fuzz.people.chats import Chats
 from fuzz.people.control import Control
 from fuzz.people.crowd import Crowd, Deeds
 from fuzz.people.desks import Desks
+from fuzz.people.gateways import Gateways
 from fuzz.people.media import Media
 from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
 from fuzz.people.strangers import Strangers
+from fuzz.people.voice_line import AGENT, FAMILIES, VoiceLine
+from fuzz.people.voices import Voices
 from fuzz.script import FAULTS, Deed, Script, draw
 from fuzz.world import LIMITS, LOCAL, World
 from runtimes.sim.check import ContractError
@@ -29,6 +32,7 @@ LOOK_EVERY = 1.0  # s between two looks from above
 CALM = 160.0  # s: a hung socket is found after 50 s, and a phone rests for up to 38 s before it tries again
 PATIENCE = 60.0  # s for anything in the end
 EMPTY = 100.0  # s after which no connection that nobody uses is left: `idle_timeout` and then some
+VOICES_END = 500.0  # s: one that was lost has 30 s, one that nobody came to 120 s, one with a run 360 s
 RUNS_END = 7200.0  # s: a silent model is given up after 300 s, and turns of one session wait for each other
 
 
@@ -81,14 +85,17 @@ class _Game:
         self.pairing = Pairing(self.crowd)
         self.control = Control(self.crowd)
         self.chats = Chats(self.world)
+        self.voices = Voices(self.crowd)
         self.deeds: dict[Deed, Deeds] = {
             **self.pairing.deeds,
             **self.control.deeds,
             **self.chats.deeds,
+            **self.voices.deeds,
             **Owners(self.crowd).deeds,
             **Media(self.crowd).deeds,
             **Strangers(self.crowd, self.pairing).deeds,
             **Desks(self.crowd).deeds,
+            **Gateways(self.crowd).deeds,
         }
         self._start = self.world.sim.now
 
@@ -118,6 +125,7 @@ class _Game:
         while sim.now < when:
             sim.run_for(min(LOOK_EVERY, when - sim.now))
             self.world.look()
+            self.voices.look()
 
     def wait(self, so: Callable[[], bool], limit: float, why: str) -> None:
         sim = self.world.sim
@@ -137,6 +145,7 @@ class _Game:
         self.wait(lambda: world.all_up, 120.0, "the programs do not come back")
         self.pass_until(world.sim.now + CALM)
         self.let_runs_end()
+        self.voices.check_ended()
         self.everybody_works()
         self.chats.compare()
         self.pass_until(world.sim.now + 5.0)
@@ -166,6 +175,20 @@ class _Game:
             if call.status != 200:
                 violated(Invariant.RECOVERY, f"the phone answers {call.status} {call.answer.body!r:.200}")
         self.a_chat_works()
+        if self.voices.lines:
+            for family in FAMILIES:
+                self.voice_works(fresh, family, "stub")
+            self.voice_works(fresh, AGENT, "openai_realtime")
+
+    def voice_works(self, session: Session, family: str, provider: str) -> None:
+        """A device has a text read to it, or talks with the agent."""
+        lines: list[VoiceLine] = []
+        self.voices.begin(session, family, provider, lines.append)
+        self.wait(lambda: bool(lines), PATIENCE, f"no session of {family} can be had")
+        ears = lines[0].ears
+        self.wait(lambda: ears.responses > 0, PATIENCE, f"{ears.name} is silent")
+        if ears.errors:
+            violated(Invariant.RECOVERY, f"{ears.name} ended with an error")
 
     def everybody_returns(self) -> None:
         world = self.world
@@ -204,6 +227,7 @@ class _Game:
             violated(Invariant.RECOVERY, f"commands still wait: {info[0]}")
         world.hang_up()
         self.pass_until(world.sim.now + EMPTY)
+        self.voices_end()
         for process, most in ((world.relay, 2), (world.api, 0)):  # the reference phone, and the agent's connection
             if process.channel_count > most or process.operations.open_handles:
                 left = f"{process.channel_count} channels, {process.operations.open_handles} files"
@@ -216,6 +240,14 @@ class _Game:
             process.stop(10.0)
         self.stopped()
         world.look_back()
+
+    def voices_end(self) -> None:
+        """Nobody comes back, so every voice session is over after its time, and whatever worked for it is gone."""
+        until = self.world.sim.now + VOICES_END
+        while self.world.voice_sessions:
+            if self.world.sim.now > until:
+                violated(Invariant.VOICE_OVER, f"{self.world.voice_sessions} sessions are left that nobody uses")
+            self.pass_until(self.world.sim.now + 5.0)
 
     def stopped(self) -> None:
         sim = self.world.sim

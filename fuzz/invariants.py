@@ -29,6 +29,14 @@ class Invariant(Enum):
     LOCAL_ONLY = "Authentication: loopback-only routes are for the same host, never for a web page or a proxy"
     STATUS = "Errors: the statuses of the specification, in well-formed answers"
     NO_BUG = "ARCHITECTURE: no exception but the declared ones; the contract of facts and commands"
+    TUI_ERROR = "wire terminal-voice 2.2: `tui.error` is for the loss of a gateway that had started, and nothing else"
+    VOICE_GRANT = "Voice routes 6: `voice:tts` for speech, `voice:realtime` for the agent; grants have their own expiry"
+    VOICE_BEARER = "API bearer on voice routes: over HTTPS or from this host; elsewhere 403"
+    VOICE_STREAM = "wire terminal-voice 4.7, 4.8: sound comes whole, in order and at its rate; a replay is as it was"
+    ONE_END = "wire terminal-voice 4.7, 6.5: every response ends, once, and nothing of it comes after"
+    CANCELLED = "wire terminal-voice 6.8: cancel stops the run, on the API server too"
+    CONFIRMED = "wire terminal-voice 6.7: an answer is passed on once, and what asks first happens only after a yes"
+    VOICE_OVER = "wire terminal-voice 4.6, 4.8: sessions are short-lived; one that is over opens no more"
     RECOVERY = "When all faults are over everybody can connect and work again, and nothing is left behind"
 
 

@@ -144,6 +144,12 @@ class Session:
             for terms in self.terms
         )
 
+    def surely_holds(self, channel: str, latest_wall: float) -> bool:
+        """Whether it must be let in where that grant is wanted."""
+        return self.surely_lives(latest_wall) and all(
+            terms is not None and terms.until(channel) > latest_wall + SLACK for terms in self.terms
+        )
+
 
 def check_grants(grants: Mapping[str, object], expires_at: object, prefix: str) -> None:
     """No grant outlives its session."""

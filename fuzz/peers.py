@@ -16,6 +16,7 @@ from fuzz.carriers import Carrier, Http2Carrier
 from fuzz.lines import Line, Target
 from runtimes.sim.host import Host
 from svc_proto.wire.events import (
+    CloseSocket,
     Event,
     Headers,
     RequestData,
@@ -182,6 +183,7 @@ class Talker(Speaker):
         carrier: Carrier,
         target: Target,
         *,
+        path: str = "/ws",
         headers: Pairs,
         on_open: Callable[[Talker], None],
         on_message: Callable[[Talker, dict[str, Any]], None],
@@ -189,12 +191,13 @@ class Talker(Speaker):
     ) -> None:
         self.accepted = False
         self.status = 0
+        self.refusal = b""  # what came with it
         self.close_code: int | None = None
         self._on_open = on_open
         self._on_message = on_message
         self._on_end = on_end
         super().__init__(carrier, target)
-        self.put(RequestHead(self.stream, "GET", "/ws", Headers(self.fields(headers)), websocket=True))
+        self.put(RequestHead(self.stream, "GET", path, Headers(self.fields(headers)), websocket=True))
 
     def read_slowly(self, slow: bool) -> None:
         """What comes on a WebSocket is taken at once: only the connection as a whole can be left unread."""
@@ -203,8 +206,15 @@ class Talker(Speaker):
 
     def say(self, channel: str, kind: str, payload: object, identity: str = "i") -> bool:
         """Send an envelope."""
-        text = json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload})
-        return self.put(TextMessage(self.stream, text))
+        return self.tell({"channel": channel, "type": kind, "id": identity, "payload": payload})
+
+    def tell(self, message: Mapping[str, object]) -> bool:
+        """Send a message of any form."""
+        return self.put(TextMessage(self.stream, json.dumps(message)))
+
+    def close(self, code: int) -> bool:
+        """Begin the closing handshake; the end comes with its answer."""
+        return self.put(CloseSocket(self.stream, code))
 
     def hear(self, event: Event) -> None:
         """Pass on what matters."""
@@ -215,6 +225,8 @@ class Talker(Speaker):
                 self._on_open(self)
             case ResponseHead():
                 self.status = event.status
+            case ResponseData(data=data):
+                self.refusal += data
             case ResponseEnd():
                 self.hang_up()
             case TextMessage(text=text):

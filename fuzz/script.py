@@ -41,6 +41,10 @@ class Deed(Enum):
     RUN = "run"  # who: a chat; other: how the model answers
     STOP_RUN = "stop run"  # who: a run
     DELETE_CHAT = "delete chat"  # who: a chat
+    SPEAK = "speak"  # who: a session, or an API bearer; other: what is wanted and how they behave; amount: for so long
+    TALK = "talk"  # the same, with the realtime agent; other: how the model answers, and how they behave
+    TUI = "tui"  # who: a socket; other: what it asks its gateway for
+    SAY = "say"  # who: a voice session in which something more is said
     # faults
     CUT = "cut"  # who: a connection
     HANG = "hang"  # who: a connection; amount: for so long, s
@@ -103,6 +107,10 @@ FAULT_WEIGHTS: dict[Deed, int] = {
     Deed.CLOCK: 1,
     Deed.UPSTREAM: 3,
 }
+VOICE_WEIGHTS: dict[Deed, int] = {Deed.SPEAK: 4, Deed.TALK: 5, Deed.SAY: 4}
+DESKS = 4  # steps at most of those who use an agent gateway
+QUIETEST, LOUDEST = 2, 8  # steps of those who speak, in a world where anybody does
+SILENT = 0.3  # of all worlds: nobody does
 FEWEST, MOST = 30, 70  # steps
 FAULTY = 0.15  # of all steps, in a world that has faults at all
 PEACEFUL = 0.3  # of all worlds
@@ -178,7 +186,35 @@ def draw(seed: int) -> Script:
             code = -1 if soon < TOO_LATE and rng.random() < 0.5 else codes
             steps.append(Step(round(at + soon, 3), Deed.PAIR, rng.randrange(64), code))
             codes += 1
+    steps += [*_voices(seed, steps), *_gateways(seed, steps)]
     return Script(seed, tuple(sorted(steps, key=lambda step: step.at)))
+
+
+def _voices(seed: int, others: list[Step]) -> list[Step]:
+    """Those who speak do so beside the others, by a chance of their own."""
+    rng = Random(f"voices {seed}")
+    if rng.random() < SILENT:
+        return []
+    steps: list[Step] = []
+    for _ in range(rng.randint(QUIETEST, LOUDEST)):
+        at = round(rng.choice(others).at + 1.0 + 3.0 * rng.random(), 3)
+        deed = rng.choices(list(VOICE_WEIGHTS), list(VOICE_WEIGHTS.values()))[0]
+        steps.append(Step(at, deed, rng.randrange(64), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
+        again = rng.choice((0, 0, 1, 2)) if deed is not Deed.SAY else 0  # who speaks goes on
+        pauses = [0.5 + rng.choice((1.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
+        steps += [Step(round(at + pause, 3), Deed.SAY, -1) for pause in pauses]
+    return steps
+
+
+def _gateways(seed: int, others: list[Step]) -> list[Step]:
+    """So do those who work with an agent gateway: what one has begun is gone on with."""
+    rng = Random(f"gateways {seed}")
+    steps: list[Step] = []
+    for _ in range(rng.randint(0, DESKS)):
+        at, who = rng.choice(others).at + rng.random(), rng.randrange(64)
+        pauses = [0.0, *(rng.choice((0.1, 3.0, 40.0)) * rng.random() for _ in range(rng.randrange(3)))]
+        steps += [Step(round(at + pause, 3), Deed.TUI, who, rng.randrange(64)) for pause in pauses]
+    return steps
 
 
 def shrink(script: Script, fails: Callable[[Script], bool], *, tries: int = 200) -> Script:

@@ -38,6 +38,7 @@ class Manner(Enum):
     PLAIN = "plain"
     LONG = "long"  # more than a reader's buffer holds
     TOOL = "tool"  # it wants the phone pinged first
+    ASK = "ask"  # it wants a text message sent first, which somebody has to allow
     REFUSE = "refuse"  # 500
     BREAK = "break"  # the connection breaks in the middle
     HANG = "hang"  # nothing more comes in the middle
@@ -114,9 +115,11 @@ class _Visit:
             return
         fields = Headers([(b"content-type", b"text/event-stream")])
         self._say(ResponseHead(self._stream, 200, fields))
-        if manner is Manner.TOOL and not after_tool:
+        if manner in (Manner.TOOL, Manner.ASK) and not after_tool:
             call = {"index": 0, "id": "call_0", "type": "function"}
-            calls = [{**call, "function": {"name": "phone_ping", "arguments": "{}"}}]
+            sms = json.dumps({"to": "+15550100", "body": question})
+            name, arguments = ("phone_ping", "{}") if manner is Manner.TOOL else ("phone_send_sms", sms)
+            calls = [{**call, "function": {"name": name, "arguments": arguments}}]
             self._tell(
                 [_chunk({"content": "Let me see."}), _chunk({"tool_calls": calls}), _chunk({}, "tool_calls"), DONE]
             )

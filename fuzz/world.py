@@ -5,8 +5,12 @@ Every answer and every log passes through here, and is looked at for what no ans
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from random import Random
+from typing import Any, cast
+
+from attrs import evolve
 
 from clients.phone.handset import SimulatedHandset
 from fuzz.carriers import Carrier, Http1Carrier, Http2Carrier
@@ -14,6 +18,7 @@ from fuzz.invariants import Invariant
 from fuzz.lines import Target
 from fuzz.model import Addresses, Wall, check_grants, violated
 from fuzz.peers import Caller, Pairs, Party
+from fuzz.provider import PROVIDER_PORT, Provider
 from fuzz.script import Deed, Script, Step
 from fuzz.upstream import MODEL_PORT, Manner, Upstream
 from runtimes.sim.faults import Faults
@@ -39,7 +44,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.wire.http2_setup import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
 
-__all__ = ["API", "API_KEY", "LOCAL", "REMOTE", "World"]
+__all__ = ["API", "API_KEY", "GATEWAY", "LOCAL", "REMOTE", "World"]
 
 RELAY_PORT = 8767
 API_PORT = 8642
@@ -49,6 +54,8 @@ REMOTE = Target(HOME, RELAY_PORT, f"relay.example:{RELAY_PORT}")
 API = Target("127.0.0.1", API_PORT, f"127.0.0.1:{API_PORT}")
 API_KEY = "api-key-5fd1c0de"
 MODEL_KEY = "model-key-77aa31"
+GATEWAY = "/usr/bin/gateway"
+PROVIDER_KEY = "voice-key-0b72ee"
 PHONE_CODE = "PHONE1"
 LIMITS = Limits(
     max_unsent=256 * 1024, max_message=64 * 1024, high_water=16 * 1024, low_water=4 * 1024
@@ -80,6 +87,7 @@ STATUSES = (
 )
 TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW, idle_minutes=120)
 MODERN = 0.5  # of all hosts speak HTTP/2
+AFTERMATH = 20.0  # s after a fault within which it may still be felt
 DEVICES = 4
 ATTACKERS = 2
 
@@ -100,14 +108,20 @@ class World:
         self.devices = [self.sim.host(f"device-{n}", f"10.0.1.{n + 1}") for n in range(DEVICES)]
         self.attackers = [self.sim.host(f"attacker-{n}", f"10.0.3.{n + 1}") for n in range(ATTACKERS)]
         self.upstream = Upstream(self.sim.host("model", "10.0.0.3"))
+        self.provider = Provider(self.sim.host("provider", "10.0.0.5"), self.upstream)
         self.entropy: Entropy = self.rng.randbytes
         self.wall = Wall([(self.sim.now, START_WALL - self.sim.now)])
         self.addresses = Addresses()
-        self.secrets: dict[str, str] = {API_KEY: "the API's key", MODEL_KEY: "the model's key"}
+        self.secrets: dict[str, str] = {
+            API_KEY: "the API's key",
+            MODEL_KEY: "the model's key",
+            PROVIDER_KEY: "the provider's key",
+        }
         self.lines: dict[Party, None] = {}
         self._shared: list[Http2Carrier] = []
         self.counts: dict[str, int] = {}
         self.shaken = -1.0  # when the network last had trouble that takes time to be noticed
+        self.faulted = -1.0  # until when something was broken, of any kind
         self.store_trouble = False
         self.disk_trouble = False
         self.expected: dict[Process, None] = {}  # that were told to go, or killed
@@ -128,7 +142,16 @@ class World:
             config_path=f"{self.home.state}/config.yaml",
             pairing_code=PHONE_CODE,
             terminal_tmux=False,
+            webapi_url=f"http://{API.address}:{API.port}",
+            api_key=API_KEY,
+            tui_command=(GATEWAY,),
         )
+        variables = {
+            "OPENAI_API_KEY": PROVIDER_KEY,
+            "OPENAI_REALTIME_URL": f"ws://10.0.0.5:{PROVIDER_PORT}/v1/realtime",
+        }
+        config = evolve(config, voice=evolve(config.voice, variables=variables))
+        self.home.rooms = (config.voice.home,)
 
         def make(entropy: Entropy) -> Engine:
             self.relay_service = Relay(config, limits=LIMITS)
@@ -285,6 +308,8 @@ class World:
     def break_something(self, step: Step) -> None:
         """A step that is a fault."""
         sim, world = self.sim, self.sim
+        endless = step.deed is Deed.NOISE and step.amount > 0
+        self.faulted = max(self.faulted, sim.now + (1e9 if endless else step.amount + AFTERMATH))
         match step.deed:
             case Deed.CUT:
                 if sim.network.connections:
@@ -353,6 +378,17 @@ class World:
         for line in [*self.lines, *self._shared]:
             line.read_slowly(False)
         self.shaken = self.sim.now
+        self.faulted = self.sim.now + AFTERMATH
+
+    def quiet_since(self, when: float) -> bool:
+        """Whether nothing was broken, nor felt, from then on."""
+        return self.faulted < when and self.shaken < when
+
+    @property
+    def voice_sessions(self) -> int:
+        """Those of the relay that are not over."""
+        families = cast("dict[str, Any]", self.relay_service.voice_parts.sessions)
+        return sum(len(family.sessions) for family in families.values())
 
     @property
     def live_runs(self) -> int:
@@ -390,6 +426,17 @@ class World:
             self.secrets[self.phone_service.token] = "the reference phone's token"
         self._read.clear()
         self._look_at_logs()
+        self._look_at_event_logs()
+
+    def _look_at_event_logs(self) -> None:
+        """What voice sessions have left on the disk."""
+        disk = self.home.disk
+        for path in disk.paths(f"{self.home.state}-relay"):
+            if path.endswith(".jsonl"):
+                text = disk.get(path).decode()
+                self.refuse_secrets(text, f"the event log {path}")
+                for line in text.splitlines():
+                    json.loads(line)
 
     def _look_at_logs(self) -> None:
         for process in self.programs:

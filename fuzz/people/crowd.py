@@ -11,21 +11,23 @@ from attrs import define, field
 from fuzz.invariants import Invariant
 from fuzz.model import Code, Session, violated
 from fuzz.peers import Caller, Talker
+from fuzz.provider import NUMBER
 from fuzz.script import Step
 from fuzz.world import LOCAL, REMOTE, World
 
-__all__ = ["GRANTS", "Crowd", "Deeds", "Device", "nothing"]
+__all__ = ["GRANTS", "Crowd", "Deeds", "Device", "nothing", "task_of"]
 
 Deeds: TypeAlias = Callable[[Step], None]
 
 GRANTS: tuple[dict[str, int] | None, ...] = (
     None,
     {"bridge": 5},
-    {"bridge": 0, "terminal": 100},
+    {"bridge": 0, "terminal": 100, "tui": 30},
     {"bridge": 90 * 86_400, "chat": 10},
     None,
     {"bridge": 40},
-    {"bridge": 5, "terminal": 5},
+    {"bridge": 5, "terminal": 5, "tui": 5},
+    {"voice:tts": 5, "voice:realtime": 12},
 )
 
 
@@ -48,6 +50,7 @@ class Crowd:
         self.sessions: list[Session] = []
         self.open: list[Device] = []
         self.listeners: list[Callable[[Device, dict[str, Any]], None]] = []  # of what a device is told
+        self.allowed: dict[int, None] = {}  # tasks whose question somebody has answered with yes
         self._numbers = 0
 
     def number(self) -> int:
@@ -80,6 +83,20 @@ class Crowd:
         if session.surely_lives(max(latest, highest)):
             violated(Invariant.LIVE_TOKEN, f"{session.prefix} was refused")
 
+    def denied(self, session: Session, status: int, grant: str, sent: float) -> None:
+        """A route that wants a grant has answered."""
+        if status == 401:
+            self.refused(session, sent)
+        if status == 403 and not self.world.store_trouble:
+            highest = max(offset for _, offset in self.world.wall.steps) + self.now
+            if session.surely_holds(grant, highest):
+                violated(Invariant.VOICE_GRANT, f"{session.prefix} was refused, and holds {grant}")
+
+    def check_allowed(self, task: int, where: str) -> None:
+        """Something was done that has to be allowed first."""
+        if task not in self.allowed:
+            violated(Invariant.CONFIRMED, f"{where}: task {task} was done, and nobody has allowed it")
+
     def local(self, method: str, path: str, body: object, done: Callable[[Caller], None]) -> None:
         """A call of the operator, on the home itself."""
         data = b"" if body is None else json.dumps(body).encode()
@@ -92,6 +109,12 @@ class Crowd:
         headers = {} if session is None else {"authorization": f"Bearer {session.token}"}
         data = b"" if body is None else json.dumps(body).encode()
         self.world.call(self.world.agent, REMOTE, method, path, headers=headers, body=data, done=done)
+
+
+def task_of(text: str) -> int:
+    """The number of a spoken task in a text; 0 for none."""
+    found = NUMBER.search(text)
+    return int(found[1]) if found else 0
 
 
 def nothing(caller: Caller) -> None:

@@ -26,18 +26,27 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.facts import Done
-from svc_proto.machines import bridge, grants, limiter, pairing, sessions
+from svc_proto.machines import bridge, grants, limiter, pairing, sessions, voice_job
 from svc_proto.machines.bridge import BridgeCommands, Outcome
+from svc_proto.machines.broker_orders import Emit
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.media import MediaEntry, MediaRegistry
 from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
+from svc_proto.machines.voice_session import Ids
 from svc_proto.relay import access
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals import Terminal
+from svc_proto.relay.tui import Tui
+from svc_proto.relay.voice_access import VoiceGate
+from svc_proto.voice.agent.runs import RunHolder
+from svc_proto.voice.agent.session import AgentSession
+from svc_proto.voice.session import VoiceSession
+from svc_proto.voice.session_table import SessionTable
+from svc_proto.voice.socket import VoiceSocket
 from svc_proto.wire.events import Event, ResponseData, StreamReset
 from svc_proto.wire.http2 import Http2Connection
 
@@ -209,6 +218,26 @@ def _a_shell_outlives_its_socket(patch: Patch) -> None:
     patch.setattr(ClientSocket, "end_programs", lambda self: None)
 
 
+# --- agent gateways -----------------------------------------------------------------------------------------------
+
+
+def _the_tui_grant_is_not_asked_for(patch: Patch) -> None:
+    holds = ClientSocket.holds
+    patch.setattr(ClientSocket, "holds", lambda self, channel: channel == "tui" or holds(self, channel))
+
+
+def _a_missing_grant_is_the_end_of_a_gateway(patch: Patch) -> None:
+    def lapse(self: Tui, identity: str = "") -> None:
+        self.close()
+        self.lost("tui grant expired or missing")
+
+    patch.setattr(Tui, "lapse", lapse)
+
+
+def _a_gateway_outlives_its_socket(patch: Patch) -> None:
+    patch.setattr(Tui, "close", lambda self: None)
+
+
 # --- secrets ------------------------------------------------------------------------------------------------------
 
 
@@ -313,6 +342,82 @@ def _a_lost_stream_is_not_told(patch: Patch) -> None:
     patch.setattr(Http2Channel, "take", deaf)
 
 
+# --- voice --------------------------------------------------------------------------------------------------------
+
+
+def _the_voice_grant_is_not_asked_for(patch: Patch) -> None:
+    holds = Session.holds
+
+    def lax(self: Session, channel: str, wall: float) -> bool:
+        return self.is_active(wall) if channel.startswith("voice:") else holds(self, channel, wall)
+
+    patch.setattr(Session, "holds", lax)
+
+
+def _a_voice_socket_outlives_its_grant(patch: Patch) -> None:
+    patch.setattr(VoiceSocket, "recheck", lambda self: None)
+
+
+def _a_voice_socket_outlives_its_session(patch: Patch) -> None:
+    patch.setattr(SessionTable, "end_bearer", lambda self, bearer_hash, reason: None)
+
+
+def _the_api_key_opens_voice_from_anywhere(patch: Patch) -> None:
+    patch.setattr(VoiceGate, "_is_safe", lambda self, request: True)
+
+
+def _some_sound_is_lost(patch: Patch) -> None:
+    emit_audio = VoiceSession.emit_audio
+    sent = [0]
+
+    def forgetful(self: VoiceSession, *args: Any, **fields: object) -> Ids:
+        sent[0] += 1
+        return emit_audio(self, *args, **fields) if sent[0] % 50 else self.life.number(audio=True)
+
+    patch.setattr(VoiceSession, "emit_audio", forgetful)
+
+
+def _sound_goes_to_another_session(patch: Patch) -> None:
+    emit_audio = VoiceSession.emit_audio
+
+    def astray(self: VoiceSession, *args: Any, **fields: object) -> Ids:
+        return emit_audio(self._table.sessions()[0], *args, **fields)
+
+    patch.setattr(VoiceSession, "emit_audio", astray)
+
+
+def _a_response_ends_twice(patch: Patch) -> None:
+    tell = AgentSession.tell
+
+    def twice(self: AgentSession, emit: Emit) -> None:
+        tell(self, emit)
+        if emit.type == "voice.response.done":
+            tell(self, emit)
+
+    patch.setattr(AgentSession, "tell", twice)
+
+
+def _a_cancelled_run_goes_on(patch: Patch) -> None:
+    patch.setattr(RunHolder, "stop", RunHolder.leave)
+
+
+def _a_no_is_taken_for_a_yes(patch: Patch) -> None:
+    patch.setattr(voice_job, "choice_for", lambda answer: "once")
+
+
+def _a_voice_session_never_expires(patch: Patch) -> None:
+    patch.setattr(VoiceSession, "_due", lambda self: None)
+
+
+def _a_resume_token_is_in_the_event_log(patch: Patch) -> None:
+    created = VoiceSession.created
+
+    def telling(self: VoiceSession, fields: Mapping[str, object], **more: Any) -> None:
+        created(self, {**fields, "resume_token": self.resume_token}, **more)
+
+    patch.setattr(VoiceSession, "created", telling)
+
+
 # --- the boundary -------------------------------------------------------------------------------------------------
 
 
@@ -349,6 +454,9 @@ PLANTS = (
     Plant(_the_terminal_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
     Plant(_a_terminal_shows_what_belongs_to_another, (Invariant.OWN_BYTES,)),
     Plant(_a_shell_outlives_its_socket, (Invariant.RECOVERY,)),
+    Plant(_the_tui_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
+    Plant(_a_missing_grant_is_the_end_of_a_gateway, (Invariant.TUI_ERROR,)),
+    Plant(_a_gateway_outlives_its_socket, (Invariant.RECOVERY, Invariant.OWN_BYTES, Invariant.ONE_ANSWER)),
     Plant(_a_token_is_logged, (Invariant.NO_SECRET,)),
     Plant(_params_are_not_redacted, (Invariant.NO_SECRET,)),
     Plant(_a_token_leads_to_another_file, (Invariant.OWN_BYTES,)),
@@ -357,8 +465,22 @@ PLANTS = (
     Plant(_a_delta_is_lost, (Invariant.STORED, Invariant.STREAM)),
     Plant(_done_comes_twice, (Invariant.STREAM,)),
     Plant(_a_slow_reader_holds_nobody_up, (Invariant.BOUNDED,)),
-    Plant(_an_answer_goes_to_another_stream, (Invariant.OWN_BYTES, Invariant.OWN_ANSWER, Invariant.STATUS)),
+    Plant(
+        _an_answer_goes_to_another_stream,
+        (Invariant.OWN_BYTES, Invariant.OWN_ANSWER, Invariant.STATUS, Invariant.RECOVERY),
+    ),
     Plant(_a_lost_stream_is_not_told, (Invariant.NO_BUG, Invariant.RECOVERY)),
+    Plant(_the_voice_grant_is_not_asked_for, (Invariant.VOICE_GRANT,)),
+    Plant(_a_voice_socket_outlives_its_grant, (Invariant.VOICE_GRANT,)),
+    Plant(_a_voice_socket_outlives_its_session, (Invariant.SOCKETS_ENDED, Invariant.VOICE_GRANT)),
+    Plant(_the_api_key_opens_voice_from_anywhere, (Invariant.VOICE_BEARER,)),
+    Plant(_some_sound_is_lost, (Invariant.VOICE_STREAM,)),
+    Plant(_sound_goes_to_another_session, (Invariant.VOICE_STREAM, Invariant.ONE_END, Invariant.OWN_BYTES)),
+    Plant(_a_response_ends_twice, (Invariant.ONE_END,)),
+    Plant(_a_cancelled_run_goes_on, (Invariant.CANCELLED,)),
+    Plant(_a_no_is_taken_for_a_yes, (Invariant.CONFIRMED,)),
+    Plant(_a_voice_session_never_expires, (Invariant.VOICE_OVER,)),
+    Plant(_a_resume_token_is_in_the_event_log, (Invariant.NO_SECRET,)),
     Plant(_an_operation_is_answered_twice, (Invariant.NO_BUG,)),
 )
 

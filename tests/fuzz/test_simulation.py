@@ -44,6 +44,10 @@ def test_the_worlds_of_300_seeds_hold() -> None:
     assert set(total.faults) == {deed.value for deed in FAULTS}
     assert total.counts["reached a phone"] > 500
     assert total.counts["turns told"] > 500
+    assert total.counts["spoken"] > 500
+    assert total.counts["requests to gateways"] > 500
+    rare = ("runs promoted", "questions heard", "allowed by voice", "runs cancelled by voice")
+    assert all(total.counts[name] >= 3 for name in rare), [total.counts.get(name) for name in rare]
     here = [play_seed(seed) for seed in SEEDS[:3]]  # it does not matter which process plays a world
     assert [report.digest for report in here if isinstance(report, Report)] == [digests[seed] for seed in SEEDS[:3]]
 

@@ -1,0 +1,139 @@
+"""Who lives in a world and works with an agent gateway of the home, by the TUI channel: lines of JSON-RPC each way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import define, field
+
+from fuzz.invariants import Invariant
+from fuzz.model import violated
+from fuzz.people.crowd import Crowd, Deeds, Device
+from fuzz.script import Deed, Step
+from fuzz.world import GATEWAY
+from runtimes.sim.child import Child, Script
+from svc_proto.commands import SignalName
+
+__all__ = ["Gateways"]
+
+FLOOD = 400  # events that a request may bring
+READY = {"jsonrpc": "2.0", "method": "event", "params": {"type": "gateway.ready", "payload": {"skin": {}}}}
+STUBBORN = 0.3  # of all gateways leave when they are killed, and not before
+
+
+@define(eq=False)
+class _Seat:
+    """A device's use of the channel."""
+
+    attached: int = 0  # gateways that were started for it
+    lost: int = 0  # that it was told to have lost
+    asked: dict[str, int] = field(factory=dict)  # requests without an answer yet, by their id: the mark
+
+
+class _Gateway(Script):
+    """Says again what it is asked; `flood` brings events, `noise` what is no JSON, `die` nothing any more."""
+
+    def __init__(self, child: Child, gateways: Gateways) -> None:
+        super().__init__(child)
+        self._gateways = gateways
+        self._heard = ""
+        self._stubborn = gateways.world.rng.random() < STUBBORN
+
+    def on_start(self) -> None:
+        """It is there."""
+        self._say(READY)
+
+    def on_input(self, data: bytes) -> None:
+        """Carry out whole lines."""
+        *lines, self._heard = (self._heard + data.decode()).split("\n")
+        for line in lines:
+            request = json.loads(line)
+            mark = request["params"]["mark"]
+            self._gateways.told(mark)
+            match request["method"]:
+                case "die":
+                    self.child.exit(3)
+                    return
+                case "noise":
+                    self.child.emit(b"\xff{nonsense\n\n")
+                case "flood":
+                    self._say(*[{"jsonrpc": "2.0", "method": "event", "params": {"mark": mark}}] * FLOOD)
+                case _:
+                    pass
+            self._say({"jsonrpc": "2.0", "id": request["id"], "result": {"mark": mark}})
+
+    def on_signal(self, signal: SignalName) -> None:
+        """Some do not mind."""
+        if not self._stubborn:
+            super().on_signal(signal)
+
+    def _say(self, *messages: object) -> None:
+        self.child.emit("".join(f"{json.dumps(message)}\n" for message in messages).encode())
+
+
+class Gateways:
+    """The steps that concern the TUI channel."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self.deeds: dict[Deed, Deeds] = {Deed.TUI: self._tui}
+        self._marks: dict[int, tuple[Device, float]] = {}  # who has sent it, and when
+        self._seats: dict[Device, _Seat] = {}
+        crowd.listeners.append(self._heard)
+        self.world.home.programs[GATEWAY] = lambda child: _Gateway(child, self)
+
+    def told(self, mark: int) -> None:
+        """A gateway was asked something."""
+        self.world.count("requests to gateways")
+        device, sent = self._marks[mark]
+        if device.session.lacks("tui", self.world.wall, sent, self.world.sim.now):
+            violated(Invariant.LIVE_GRANT, f"a gateway was asked by {device.session.prefix}, which holds no tui grant")
+
+    def _tui(self, step: Step) -> None:
+        if not self.crowd.open:
+            return
+        device = self.crowd.open[step.who % len(self.crowd.open)]
+        kind = step.other % 8
+        if not self._seats.get(device) or kind == 0:
+            self._seats.setdefault(device, _Seat())
+            device.talker.say("tui", "tui.attach", {"cols": 80, "rows": 24})
+        methods = {1: ("die",), 2: ("flood", "say"), 3: ("noise",), 4: ("flood", "die")}.get(kind, ("say", "say"))
+        for method in methods:
+            self._ask(device, method)
+        if kind == 5:
+            device.talker.say("tui", "tui.detach", {})
+
+    def _ask(self, device: Device, method: str) -> None:
+        mark = self.crowd.number()
+        self._marks[mark] = (device, self.world.sim.now)
+        self._seats[device].asked[f"r{mark}"] = mark
+        request = {"jsonrpc": "2.0", "id": f"r{mark}", "method": method, "params": {"mark": mark}}
+        device.talker.say("tui", "tui.rpc.request", request)
+
+    def _heard(self, device: Device, message: dict[str, Any]) -> None:
+        if message.get("channel") != "tui":
+            return
+        seat, payload = self._seats.setdefault(device, _Seat()), message["payload"]
+        match message["type"]:
+            case "tui.attached":
+                seat.attached += 1
+            case "tui.error":
+                seat.lost += 1
+                if seat.lost > seat.attached:
+                    violated(Invariant.TUI_ERROR, f"{device.name}: {payload} and no gateway had started")
+            case "tui.rpc.response":
+                mark = seat.asked.pop(payload["id"], None)
+                if mark is None:
+                    violated(
+                        Invariant.ONE_ANSWER, f"{device.name} is answered {payload!r:.100} and did not ask, or twice"
+                    )
+                if "error" not in payload and payload["result"] != {"mark": mark}:
+                    violated(Invariant.OWN_BYTES, f"{device.name} asked {mark} and is answered {payload!r:.100}")
+            case "tui.rpc.event":
+                mark = payload["params"].get("mark")
+                if mark is not None and self._marks[mark][0] is not device:
+                    violated(Invariant.OWN_BYTES, f"{device.name} is told {payload!r:.100} of another gateway")
+            case _:
+                violated(Invariant.STATUS, f"{device.name} is told {message!r:.100}")

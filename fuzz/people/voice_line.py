@@ -1,0 +1,278 @@
+"""One voice session in the hands of its client: the socket, what is said on it, and what it is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import frozen
+
+from fuzz.invariants import Invariant
+from fuzz.lines import Target
+from fuzz.model import Session, violated
+from fuzz.peers import Talker
+from fuzz.people.crowd import Crowd, task_of
+from fuzz.people.ears import Ears
+from runtimes.sim.host import Host
+
+__all__ = ["AGENT", "FAMILIES", "LAB", "OUTPUT", "VoiceLine", "Who"]
+
+OUTPUT, LAB, AGENT = "output", "realtime", "realtime-agent"
+FAMILIES = {OUTPUT: "voice:tts", LAB: "voice:realtime", AGENT: "voice:realtime"}  # and the grant that each wants
+SPOKEN_WITHIN = 30.0  # s for the stub to read a text, on a network without trouble
+STALLED = 90.0  # s, wire terminal-voice 6.5
+CLOSED_WITHIN = 15.0  # s for the closing handshake
+REFUSALS = (0, 101, 401, 403, 404, 408, 410, 503)
+
+
+@frozen
+class Who:
+    """Who speaks: from where, and with what; `session` is None for the API's key."""
+
+    host: Host
+    target: Target
+    token: str
+    session: Session | None
+
+
+class VoiceLine:
+    """A session and its newest socket. `manner` is how the model behaves to the realtime agent."""
+
+    def __init__(self, crowd: Crowd, who: Who, family: str, answer: dict[str, Any]) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self.who = who
+        self.family = family
+        self.grant = FAMILIES[family]
+        self.native = answer["provider"] != "stub"
+        name = f"{family} {answer['session_id'][:8]}"
+        self.ears = Ears(name, answer["sample_rate"], numbered=family != LAB, native=self.native)
+        self.heard_at = crowd.now
+        self.turn_open = False  # something was said, and no end of the turn was told
+        self.manner = "plain"
+        self.doubles = False  # it asks for everything twice
+        self.run_id = ""
+        self.answered = False  # the model has said all
+        self._answer = answer
+        self._talker: Talker | None = None
+        self._closing = False
+        self._to_say: list[dict[str, object]] = []
+        self._asked: list[tuple[str, float]] = []  # texts, until they are accepted or refused
+        self._text = ""  # of the turn under way
+        self._questions = 0
+        self._forwarded = 0
+        self._asked_about: dict[str, int] = {}  # by run, the task that somebody has to allow
+        self._detached = 0  # runs that were promoted, and not told to be over
+
+    @property
+    def name(self) -> str:
+        """For reports."""
+        return self.ears.name
+
+    @property
+    def attached(self) -> bool:
+        """Whether there is a socket that may be spoken on."""
+        talker = self._talker
+        return talker is not None and talker.accepted and not talker.over and not self._closing
+
+    # --- the socket ---
+
+    def open(self, *, again: bool = False, over: str = "") -> None:
+        """Come, or come back. `over`: why the session is over, so that nobody may be let in."""
+        world, who = self.world, self.who
+        self.ears.open()
+        self._closing = False
+
+        def opened(talker: Talker) -> None:
+            if over:
+                violated(Invariant.VOICE_OVER, f"{self.name} is open again: {over}")
+            self._check_grant(talker.began, "has a socket")
+            if again:
+                resume = {"type": "session.resume", "resume_token": self._answer["resume_token"]}
+                talker.tell({**resume, **self.ears.cursor})
+            for message in self._to_say:
+                talker.tell(message)
+            self._to_say.clear()
+
+        talker = Talker(
+            world.carrier(who.host, who.target, deflate=world.rng.random() < 0.5),
+            who.target,
+            path=self._answer["websocket_path"],
+            headers={"authorization": f"Bearer {who.token}"},
+            on_open=opened,
+            on_message=self._heard,
+            on_end=self._ended,
+        )
+        self._talker = talker
+        world.keep(talker)
+
+    def close(self) -> bool:
+        """Say that it is over, with 1000."""
+        talker = self._talker
+        if talker is None or not talker.close(1000):
+            return False
+        self._closing = True
+        self.world.sim.after(CLOSED_WITHIN, talker.hang_up)
+        return True
+
+    def vanish(self) -> None:
+        """The socket is lost, without a word."""
+        if self._talker is not None:
+            self._talker.hang_up(reset=True)
+
+    def _ended(self, talker: Talker) -> None:
+        world = self.world
+        world.lines.pop(talker, None)
+        if talker.broken:
+            violated(Invariant.STATUS, f"{self.name}: {talker.broken}")
+        if talker.status not in REFUSALS:
+            violated(Invariant.STATUS, f"{self.name}: a socket was refused with {talker.status}")
+        world.refuse_secrets(talker.refusal.decode("latin-1"), f"the refusal of {self.name}")
+        if self.who.session is not None:
+            self.crowd.denied(self.who.session, talker.status, self.grant, talker.began)
+
+    # --- speaking ---
+
+    def say_something(self) -> None:
+        """Ask for one response more."""
+        number = self.crowd.number()
+        self.ears.numbers[number] = None
+        text = f"{self.manner}: voice {number}" if self.family == AGENT else "word " * (number % 40) + f"voice {number}"
+        if self.native:
+            text = self.world.rng.choice(("", "", "later: ", "talk: ")) + text
+        for _ in range(2 if self.doubles else 1):
+            self._asked.append((text, self.crowd.now))
+            self._say({"type": "response.create", "text": text})
+        if self.family != AGENT:
+            talker, sent = self._talker, self.crowd.now
+            self.world.sim.after(SPOKEN_WITHIN, lambda: self._check_spoken(talker, sent))
+
+    def cancel(self) -> None:
+        """Enough."""
+        self._say({"type": "response.cancel"})
+
+    def _say(self, message: dict[str, object]) -> None:
+        if self.attached and self._talker is not None:
+            self._talker.tell(message)
+        else:
+            self._to_say.append(message)
+
+    def _check_spoken(self, talker: Talker | None, sent: float) -> None:
+        if talker is self._talker and self.attached and self.world.quiet_since(sent) and self._asked_or_speaking:
+            violated(Invariant.ONE_END, f"{self.name} has not ended after {SPOKEN_WITHIN:.0f} s")
+
+    @property
+    def _asked_or_speaking(self) -> bool:
+        return self.ears.speaking or bool(self._asked)
+
+    # --- hearing ---
+
+    def _heard(self, talker: Talker, event: dict[str, Any]) -> None:
+        shown = {**event, "audio_base64": ""} if "audio_base64" in event else event
+        self.world.refuse_secrets(json.dumps(shown), f"what {self.name} is told")
+        kind = event["type"]
+        self.heard_at = self.crowd.now
+        begins = kind == ("voice.input_transcript.final" if self.family == AGENT else "voice.response.started")
+        refused = kind == "voice.error" and "provider" not in event
+        if (begins or refused) and not self.ears.knows(event):
+            self._taken(event, begins=begins)
+        if kind == "voice.replay.done":  # what else was asked for before never arrived
+            self._asked = [asked for asked in self._asked if asked[1] >= talker.began]
+        if self.ears.hear(event):
+            self._react(kind, event)
+
+    def _taken(self, event: dict[str, Any], *, begins: bool) -> None:
+        """What was asked for first is begun, or refused."""
+        if not self._asked:
+            violated(Invariant.OWN_BYTES, f"{self.name}: {event} and nothing was asked for")
+        text, sent = self._asked.pop(0)
+        if not begins:
+            return
+        self._check_grant(sent, "is answered")
+        self._text, self.run_id, self.answered = text.removeprefix("later: "), "", False
+        self.turn_open = True
+        if self.family != AGENT:
+            self.ears.text = text
+        elif event["text"] != text:
+            violated(Invariant.OWN_BYTES, f"{self.name}: {text!r} was said, {event['text']!r} understood")
+
+    def _react(self, kind: str, event: dict[str, Any]) -> None:
+        match kind:
+            case "voice.playback_drain.requested" if self.crowd.world.rng.random() < 0.7:
+                self._say({"type": "playback.drained", "call_id": event["call_id"]})
+            case "svc.run.promoted":
+                self.turn_open &= bool(event["spoken_handoff"])
+                self._detached += 1
+                self.world.count("runs promoted")
+            case "svc.run.background_completed":
+                self._detached -= 1
+                if self._detached < 0:
+                    violated(Invariant.ONE_END, f"{self.name}: {event} for a run that is over, or was not promoted")
+            case "svc.run.started":
+                self.run_id = str(event["run_id"])
+            case "svc.confirmation.requested":
+                self._questions += 1
+                self._answer_question(event)
+            case "svc.tool.completed" if event["run_id"] in self._asked_about:
+                self.world.count("allowed by voice")
+                self.crowd.check_allowed(self._asked_about[event["run_id"]], self.name)
+            case "svc.confirmation.forwarded" if event["answer"] is not None:
+                self._forwarded += 1
+                if self._forwarded > self._questions:
+                    violated(Invariant.CONFIRMED, f"{self.name}: {event} is one more than was asked")
+            case "voice.response.turn_completed":
+                self.answered = True
+                self._completed(str(event["content"]))
+            case "voice.response.done":
+                self.turn_open = False
+                self.world.count("cancelled" if event.get("cancelled") else "spoken")
+            case _:
+                pass
+
+    def _answer_question(self, event: dict[str, Any]) -> None:
+        rng, question = self.world.rng, event["confirmation_id"]
+        self._asked_about[event["run_id"]] = task = task_of(event["message"])
+        word = rng.choice(("allow", "deny", "perhaps", ""))
+        self.world.count("questions heard")
+        if not word:
+            return
+
+        def answer() -> None:
+            if word == "allow":
+                self.crowd.allowed[task] = None
+            for _ in range(1 + (rng.random() < 0.3)):
+                self._say({"type": "svc.confirm", "confirmation_id": question, "answer": word})
+
+        self.world.sim.after(rng.random() * 3.0, answer)
+
+    def _completed(self, content: str) -> None:
+        if self.manner == "plain" and content.strip() not in ("", f"You said {self._text}"):
+            violated(Invariant.OWN_BYTES, f"{self.name}: {self._text!r} was answered {content!r:.100}")
+
+    def check_stalled(self) -> None:
+        """Within a turn something is told all the time: a phone takes silence for a stall."""
+        silent = self.crowd.now - self.heard_at
+        if self.attached and self.turn_open and silent > STALLED and self.world.quiet_since(self.heard_at):
+            violated(Invariant.ONE_END, f"{self.name} hears nothing of its turn for {silent:.0f} s")
+
+    # --- grants ---
+
+    def _check_grant(self, since: float, what: str) -> None:
+        session = self.who.session
+        if session is not None and session.lacks(self.grant, self.world.wall, since, self.crowd.now):
+            violated(Invariant.VOICE_GRANT, f"{self.name} of {session.prefix} {what}, which holds no {self.grant}")
+
+    def check_open(self, since: float) -> None:
+        """Its session, or the grant, went before that time: so has the socket."""
+        session, talker = self.who.session, self._talker
+        if session is None or talker is None or not self.attached or talker.began > since:
+            return
+        if not self.world.quiet_since(since):
+            return
+        now = self.crowd.now
+        if session.is_dead(self.world.wall, since, now):
+            violated(Invariant.SOCKETS_ENDED, f"{self.name} is open {now - since:.0f} s after {session.prefix} ended")
+        if session.lacks(self.grant, self.world.wall, since, now):
+            violated(
+                Invariant.VOICE_GRANT, f"{self.name} is open {now - since:.0f} s after its {self.grant} grant ended"
+            )

@@ -1,0 +1,228 @@
+"""People who speak with the relay: they have texts read to them, try voices, and talk with the realtime agent.
+
+They come with a session's token, or with the API server's bearer: from this host, and from elsewhere in vain.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from fuzz.invariants import Invariant
+from fuzz.model import Session, violated
+from fuzz.peers import Caller
+from fuzz.people.crowd import Crowd, Deeds, Device, task_of
+from fuzz.people.voice_line import AGENT, FAMILIES, LAB, OUTPUT, VoiceLine, Who
+from fuzz.script import Deed, Step
+from fuzz.world import API, API_KEY, LOCAL, REMOTE
+
+__all__ = ["Voices"]
+
+UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
+WINDOW = 30.0  # s in which one that was lost may come back, 4.8
+STAYS = 40.0  # s that somebody who has nothing more to say stays
+ENDED_WITHIN = 20.0  # s in which a socket is gone that may not stay, on a network without trouble
+STOPPED_WITHIN = 25.0  # s from a cancel to the end of its run
+MANNERS = ("plain", "plain", "tool", "ask", "ask", "ask", "hang", "hang", "hang", "refuse", "break")
+RATES = (8_000, 8_000, 16_000, 24_000)  # Hz
+CANCELS = 4  # how somebody behaves who gives up
+RUN_OVER = ("completed", "failed", "cancelled")
+
+
+class Voices:
+    """The steps of those who speak."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self.lines: list[VoiceLine] = []
+        self.deeds: dict[Deed, Deeds] = {Deed.SPEAK: self._speak, Deed.TALK: self._talk, Deed.SAY: self._say}
+        crowd.listeners.append(self._ordered)
+
+    # --- steps ---
+
+    def _speak(self, step: Step) -> None:
+        who = self._who(step.who)
+        kind, mood = step.other % 3, step.other // 3
+        body: dict[str, object] = {"provider": "stub", "sample_rate": RATES[mood % len(RATES)]}
+        family = LAB if kind == 2 else OUTPUT
+        if who is not None:
+            self.make(who, family, body, lambda line: self._behave(line, mood // 4 % 8, step.amount))
+
+    def _talk(self, step: Step) -> None:
+        who = self._who(step.who)
+        if who is None:
+            return
+        manner, mood = MANNERS[step.other % len(MANNERS)], step.other >> 9
+        body: dict[str, object] = {"provider": "stub", "sample_rate": RATES[0]}
+        if step.other >> 8 & 1:
+            body = {"provider": "openai_realtime"}
+
+        def made(line: VoiceLine) -> None:
+            line.manner = manner
+            self._behave(line, CANCELS if manner == "hang" and mood % 8 > 2 else mood % 8, step.amount)
+
+        self.make(who, AGENT, body, made)
+
+    def _say(self, step: Step) -> None:
+        lines = [line for line in self.lines if line.attached]
+        if lines:
+            lines[step.who % len(lines)].say_something()
+
+    def _who(self, number: int) -> Who | None:
+        """A session, or somebody with the API's key, here or elsewhere."""
+        if number % 6 == 5:
+            return Who(self.world.home, LOCAL, API_KEY, None)
+        if number % 13 == 12:
+            return Who(self.world.devices[0], REMOTE, API_KEY, None)
+        if not self.crowd.sessions:
+            return None
+        session = self.crowd.session(number)
+        return Who(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
+
+    # --- sessions ---
+
+    def make(self, who: Who, family: str, body: dict[str, object], made: Callable[[VoiceLine], None]) -> None:
+        """Ask for a session, and do something with it."""
+        world, sent = self.world, self.crowd.now
+        grant = FAMILIES[family]
+
+        def done(caller: Caller) -> None:
+            self._judge(who, grant, caller, sent)
+            if caller.status != 200:
+                return
+            world.count(f"{family} sessions")
+            answer = caller.answer.json
+            if "resume_token" in answer:
+                world.secrets[answer["resume_token"]] = "a resume token"
+            line = VoiceLine(self.crowd, who, family, answer)
+            self.lines.append(line)
+            made(line)
+
+        headers = {"authorization": f"Bearer {who.token}"}
+        data = json.dumps(body).encode()
+        path = f"/voice/{family}/session"
+        world.call(who.host, who.target, "POST", path, headers=headers, body=data, done=done)
+
+    def _judge(self, who: Who, grant: str, caller: Caller, sent: float) -> None:
+        session, status = who.session, caller.status
+        if status in (0, 503, 408):
+            return
+        if session is None:
+            if who.target is REMOTE and status != 403:
+                violated(Invariant.VOICE_BEARER, f"the API's key got {status} from elsewhere")
+            if who.target is LOCAL and status not in (200, 401):
+                violated(Invariant.VOICE_BEARER, f"the API's key got {status} from this host")
+            return
+        if status == 200 and session.lacks(grant, self.world.wall, sent, self.crowd.now):
+            violated(Invariant.VOICE_GRANT, f"{session.prefix} got a session without {grant}")
+        self.crowd.denied(session, status, grant, sent)
+        if status not in (200, 401, 403):
+            violated(Invariant.STATUS, f"a voice session: {status} {caller.answer.body!r:.200}")
+
+    def _behave(self, line: VoiceLine, mood: int, amount: float) -> None:
+        world = self.world
+        if mood == 0:  # nobody comes
+            world.sim.after(UNATTENDED + 5.0, lambda: self._comes_too_late(line, "nobody came for 120 s"))
+            return
+        line.open()
+        line.say_something()
+        match mood:
+            case 1:
+                world.sim.after(amount / 3, lambda: self._closes(line))
+            case 2:
+                world.sim.after(amount / 3, lambda: self._is_lost(line, back=amount))
+            case 3:
+                world.sim.after(amount / 8, lambda: self._is_lost(line, back=WINDOW + 15.0))
+            case 4 | 5:  # CANCELS among them
+                world.sim.after(0.5 + amount, lambda: self._cancels(line))
+            case _:
+                line.doubles = mood == 7
+        world.sim.after(STAYS * (3 if line.native else 1), lambda: self._closes(line))
+
+    # --- what they do then ---
+
+    def _closes(self, line: VoiceLine) -> None:
+        """With 1000: there is nothing to come back for."""
+        if line.attached and line.close():
+            now = self.crowd.now
+            self.world.sim.after(10.0, lambda: self._comes_too_late(line, "it was closed with 1000", now))
+
+    def _comes_too_late(self, line: VoiceLine, why: str, since: float | None = None) -> None:
+        if since is not None and (line.family == LAB or line.native):
+            return  # the lab may be opened again, and a run of a native session keeps it
+        if since is not None and not self.world.quiet_since(since):
+            return  # the close may not have arrived
+        line.open(over=why)
+
+    def _is_lost(self, line: VoiceLine, back: float) -> None:
+        if not line.attached:
+            return
+        line.vanish()
+        if line.family == LAB:
+            return
+        began = self.crowd.now
+        if line.family == AGENT and not line.native:  # of the stub: any end of the socket is the session's
+            self.world.sim.after(60.0, lambda: self._comes_too_late(line, "its socket was lost", began))
+        elif back > WINDOW:
+            self.world.sim.after(back + 60.0, lambda: self._comes_too_late(line, "its window is over", began))
+        else:
+            self.world.sim.after(back, lambda: line.open(again=True))
+
+    def _cancels(self, line: VoiceLine) -> None:
+        if line.family != AGENT or not line.attached or not line.ears.speaking:
+            return
+        line.cancel()
+        sent, run_id, hangs = self.crowd.now, line.run_id, line.manner == "hang" and not line.answered
+        if run_id:
+            self.world.sim.after(STOPPED_WITHIN, lambda: self._check_stopped(run_id, sent, hangs=hangs))
+
+    def _check_stopped(self, run_id: str, sent: float, *, hangs: bool) -> None:
+        def done(caller: Caller) -> None:
+            if caller.status != 200 or not self.world.quiet_since(sent):
+                return
+            status = caller.answer.json["status"]
+            self.world.count("runs cancelled by voice")
+            if status not in RUN_OVER or (hangs and status != "cancelled"):
+                violated(Invariant.CANCELLED, f"{run_id} is {status} {STOPPED_WITHIN:.0f} s after it was cancelled")
+
+        headers = {"authorization": f"Bearer {API_KEY}"}
+        self.world.call(self.world.home, API, "GET", f"/v1/runs/{run_id}", headers=headers, done=done)
+
+    # --- looking ---
+
+    def look(self) -> None:
+        """Sockets of sessions, or with grants, that ended some time ago."""
+        since = self.crowd.now - ENDED_WITHIN
+        for line in self.lines:
+            line.check_open(since)
+            line.check_stalled()
+
+    def _ordered(self, device: Device, message: dict[str, Any]) -> None:
+        """A phone is told to do something that somebody has to allow first."""
+        payload = message.get("payload", {})
+        if message.get("type") != "bridge.command" or payload.get("path") != "/send_sms":
+            return
+        task = str((payload.get("body") or {}).get("body"))
+        self.crowd.check_allowed(task_of(task), device.name)
+
+    # --- in the end ---
+
+    def begin(self, session: Session, family: str, provider: str, made: Callable[[VoiceLine], None]) -> None:
+        """Have a session made, and something said."""
+
+        def speak(line: VoiceLine) -> None:
+            line.open()
+            line.say_something()
+            made(line)
+
+        rate = {"sample_rate": RATES[0]} if provider == "stub" else {}
+        who = Who(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
+        self.make(who, family, {"provider": provider, **rate}, speak)
+
+    def check_ended(self) -> None:
+        """No run goes on: so no response does."""
+        for line in self.lines:
+            if line.attached and line.turn_open:
+                violated(Invariant.ONE_END, f"{line.name} has not ended, though its run has")

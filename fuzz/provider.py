@@ -1,0 +1,227 @@
+"""A realtime provider's server in a simulated world: it speaks OpenAI's protocol, calls functions, and fails.
+
+What a person says decides: `talk: …` is answered, anything else becomes a task for the agent, `later: …` one in the
+background. A session without functions reads aloud what it is told. All samples of a sound are its text's number.
+
+It is none of our servers: a listener of the network with the server's role of HTTP and WebSocket.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from fuzz.upstream import Manner, Upstream
+from runtimes.sim.connection import End
+from runtimes.sim.host import Host
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    AcceptSocket,
+    Event,
+    Headers,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketClosed,
+    TextMessage,
+)
+from svc_proto.wire.http1 import Http1Connection
+
+__all__ = ["NUMBER", "PROVIDER_PORT", "Provider", "sound_of"]
+
+PROVIDER_PORT = 9001
+NUMBER = re.compile(r"voice (\d+)")
+SAMPLES = 1_200  # of one piece of sound, a twentieth of a second
+PAUSE = 0.3  # s at most between two pieces
+ASTRAY = 0.1  # of all answers that were to be read aloud: it says something else
+
+
+def sound_of(text: str) -> int:
+    """The value of all samples of a text that is spoken."""
+    found = NUMBER.search(text)
+    return int(found[1]) % 30_000 if found else 0
+
+
+class Provider:
+    """The listener. It has the troubles of the model."""
+
+    tls = False
+    alpn: str | None = None
+
+    def __init__(self, host: Host, upstream: Upstream) -> None:
+        self.host = host
+        self._upstream = upstream
+        host.world.network.listen(host, PROVIDER_PORT, self)
+
+    def accepted(self, end: End) -> None:
+        """Somebody came."""
+        _Call(self, end)
+
+    @property
+    def trouble(self) -> Manner | None:
+        """How every answer goes, while it is set."""
+        return self._upstream.trouble
+
+
+class _Call:
+    """One socket."""
+
+    def __init__(self, provider: Provider, end: End) -> None:
+        self._provider = provider
+        self._world = provider.host.world
+        self._end = end
+        self._conn = Http1Connection(Role.SERVER, entropy=bytes)
+        self._stream: Any = None
+        self._numbers = 0
+        self._said = ""  # by the person, until it is answered
+        self._functions = False
+        self._playing = ""  # the response under way
+        end.adopt(self)
+
+    # --- as the owner of an end ---
+
+    def on_sent(self, n: int) -> None:
+        """Nobody counts here."""
+
+    def on_closed(self, why: str) -> None:
+        """The relay has left."""
+        self._playing = ""
+
+    def on_readable(self) -> None:
+        """Take what is said."""
+        while (data := self._end.take()) is not None:
+            if not data:
+                self._playing = ""
+                self._end.close_write()
+                return
+            self._conn.receive_data(data)
+        while (event := self._conn.next_event()) is not None:
+            match event:
+                case RequestHead(stream=stream):
+                    self._stream = stream
+                    self._begin()
+                case TextMessage(text=text):
+                    self._hear(json.loads(text))
+                case SocketClosed():
+                    self._playing = ""
+                    self._flush()
+                    self._end.close_write()
+                    return
+                case _:
+                    pass
+        self._flush()
+
+    def _begin(self) -> None:
+        if self._provider.trouble is Manner.REFUSE:
+            fields = Headers([(b"content-length", b"2")])
+            self._put(ResponseHead(self._stream, 503, fields), ResponseData(self._stream, b"no"))
+            self._put(ResponseEnd(self._stream))
+        else:
+            self._put(AcceptSocket(self._stream))
+            self._tell("session.created", session={"id": "sess", "model": "m"})
+
+    # --- what it is told ---
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        match message["type"]:
+            case "session.update":
+                self._functions = bool(message["session"].get("tools"))
+                self._tell("session.updated", session={"model": "m"})
+            case "conversation.item.create":
+                item = message["item"]
+                if item["type"] == "message":
+                    self._said = item["content"][0]["text"]
+            case "response.create":
+                self._respond(str(message.get("response", {}).get("instructions", "")))
+            case "response.cancel":
+                if self._playing:
+                    self._done("cancelled", [])
+                else:
+                    self._refuse("Cancellation failed: no active response found", "response_cancel_not_active")
+            case _:
+                pass
+
+    def _respond(self, instructions: str) -> None:
+        if self._playing:
+            self._refuse("Conversation already has an active response", "conversation_already_has_active_response")
+            return
+        self._playing = response = self._number("resp")
+        said, self._said = self._said, ""
+        self._tell("response.created", response={"id": response, "status": "in_progress", "output": []})
+        if instructions and self._functions:
+            astray = self._world.rng.random() < ASTRAY
+            self._speak("I would rather not." if astray else instructions.partition("\n\n")[2] or instructions)
+        elif not said:
+            self._speak("I go on with that.")
+        elif said.startswith("talk:") or not self._functions:
+            self._speak(said)
+        else:
+            self._call(said)
+
+    def _call(self, said: str) -> None:
+        later = said.startswith("later: ")
+        arguments = {"text": said.removeprefix("later: "), **({"mode": "background"} if later else {})}
+        item = {"id": self._number("item"), "type": "function_call", "call_id": self._number("call")}
+        item |= {"name": "svc_run_task", "status": "completed", "arguments": json.dumps(arguments)}
+        self._tell("response.output_item.done", response_id=self._playing, output_index=0, item=item)
+        self._done("completed", [item])
+
+    # --- what it says ---
+
+    def _speak(self, text: str) -> None:
+        words = text.split(" ")
+        half = len(words) // 2
+        pieces = [" ".join(words[:half]) + " ", " ".join(words[half:])] if half else [text]
+        sound = sound_of(text).to_bytes(2, "little") * SAMPLES
+        self._go_on(self._playing, self._pieces(self._playing, pieces, base64.b64encode(sound).decode()))
+
+    def _pieces(self, response: str, pieces: list[str], sound: str) -> Iterator[None]:
+        here = {"response_id": response, "item_id": "item", "output_index": 0, "content_index": 0}
+        for words in pieces:
+            self._tell("response.output_audio_transcript.delta", **here, delta=words)
+            self._tell("response.output_audio.delta", **here, delta=sound)
+            yield
+        self._tell("response.output_audio.done", **here)
+        self._done("completed", [])
+
+    def _go_on(self, response: str, pieces: Iterator[None]) -> None:
+        """One piece after another, each some time after the last."""
+        if self._playing != response or self._end.gone:
+            return
+        trouble = self._provider.trouble
+        if trouble is Manner.BREAK:
+            self._end.abort()
+            return
+        if trouble is Manner.HANG:
+            return
+        more = next(pieces, self) is None
+        self._flush()
+        if more:
+            self._world.after(self._world.rng.random() * PAUSE, lambda: self._go_on(response, pieces))
+
+    def _done(self, status: str, output: list[dict[str, Any]]) -> None:
+        response, self._playing = self._playing, ""
+        self._tell("response.done", response={"id": response, "status": status, "output": output})
+
+    def _refuse(self, message: str, code: str) -> None:
+        self._tell("error", error={"type": "invalid_request_error", "code": code, "message": message})
+
+    def _tell(self, kind: str, **fields: Any) -> None:
+        self._put(TextMessage(self._stream, json.dumps({"type": kind, "event_id": self._number("event"), **fields})))
+
+    def _put(self, *events: Event) -> None:
+        if not self._end.gone:
+            for event in events:
+                self._conn.send(event)
+
+    def _flush(self) -> None:
+        if not self._end.gone and (data := self._conn.data_to_send()):
+            self._end.send(data)
+
+    def _number(self, kind: str) -> str:
+        self._numbers += 1
+        return f"{kind}_{self._numbers}"
