@@ -160,15 +160,18 @@ class Relay:
     # --- sessions ---
 
     def save(self, session: Session) -> Flow[Failure | None]:
-        """Store a session, perhaps with other grants, so that it survives a crash; a `Failure` if that failed."""
-        for family in self.voice_parts.sessions.values():
-            family.recheck(session.token_hash)
+        """Store a session so that it survives a crash; a `Failure` if the store did not take it."""
         change = SaveSession(session.token_hash, session.to_record())
         return (yield from self._write(change, "session not stored", session))
 
     def erase(self, session: Session) -> Flow[Failure | None]:
         """Remove a session from the store."""
         return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
+
+    def grants_changed(self, session: Session) -> None:
+        """Close what a grant of a session let in that has ended now. Everything else asks with each message."""
+        for family in self.voice_parts.sessions.values():
+            family.recheck(session.token_hash)
 
     def end_session(self, session: Session, reason: str) -> None:
         """Close the sockets and the parked work of a session that was revoked or has expired."""

@@ -71,6 +71,7 @@ class _Sessions:
             max_ttl=relay.config.max_session_ttl,
             reduce_only=reduce_only,
         )
+        relay.grants_changed(session)
         stored = yield from relay.save(session)
         if isinstance(stored, Failure):
             raise Refused(500, "store_failed", "changed until the relay restarts: the store did not take it")
