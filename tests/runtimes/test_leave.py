@@ -14,12 +14,11 @@ from tests.servers.support import ROOT
 
 # A thread that Python waits for in its own end, and that says when it does.
 LEAVES = """
-import signal, sys, threading, time
+import signal, sys, threading
 from runtimes.leave import leave
 
 def linger():
-    while threading.main_thread().is_alive():
-        time.sleep(0.001)
+    threading.main_thread().join()
     print("leaving", flush=True)
     sys.stdin.read()
 
