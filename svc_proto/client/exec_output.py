@@ -13,7 +13,7 @@ import re
 
 from svc_proto.client.problem import MISUSED, Problem
 
-__all__ = ["ExecOutput", "answer_line", "typed_line"]
+__all__ = ["ExecOutput", "typed_line"]
 
 MAX_TYPED = 4_000  # bytes: a terminal takes lines of 4095
 MAX_ENDS = 9  # times that its input may end before a terminal waits no more for the answer
@@ -39,11 +39,6 @@ def typed_line(command: str, nonce: str, *, tmux: bool, keyboard: bool = True) -
     return f"{line}; exit\r"
 
 
-def answer_line(nonce: str) -> str:
-    """What to type under tmux once the status is known."""
-    return f"{nonce}\n"
-
-
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
@@ -52,6 +47,7 @@ class ExecOutput:
     """Takes what the terminal shows; gives what the command wrote."""
 
     def __init__(self, nonce: str) -> None:
+        self.answer = f"{nonce}\n"  # to be typed under tmux, once the status is known
         self._begin = f"{nonce}B\n"
         self._end = re.compile(rf"\n{re.escape(nonce)}E([0-9]{{1,3}})\.")
         self._pending = ""

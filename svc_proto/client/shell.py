@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 from svc_proto.client.calls import plain
 from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.desk import candidates_of, route_of, sign_in
-from svc_proto.client.exec_output import ExecOutput, answer_line, typed_line
+from svc_proto.client.exec_output import ExecOutput, typed_line
 from svc_proto.client.link import Link, Unreachable
 from svc_proto.client.probe import Routes
 from svc_proto.client.problem import Problem
@@ -77,7 +77,6 @@ class ShellChore(Chore[ShellEnd]):
         self._ever = False
         self._input_over = False
         self._exec: ExecOutput | None = None
-        self._nonce = ""
         self._reattached = False  # these two as the relay said of the last attach
         self._tmux = False
         self._status: int | None = None  # of the shell, where the relay knows it
@@ -101,7 +100,7 @@ class ShellChore(Chore[ShellEnd]):
     def _play(self, engine: Engine) -> Flow[ShellEnd]:
         order = self._order
         routes = Routes(engine, candidates_of(order.session))
-        nonce = self._nonce = "svc" + engine.entropy(6).hex()
+        nonce = "svc" + engine.entropy(6).hex()
         if order.command is not None:
             typed_line(order.command, nonce, tmux=True, keyboard=False)  # refused before anybody is called
         yield from self._connect(routes, anew=False)
@@ -242,7 +241,7 @@ class ShellChore(Chore[ShellEnd]):
         was_over = self._is_over
         self._show(self._lines(self._exec.feed(data)))
         if self._is_over and not was_over and self._tmux:
-            self._type(answer_line(self._nonce))
+            self._type(self._exec.answer)
 
     @property
     def _is_over(self) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.client.exec_output import ExecOutput, answer_line, typed_line
+from svc_proto.client.exec_output import ExecOutput, typed_line
 from svc_proto.client.problem import Problem
 
 NONCE = "svc0123"
@@ -54,7 +54,7 @@ def test_within_tmux_the_terminal_is_kept_until_the_second_mark_is_answered(type
     line = typed_line("echo hi", NONCE, tmux=True).removeprefix("tmux set lock-command 'stty -onlcr; ")
     loop = line[line.index("; a=;") : line.index("; tmux -S ")].replace("'\\''", "'")
     command = ["sh", "-c", f"printf mark{loop}; printf over; cat"]
-    answer = typed.format(answer=answer_line(NONCE))
+    answer = typed.format(answer=ExecOutput(NONCE).answer)
     said = subprocess.run(command, input=answer, capture_output=True, text=True, check=True, timeout=10)
     assert said.stdout == "markover" + ("not read" if "not read" in typed else "")
 
