@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -51,7 +51,8 @@ class Scarce:
             found = re.search(r"relay: http://127\.0\.0\.1:(\d+) ", self.log())
             if found is not None:
                 return int(found[1])
-            time.sleep(0.01)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.01)
         raise AssertionError(f"the relay did not start: {self.log()}")
 
     def log(self) -> str:
@@ -97,7 +98,8 @@ def test_descriptors_run_out_and_come_back(scarce: Scarce) -> None:
             assert time.monotonic() < deadline, scarce.log()
 
         cpu = scarce.cpu()
-        time.sleep(WATCHED)
+        with pytest.raises(subprocess.TimeoutExpired):
+            scarce.process.wait(WATCHED)
         assert scarce.cpu() - cpu < WATCHED / 3, "it spins"
         assert healthy(first)
         assert scarce.log().count("accept.exhausted") == 1
