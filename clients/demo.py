@@ -15,10 +15,11 @@ import click
 from clients.phone.handset import SimulatedHandset
 from runtimes.host import Program, Services
 from runtimes.logs import setup
+from runtimes.option import runtime_option
 from runtimes.store import open_store
 from runtimes.waker import Handle
 from servers.api import api_program
-from servers.launch import ProgramCommand, launch, runtime_option, say_why
+from servers.launch import ProgramCommand, launch, say_why
 from servers.relay import relay_program
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json

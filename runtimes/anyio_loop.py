@@ -17,27 +17,28 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from runtimes.host import DEFAULT_GRACE, Host, Program
+from runtimes.host import Host, Program
 from runtimes.loop import Source
 from runtimes.waker import Handle
 from svc_proto.commands import Exit
 
-__all__ = ["CallbackLoop", "TaskLoop", "run"]
+__all__ = ["CallbackLoop", "TaskLoop", "run_asyncio", "run_trio", "run_uvloop"]
 
 
-def run(
-    programs: Sequence[Program],
-    *,
-    backend: str = "asyncio",
-    handle: Handle,
-    grace: float = DEFAULT_GRACE,
-    signals: bool = False,
-) -> tuple[Exit, ...]:
-    """Run cores until all have exited. `backend`: asyncio, uvloop or trio. With `signals` they wake the loop."""
-    if backend == "trio":
-        return anyio.run(_main, programs, TaskLoop, handle, grace, signals, backend="trio")
-    options = {"use_uvloop": backend == "uvloop"}
+def run_asyncio(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    """See `runtimes.run.Runtime`."""
+    return anyio.run(_main, programs, CallbackLoop, handle, grace, signals, backend="asyncio")
+
+
+def run_uvloop(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    """See `runtimes.run.Runtime`."""
+    options = {"use_uvloop": True}
     return anyio.run(_main, programs, CallbackLoop, handle, grace, signals, backend="asyncio", backend_options=options)
+
+
+def run_trio(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    """See `runtimes.run.Runtime`."""
+    return anyio.run(_main, programs, TaskLoop, handle, grace, signals, backend="trio")
 
 
 async def _main(
@@ -47,19 +48,16 @@ async def _main(
     grace: float,
     signals: bool,
 ) -> tuple[Exit, ...]:
-    try:
-        async with anyio.create_task_group() as tasks:
-            loop = make_loop(tasks)
-            host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
-            loop.host = host
-            try:
-                host.start()
-                await loop.run()
-            finally:
-                host.close()
-                tasks.cancel_scope.cancel()
-    finally:
-        handle.waker.dispose()
+    async with anyio.create_task_group() as tasks:
+        loop = make_loop(tasks)
+        host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
+        loop.host = host
+        try:
+            host.start()
+            await loop.run()
+        finally:
+            host.close()
+            tasks.cancel_scope.cancel()
     return host.outcomes
 
 

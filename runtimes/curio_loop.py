@@ -12,7 +12,7 @@ from typing import Any
 import curio
 from curio.traps import _io_release, _read_wait, _write_wait
 
-from runtimes.host import DEFAULT_GRACE, Host, Program
+from runtimes.host import Host, Program
 from runtimes.loop import Source
 from runtimes.waker import Handle
 from svc_proto.commands import Exit
@@ -22,14 +22,8 @@ __all__ = ["CurioLoop", "run"]
 _COMING = object()  # stands for a task that is about to be spawned
 
 
-def run(
-    programs: Sequence[Program],
-    *,
-    handle: Handle,
-    grace: float = DEFAULT_GRACE,
-    signals: bool = False,
-) -> tuple[Exit, ...]:
-    """Run cores until all have exited. With `signals` they wake the loop."""
+def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    """See `runtimes.run.Runtime`."""
     outcomes: tuple[Exit, ...] = curio.run(_main, programs, handle, grace, signals)
     return outcomes
 
@@ -44,7 +38,6 @@ async def _main(programs: Sequence[Program], handle: Handle, grace: float, signa
     finally:
         await loop.call(host.close)
         await loop.end()
-        handle.waker.dispose()
     return host.outcomes
 
 

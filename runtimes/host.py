@@ -34,9 +34,8 @@ from svc_proto.commands import Exit, SendFile, Tell
 from svc_proto.engine.boundary import Core
 from svc_proto.facts import FailureKind, Reloading, Started, Stopping
 
-__all__ = ["DEFAULT_GRACE", "Host", "Program", "Services", "now"]
+__all__ = ["Host", "Program", "Services", "now"]
 
-DEFAULT_GRACE = 10.0  # s that cores get to finish when the process is asked to stop
 READERS = 4  # threads that read files
 RESOLVERS = 4  # threads that resolve names
 COMPUTERS = 4  # threads for `Compute`
@@ -86,8 +85,8 @@ class Host:
         loop: Loop,
         *,
         handle: Handle,
-        grace: float = DEFAULT_GRACE,
-        signals: bool = False,
+        grace: float,
+        signals: bool,
     ) -> None:
         self.loop = loop
         self.clock = now

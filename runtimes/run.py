@@ -1,27 +1,63 @@
-"""The front door: run one core or several on the loop of your choice. Loads only the loop that is asked for."""
+"""The front door: run one core or several on the loop of your choice. Loads only the loop that is asked for.
+
+A loop is one of `RUNTIMES` by its name, or a function of anybody's as `package.module:function`.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
+from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
-
-from svc_proto.commands import Exit
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
     from runtimes.host import Program
     from runtimes.waker import Handle
+    from svc_proto.commands import Exit
 
-__all__ = ["RUNTIMES", "RuntimeMissingError", "run"]
+__all__ = ["RUNTIMES", "Adapter", "Runtime", "RuntimeMissingError", "find_runtime", "run"]
 
-_NEEDS = {"anyio": "anyio", "asyncio": "anyio", "uvloop": "uvloop", "trio": "trio", "curio": "curio"}
-RUNTIMES = tuple(_NEEDS)
+
+class Adapter(NamedTuple):
+    """Where a loop of ours is, and the package that it needs."""
+
+    package: str
+    function: str
+
+
+RUNTIMES = {
+    "anyio": Adapter("anyio", "runtimes.anyio_loop:run_asyncio"),
+    "asyncio": Adapter("anyio", "runtimes.anyio_loop:run_asyncio"),
+    "uvloop": Adapter("uvloop", "runtimes.anyio_loop:run_uvloop"),
+    "trio": Adapter("trio", "runtimes.anyio_loop:run_trio"),
+    "curio": Adapter("curio", "runtimes.curio_loop:run"),
+}
+_CHOICES = f"choose one of {', '.join(RUNTIMES)}, or name a function as package.module:function"
 
 
 class RuntimeMissingError(Exception):
-    """A loop was asked for that is not known or not installed; the text says what to do."""
+    """A loop was asked for that is not known, not installed or cannot be loaded; the text is one line on what to do."""
+
+
+class Runtime(Protocol):
+    """What the name of a loop leads to: a function that runs cores in the calling thread until all have exited.
+
+    It makes a `runtimes.host.Host` of exactly these arguments and a `runtimes.loop.Loop` of its own, calls the host's
+    `start`, waits until the loop is told to `finish`, calls the host's `close` whatever happened, and returns its
+    `outcomes`. What escapes from a callback is a bug and goes on to the caller.
+
+    `programs` may be empty. `handle` is the door for other threads and for signals, of which the host knows: the loop
+    only has to watch what it is told to. `grace` (s) is for a stop that names none. `signals` is true when SIGINT and
+    SIGTERM have handlers of `run`, and the host sees that they wake the loop; the function installs none itself.
+
+    Who made something disposes of it: the host closes its threads, channels and doors, the function what its loop is
+    made of, `run` the handle afterwards, and whoever opened listeners and stores those.
+    """
+
+    def __call__(self, programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+        """What each core ended with, in the order of the programs."""
 
 
 def run(
@@ -34,11 +70,12 @@ def run(
 ) -> int:
     """Run until every core has exited; the first exit code that is not zero, else zero.
 
-    `runtime` is one of `RUNTIMES` (anyio means asyncio); `grace` is in seconds, for SIGTERM and SIGINT, which are
-    served when `signals` is true, or None on the main thread. Raises `RuntimeMissingError`.
+    `runtime` is what `find_runtime` takes (anyio means asyncio); `grace` is in seconds, for SIGTERM and SIGINT, which
+    are served when `signals` is true, or None on the main thread. The handle is of no use afterwards. Raises
+    `RuntimeMissingError`.
     """
     listed = list(programs) if isinstance(programs, Sequence) else [programs]
-    runner = _runner(runtime)
+    runner = find_runtime(runtime)
     from runtimes.signals import Signals  # noqa: PLC0415, RUF100 - only when there is a loop to run
     from runtimes.tls import ServerContext  # noqa: PLC0415, RUF100
     from runtimes.waker import Handle  # noqa: PLC0415, RUF100
@@ -47,25 +84,26 @@ def run(
     signals = threading.current_thread() is threading.main_thread() if signals is None else signals
     reloads = any(isinstance(listener.tls, ServerContext) for program in listed for listener in program.listeners)
     with Signals(handle, reloads=reloads) if signals else nullcontext():
-        outcomes = runner(listed, handle, grace, signals)
+        try:
+            outcomes = runner(listed, handle=handle, grace=grace, signals=signals)
+        finally:
+            handle.waker.dispose()
     return next((outcome.code for outcome in outcomes if outcome.code), 0)
 
 
-def _runner(runtime: str) -> Callable[[Sequence[Program], Handle, float, bool], tuple[Exit, ...]]:
-    needs = _NEEDS.get(runtime)
-    if needs is None:
-        raise RuntimeMissingError(f"no runtime {runtime!r}: choose one of {', '.join(RUNTIMES)}")
-    if find_spec(needs) is None:
-        raise RuntimeMissingError(f"the runtime {runtime!r} is not installed: pip install 'svc-relay[{runtime}]'")
-    if runtime == "curio":
-        from runtimes import curio_loop  # noqa: PLC0415, RUF100 - only the loop that is asked for
-
-        return lambda programs, handle, grace, signals: curio_loop.run(
-            programs, handle=handle, grace=grace, signals=signals
-        )
-    from runtimes import anyio_loop  # noqa: PLC0415, RUF100 - only the loop that is asked for
-
-    backend = "asyncio" if runtime == "anyio" else runtime
-    return lambda programs, handle, grace, signals: anyio_loop.run(
-        programs, backend=backend, handle=handle, grace=grace, signals=signals
-    )
+def find_runtime(name: str) -> Runtime:
+    """Load one of `RUNTIMES`, or what `package.module:function` names. Raises `RuntimeMissingError`."""
+    ours = RUNTIMES.get(name)
+    if ours is not None and find_spec(ours.package) is None:
+        raise RuntimeMissingError(f"the runtime {name!r} is not installed: pip install 'svc-relay[{name}]'")
+    module, colon, function = (name if ours is None else ours.function).partition(":")
+    if not colon:
+        raise RuntimeMissingError(f"no runtime {name!r}: {_CHOICES}")
+    try:
+        found = getattr(import_module(module), function)
+    except Exception as error:  # the module is not ours: anything may happen
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise RuntimeMissingError(f"cannot load the runtime {name!r} ({why}): {_CHOICES}") from error
+    if not callable(found):
+        raise RuntimeMissingError(f"the runtime {name!r} is no function: {_CHOICES}")
+    return cast("Runtime", found)

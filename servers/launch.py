@@ -12,7 +12,8 @@ import click
 
 from runtimes.files import private_folder
 from runtimes.leave import leave
-from runtimes.run import RUNTIMES, RuntimeMissingError, run
+from runtimes.option import runtime_option
+from runtimes.run import run
 from runtimes.store import Store, StoreError, open_store
 from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
 
@@ -34,7 +35,6 @@ __all__ = [
     "private_home",
     "relay_options",
     "read_certificate",
-    "runtime_option",
     "say_why",
     "trust_in",
 ]
@@ -65,18 +65,6 @@ class ProgramCommand(click.Command):
         except click.Abort:
             sys.exit(INTERRUPTED)
         sys.exit(code)
-
-
-def runtime_option(command: Command) -> Command:
-    """`--runtime`."""
-    return click.option(
-        "--runtime",
-        type=click.Choice(RUNTIMES),
-        default="anyio",
-        show_default=True,
-        envvar="SVC_RUNTIME",
-        help="Event loop to run on (anyio is asyncio).  [SVC_RUNTIME]",
-    )(command)
 
 
 def relay_options(command: Command) -> Command:
@@ -206,8 +194,6 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
         code = run(opened, runtime, handle=handle)
     except CannotStartError as error:
         _give_up(str(error), error.code)
-    except RuntimeMissingError as error:
-        _give_up(str(error), 2)
     except KeyboardInterrupt:
         code = INTERRUPTED
     finally:

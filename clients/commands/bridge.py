@@ -6,8 +6,9 @@ import sys
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, print_json, runtime_option
+from clients.commands.cli import SETTINGS, Single, print_json
 from clients.commands.desktop import on_desktop, who_options, whom
+from runtimes.option import runtime_option
 
 __all__ = ["main"]
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, runtime_option, shown
+from clients.commands.cli import SETTINGS, Single, shown
+from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
 if TYPE_CHECKING:

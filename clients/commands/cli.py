@@ -17,24 +17,11 @@ import click
 from runtimes.leave import leave
 from svc_proto.client.problem import Problem
 
-__all__ = ["SETTINGS", "Lazy", "Single", "json_option", "print_json", "print_lines", "runtime_option", "shown"]
+__all__ = ["SETTINGS", "Lazy", "Single", "json_option", "print_json", "print_lines", "shown"]
 
 INTERRUPTED = 130  # the shell's code for Ctrl-C
-RUNTIMES = ("anyio", "asyncio", "uvloop", "trio", "curio")  # of `runtimes.run`, which is not imported for this
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def runtime_option(command: Command) -> Command:
-    """`--runtime`."""
-    return click.option(
-        "--runtime",
-        type=click.Choice(RUNTIMES),
-        default="anyio",
-        show_default=True,
-        envvar="SVC_RUNTIME",
-        help="Event loop to run on (anyio is asyncio).  [SVC_RUNTIME]",
-    )(command)
 
 
 def json_option(command: Command) -> Command:

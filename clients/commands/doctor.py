@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, runtime_option
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
 from clients.commands.desktop import on_desktop, relay_option
+from runtimes.option import runtime_option
 
 __all__ = ["main"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, json_option, print_json, runtime_option
+from clients.commands.cli import SETTINGS, json_option, print_json
 from clients.commands.desktop import on_desktop, who_options, whom
 from clients.commands.saved_file import SavedFile
+from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
 __all__ = ["main"]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, runtime_option
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TypeVar
 from runtimes.compute import COMPUTE
 from runtimes.host import Program, Services
 from runtimes.logs import setup
-from runtimes.run import RuntimeMissingError, run
+from runtimes.run import run
 from runtimes.tls import PinnedTls
 from runtimes.waker import Handle
 from svc_proto.client.chore import INTERRUPTED, Chore
-from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.client.problem import Problem
 from svc_proto.commands import Exit, Level, Tell
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -76,9 +76,6 @@ def perform_chore(
     )
     try:
         run(program, runtime, handle=handle, grace=GRACE)
-    except RuntimeMissingError as error:
-        handle.waker.dispose()
-        raise Problem(str(error), code=MISUSED) from None
     finally:
         progress.clear()
     if progress.broken is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, runtime_option
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from runtimes.option import runtime_option
 
 __all__ = ["main"]
 

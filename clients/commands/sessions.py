@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, runtime_option
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
 from clients.commands.desktop import on_desktop, who_options, whom
+from runtimes.option import runtime_option
 
 __all__ = ["main"]
 

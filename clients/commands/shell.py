@@ -7,8 +7,9 @@ import sys
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, runtime_option
+from clients.commands.cli import SETTINGS, Single
 from clients.commands.desktop import on_desktop, on_desktop_chore, who_options, whom
+from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
 __all__ = ["main"]

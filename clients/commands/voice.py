@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, runtime_option, shown
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, shown
 from clients.commands.desktop import on_desktop, on_desktop_chore, who_options, whom
 from clients.commands.saved_file import SavedFile
+from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
 if TYPE_CHECKING:

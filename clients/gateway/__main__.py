@@ -11,8 +11,9 @@ from clients.gateway.api import ApiSettings
 from clients.gateway.service import Gateway
 from runtimes.host import Program, Services
 from runtimes.logs import setup
+from runtimes.option import runtime_option
 from runtimes.tls import PinnedTls
-from servers.launch import CannotStartError, ProgramCommand, launch, runtime_option, say_why
+from servers.launch import CannotStartError, ProgramCommand, launch, say_why
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.pins import is_pin
 from svc_proto.engine.core import Engine

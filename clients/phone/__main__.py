@@ -13,7 +13,8 @@ from clients.phone.handset import SimulatedHandset
 from clients.phone.screen import Patient, Screen
 from runtimes.host import Program, Services
 from runtimes.logs import setup
-from servers.launch import CannotStartError, ProgramCommand, launch, runtime_option, say_why
+from runtimes.option import runtime_option
+from servers.launch import CannotStartError, ProgramCommand, launch, say_why
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level

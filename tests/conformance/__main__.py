@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 from attrs import frozen
 
-from runtimes.run import RUNTIMES
+from runtimes.option import check_runtime
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chromium_suite import chromium
 from tests.conformance.nghttp_suite import h2load, nghttp
@@ -97,7 +97,11 @@ SUITES = {
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--suite", "names", multiple=True, type=click.Choice(list(SUITES)), help="Only these; repeatable.")
 @click.option(
-    "--runtime", "runtimes", multiple=True, type=click.Choice(RUNTIMES), help="Loops of the echo; repeatable."
+    "--runtime",
+    "runtimes",
+    multiple=True,
+    callback=lambda ctx, param, names: tuple(check_runtime(ctx, param, name) for name in names),
+    help="Loops of the echo; repeatable.",
 )
 @click.option("--resume", is_flag=True, help="Autobahn: keep the verdicts of a run that was broken off.")
 def main(names: tuple[str, ...], runtimes: tuple[str, ...], resume: bool) -> None:

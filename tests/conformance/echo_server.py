@@ -10,7 +10,8 @@ import click
 
 from runtimes.host import Program
 from runtimes.listen import BindError, bind
-from runtimes.run import RUNTIMES, run
+from runtimes.option import runtime_option
+from runtimes.run import run
 from runtimes.tls import TlsFileError, server_context
 from svc_proto.engine.core import Engine
 from tests.conformance.echo_service import EchoService
@@ -23,7 +24,7 @@ PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=9001, show_default=True, help="Port; 0: a free one.")
-@click.option("--runtime", type=click.Choice(RUNTIMES), default="anyio", show_default=True, help="Event loop.")
+@runtime_option
 @click.option("--cert", type=PEM, help="Certificate chain, PEM; with it the server speaks TLS alone.")
 @click.option("--key", type=PEM, help="Its key, PEM; the same file if not given.")
 def main(host: str, port: int, runtime: str, cert: Path | None, key: Path | None) -> None:

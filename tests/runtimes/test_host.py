@@ -17,7 +17,7 @@ from runtimes.host import Program, Services
 from runtimes.listen import Acceptor, Listener, bind
 from runtimes.loop import Source
 from runtimes.pump import BUG_EXIT
-from runtimes.run import RuntimeMissingError, run
+from runtimes.run import run
 from runtimes.waker import Handle
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Level, Log, Ready, Send
@@ -257,14 +257,6 @@ def test_descriptors_that_stay_scarce_are_told_of_again(
     with running(runtime, listener=Listener(sock, Address(*sock.getsockname()))) as live:
         live.accept()[0].close()
     assert caplog.text.count("accept.exhausted") == 2
-
-
-def test_unknown_and_missing_runtimes(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RuntimeMissingError, match="choose one of"):
-        run([], "twisted")
-    monkeypatch.setattr("runtimes.run.find_spec", lambda name: None)
-    with pytest.raises(RuntimeMissingError, match=r"pip install 'svc-relay\[trio\]'"):
-        run([], "trio")
 
 
 def test_nothing_to_run(runtime: str) -> None:

@@ -73,7 +73,7 @@ def test_an_unknown_option(lonely: Shelf, command: str) -> None:
 def test_an_unknown_loop(lonely: Shelf, command: str) -> None:
     done = lonely.run(*command.split(), *COMMANDS[command], "--runtime", "twisted")
     assert done.code == 2
-    assert "'twisted' is not one of" in done.problem
+    assert "no runtime 'twisted': choose one of anyio, " in done.problem
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in (*LOCAL, *REPORTS)])

@@ -1,0 +1,43 @@
+"""The option by which every program takes the name of its loop. No loop is loaded for help and completion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
+
+__all__ = ["check_runtime", "runtime_option"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def runtime_option(command: Command) -> Command:
+    """`--runtime`."""
+    return click.option(
+        "--runtime",
+        metavar="NAME",
+        default="anyio",
+        show_default=True,
+        envvar="SVC_RUNTIME",
+        callback=check_runtime,
+        shell_complete=_complete,
+        help=f"Event loop: {', '.join(RUNTIMES)}, or package.module:function (anyio is asyncio).  [SVC_RUNTIME]",
+    )(command)
+
+
+def check_runtime(ctx: click.Context, param: click.Parameter, name: str) -> str:
+    """The name; a wrong one is told of before anything is opened."""
+    if not ctx.resilient_parsing:
+        try:
+            find_runtime(name)
+        except RuntimeMissingError as error:
+            raise click.BadParameter(str(error), ctx, param) from error
+    return name
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in RUNTIMES if name.startswith(incomplete)]

@@ -1,0 +1,132 @@
+"""How a loop is found by its name, ours or anybody's, and what `run` gives it and disposes of."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+
+from runtimes.host import Program
+from runtimes.option import runtime_option
+from runtimes.run import RUNTIMES, Runtime, RuntimeMissingError, find_runtime, run
+from runtimes.waker import Handle
+from svc_proto.commands import Exit
+from tests.loops import outside_loop
+from tests.runtimes.support import ScriptCore
+
+ROOT = Path(__file__).parents[2]
+HERE = __name__
+CHOICES = "choose one of anyio, asyncio, uvloop, trio, curio, or name a function as package.module:function"
+NOT_CALLABLE = 7
+
+given: list[tuple[Sequence[Program], Handle, float, bool]] = []
+
+
+def recording(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    """A loop that runs nothing."""
+    assert handle.waker.sock.fileno() >= 0
+    given.append((programs, handle, grace, signals))
+    return Exit(0), Exit(4), Exit(3)
+
+
+def failing(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    raise ZeroDivisionError
+
+
+# --- finding --------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_of_anybody_is_found() -> None:
+    found: Runtime = find_runtime("tests.loops.outside_loop:run")
+    assert found is outside_loop.run
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_ours_are_found_by_their_names(name: str) -> None:
+    pytest.importorskip(RUNTIMES[name].package)
+    assert callable(find_runtime(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("twisted", "no runtime 'twisted': "),
+        ("", "no runtime '': "),
+        ("tests.loops.outside_loop", "no runtime 'tests.loops.outside_loop': "),
+        ("nope.loop:run", "cannot load the runtime 'nope.loop:run' (ModuleNotFoundError: No module named 'nope'): "),
+        (f"{HERE}:nope", f"cannot load the runtime '{HERE}:nope' (AttributeError: module '{HERE}' has no attribute "),
+        (f"{HERE}:NOT_CALLABLE", f"the runtime '{HERE}:NOT_CALLABLE' is no function: "),
+        (":run", "cannot load the runtime ':run' (ValueError: Empty module name): "),
+        (".loop:run", "cannot load the runtime '.loop:run' (TypeError: "),
+        ("broken:run", "cannot load the runtime 'broken:run' (RuntimeError: two lines): "),
+    ],
+)
+def test_what_is_none_is_told_in_a_line_with_the_choices(
+    name: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.py").write_text("raise RuntimeError('two\\nlines')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(RuntimeMissingError) as caught:
+        run([], name)
+    said = str(caught.value)
+    assert said.startswith(why)
+    assert said.endswith(CHOICES)
+    assert "\n" not in said
+
+
+def test_one_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtimes.run.find_spec", lambda name: None)
+    with pytest.raises(RuntimeMissingError, match=r"pip install 'svc-relay\[trio\]'"):
+        run([], "trio")
+
+
+# --- running --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_handed_over() -> None:
+    one, two, handle = Program(core=ScriptCore()), Program(core=ScriptCore()), Handle()
+    assert run([one, two], f"{HERE}:recording", handle=handle, grace=3.0, signals=False) == 4
+    assert run(one, f"{HERE}:recording") == 4
+    first, second = given
+    assert first == ([one, two], handle, 3.0, False)
+    assert second[0] == [one]
+    assert second[2:] == (10.0, True)  # this is the main thread
+    for _, each, _, _ in given:
+        assert each.waker.sock.fileno() == each.waker.poke_sock.fileno() == -1
+    handle.stop()  # nobody is there any more
+    given.clear()
+
+
+def test_what_escapes_goes_on_and_the_handle_is_disposed_of() -> None:
+    handle = Handle()
+    with pytest.raises(ZeroDivisionError):
+        run([], f"{HERE}:failing", handle=handle, signals=False)
+    assert handle.waker.sock.fileno() == -1
+
+
+# --- the option -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", ["servers", "servers.relay", "clients.phone", "clients.commands.svc pair"])
+def test_help_loads_no_loop(program: str) -> None:
+    words = [sys.executable, "-X", "importtime", "-m", *program.split(), "--help"]
+    shown = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stderr
+    loaded = {line.rpartition("|")[2].strip() for line in shown.splitlines()}
+    assert "runtimes.run" in loaded
+    assert not loaded & {"anyio", "asyncio", "trio", "curio", "uvloop", "runtimes.anyio_loop", "runtimes.curio_loop"}
+
+
+def test_completion_names_ours_and_loads_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command
+    @runtime_option
+    def program(runtime: str) -> None: ...
+
+    monkeypatch.setattr("runtimes.option.find_runtime", lambda name: pytest.fail("loaded"))
+    shell = ShellComplete(program, {}, "program", "_PROGRAM_COMPLETE")
+    assert [item.value for item in shell.get_completions(["--runtime"], "a")] == ["anyio", "asyncio"]
+    assert [item.value for item in shell.get_completions(["--runtime", "trio"], "--")] == ["--help"]
