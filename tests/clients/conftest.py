@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.servers.conftest import certificate, failing, runtime
+from tests.servers.conftest import certificate, failing
 
-__all__ = ["certificate", "failing", "runtime"]
+__all__ = ["certificate", "failing"]

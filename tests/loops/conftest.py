@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
@@ -15,9 +14,6 @@ from tests.loops.live import LiveWorld
 from tests.loops.virtual import VirtualWorld
 from tests.loops.world import World
 from tests.runtimes.conftest import certificate as certificate
-
-NEEDS = {"asyncio": "anyio", "uvloop": "uvloop", "trio": "trio", "curio": "curio"}
-WORLDS = [*(name for name, module in NEEDS.items() if find_spec(module) is not None), "sim"]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -38,15 +34,15 @@ def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Itera
         world.close()
 
 
-@pytest.fixture(params=WORLDS)
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    with open_world(request.param, tmp_path, request) as opened:
+@pytest.fixture
+def world(any_loop: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with open_world(any_loop, tmp_path, request) as opened:
         yield opened
 
 
-@pytest.fixture(params=WORLDS, scope="module")
-def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with open_world(request.param, tmp_path_factory.mktemp("served"), request) as opened:
+@pytest.fixture(scope="module")
+def served(any_loop: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with open_world(any_loop, tmp_path_factory.mktemp("served"), request) as opened:
         opened.start_relay()
         yield opened
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.raw import read_response
 from tests.loops.wires import Wire
 from tests.loops.world import REMOTE, ApiHandle, World
@@ -22,11 +22,13 @@ ID = "{id}"  # stands for a session that is there
 Served = tuple[World, ApiHandle, str]
 
 
-@pytest.fixture(params=WORLDS, scope="module")
-def served_api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@pytest.fixture(scope="module")
+def served_api(
+    any_loop: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
     """One server with one session for all of these tests: they leave nothing behind."""
     folder: Path = tmp_path_factory.mktemp("refusals")
-    with open_world(request.param, folder, request) as world:
+    with open_world(any_loop, folder, request) as world:
         api = world.api(key=KEY, relay_url="http://127.0.0.1:9")
         yield world, api, api.session(title="Kept")
 

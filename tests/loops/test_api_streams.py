@@ -16,7 +16,7 @@ import pytest
 from attrs import define, frozen
 
 from svc_proto.engine.core import Service
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.live import ChildRelay
 from tests.loops.session_events import check_turn
 from tests.loops.streams import chat, eventually, open_stream
@@ -27,7 +27,6 @@ from tests.peers.model import ScriptedModel, counted, counting, plain
 KEY = "sk-streams-e1c7"
 NOWHERE = "http://127.0.0.1:9"
 DELTA = re.compile(rb'event: assistant\.delta\ndata: [^\n]*"delta":"([^"]*)"}\n\n')
-LIVE = [name for name in WORLDS if name != "sim"]
 KEEPALIVE = b": keepalive\n\n"
 MIB = 1024 * 1024
 PATIENCE = 50.0  # s
@@ -144,10 +143,9 @@ def check_stream(body: bytes, deltas: int) -> int:
 # --- many -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", LIVE)
-def test_many_streams_at_once(name: str, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    load = FULL if name == "asyncio" else LESS
-    with open_world(name, tmp_path, request) as world:
+def test_many_streams_at_once(runtime: str, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    load = FULL if runtime == "asyncio" else LESS
+    with open_world(runtime, tmp_path, request) as world:
         model = ScriptedModel(counting(10_000 * number, load.deltas) for number in range(load.streams))
         api = start(world, model)
         clients = [ask(api, api.session()) for _ in range(load.streams)]
@@ -265,11 +263,10 @@ def test_memory_with_clients_that_read_nothing(silent_server: tuple[World, ApiHa
         assert (last["finish_reason"], last["content"]) == ("stop", answer)
 
 
-@pytest.mark.parametrize("name", LIVE)
 def test_clients_that_read_nothing_hold_up_nobody(
-    name: str, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest
+    runtime: str, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    with open_world(name, tmp_path, request) as world:
+    with open_world(runtime, tmp_path, request) as world:
         model = ScriptedModel([counting(0, SILENT.deltas, size=SIZE) for _ in range(4)])
         api = start(world, model)
         silent = [ask(api, api.session(), stingy=True) for _ in range(4)]

@@ -22,12 +22,11 @@ from svc_proto.engine.event_reader import EventReader, open_events
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Failure, OperationId
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.live import LiveWorld
 from tests.loops.world import World
 
 PEER = Path(__file__).parents[1] / "peers" / "http2_server.cjs"
-LOOPS = [name for name in WORLDS if name != "sim"]
 BIG = bytes(range(256)) * 12_000  # three megabytes: many times what the windows allow at once
 
 
@@ -178,11 +177,13 @@ class Node:
         return self.seen
 
 
-@pytest.fixture(params=LOOPS)
-def loop_world(request: pytest.FixtureRequest, tmp_path: Path, certificate: tuple[Path, Path]) -> Iterator[World]:
+@pytest.fixture
+def loop_world(
+    runtime: str, request: pytest.FixtureRequest, tmp_path: Path, certificate: tuple[Path, Path]
+) -> Iterator[World]:
     if which("node") is None:
         pytest.skip("node is not installed")
-    with open_world(request.param, tmp_path, request) as opened:
+    with open_world(runtime, tmp_path, request) as opened:
         assert isinstance(opened, LiveWorld)
         opened.client_tls = client_context(certificate[0])
         yield opened

@@ -25,14 +25,13 @@ from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.flow import Task
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.socket import Socket
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
 from tests.loops.raw import TEXT, RawSocket, frame
 from tests.loops.test_hostile import SEED, UPGRADE
 from tests.loops.wires import PATIENCE
 from tests.loops.world import REMOTE, World, bearer
 
-LIVE = [name for name in WORLDS if name != "sim"]
 CLIENTS = 2000  # on each loop, of which BATCH at once
 BATCH = 100
 KINDS = (Channel, TlsChannel, FileBody, ServerChannel, Exchange, Socket, Task, asyncio.Task)
@@ -42,9 +41,9 @@ HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)  # t
 MIB = 1024 * 1024
 
 
-@pytest.fixture(params=LIVE)
-def live(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    with open_world(request.param, tmp_path, request) as world:
+@pytest.fixture
+def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with open_world(runtime, tmp_path, request) as world:
         yield world
 
 
@@ -214,10 +213,9 @@ def fetching(live: World, path: Path, token: str) -> LiveWire:
     return wire
 
 
-@pytest.mark.parametrize("loop", LIVE)
-def test_a_stop_under_load_loses_no_answer(loop: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_a_stop_under_load_loses_no_answer(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """SIGTERM to a process: every answer that had begun is whole, every connection ends cleanly, the exit code is 0."""
-    with open_world(loop, tmp_path, request) as world:
+    with open_world(runtime, tmp_path, request) as world:
         relay = world.start_relay(killable=True)
         phone = RawSocket(world.connect(REMOTE))
         token = phone.sign_in(world.register())

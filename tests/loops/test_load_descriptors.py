@@ -15,12 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.loops.conftest import WORLDS
 from tests.loops.live import ROOT, LiveWire
 from tests.loops.raw import read_response
 from tests.loops.wires import PATIENCE
 
-LIVE = [name for name in WORLDS if name != "sim"]
 DESCRIPTORS = 64
 CROWD = 100  # connections: more than the relay can have
 WATCHED = 0.8  # s, in which it tries eight times
@@ -69,9 +67,9 @@ class Scarce:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
 
-@pytest.fixture(params=LIVE)
-def scarce(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scarce]:
-    relay = Scarce(request.param, tmp_path)
+@pytest.fixture
+def scarce(runtime: str, tmp_path: Path) -> Iterator[Scarce]:
+    relay = Scarce(runtime, tmp_path)
     yield relay
     relay.process.kill()
     relay.process.wait()

@@ -15,13 +15,12 @@ from pathlib import Path
 import pytest
 
 from svc_proto.wire.limits import Limits
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.raw import PING, TEXT, RawSocket, frame
 from tests.loops.test_hostile import UPGRADE
 from tests.loops.wires import PATIENCE
 from tests.loops.world import World, bearer
 
-LIVE = [name for name in WORLDS if name != "sim"]
 CROWD = 40
 SHORT = 0.4  # s that each may take
 STEP = 0.02  # s between two bytes of one
@@ -34,9 +33,9 @@ BODY = b"POST /pairing/register HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1
 LIMITS = Limits(head_timeout=SHORT, body_timeout=SHORT, close_timeout=SHORT)
 
 
-@pytest.fixture(params=LIVE)
-def live(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    with open_world(request.param, tmp_path, request) as world:
+@pytest.fixture
+def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with open_world(runtime, tmp_path, request) as world:
         yield world
 
 

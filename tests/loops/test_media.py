@@ -16,7 +16,7 @@ from typing import Self
 import pytest
 
 from svc_proto.wire.limits import Limits
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
 from tests.loops.raw import RawSocket, read_response
 from tests.loops.virtual import VirtualWorld
@@ -24,7 +24,6 @@ from tests.loops.wires import PATIENCE
 from tests.loops.world import REMOTE, World, bearer
 from tests.servers.support import call, running_relay
 
-LIVE = [name for name in WORLDS if name != "sim"]
 MIB = 1024 * 1024
 LARGE = 100 * MIB  # the cap of SPEC.md "Limits"
 PEAK = 12 * MIB  # of memory while a large file passes
@@ -36,11 +35,11 @@ FORM_BEGIN = b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="l
 FORM_END = b"\r\n--xyz--\r\n"
 
 
-@pytest.fixture(params=LIVE)
-def live(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+@pytest.fixture
+def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """A relay on a real loop. What may be fetched lies in `public`; the rest of `tmp_path` is none of anybody's."""
     (tmp_path / "public").mkdir()
-    with open_world(request.param, tmp_path, request) as world:
+    with open_world(runtime, tmp_path, request) as world:
         world.start_relay(temp_dir=str(tmp_path / "public"), workspace=str(tmp_path / "nowhere"))
         yield world
 
@@ -366,7 +365,6 @@ def peak(pid: int) -> int:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
 
 
-@pytest.mark.parametrize("runtime", LIVE)
 def test_the_program_itself_stays_small(runtime: str, tmp_path: Path) -> None:
     """100 MiB in and out of a relay that is a process of its own, by the memory that the system counts."""
     with running_relay(tmp_path, runtime=runtime) as (relay, port):

@@ -13,7 +13,7 @@ import pytest
 from httpx_sse import ServerSentEvent, connect_sse
 
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.world import ApiHandle, World
 from tests.peers.model import Answer, ScriptedModel, calls, plain, refusal
 
@@ -24,10 +24,10 @@ REMEMBER = ("memory", {"action": "add", "target": "memory", "content": "likes te
 Live = tuple[World, ApiHandle, ScriptedModel]
 
 
-@pytest.fixture(params=[name for name in WORLDS if name != "sim"], scope="module")
-def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+@pytest.fixture(scope="module")
+def live(runtime: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A server that the tests of this module share. Those clients want sockets, which a simulation has not."""
-    with open_world(request.param, tmp_path_factory.mktemp("openai"), request) as world:
+    with open_world(runtime, tmp_path_factory.mktemp("openai"), request) as world:
         model = ScriptedModel()
         yield world, world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE), model
 

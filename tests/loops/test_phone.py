@@ -15,7 +15,7 @@ from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.preferences import MIB, Preferences
 from svc_proto.device.route_choice import Candidate
 from svc_proto.relay.routes.control import DEVICE_CONTROL
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.world import TRUSTING, PhoneHandle, World, bearer
 
 VIEW = "android.intent.action.VIEW"
@@ -69,12 +69,12 @@ ROUTES: list[tuple[str, str, dict[str, object] | None, Check]] = [
 SCREENSHOT = ("GET", "/screenshot")
 
 
-@pytest.fixture(params=WORLDS, scope="module")
+@pytest.fixture(scope="module")
 def driven(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    any_loop: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[World, PhoneHandle, SimulatedHandset]]:
     """One relay and one phone for all routes."""
-    with open_world(request.param, tmp_path_factory.mktemp("driven"), request) as world:
+    with open_world(any_loop, tmp_path_factory.mktemp("driven"), request) as world:
         world.start_relay()
         handset = SimulatedHandset()
         yield world, world.phone(handset=handset), handset

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
 from tests.loops.raw import RawSocket
 from tests.loops.shells import Desk, runs
@@ -21,7 +21,6 @@ from tests.loops.wires import PATIENCE, Ws
 from tests.loops.world import World, bearer
 from tests.servers.support import call, running_relay
 
-LOOPS = [name for name in WORLDS if name != "sim"]
 TMUX = shutil.which("tmux")
 KINDS = ["plain", "tmux"] if TMUX else ["plain"]
 DISCONNECTS = 100
@@ -41,9 +40,9 @@ def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         subprocess.run([TMUX, "-L", "svc-relay", "kill-server"], capture_output=True, check=False)
 
 
-@pytest.fixture(params=LOOPS)
-def loop(request: pytest.FixtureRequest, tmp_path: Path, hermetic: None) -> Iterator[World]:
-    with open_world(request.param, tmp_path, request) as opened:
+@pytest.fixture
+def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path, hermetic: None) -> Iterator[World]:
+    with open_world(runtime, tmp_path, request) as opened:
         yield opened
 
 
@@ -263,7 +262,6 @@ def resident() -> int:
 
 @pytest.mark.parametrize("way", ["variable", "option", "both"])
 @pytest.mark.parametrize("tmux", KINDS)
-@pytest.mark.parametrize("runtime", LOOPS)
 def test_the_shell_that_the_operator_wants(runtime: str, tmux: str, way: str, tmp_path: Path, hermetic: None) -> None:
     """`RELAY_TERMINAL_SHELL` and `--shell`, of which the option wins; and both before the user's own."""
     for name in ("variable", "option"):

@@ -19,7 +19,7 @@ from runtimes.listen import bind
 from runtimes.run import run
 from runtimes.waker import Handle
 from svc_proto.engine.core import Engine
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
 from tests.loops.raw import RawSocket
 from tests.loops.shells import runs
@@ -29,7 +29,6 @@ from tests.peers.api import ScriptedApi, hello
 from tests.servers.support import call as call_program
 from tests.servers.support import running_relay
 
-LOOPS = [name for name in WORLDS if name != "sim"]
 GATEWAY = (sys.executable, "-m", "clients.gateway")
 CHILD = (sys.executable, "-c")
 
@@ -60,9 +59,9 @@ class LiveApi:
         self._thread.join(PATIENCE)
 
 
-@pytest.fixture(params=LOOPS)
-def loop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    with open_world(request.param, tmp_path, request) as opened:
+@pytest.fixture
+def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with open_world(runtime, tmp_path, request) as opened:
         yield opened
 
 
@@ -248,7 +247,6 @@ def stranger(port: int) -> RawSocket:
     return raw
 
 
-@pytest.mark.parametrize("runtime", LOOPS)
 def test_svc_tui_command_is_honoured(runtime: str, tmp_path: Path) -> None:
     script = tmp_path / "an agent.py"
     script.write_text(
@@ -268,7 +266,6 @@ def test_svc_tui_command_is_honoured(runtime: str, tmp_path: Path) -> None:
     assert not runs(attached["payload"]["pid"])
 
 
-@pytest.mark.parametrize("runtime", LOOPS)
 def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Path) -> None:
     server = LiveApi(runtime, "k3y")
     server.api.turns.append(hello("Grüße 😀"))

@@ -12,7 +12,7 @@ import pytest
 from svc_proto.basics.brand import HERMES, SVC, Brand
 from svc_proto.wire.urls import encode_segment
 from tests.loops.agents import ANSWER, KEY, Agent, ends, of, play, run, talk, types
-from tests.loops.conftest import WORLDS, open_world
+from tests.loops.conftest import open_world
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, ask_for, contents, create, eventually
 from tests.loops.wires import Declined
@@ -309,10 +309,9 @@ def test_what_makes_no_session(world: World, tmp_path: Path) -> None:
 
 
 @needs_engines
-@pytest.mark.parametrize("loop", [name for name in WORLDS if name != "sim"])  # whose files no real engine finds
-def test_a_person_talks_without_any_key(loop: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_person_talks_without_any_key(runtime: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The host's own engines hear and speak: what was said reaches the agent, and its answer is heard."""
-    with open_world(loop, tmp_path, request) as world:
+    with open_world(runtime, tmp_path, request) as world:
         agent = Agent(world, tmp_path)
         client = agent.open(provider="local", voice=CLEAR_VOICE)
         speech = spoken()[44:]

@@ -1,4 +1,4 @@
-"""Every test that takes `runtime` runs on each loop."""
+"""A certificate for whoever needs one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.runtimes.certificates import make_certificate
-from tests.runtimes.support import RUNTIMES
-
-
-@pytest.fixture(params=RUNTIMES)
-def runtime(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    pytest.importorskip({"asyncio": "anyio"}.get(name, name))
-    return name
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,6 @@ from svc_proto.commands import Command, Exit, Operation, Ready
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, OperationId, Received, Started, Stopping
 
 TIMEOUT = 30.0  # s for anything a test waits for; only a busy machine takes long
-RUNTIMES = ("asyncio", "uvloop", "trio", "curio")
 CONTROL = ChannelId(2)
 F = TypeVar("F")
 React = Callable[[Fact], list[Command]]

@@ -10,15 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.loops.conftest import WORLDS
-
 ROOT = Path(__file__).parents[2]
-LOOPS = [name for name in WORLDS if name != "sim"]
 CALL = b'{"jsonrpc": "2.0", "id": %d, "method": "tools.list"}\n'
 
 
-def command(loop: str) -> list[str]:
-    return [sys.executable, "-W", "error", "-m", "clients.gateway", "--runtime", loop]
+def command(runtime: str) -> list[str]:
+    return [sys.executable, "-W", "error", "-m", "clients.gateway", "--runtime", runtime]
 
 
 def identities(output: bytes) -> list[int]:
@@ -26,17 +23,15 @@ def identities(output: bytes) -> list[int]:
     return [message["id"] for line in output.splitlines() if "id" in (message := json.loads(line))]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_lines_through_pipes(loop: str) -> None:
+def test_lines_through_pipes(runtime: str) -> None:
     calls = b"".join(CALL % number for number in range(5000))
-    done = subprocess.run(command(loop), input=calls, capture_output=True, cwd=ROOT, timeout=50, check=False)
+    done = subprocess.run(command(runtime), input=calls, capture_output=True, cwd=ROOT, timeout=50, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert identities(done.stdout) == list(range(5000))
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_reader_that_is_slow(loop: str) -> None:
-    with subprocess.Popen(command(loop), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+def test_a_reader_that_is_slow(runtime: str) -> None:
+    with subprocess.Popen(command(runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"".join(CALL % number for number in range(5000)))
@@ -48,25 +43,23 @@ def test_a_reader_that_is_slow(loop: str) -> None:
     assert answers == list(range(5000))
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_files_and_the_null_device(loop: str, tmp_path: Path) -> None:
+def test_files_and_the_null_device(runtime: str, tmp_path: Path) -> None:
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_bytes(b"".join(CALL % number for number in range(3000)))
     with source.open("rb") as calls, target.open("wb") as answers:
         assert (
-            subprocess.run(command(loop), stdin=calls, stdout=answers, cwd=ROOT, timeout=50, check=False).returncode
+            subprocess.run(command(runtime), stdin=calls, stdout=answers, cwd=ROOT, timeout=50, check=False).returncode
             == 0
         )
     assert identities(target.read_bytes()) == list(range(3000))
     done = subprocess.run(
-        command(loop), stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=50, check=False
+        command(runtime), stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=50, check=False
     )
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_nobody_listens_any_more(loop: str) -> None:
-    with subprocess.Popen(command(loop), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+def test_nobody_listens_any_more(runtime: str) -> None:
+    with subprocess.Popen(command(runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.readline()

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from servers.launch import ProgramCommand
-from tests.runtimes.conftest import certificate, runtime
+from tests.runtimes.conftest import certificate
 from tests.servers.support import FOREIGN
 
-__all__ = ["certificate", "failing", "runtime"]
+__all__ = ["certificate", "failing"]
 
 Failing = Callable[..., tuple[int, str]]
 

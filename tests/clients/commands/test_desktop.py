@@ -22,7 +22,6 @@ from runtimes.failures import HostError
 from svc_proto.client.stored import FILE_NAME, Put, parse_sessions
 from svc_proto.machines.qr import parse_invite
 from tests.clients.commands.support import Shelf, module
-from tests.clients.commands.test_pair import LOOPS
 from tests.servers.support import ROOT, TIMEOUT, call, running_relay
 
 
@@ -46,9 +45,7 @@ def paired(desk: Shelf) -> str:
 # --- pair ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("runtime", LOOPS)
 def test_by_code(desk: Shelf, runtime: str) -> None:
-    pytest.importorskip(runtime)
     desk.runtime = runtime
     done = desk.run("svc-relay", "pair", "q7m-2zk99", "--remote", desk.url, "--name", "My desk", "--json")
     assert "pairing code is invalid" in done.problem

@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import pytest
-
 from tests.clients.commands.support import Shelf, finish, module
-from tests.clients.commands.test_pair import LOOPS
 from tests.clients.commands.test_terminal_state import around, outcome
 from tests.servers.support import TIMEOUT
 
@@ -127,9 +124,7 @@ def test_nobody_watches(lonely: Shelf) -> None:
     assert (done.code, done.err) == (0, "")
 
 
-@pytest.mark.parametrize("runtime", LOOPS)
 def test_ctrl_c_stops_the_agent(lonely: Shelf, runtime: str) -> None:
-    pytest.importorskip(runtime)
     lonely.runtime = runtime
     with slow() as (server, where):
         terminal, _ = around(lonely, [*module("svc-relay"), "chat", "hello", "--api-url", f"http://{where}"])

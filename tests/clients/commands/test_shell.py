@@ -13,7 +13,6 @@ import pytest
 
 from tests.clients.commands.support import Shelf, module
 from tests.clients.commands.test_desktop import paired
-from tests.clients.commands.test_pair import LOOPS
 from tests.servers.support import ROOT, TIMEOUT, call, running_relay
 
 PROMPT = "[$#] "
@@ -47,9 +46,7 @@ def ended(terminal: pexpect.spawn[str]) -> int | None:
     return status
 
 
-@pytest.mark.parametrize("runtime", LOOPS)
 def test_at_a_terminal(home: Shelf, runtime: str) -> None:
-    pytest.importorskip(runtime)
     home.runtime = runtime
     terminal = home.spawn("svc-relay", "shell")
     before = termios.tcgetattr(terminal.child_fd)

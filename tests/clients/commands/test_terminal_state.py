@@ -16,7 +16,6 @@ import pytest
 
 from tests.clients.commands.support import Shelf, finish, module
 from tests.clients.commands.test_desktop import paired
-from tests.clients.commands.test_pair import LOOPS
 from tests.clients.commands.test_shell import PROMPT
 from tests.servers.support import ROOT, TIMEOUT, running_relay
 
@@ -94,9 +93,7 @@ def test_one_signal(home: Shelf, signum: signal.Signals) -> None:
     assert outcome(terminal) == 130
 
 
-@pytest.mark.parametrize("runtime", LOOPS)
 def test_two_signals(home: Shelf, runtime: str) -> None:
-    pytest.importorskip(runtime)
     home.runtime = runtime
     home.more = {"SVC_DEBUG": "1"}
     terminal, pid = shell(home)
