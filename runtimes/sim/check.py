@@ -44,6 +44,7 @@ from svc_proto.commands import (
     SendFile,
     Signal,
     Spawn,
+    Tell,
     TerminalSize,
     WriteBlob,
 )
@@ -210,7 +211,7 @@ class Contract:
                 if self._exited:
                     self._bad(command, "Exit was given before")
                 self._exited = True
-            case Log() | DeleteBlob():
+            case Log() | Tell() | DeleteBlob():
                 pass
             case _:
                 self._bad(command, "not a command")

@@ -33,6 +33,7 @@ from svc_proto.commands import (
     SignalName,
     Spawn,
     Spawned,
+    Tell,
     TerminalSize,
     WriteBlob,
 )
@@ -142,7 +143,7 @@ def test_breaches(steps: list[Command | Fact | None], why: str) -> None:
 @pytest.mark.parametrize(
     "steps",
     [
-        [None, Stopping(1.0), Ready(), Log(Level.INFO, "x", {}), Exit(0)],
+        [None, Stopping(1.0), Ready(), Log(Level.INFO, "x", {}), Tell("x", {}), Exit(0)],
         [ACCEPTED, Send(IN, b"ab"), Sent(IN, 1), Sent(IN, 1), Received(IN, b"x"), ReadClosed(IN), Closed(IN)],
         [ACCEPTED, Closed(IN), Abort(IN), PauseReading(IN)],
         [ACCEPTED, Abort(IN), Send(IN, b"x"), CloseWrite(IN), Abort(IN), Closed(IN)],
