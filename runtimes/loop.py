@@ -1,4 +1,4 @@
-"""What differs between event loops: six synchronous orders, and a descriptor with what to do when it is ready.
+"""What differs between event loops: seven synchronous orders, and a descriptor with what to do when it is ready.
 
 Everything else in this package is the same code on every loop. An adapter calls `on_readable` and `on_writable` of the
 sources it watches, `on_timer` of the host, and nothing more: no deadline, no protocol rule, no retry of its own.

@@ -1,28 +1,38 @@
-"""What the documents show is run: the small runtime of docs/runtimes.md serves a real connection."""
+"""What the documents show is run: the small runtime of docs/runtimes.md serves a connection, under the contract."""
 
 from __future__ import annotations
 
 import re
 import socket
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from runtimes.sim.check import ContractError
+from svc_proto.basics.moment import Moment
+from svc_proto.engine import boundary
+from svc_proto.facts import Started
+from tests.loops import outside_loop
+
 ROOT = Path(__file__).parent.parent
+GUIDE = (ROOT / "docs/runtimes.md").read_text()
+LOOP, RUNTIME, CHECKED = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
-def example() -> Callable[[socket.socket], None]:
-    (code,) = re.findall(r"```python\n(import os\n.*?)```", (ROOT / "docs/runtimes.md").read_text(), re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(compile(code, "docs/runtimes.md", "exec"), names)
-    serve: Callable[[socket.socket], None] = names["serve_one"]
-    return serve
+@pytest.fixture
+def names() -> dict[str, Any]:
+    """What the guide's small runtime and its check define."""
+    defined: dict[str, Any] = {}
+    exec(compile(RUNTIME + CHECKED, "docs/runtimes.md", "exec"), defined)
+    return defined
 
 
-def test_the_runtime_of_the_documentation_serves() -> None:
+def test_the_runtime_of_the_documentation_serves_and_keeps_the_contract(names: dict[str, Any]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=example(), args=(listener,), daemon=True)
+        core = names["Checked"](names["relay"]())
+        thread = threading.Thread(target=names["serve_one"], args=(listener, core), daemon=True)
         thread.start()
         with socket.create_connection(listener.getsockname(), timeout=10.0) as peer:
             peer.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -36,6 +46,25 @@ def test_the_runtime_of_the_documentation_serves() -> None:
             assert b"404 Not Found" in answer
         thread.join(10.0)
         assert not thread.is_alive()
+
+
+def test_the_check_of_the_documentation_finds_a_breach(names: dict[str, Any]) -> None:
+    core = names["Checked"](names["relay"]())
+    core.handle(Started(), Moment(0.0, 0.0))
+    with pytest.raises(ContractError, match="comes once"):
+        core.handle(Started(), Moment(0.0, 0.0))
+
+
+def test_the_loop_of_the_documentation_is_the_one_that_is_tested() -> None:
+    assert LOOP in Path(outside_loop.__file__).read_text()
+
+
+def test_the_steps_of_the_documentation_are_the_contract() -> None:
+    def steps(text: str) -> list[str]:
+        return re.findall(r"^\d\. .*(?:\n   .*)*", text, re.MULTILINE)
+
+    assert steps(GUIDE) == steps(boundary.__doc__ or "")
+    assert len(steps(GUIDE)) == 6
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:
