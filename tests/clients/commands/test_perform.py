@@ -41,12 +41,6 @@ def test_a_result() -> None:
     assert perform(plan, "anyio") == "done"
 
 
-def test_a_loop_that_is_not_there() -> None:
-    with pytest.raises(Problem) as caught:
-        perform(plan, "twisted")
-    assert caught.value.code == 2
-
-
 def test_a_bug_is_told_by_its_reference() -> None:
     def broken(engine: Engine) -> Flow[str]:
         yield from sleep(engine, 0.0)
