@@ -1,7 +1,7 @@
 # Needs make and a Python of 3.11 or later; everything else comes from the lock files into a private venv.
 #   make up                              the servers, at once
 #   make test PYTHON=python3.13          another Python, in a venv of its own beside the first
-#   make test ARGS="tests/wire -x"       part of the suite, without the coverage gates
+#   make test ARGS="tests/wire -x"       part of the suite, in one process
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -14,6 +14,7 @@ RUNTIME ?= anyio
 SECONDS ?= 60
 SEEDS ?= 1000
 WORKERS ?= auto
+PARALLEL = -n $(WORKERS) --dist worksteal
 UV ?= uv
 UPGRADE ?=
 
@@ -35,11 +36,19 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check --no-input
 STAMP := $(VENV)/.installed
 
+# Programs and tests start hundreds of interpreters, and where the environment says that no bytecode is kept, each of
+# them would compile the whole product anew: the suite would take twice its time.
+unexport PYTHONDONTWRITEBYTECODE
+
+# The folders of tests/ that mirror the core, and what stands beside them.
+CORE_TESTS = $(filter-out $(addprefix tests/,bench browser clients conformance fuzz loops peers runtimes servers __pycache__), \
+	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
+
 # --- for people ---------------------------------------------------------------------------------------------------
-.PHONY: help venv up demo test check fuzz simulate bench conformance lock clean
+.PHONY: help venv up demo test coverage test-full check fuzz simulate bench conformance lock clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-11s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-11s %s\n' "$$name" "$$text"; done
 
 venv: $(STAMP)-dev ## make or refresh the venv with everything for development
 
@@ -49,15 +58,19 @@ up: $(STAMP)-run ## start the servers (ARGS="..." is passed on)
 demo: $(STAMP)-run ## pair the reference phone and chat with it (RUNTIME=anyio|trio|uvloop|curio)
 	$(BIN)/python -m clients.demo --runtime $(RUNTIME) $(ARGS)
 
-# The gates are for the whole suite; a selection runs without measuring. WORKERS=0 does it in one process.
-test: $(STAMP)-dev ## run the whole suite with its coverage gates (ARGS="..." selects, without gates)
-ifeq ($(strip $(ARGS)),)
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov=svc_proto --cov=runtimes --cov-branch --cov-report=
+# docs/testing.md says what runs where. WORKERS=0 does it in one process; a selection runs in one, too.
+test: $(STAMP)-dev ## all that a change must pass, in minutes (ARGS="..." selects)
+	$(BIN)/python -m pytest -q $(if $(strip $(ARGS)),$(ARGS),$(PARALLEL))
+
+coverage: $(STAMP)-dev ## the gates: the core by its own tests 100 % of branches, the runtimes 90 %
+	$(BIN)/python -m pytest -q $(PARALLEL) --cov=svc_proto --cov-branch --cov-report= $(CORE_TESTS)
 	$(BIN)/python -m coverage report --include='svc_proto/*' --fail-under=100
+	$(BIN)/python -m pytest -q $(PARALLEL) --cov=runtimes --cov-branch --cov-report= tests/runtimes tests/loops
 	$(BIN)/python -m coverage report --include='runtimes/*' --fail-under=90
-else
-	$(BIN)/python -m pytest -q $(ARGS)
-endif
+
+test-full: $(STAMP)-dev ## every story on every loop, long storms and long hunts, in about half an hour
+	$(BIN)/python -m pytest -q $(PARALLEL) --full $(ARGS)
+	$(BIN)/python -m fuzz.run --seeds $(SEEDS) --first 1000
 
 check: $(STAMP)-dev ## lint, formatting, types, layers
 	$(BIN)/python -m ruff check .

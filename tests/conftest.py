@@ -1,7 +1,8 @@
 """How the suite runs: on which loops, Hypothesis profiles, signals, and a second try for what needs the machine.
 
-A test or fixture that takes `runtime` runs on each loop, and one that takes `any_loop` in the simulator (`sim`), too.
-`--loop` chooses them: what `--runtime` of the programs takes, or `sim`; by default all that are installed.
+A test or fixture that takes `runtime` runs on loops, and one that takes `any_loop` in the simulator (`sim`), too: in
+tests/loops on those that `tests.plan` has for it, elsewhere on all that are installed. With `--full` it is all of them
+everywhere, and what only repeats is not left out; `--loop` names others, as `--runtime` of the programs does, or `sim`.
 
 HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly. With RERUNS=1, as CI has it, a test
 of real sockets, processes or browsers that fails is tried once more, since the machine may have been too busy for it.
@@ -19,6 +20,7 @@ import pytest
 from hypothesis import settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
+from tests.plan import Where, row_of
 
 settings.register_profile("default", deadline=None, max_examples=50)
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
@@ -37,14 +39,16 @@ RERUNS = int(os.environ.get("RERUNS") or 0)
 NEED_THE_MACHINE = {"bench", "browser", "clients", "loops", "runtimes", "servers"}  # folders beside this file
 HERE = Path(__file__).parent
 SIMULATOR = "sim"
-ALIAS = "anyio"  # of asyncio
+PLAIN = "asyncio"  # the one loop of what any real one will do for
+ALIAS = "anyio"  # of it
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--loop`."""
+    """`--loop` and `--full`."""
     parser.addoption(
         "--loop", action="append", metavar="NAME", help="Run on this loop (package.module:function); repeat."
     )
+    parser.addoption("--full", action="store_true", help="Run every story on every loop, and what only repeats.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,16 +62,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run on each loop what takes the name of one."""
-    installed = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
-    chosen = metafunc.config.getoption("loop") or [*installed, SIMULATOR]
     if "runtime" in metafunc.fixturenames:
-        metafunc.parametrize("runtime", [name for name in chosen if name != SIMULATOR], scope="module")
+        loops = [name for name in loops_of(metafunc) if name != SIMULATOR]
+        metafunc.parametrize("runtime", loops or [PLAIN], scope="module")
     if "any_loop" in metafunc.fixturenames:
-        metafunc.parametrize("any_loop", chosen, scope="module")
+        metafunc.parametrize("any_loop", loops_of(metafunc), scope="module")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests may be tried again."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only repeats, and say which tests may be tried again."""
+    if not config.getoption("full"):
+        repetition = [item for item in items if item.get_closest_marker("repetition")]
+        config.hook.pytest_deselected(items=repetition)
+        items[:] = [item for item in items if not item.get_closest_marker("repetition")]
     for item in items:
         if RERUNS and needs_the_machine(item):
             item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=2))
@@ -78,6 +85,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.getreports("rerun"):
         terminalreporter.section(f"tried again: {report.nodeid}")
         terminalreporter.line(report.longreprtext)
+
+
+def loops_of(metafunc: pytest.Metafunc) -> list[str]:
+    """The loops that a test is for, the simulator last."""
+    named: list[str] | None = metafunc.config.getoption("loop")
+    if named:
+        return named
+    installed = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
+    folder, _, module = metafunc.module.__name__.rpartition(".")
+    planned = folder == "tests.loops" and not metafunc.config.getoption("full")
+    row = row_of(module, metafunc.function.__name__) if planned else None
+    match row and row.where:
+        case Where.SIM:
+            return [SIMULATOR]
+        case Where.ONE:
+            return [PLAIN, SIMULATOR]
+        case _:
+            return [*installed, SIMULATOR]
 
 
 def needs_the_machine(item: pytest.Item) -> bool:

@@ -1,0 +1,52 @@
+"""The plan of stories and loops: it names what is there, all of it, and the documents show it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.plan import PLAN, Row, Where, row_of
+
+LOOPS = Path(__file__).parent / "loops"
+PAGE = Path(__file__).parent.parent / "docs" / "testing.md"
+STORIES = [
+    (path.stem, node.name)
+    for path in sorted(LOOPS.glob("test_*.py"))
+    for node in ast.walk(ast.parse(path.read_text()))
+    if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+]
+ELSEWHERE = {
+    "test_session_events",
+    "test_api_kill",
+    "test_api_storm",
+    "test_storm",
+    "test_programs",
+    "test_outside_loop",
+}  # on no loop
+
+
+def test_each_story_has_a_row() -> None:
+    assert {module for module, test in STORIES if row_of(module, test) is None} == ELSEWHERE
+
+
+@pytest.mark.parametrize("row", PLAN, ids=lambda row: row.stories[0])
+def test_each_pattern_fits_a_story_that_no_row_above_has_taken(row: Row) -> None:
+    taken = [story for story in STORIES if row_of(*story) is row]
+    assert taken
+
+
+def test_a_story_of_its_own_wins_over_its_module() -> None:
+    near, far = row_of("test_http", "test_200_connections_at_once"), row_of("test_http", "test_health_of_others")
+    assert near is not None
+    assert far is not None
+    assert (near.where, far.where) == (Where.EVERY, Where.SIM)
+    assert row_of("test_nothing", "test_x") is None
+
+
+def test_the_documents_show_it() -> None:
+    _, _, table = PAGE.read_text().partition("| Stories | Worlds | Why |\n|---|---|---|\n")
+    assert table.splitlines() == [
+        f"| {', '.join(f'`{each}`' for each in row.stories)} | {row.where.value} | {row.why} |" for row in PLAN
+    ]
