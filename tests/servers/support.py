@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import os
 import queue
 import re
@@ -21,6 +22,9 @@ from typing import IO, Any, Self
 
 from attrs import frozen
 
+from runtimes.run import run
+from runtimes.waker import Handle
+from servers.relay import read_config, relay_program
 from svc_proto.client.pins import pin_of
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Event, Headers, RequestHead, ResponseHead, StreamId, TextMessage
@@ -33,6 +37,7 @@ __all__ = [
     "Client",
     "Running",
     "call",
+    "relay_beside",
     "running",
     "running_relay",
     "shown_pin",
@@ -129,6 +134,29 @@ def running_relay(
     options = ("--host", "127.0.0.1", "--port", str(port), *arguments)
     with running(home, "servers.relay", *options, env=env, runtime=runtime) as relay:
         yield relay, int(relay.line(r"^relay: https?://127\.0\.0\.1:(\d+) ")[1])
+
+
+@contextmanager
+def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
+    """A relay in a thread of this process, for tests of what talks to one: its port, once it accepts."""
+    known = environment(home, env)
+    bound: queue.SimpleQueue[int] = queue.SimpleQueue()
+    logger = logging.getLogger("svc")
+    before = logger.handlers[:], logger.level, logger.propagate
+    config = read_config(known, {"host": "127.0.0.1", "port": 0})
+    program = relay_program(config, on_ready=lambda config: bound.put(config.port))
+    handle = Handle()
+    thread = threading.Thread(target=run, args=(program,), kwargs={"handle": handle, "signals": False}, daemon=True)
+    thread.start()
+    try:
+        yield bound.get(timeout=TIMEOUT)
+    finally:
+        handle.stop(1.0)
+        thread.join(TIMEOUT)
+        if program.services.store is not None:
+            program.services.store.close()
+        logger.handlers[:], logger.level, logger.propagate = before
+    assert not thread.is_alive()
 
 
 @frozen

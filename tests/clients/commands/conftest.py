@@ -10,7 +10,7 @@ import pytest
 
 from tests.clients.commands.support import Shelf
 from tests.runtimes.conftest import certificate
-from tests.servers.support import running_relay
+from tests.servers.support import relay_beside
 
 __all__ = ["certificate", "desk", "lonely", "other"]
 
@@ -25,7 +25,7 @@ def lonely(tmp_path: Path) -> Shelf:
 def desk(tmp_path: Path) -> Iterator[Shelf]:
     """A home with a relay on this host; its terminals are bare shells."""
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
-    with running_relay(tmp_path, env=env) as (_, port):
+    with relay_beside(tmp_path, env) as port:
         yield Shelf(tmp_path, port)
 
 
