@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from math import pi, sin
+from math import gcd, pi, sin
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
@@ -49,9 +49,11 @@ def tone(frequency: int, frames: int, rate: int) -> Iterator[tuple[int, int, byt
     """A sine in pieces: the first frame, the one after the last, and the PCM between them."""
     step = max(1, frames // CHUNKS)
     turn = 2 * pi * frequency / rate
+    period = rate // gcd(rate, frequency)  # frames after which it repeats itself
+    samples = array("h", [round(PEAK * sin(turn * frame)) for frame in range(min(period, frames))])
+    if _SWAPPED:
+        samples.byteswap()
+    samples *= frames // period + 1
     for first in range(0, frames, step):
         last = min(first + step, frames)
-        samples = array("h", [round(PEAK * sin(turn * frame)) for frame in range(first, last)])
-        if _SWAPPED:
-            samples.byteswap()
-        yield first, last, samples.tobytes()
+        yield first, last, samples[first:last].tobytes()
