@@ -106,33 +106,35 @@ class Contract:
         if self._started is isinstance(fact, Started):
             self._bad(fact, "Started is the first fact, and comes once")
         match fact:
-            case None | Stopping() | Reloading():
+            case None:
                 pass
-            case Started():
-                self._started = True
-            case Accepted(ch=ch):
-                self._new_channel(fact, ch, odd=False).open = True
             case Received(ch=ch, data=data):
                 if self._known(fact, ch).read_closed:
                     self._bad(fact, "data after ReadClosed")
                 if not data:
                     self._bad(fact, "Received without data")
-            case ReadClosed(ch=ch):
-                channel = self._known(fact, ch)
-                if channel.read_closed:
-                    self._bad(fact, "a second ReadClosed")
-                channel.read_closed = True
             case Sent(ch=ch, n=n):
                 channel = self._known(fact, ch)
                 if not 0 < n <= channel.unsent:
                     self._bad(fact, f"{channel.unsent} bytes were unsent")
                 channel.unsent -= n
+            case ReadClosed(ch=ch):
+                channel = self._known(fact, ch)
+                if channel.read_closed:
+                    self._bad(fact, "a second ReadClosed")
+                channel.read_closed = True
             case Closed(ch=ch):
                 self._ends(fact, self._known(fact, ch))
                 del self._channels[ch]
                 self._closed.add(ch)
             case Done(op=op) | Failed(op=op):
                 self._answered(fact, self._take(fact, op))
+            case Accepted(ch=ch):
+                self._new_channel(fact, ch, odd=False).open = True
+            case Started():
+                self._started = True
+            case Stopping() | Reloading():
+                pass
             case _:
                 assert_never(fact)
 

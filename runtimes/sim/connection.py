@@ -218,18 +218,20 @@ class End:
             room = connection.network.window - self._in_window
             if room <= 0 and len(data):
                 break
-            part = data[:room]
-            if len(part) == len(data):
+            size = len(data)
+            whole = size <= room
+            if whole:
                 outbox.popleft()
             else:
-                outbox[0] = (data[len(part) :], file)
-            self._unsent -= len(part)
-            self._in_window += len(part)
-            for piece in split(bytes(part), connection.rng, connection.network.chunking):
+                outbox[0] = (data[room:], file)
+                data, size = data[:room], room
+            self._unsent -= size
+            self._in_window += size
+            for piece in split(bytes(data), connection.rng, connection.network.chunking):
                 self._launch(piece)
             if file is None:
-                told += len(part)
-            elif len(part) == len(data):
+                told += size
+            elif whole:
                 file.over(None)
         if told and self.owner is not None:
             self.owner.on_sent(told)

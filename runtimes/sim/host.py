@@ -93,7 +93,7 @@ class Host:
 
     def moment(self) -> Moment:
         """Now, on this host's clocks."""
-        return Moment(self.world.now, self.wall())
+        return Moment(self.world.now, self.world.wall() + self.clock_offset)
 
     def which(self, name: str) -> str | None:
         """The path of the first program of that name; a path is taken as it is."""

@@ -8,7 +8,7 @@ from collections import deque
 from attrs import frozen
 
 from svc_proto.commands import Command, Send
-from svc_proto.facts import Fact, Received
+from svc_proto.facts import Fact, Received, Sent
 
 __all__ = ["Record", "Trace"]
 
@@ -42,12 +42,15 @@ class Trace:
         self._last.append((when, process, what))
         if self.records is not None:
             self.records.append(Record(when, process, what))
-        kind = type(what)
-        if kind is Received or kind is Send:  # the bulk: no need to spell the bytes out
-            self._digest.update(f"{when!r} {process} {kind.__name__} {what.ch} {len(what.data)} ".encode())  # type: ignore[union-attr]
-            self._digest.update(what.data)  # type: ignore[union-attr]
-        else:
-            self._digest.update(f"{when!r} {process} {what!r}\n".encode())
+        text = f"{when!r} {process} "
+        match what:  # the bulk first: no need to spell the bytes out
+            case Received(ch=ch, data=data) | Send(ch=ch, data=data):
+                self._digest.update(f"{text}{type(what).__name__} {ch} {len(data)} ".encode())
+                self._digest.update(data)
+            case Sent(ch=ch, n=n):  # as its repr, which takes longer
+                self._digest.update(f"{text}Sent(ch={ch}, n={n})\n".encode())
+            case _:
+                self._digest.update(f"{text}{what!r}\n".encode())
 
     def digest(self) -> str:
         """Hex digest of everything so far; equal digests mean equal runs."""

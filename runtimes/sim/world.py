@@ -123,7 +123,7 @@ class World:
     def run_for(self, seconds: float) -> None:
         """Let `seconds` pass."""
         until = self.now + seconds
-        self._run(until, _never)
+        self._run(until, None)
         self.now = until
 
     def run_until(self, predicate: Callable[[], bool], limit: float = LIMIT) -> None:
@@ -155,20 +155,15 @@ class World:
         """Hex digest of every fact and command so far: equal for equal runs."""
         return self.trace.digest()
 
-    def _run(self, until: float, stop: Callable[[], bool]) -> bool:
+    def _run(self, until: float, stop: Callable[[], bool] | None) -> bool:
         agenda = self._agenda
-        instant, events = self.now, 0
+        instant, events = self.now, self.events
         while agenda and agenda[0][0] <= until:
             self.step()
             if self.now != instant:
-                instant, events = self.now, 0
-            events += 1
-            if events > MAX_EVENTS:
+                instant, events = self.now, self.events
+            elif self.events - events > MAX_EVENTS:
                 raise LimitPassed(f"time stands still at {instant}; the last events:\n{self.trace.tail()}")
-            if stop():
+            if stop is not None and stop():
                 return True
         return False
-
-
-def _never() -> bool:
-    return False
