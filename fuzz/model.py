@@ -36,9 +36,11 @@ def within(expiry: object, limit: object) -> bool:
 
 def _end(expiry: object) -> float:
     """An expiry as the relay tells it, in JSON: a number, or null for never."""
-    if not isinstance(expiry, int | float | None):
+    if expiry is None:
+        return inf
+    if not isinstance(expiry, int | float):
         violated(Invariant.STATUS, f"no expiry: {expiry!r:.200}")
-    return inf if expiry is None else float(expiry)
+    return float(expiry)
 
 
 @define

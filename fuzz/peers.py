@@ -193,6 +193,7 @@ class Talker(Speaker):
         self.status = 0
         self.refusal = b""  # what came with it
         self.close_code: int | None = None
+        self.text = ""  # what it was told last
         self._on_open = on_open
         self._on_message = on_message
         self._on_end = on_end
@@ -230,6 +231,7 @@ class Talker(Speaker):
             case ResponseEnd():
                 self.hang_up()
             case TextMessage(text=text):
+                self.text = text
                 self._on_message(self, json.loads(text))
             case SocketClosed(code=code):
                 self.close_code = code

@@ -124,8 +124,10 @@ class _Visit:
                 [_chunk({"content": "Let me see."}), _chunk({"tool_calls": calls}), _chunk({}, "tool_calls"), DONE]
             )
             return
-        words = [PIECE] * LONG if manner is Manner.LONG else f"You said {question}".split(" ")
-        pieces = [_chunk({"content": word + " "}) for word in words]
+        if manner is Manner.LONG:
+            pieces = [_chunk({"content": PIECE + " "})] * LONG
+        else:
+            pieces = [_chunk({"content": word + " "}) for word in f"You said {question}".split(" ")]
         if manner is Manner.NONSENSE:
             pieces[len(pieces) // 2] = b"data: {nonsense\n\n"
         if manner in (Manner.BREAK, Manner.HANG):

@@ -126,6 +126,8 @@ class World:
         self.disk_trouble = False
         self.expected: dict[Process, None] = {}  # that were told to go, or killed
         self._read: dict[Process, int] = {}  # log lines that have been looked at
+        self._checked: dict[str, dict[str, object]] = {}  # stored records that were, by token hash
+        self._seen = -1  # events of the simulation, at the last look
         self._down: dict[str, float] = {}  # by name, since when
         self._rest: dict[str, float] = {}  # when it is started again
         self.relay = self._start_relay()
@@ -401,7 +403,7 @@ class World:
         if self._registered[0] is not self.relay:
             self._registered = (self.relay, 0, self.sim.now)
         _, seen, since = self._registered
-        if any(line.event == "pairing code registered" for line in log[seen:]):
+        if seen < len(log) and any(line.event == "pairing code registered" for line in log[seen:]):
             self.addresses.forget(since, self.sim.now)
         self._registered = (self.relay, len(log), self.sim.now)
 
@@ -411,12 +413,10 @@ class World:
         """What can be seen from above, at any moment."""
         self.supervise()
         self.note_registrations()
-        for record in self.home.store.sessions.values():
-            grants = record["grants"]
-            assert isinstance(grants, dict)
-            plain = {channel: None if expiry == "never" else expiry for channel, expiry in grants.items()}
-            expires_at = None if record["expires_at"] == "never" else record["expires_at"]
-            check_grants(plain, expires_at, f"the stored {record['token_prefix']}")
+        if self._seen == self.sim.events:
+            return  # nothing has moved
+        self._seen = self.sim.events
+        self._look_at_store()
         self._look_at_logs()
         self._look_at_buffers()
 
@@ -438,12 +438,24 @@ class World:
                 for line in text.splitlines():
                     json.loads(line)
 
+    def _look_at_store(self) -> None:
+        for token_hash, record in self.home.store.sessions.items():
+            if self._checked.get(token_hash) is record:
+                continue  # a record is replaced, and never changed
+            self._checked[token_hash] = record
+            grants = record["grants"]
+            assert isinstance(grants, dict)
+            plain = {channel: None if expiry == "never" else expiry for channel, expiry in grants.items()}
+            expires_at = None if record["expires_at"] == "never" else record["expires_at"]
+            check_grants(plain, expires_at, f"the stored {record['token_prefix']}")
+
     def _look_at_logs(self) -> None:
         for process in self.programs:
-            seen = self._read.get(process, 0)
-            for line in process.logs[seen:]:
-                self._judge_log(process, line)
-            self._read[process] = len(process.logs)
+            seen, there = self._read.get(process, 0), len(process.logs)
+            if seen < there:
+                self._read[process] = there
+                for line in process.logs[seen:]:
+                    self._judge_log(process, line)
 
     def _judge_log(self, process: Process, line: LogLine) -> None:
         if line.event == "bug":

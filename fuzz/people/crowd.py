@@ -70,7 +70,7 @@ class Crowd:
     def heard(self, device: Device, message: dict[str, Any]) -> None:
         """A device was told something."""
         if message.get("type") != "bridge.command":  # which may hold what its caller put in
-            self.world.refuse_secrets(json.dumps(message), f"a message to {device.name}")
+            self.world.refuse_secrets(device.talker.text, f"a message to {device.name}")
         for listener in self.listeners:
             listener(device, message)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from attrs import frozen
@@ -168,8 +167,7 @@ class VoiceLine:
     # --- hearing ---
 
     def _heard(self, talker: Talker, event: dict[str, Any]) -> None:
-        shown = {**event, "audio_base64": ""} if "audio_base64" in event else event
-        self.world.refuse_secrets(json.dumps(shown), f"what {self.name} is told")
+        self.world.refuse_secrets(talker.text, f"what {self.name} is told")
         kind = event["type"]
         self.heard_at = self.crowd.now
         begins = kind == ("voice.input_transcript.final" if self.family == AGENT else "voice.response.started")
