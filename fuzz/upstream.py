@@ -27,8 +27,8 @@ from svc_proto.wire.http1 import Http1Connection
 __all__ = ["MODEL_PORT", "Manner", "Upstream"]
 
 MODEL_PORT = 9000
-LONG = 800  # pieces of a long answer, too much for a reader's buffer
-PIECE = "long answer " * 25
+LONG = 200  # pieces of a long answer, too much for a reader's buffer
+PIECE = "long answer " * 125
 DONE = b"data: [DONE]\n\n"
 
 
@@ -144,7 +144,7 @@ class _Visit:
             pieces = pieces[1:]
         if pieces:
             world = self._upstream.host.world
-            pause = 1.0 if self._end.unsent else 0.002 if len(pieces) > LONG // 10 else 0.2
+            pause = 1.0 if self._end.unsent else 0.002 if len(pieces) > LONG // 5 else 0.2
             world.after(world.rng.random() * pause, lambda: self._tell(pieces, manner))
         elif manner is Manner.BREAK:
             self._end.abort()
