@@ -1,0 +1,105 @@
+"""Which rows of the product's `(state, trigger) -> state` tables were walked, and which never.
+
+`watch` puts a dict that counts into the place of every table of the core, in every module that holds it. So the product
+knows nothing of it and pays nothing, and a process that does not watch is as it was. What the fuzzers' own clients walk,
+in the tables of `wire`, counts too: it is the same code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, TypeAlias
+
+import svc_proto
+
+__all__ = ["Rows", "all_rows", "never_walked", "taken", "told", "watch"]
+
+Rows: TypeAlias = Mapping[str, int]
+"""How often each row was walked. A row is named `module.TABLE: state, trigger`."""
+
+_walked: Counter[str] = Counter()
+
+
+class _Watched(dict[tuple[Enum, Enum], Any]):
+    """A table that counts which of its rows are looked up."""
+
+    def __init__(self, name: str, rows: Mapping[tuple[Enum, Enum], Any]) -> None:
+        super().__init__(rows)
+        self.names = {key: _row(name, key) for key in rows}
+
+    def __getitem__(self, key: tuple[Enum, Enum]) -> Any:
+        following = super().__getitem__(key)
+        _walked[self.names[key]] += 1
+        return following
+
+
+def watch() -> None:
+    """Count from now on, in this process. Once is enough, and there is no way back."""
+    for name, table, holders in _tables():
+        if not isinstance(table, _Watched):
+            watched = _Watched(name, table)
+            for holder, attribute in holders:
+                setattr(holder, attribute, watched)
+
+
+def taken() -> dict[str, int]:
+    """What was walked since this was asked last; nothing in a process that does not watch."""
+    rows = dict(sorted(_walked.items()))
+    _walked.clear()
+    return rows
+
+
+def all_rows() -> tuple[str, ...]:
+    """Every row of every table of the core."""
+    return tuple(_row(name, key) for name, table, _ in _tables() for key in table)
+
+
+def never_walked(walked: Rows) -> tuple[str, ...]:
+    """The others."""
+    return tuple(row for row in all_rows() if not walked.get(row))
+
+
+def told(walked: Rows) -> str:
+    """In words: a line for each table, and under it the rows that were never walked."""
+    missing = dict.fromkeys(never_walked(walked))
+    lines = [f"rows walked: {len(all_rows()) - len(missing)} of {len(all_rows())}"]
+    for name, table, _ in _tables():
+        never = [row.partition(": ")[2] for key in table if (row := _row(name, key)) in missing]
+        lines.append(f"  {name:<44} {len(table) - len(never):>3} of {len(table):>3}")
+        lines += [f"      never: {row}" for row in never]
+    return "\n".join(lines)
+
+
+def _row(name: str, key: tuple[Enum, Enum]) -> str:
+    state, trigger = key
+    return f"{name}: {state.name}, {trigger.name}"
+
+
+def _tables() -> Iterator[tuple[str, Mapping[tuple[Enum, Enum], Any], list[tuple[Any, str]]]]:
+    """Each table of the core: the name it has where it was made, the table, and who holds it by which name."""
+    found: dict[int, tuple[Mapping[tuple[Enum, Enum], Any], list[tuple[Any, str]]]] = {}
+    for name in _modules():
+        for attribute, value in vars(sys.modules[name]).items():
+            if isinstance(value, dict) and value and all(map(_is_key, value)):
+                found.setdefault(id(value), (value, []))[1].append((sys.modules[name], attribute))
+    for table, holders in found.values():
+        # The module that made a table is the one that made its states.
+        state, _ = next(iter(table))
+        module, attribute = next((each for each in holders if each[0].__name__ == type(state).__module__), holders[0])
+        yield f"{module.__name__.removeprefix('svc_proto.')}.{attribute}", table, holders
+
+
+def _is_key(key: object) -> bool:
+    return isinstance(key, tuple) and len(key) == 2 and all(isinstance(part, Enum) for part in key)
+
+
+def _modules() -> list[str]:
+    names = [module.name for module in pkgutil.walk_packages(svc_proto.__path__, "svc_proto.")]
+    for name in names:
+        importlib.import_module(name)
+    return names
