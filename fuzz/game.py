@@ -6,7 +6,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 
-from attrs import frozen
+from attrs import field, frozen
 
 from fuzz.invariants import Invariant, Violation
 from fuzz.model import Session, violated
@@ -21,13 +21,17 @@ from fuzz.people.pairing import Pairing
 from fuzz.people.strangers import Strangers
 from fuzz.people.voice_line import AGENT, FAMILIES, VoiceLine
 from fuzz.people.voices import Voices
+from fuzz.rows import Rows, taken
 from fuzz.script import FAULTS, Deed, Script, draw
+from fuzz.story import place_of, sentence, story
 from fuzz.world import LIMITS, LOCAL, World
 from runtimes.sim.check import ContractError
 from runtimes.sim.world import LimitPassed
 
 __all__ = ["Failure", "Report", "play", "play_seed"]
 
+LAST_STEPS, LAST_EVENTS = 15, 30  # that a failure tells of, and of each program
+INVOLVED = 60.0  # s in which a program has had something to do
 LOOK_EVERY = 1.0  # s between two looks from above
 CALM = 160.0  # s: a hung socket is found after 50 s, and a phone rests for up to 38 s before it tries again
 PATIENCE = 60.0  # s for anything in the end
@@ -47,6 +51,8 @@ class Report:
     faults: dict[str, int]  # by kind
     counts: dict[str, int]
     digest: str  # of every fact and command of every program
+    rows: Rows = field(factory=dict)  # of tables that were walked, in a process that counts them
+    story: str = ""  # all of it in words, if it was asked for
 
 
 @frozen
@@ -56,20 +62,33 @@ class Failure:
     script: Script
     invariant: Invariant
     detail: str
+    at: float = 0.0  # virtual s since the script began
+    place: str = ""  # which step was the last, and what the world was about
+    story: str = ""  # the last steps in words, and what each program was told and ordered at last
+
+    def __str__(self) -> str:
+        return f"{self.invariant.name}: {self.detail}\n  guards: {self.invariant.value}\n  {self.place}"
 
 
-def play(script: Script) -> Report | Failure:
-    """Let a script happen from the beginning to the end, and say how it went. The same script, the same outcome."""
+def play(script: Script, *, trace: bool = False) -> Report | Failure:
+    """Let a script happen from the beginning to the end, and say how it went. The same script, the same outcome.
+
+    With `trace` the story is that of the whole world.
+    """
+    taken()  # what a world that failed has left
     game: _Game | None = None
     try:
-        game = _Game(script)
+        game = _Game(script, trace=trace)
         return game.run()
     except Violation as violation:
-        return Failure(script, violation.invariant, violation.detail)
+        invariant, detail, place = violation.invariant, violation.detail, place_of(violation)
     except (ContractError, LimitPassed) as error:
-        return Failure(script, Invariant.NO_BUG, f"{error}")
-    except Exception:
-        return Failure(script, Invariant.NO_BUG, traceback.format_exc(limit=-6))
+        invariant, detail, place = Invariant.NO_BUG, f"{error}", place_of(error)
+    except Exception as error:
+        invariant, detail, place = Invariant.NO_BUG, traceback.format_exc(limit=-6), place_of(error)
+    if game is None:
+        return Failure(script, invariant, detail, place=place)
+    return Failure(script, invariant, detail, game.elapsed, f"{game.place()}, in {place}", game.story())
 
 
 def play_seed(seed: int) -> Report | Failure:
@@ -78,9 +97,11 @@ def play_seed(seed: int) -> Report | Failure:
 
 
 class _Game:
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, *, trace: bool) -> None:
         self.script = script
-        self.world = World(script)
+        self.world = World(script, trace=trace)
+        self._told: list[tuple[float, str]] = []  # the steps so far, and when
+        self._trace = trace
         self.crowd = Crowd(self.world)
         self.pairing = Pairing(self.crowd)
         self.control = Control(self.crowd)
@@ -103,8 +124,9 @@ class _Game:
         self.wait(lambda: self.world.all_up and self.world.relay.ready, 5.0, "the programs do not start")
         self.chats.create()
         self._start = self.world.sim.now
-        for step in self.script.steps:
+        for number, step in enumerate(self.script.steps, start=1):
             self.pass_until(self._start + step.at)
+            self._told.append((self.world.sim.now, f"{number}. {sentence(step)}"))
             self.deeds.get(step.deed, self.world.break_something)(step)
             self.world.look()
         self.pass_until(self.world.sim.now + 5.0)
@@ -112,13 +134,38 @@ class _Game:
         sim, steps = self.world.sim, self.script.steps
         return Report(
             self.script.seed,
-            seconds=sim.now - self._start,
+            seconds=self.elapsed,
             events=sim.events,
             steps=len(steps),
             faults=dict(Counter(step.deed.value for step in steps if step.deed in FAULTS)),
             counts=self.world.counts,
             digest=sim.trace_digest(),
+            rows=taken(),
+            story=self.story() if self._trace else "",
         )
+
+    @property
+    def elapsed(self) -> float:
+        """Virtual seconds since the script began."""
+        return self.world.sim.now - self._start
+
+    def place(self) -> str:
+        """When it is, and which step was the last."""
+        steps = f"step {len(self._told)} of {len(self.script.steps)}"
+        if not self._told:
+            return f"at {self.elapsed:.3f} s, before step 1"
+        when, text = self._told[-1]
+        return f"at {self.elapsed:.3f} s, {self.world.sim.now - when:.3f} s after {steps} ({text})"
+
+    def story(self) -> str:
+        """What happened, in words: all of it if that was to be kept, else the end of it."""
+        trace, told = self.world.sim.trace, self._told
+        if trace.records is not None:
+            return story(trace.records, told, self.world.secrets, self._start)
+        last, since = trace.last(LAST_EVENTS), self.world.sim.now - INVOLVED
+        involved = dict.fromkeys(record.process for record in last if record.when >= since)
+        events = [record for record in last if record.process in involved]
+        return story(events, told[-LAST_STEPS:], self.world.secrets, self._start)
 
     def pass_until(self, when: float) -> None:
         sim = self.world.sim

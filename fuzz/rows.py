@@ -1,8 +1,8 @@
 """Which rows of the product's `(state, trigger) -> state` tables were walked, and which never.
 
-`watch` puts a dict that counts into the place of every table of the core, in every module that holds it. So the product
-knows nothing of it and pays nothing, and a process that does not watch is as it was. What the fuzzers' own clients walk,
-in the tables of `wire`, counts too: it is the same code.
+`watch` puts a dict that counts into the place of every table of the core, in every module that holds it. So the
+product knows nothing of it and pays nothing, and a process that does not watch is as it was. What the fuzzers' own
+clients walk, in the tables of `wire`, counts too: it is the same code.
 """
 
 from __future__ import annotations

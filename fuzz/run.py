@@ -14,7 +14,10 @@ from attrs import define, field
 
 from fuzz.game import Failure, Report, play, play_seed
 from fuzz.places import CRASHES
-from fuzz.script import Script, shrink
+from fuzz.rows import told, watch
+from fuzz.script import Script, draw
+from fuzz.shrink import smaller
+from fuzz.story import sentence
 
 __all__ = ["Total", "main", "outcomes", "replay_command"]
 
@@ -26,7 +29,8 @@ EXAMPLES = """
 \b
 Examples:
   python -m fuzz.run --seeds 1000
-  python -m fuzz.run --seed 7
+  python -m fuzz.run --seeds 1000 --rows
+  python -m fuzz.run --seed 7 --trace
   python -m fuzz.run --script fuzz/crashes/simulation-7.txt
 """
 
@@ -41,6 +45,7 @@ class Total:
     steps: int = 0
     faults: dict[str, int] = field(factory=dict)
     counts: dict[str, int] = field(factory=dict)
+    rows: dict[str, int] = field(factory=dict)
 
     def add(self, report: Report) -> None:
         """Count one more."""
@@ -48,7 +53,7 @@ class Total:
         self.seconds += report.seconds
         self.events += report.events
         self.steps += report.steps
-        for mine, theirs in ((self.faults, report.faults), (self.counts, report.counts)):
+        for mine, theirs in ((self.faults, report.faults), (self.counts, report.counts), (self.rows, report.rows)):
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
 
@@ -72,12 +77,17 @@ def replay_command(seed: int) -> str:
 
 
 @contextmanager
-def outcomes(seeds: Iterable[int], jobs: int) -> Iterator[Iterator[Report | Failure]]:
-    """Play the worlds of some seeds by several processes; in their order, and the same however many there are."""
+def outcomes(seeds: Iterable[int], jobs: int, *, rows: bool = False) -> Iterator[Iterator[Report | Failure]]:
+    """Play the worlds of some seeds by several processes; in their order, and the same however many there are.
+
+    With `rows` each process counts which rows of tables are walked.
+    """
     if jobs == 1:
+        if rows:
+            watch()
         yield map(play_seed, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+    with multiprocessing.get_context("spawn").Pool(jobs, watch if rows else None) as pool:
         yield pool.imap(play_seed, seeds, chunksize=AT_ONCE)
 
 
@@ -89,19 +99,37 @@ def outcomes(seeds: Iterable[int], jobs: int) -> Iterator[Iterator[Report | Fail
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
 @click.option("--crashes", type=click.Path(path_type=Path), default=CRASHES, help="Where failures are saved.")
 @click.option("--tries", type=click.IntRange(min=0), default=200, show_default=True, help="To make a failure smaller.")
+@click.option("--rows", is_flag=True, help="Say which rows of the state tables were never walked.")
+@click.option("--trace", is_flag=True, help="Tell the whole story of one world.")
 def main(
-    seeds: int, first: int, seed: int | None, path: Path | None, jobs: int | None, crashes: Path, tries: int
+    seeds: int,
+    first: int,
+    seed: int | None,
+    path: Path | None,
+    jobs: int | None,
+    crashes: Path,
+    tries: int,
+    rows: bool,
+    trace: bool,
 ) -> None:
     """Play worlds and check the invariants. Exit code 1 when one does not hold."""
     began = time.monotonic()
-    if path is not None:
-        total, failures = _watch(iter([play(Script.from_json(path.read_text()))]), 1)
-    elif seed is not None:
-        total, failures = _watch(iter([play_seed(seed)]), 1)
+    if path is not None or seed is not None:
+        if rows:
+            watch()
+        script = draw(seed or 0) if path is None else Script.from_json(path.read_text())
+        outcome = play(script, trace=trace)
+        if trace:
+            print(outcome.story)
+        total, failures = _watch(iter([outcome]), 1)
     else:
-        with outcomes(range(first, first + seeds), min(jobs or multiprocessing.cpu_count(), seeds)) as coming:
+        with outcomes(
+            range(first, first + seeds), min(jobs or multiprocessing.cpu_count(), seeds), rows=rows
+        ) as coming:
             total, failures = _watch(coming, seeds)
     print(total.text(time.monotonic() - began, len(failures)))
+    if rows:
+        print(told(total.rows))
     if failures:
         _explain(failures, tries, crashes)
         sys.exit(1)
@@ -130,23 +158,24 @@ def _tell(text: str) -> None:
 
 
 def _explain(failures: list[Failure], tries: int, folder: Path) -> None:
-    """Make the first one smaller, save it, and say how to see all of them again."""
+    """Make the first one smaller, save it, tell its end, and say how to see all of them again."""
     first = failures[0]
-    small = shrink(first.script, lambda script: _same(play(script), first), tries=tries) if tries else first.script
+    small = smaller(first, tries)
     folder.mkdir(parents=True, exist_ok=True)
     saved = folder / f"simulation-{first.script.seed}.txt"
-    saved.write_text(small.to_json())
-    print(f"\n{len(failures)} failures. The first with {len(small.steps)} of {len(first.script.steps)} steps:")
-    for step in small.steps:
-        print(f"  {step}")
-    print(f"{first.invariant.name}: {first.detail}\n  guards: {first.invariant.value}")
+    saved.write_text(small.script.to_json())
+    steps = small.script.steps
+    print(
+        f"\n{len(failures)} failures. The first with {len(steps)} of {len(first.script.steps)} steps, and how it ends:"
+    )
+    print(small.story)
+    print("\nIts steps:")
+    for number, step in enumerate(steps, start=1):
+        print(f"{step.at:10.3f} s  {number}. {sentence(step)}")
+    print(small)
     for failure in failures[:GIVEN]:
         print(f"replay: {replay_command(failure.script.seed)}")
     print(f"the smaller one: python -m fuzz.run --script {saved}")
-
-
-def _same(outcome: Report | Failure, failure: Failure) -> bool:
-    return isinstance(outcome, Failure) and outcome.invariant is failure.invariant
 
 
 def _counted(counts: dict[str, int]) -> str:

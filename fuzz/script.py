@@ -1,4 +1,4 @@
-"""What happens in one simulated world: a list of steps, drawn from a seed, kept as text, made smaller when it fails.
+"""What happens in one simulated world: a list of steps, drawn from a seed, kept as text.
 
 A step names everybody by a number that is taken modulo who is there, and has a time of its own. So any step can be
 left out, and the others still happen, at the same times.
@@ -7,13 +7,12 @@ left out, and the others still happen, at the same times.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from enum import Enum
 from random import Random
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-__all__ = ["FAULTS", "Deed", "Script", "Step", "draw", "shrink"]
+__all__ = ["FAULTS", "Deed", "Script", "Step", "draw"]
 
 
 class Deed(Enum):
@@ -215,36 +214,6 @@ def _gateways(seed: int, others: list[Step]) -> list[Step]:
         pauses = [0.0, *(rng.choice((0.1, 3.0, 40.0)) * rng.random() for _ in range(rng.randrange(3)))]
         steps += [Step(round(at + pause, 3), Deed.TUI, who, rng.randrange(64)) for pause in pauses]
     return steps
-
-
-def shrink(script: Script, fails: Callable[[Script], bool], *, tries: int = 200) -> Script:
-    """The smallest script found in so many tries that still fails: first without faults, then without other steps."""
-    budget = tries
-    for only_faults in (True, False):
-        size = max(1, len(script.steps) // 2)
-        while budget > 0:
-            smaller = None
-            for candidate in _smaller(script, size, only_faults=only_faults):
-                budget -= 1
-                if fails(candidate):
-                    smaller = candidate
-                    break
-                if budget <= 0:
-                    break
-            if smaller is not None:
-                script = smaller
-            elif size == 1:
-                break
-            else:
-                size //= 2
-    return script
-
-
-def _smaller(script: Script, size: int, *, only_faults: bool) -> Iterator[Script]:
-    places = [place for place, step in enumerate(script.steps) if not only_faults or step.deed in FAULTS]
-    for start in range(0, len(places), size):
-        gone = dict.fromkeys(places[start : start + size])
-        yield evolve(script, steps=tuple(step for place, step in enumerate(script.steps) if place not in gone))
 
 
 def _amount(deed: Deed, rng: Random) -> float:

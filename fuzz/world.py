@@ -93,16 +93,19 @@ ATTACKERS = 2
 
 
 class World:
-    """One world and what is known of it. `sim` is the simulation, `rng` that of the people in it."""
+    """One world and what is known of it. `sim` is the simulation, `rng` that of the people in it.
 
-    def __init__(self, script: Script) -> None:
+    With `trace` the simulation keeps everything that programs are told and order.
+    """
+
+    def __init__(self, script: Script, *, trace: bool = False) -> None:
         self.script = script
         self.rng = Random(f"people {script.seed}")
         shape = Random(f"network {script.seed}")
         network = Network(
             jitter=shape.choice((1.0, 20.0)), chunking=shape.choice((0.1, 0.9)), window=shape.choice((8_192, 65_536))
         )
-        self.sim = Simulation(script.seed, network=network)
+        self.sim = Simulation(script.seed, network=network, trace=trace)
         self.home = self.sim.host("home", HOME)
         self.agent = self.sim.host("agent", "10.0.0.4")
         self.devices = [self.sim.host(f"device-{n}", f"10.0.1.{n + 1}") for n in range(DEVICES)]

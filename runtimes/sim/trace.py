@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import defaultdict, deque
+from functools import partial
 
 from attrs import frozen
 
@@ -12,7 +13,7 @@ from svc_proto.facts import Fact, Received, Sent
 
 __all__ = ["Record", "Trace"]
 
-LAST = 40  # events that an error message shows
+LAST = 40  # events of a process that are kept, and that an error message shows
 SHOWN = 160  # characters of each of them
 
 
@@ -34,12 +35,15 @@ class Trace:
 
     def __init__(self, *, keep: bool = False) -> None:
         self.records: list[Record] | None = [] if keep else None
-        self._last: deque[tuple[float, str, Fact | Command | str | None]] = deque(maxlen=LAST)
+        self._added = 0
+        self._last: defaultdict[str, deque[tuple[int, float, Fact | Command | str | None]]]
+        self._last = defaultdict(partial(deque, maxlen=LAST))
         self._digest = hashlib.blake2b(digest_size=16)
 
     def add(self, when: float, process: str, what: Fact | Command | str | None) -> None:
         """Take down one event."""
-        self._last.append((when, process, what))
+        self._added += 1
+        self._last[process].append((self._added, when, what))
         if self.records is not None:
             self.records.append(Record(when, process, what))
         text = f"{when!r} {process} "
@@ -56,6 +60,15 @@ class Trace:
         """Hex digest of everything so far; equal digests mean equal runs."""
         return self._digest.hexdigest()
 
+    def last(self, count: int = LAST) -> list[Record]:
+        """The last events of each process, all in their order: `count` of each, and no more than `LAST`."""
+        entries = [
+            (number, Record(when, process, what))
+            for process, events in self._last.items()
+            for number, when, what in list(events)[-count:]
+        ]
+        return [record for _, record in sorted(entries, key=lambda entry: entry[0])]
+
     def tail(self) -> str:
         """The last events, one a line."""
-        return "\n".join(f"  {Record(*entry)}" for entry in self._last)
+        return "\n".join(f"  {record}" for record in self.last()[-LAST:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.pool import Pool
 
@@ -15,11 +15,14 @@ MEASURING = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")  # coverage.py
 
 
 @contextmanager
-def unmeasured_pool() -> Iterator[Pool]:
-    """One process for each core. Worlds are there to find bugs: what they cover proves nothing, and costs time."""
+def unmeasured_pool(first: Callable[[], object] | None = None) -> Iterator[Pool]:
+    """One process for each core, which begins with a call of `first`.
+
+    Worlds are there to find bugs: what they cover proves nothing, and costs time.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name in MEASURING:
             patch.delenv(name, raising=False)
-        pool = multiprocessing.get_context("spawn").Pool()
+        pool = multiprocessing.get_context("spawn").Pool(initializer=first)
     with pool:
         yield pool

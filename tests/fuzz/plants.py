@@ -11,7 +11,8 @@ from attrs import frozen
 
 from fuzz.game import Failure, play
 from fuzz.invariants import Invariant
-from fuzz.script import draw, shrink
+from fuzz.script import draw
+from fuzz.shrink import smaller
 from runtimes.sim.process import Process
 from svc_proto.api import subscriber, turn
 from svc_proto.api.projections.session import SessionProjection
@@ -499,9 +500,4 @@ def make_small(name: str, tries: int) -> int:
     assert failure is not None
     with pytest.MonkeyPatch.context() as patch:
         next(plant for plant in PLANTS if plant.name == name).plant(patch)
-        small = shrink(
-            failure.script,
-            lambda script: isinstance(outcome := play(script), Failure) and outcome.invariant is failure.invariant,
-            tries=tries,
-        )
-    return len(small.steps)
+        return len(smaller(failure, tries).script.steps)
