@@ -10,7 +10,9 @@ import json
 from enum import Enum
 from random import Random
 
-from attrs import frozen
+from attrs import evolve, frozen
+
+from fuzz.swarm import Swarm, swarm
 
 __all__ = ["FAULTS", "Deed", "Script", "Step", "draw"]
 
@@ -110,10 +112,13 @@ VOICE_WEIGHTS: dict[Deed, int] = {Deed.SPEAK: 4, Deed.TALK: 5, Deed.SAY: 4}
 DESKS = 4  # steps at most of those who use an agent gateway
 QUIETEST, LOUDEST = 2, 8  # steps of those who speak, in a world where anybody does
 SILENT = 0.3  # of all worlds: nobody does
-FEWEST, MOST = 30, 70  # steps
-FAULTY = 0.15  # of all steps, in a world that has faults at all
 PEACEFUL = 0.3  # of all worlds
-LONG_PAUSE = 0.04  # of all pauses: over the limits of codes, blocks and sessions
+PAIRED = 2.0  # s after which the phone and two devices are paired; a code whose answer is lost is used up
+SUDDEN = 0.4  # of all faults
+MOMENTS = (0.01, 0.05, 0.5)  # s at most after what they strike
+NEWEST = (Deed.CUT, Deed.HANG, Deed.SLOW)  # of what they strike, there may be several: it is the newest
+STOPPED = (Deed.CHAT, Deed.RUN)
+STOPPED_SOON = 0.1  # of those: by somebody who has changed his mind
 TOO_LATE = 640.0  # s after which a code that was registered is shown: it has expired then
 LIFETIMES = (0.0, 0.0, 20.0, 60.0, 300.0, 3600.0)  # s that sessions live; 0: never ends, or the default
 
@@ -162,43 +167,55 @@ class Script:
 
 def draw(seed: int) -> Script:
     """The script of a seed. It begins with two devices that pair, since without them nothing can happen."""
-    rng = Random(f"script {seed}")
+    rng, mine = Random(f"script {seed}"), _swarm(seed)
     peaceful = rng.random() < PEACEFUL
-    kinds = list(Deed)
-    weights = [WEIGHTS.get(deed, 0) for deed in kinds]
-    bad = [FAULT_WEIGHTS.get(deed, 0) for deed in kinds]
+    good, bad = mine.weights(WEIGHTS), mine.weights(FAULT_WEIGHTS)
+    pace = mine.pace
     steps = [
         Step(0.5, Deed.REGISTER, 0, 0, 0.0),
         Step(0.6, Deed.REGISTER, 0, rng.randrange(6), rng.choice(LIFETIMES)),
         Step(1.0, Deed.PAIR, 0, 0),
         Step(1.1, Deed.PAIR, 1, 1),
     ]
-    at, codes = 2.0, 2
-    for _ in range(rng.randint(FEWEST, MOST)):
-        pause = rng.uniform(5.0, 700.0) if rng.random() < LONG_PAUSE else rng.choice((0.0, 0.01, 0.3, 1.5, 4.0))
+    at, codes = PAIRED, 2
+    for _ in range(rng.randint(pace.fewest, pace.most)):
+        pause = rng.uniform(5.0, 700.0) if rng.random() < pace.rests else rng.choice(pace.pauses)
         at = round(at + rng.random() * pause, 3)
-        faulty = not peaceful and rng.random() < FAULTY
-        deed = rng.choices(kinds, bad if faulty else weights)[0]
-        steps.append(Step(at, deed, rng.randrange(64), rng.randrange(64), _amount(deed, rng)))
+        faulty = not peaceful and rng.random() < pace.faulty
+        kinds = bad if faulty else good
+        deed = rng.choices(list(kinds), list(kinds.values()))[0]
+        step = Step(at, deed, rng.choice(mine.people), rng.choice(mine.varieties), _amount(deed, rng))
+        if faulty and rng.random() < SUDDEN:  # it strikes what was begun last
+            when = max(PAIRED, round(steps[-1].at + rng.choice(MOMENTS) * rng.random(), 3))
+            step = evolve(step, at=when, who=-1 if deed in NEWEST else step.who)
+        steps.append(step)
+        if deed in STOPPED and rng.random() < STOPPED_SOON:
+            when = round(at + rng.choice(MOMENTS) * rng.random(), 3)
+            steps += [Step(when, Deed.STOP_RUN)] * rng.choice((1, 1, 2))
         if deed is Deed.REGISTER:  # a code is made to be used
-            soon = rng.choice((0.2, 0.2, 1.0, 1.0, 1.0, TOO_LATE))
+            soon = rng.choice((0.2, 0.2, 1.0, 1.0, 1.0, TOO_LATE if pace.rests else 1.0))
             code = -1 if soon < TOO_LATE and rng.random() < 0.5 else codes
-            steps.append(Step(round(at + soon, 3), Deed.PAIR, rng.randrange(64), code))
+            steps.append(Step(round(at + soon, 3), Deed.PAIR, rng.choice(mine.people), code))
             codes += 1
     steps += [*_voices(seed, steps), *_gateways(seed, steps)]
-    return Script(seed, tuple(sorted(steps, key=lambda step: step.at)))
+    return Script(seed, tuple(sorted((step for step in steps if mine.has(step.deed)), key=lambda step: step.at)))
+
+
+def _swarm(seed: int) -> Swarm[Deed]:
+    return swarm(seed, Deed, (Deed.REGISTER, Deed.PAIR))
 
 
 def _voices(seed: int, others: list[Step]) -> list[Step]:
     """Those who speak do so beside the others, by a chance of their own."""
-    rng = Random(f"voices {seed}")
+    rng, mine = Random(f"voices {seed}"), _swarm(seed)
     if rng.random() < SILENT:
         return []
+    kinds = mine.weights(VOICE_WEIGHTS)
     steps: list[Step] = []
     for _ in range(rng.randint(QUIETEST, LOUDEST)):
         at = round(rng.choice(others).at + 1.0 + 3.0 * rng.random(), 3)
-        deed = rng.choices(list(VOICE_WEIGHTS), list(VOICE_WEIGHTS.values()))[0]
-        steps.append(Step(at, deed, rng.randrange(64), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
+        deed = rng.choices(list(kinds), list(kinds.values()))[0]
+        steps.append(Step(at, deed, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
         again = rng.choice((0, 0, 1, 2)) if deed is not Deed.SAY else 0  # who speaks goes on
         pauses = [0.5 + rng.choice((1.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
         steps += [Step(round(at + pause, 3), Deed.SAY, -1) for pause in pauses]
@@ -207,10 +224,10 @@ def _voices(seed: int, others: list[Step]) -> list[Step]:
 
 def _gateways(seed: int, others: list[Step]) -> list[Step]:
     """So do those who work with an agent gateway: what one has begun is gone on with."""
-    rng = Random(f"gateways {seed}")
+    rng, mine = Random(f"gateways {seed}"), _swarm(seed)
     steps: list[Step] = []
     for _ in range(rng.randint(0, DESKS)):
-        at, who = rng.choice(others).at + rng.random(), rng.randrange(64)
+        at, who = rng.choice(others).at + rng.random(), rng.choice(mine.people)
         pauses = [0.0, *(rng.choice((0.1, 3.0, 40.0)) * rng.random() for _ in range(rng.randrange(3)))]
         steps += [Step(round(at + pause, 3), Deed.TUI, who, rng.randrange(64)) for pause in pauses]
     return steps

@@ -51,7 +51,7 @@ class Pairing:
             self.world.addresses.forget(sent, self.crowd.now if caller.status else self.crowd.now + SLACK)
             if caller.status == 200:
                 code.told = self.crowd.now
-            elif caller.status not in (0, 503):
+            elif caller.status not in (0, 408, 503):
                 violated(Invariant.STATUS, f"a code was refused with {caller.status} {caller.answer.body!r:.200}")
 
         self.crowd.local("POST", "/pairing/register", body, done)

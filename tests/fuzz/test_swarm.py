@@ -1,0 +1,76 @@
+"""Each world leaves some kinds of events out and overdoes others; over many worlds nothing is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+from fuzz.script import WEIGHTS, Deed, Script
+from fuzz.script import draw as draw_anew
+from fuzz.swarm import CALM, STORM, Swarm, swarm
+
+ALWAYS = (Deed.REGISTER, Deed.PAIR)
+SEEDS = range(300)
+
+
+@cache
+def draw(seed: int) -> Script:
+    return draw_anew(seed)
+
+
+def of(seed: int) -> Swarm[Deed]:
+    return swarm(seed, Deed, ALWAYS)
+
+
+def test_a_world_is_what_its_seed_says() -> None:
+    assert of(7) == of(7)
+    assert len({of(seed).left_out for seed in SEEDS}) > 150
+
+
+def test_every_world_begins_with_two_devices_that_pair() -> None:
+    for seed in SEEDS:
+        first = [step for step in draw(seed).steps if step.deed in ALWAYS][:4]
+        assert [(step.at, step.deed, step.who) for step in first[:1] + first[2:]] == [
+            (0.5, Deed.REGISTER, 0),
+            (1.0, Deed.PAIR, 0),
+            (1.1, Deed.PAIR, 1),
+        ]
+
+
+def test_each_kind_is_left_out_of_some_worlds_and_happens_in_more() -> None:
+    worlds = Counter(deed for seed in SEEDS for deed in {step.deed for step in draw(seed).steps})
+    for deed in Deed:
+        assert worlds[deed] >= len(SEEDS) // 10, deed
+        assert worlds[deed] < len(SEEDS) or deed in ALWAYS, deed
+
+
+def test_what_is_left_out_does_not_happen() -> None:
+    for seed in SEEDS:
+        assert not {step.deed for step in draw(seed).steps} & {*of(seed).left_out}
+
+
+def test_what_is_overdone_happens_more_often() -> None:
+    shares = dict[bool, list[float]]({True: [], False: []})
+    for seed in SEEDS:
+        steps = draw(seed).steps
+        commands = sum(step.deed is Deed.GUESS for step in steps)
+        shares[Deed.GUESS in of(seed).overdone].append(commands / len(steps))
+    often, ordinary = (sum(shares[overdone]) / len(shares[overdone]) for overdone in (True, False))
+    assert often > 3 * ordinary
+
+
+def test_a_world_without_anything_to_do_does_what_is_ordinary() -> None:
+    nothing = Swarm[Deed](CALM, tuple(Deed), {}, (1,), (1,))
+    assert nothing.weights(WEIGHTS) == WEIGHTS
+
+
+def test_calm_worlds_are_long_and_stormy_ones_are_short() -> None:
+    ends = {pace: [draw(seed).steps[-1].at for seed in SEEDS if of(seed).pace is pace] for pace in (CALM, STORM)}
+    typical = {pace: sorted(times)[len(times) // 2] for pace, times in ends.items()}
+    assert typical[CALM] > 5 * typical[STORM]
+    faults = {pace: [draw(seed).faults for seed in SEEDS if of(seed).pace is pace] for pace in (CALM, STORM)}
+    assert sum(faults[STORM]) > 5 * sum(faults[CALM])
+
+
+def test_in_some_worlds_few_people_do_everything() -> None:
+    assert 30 < sum(len(of(seed).people) <= 3 for seed in SEEDS) < 150
