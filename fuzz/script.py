@@ -216,8 +216,8 @@ def _voices(seed: int, others: list[Step]) -> list[Step]:
         at = round(rng.choice(others).at + 1.0 + 3.0 * rng.random(), 3)
         deed = rng.choices(list(kinds), list(kinds.values()))[0]
         steps.append(Step(at, deed, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
-        again = rng.choice((0, 0, 1, 2)) if deed is not Deed.SAY else 0  # who speaks goes on
-        pauses = [0.5 + rng.choice((1.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
+        again = rng.choice((0, 0, 1, 2, 4)) if deed is not Deed.SAY else 0  # who speaks goes on
+        pauses = [0.5 + rng.choice((1.0, 4.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
         steps += [Step(round(at + pause, 3), Deed.SAY, -1) for pause in pauses]
     return steps
 

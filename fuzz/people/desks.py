@@ -88,7 +88,7 @@ class Desks:
         if not desk.attached or kind % 7 == 0:
             desk.attached += 1
             device.talker.say("terminal", "terminal.attach", {"session_name": "main", "cols": 80, "rows": 24})
-        match kind % 9:
+        match kind % 10:
             case 0:
                 device.talker.say("terminal", "terminal.detach", {"session_name": "main"})
                 desk.attached = 0
@@ -96,6 +96,9 @@ class Desks:
                 device.talker.say("terminal", "terminal.list", {})
             case 2:
                 self._type(device, "exit")
+                desk.attached = 0
+            case 9:
+                device.talker.say("terminal", "terminal.kill", {"session_name": "main"})
                 desk.attached = 0
             case 3:
                 for _ in range(4):
