@@ -187,7 +187,8 @@ class Addresses:
 
     attempts: dict[str, list[Attempt]] = field(factory=dict)
     successes: dict[str, list[tuple[float, float]]] = field(factory=dict)
-    cleared: list[tuple[float, float]] = field(factory=list)  # spans within which everything was forgotten
+    cleared: list[tuple[float, float]] = field(factory=list)  # spans within which everything may have been forgotten
+    surely_cleared: list[tuple[float, float]] = field(factory=list)  # those within which it was
 
     def attempt(self, address: str, now: float) -> Attempt:
         """A credential is sent."""
@@ -204,9 +205,11 @@ class Addresses:
         self.attempts[address].remove(attempt)
         self.successes.setdefault(address, []).append((attempt.sent, told))
 
-    def forget(self, since: float, until: float) -> None:
-        """A registration or a restart."""
+    def forget(self, since: float, until: float, *, sure: bool = True) -> None:
+        """A registration or a restart. `sure` is False for a registration that may never have been carried out."""
         self.cleared.append((since, until))
+        if sure:
+            self.surely_cleared.append((since, until))
 
     def check_open(self, address: str, opened: float, now: float) -> None:
         """A WebSocket was accepted; the request was sent at `opened`."""
@@ -225,7 +228,7 @@ class Addresses:
         """A WebSocket was refused with 429."""
         since = opened - BLOCK_FOR - WINDOW - SLACK
         # What a finished registration has cleared does not count any more.
-        cleared = max((begun for begun, until in self.cleared if until <= opened), default=-inf)
+        cleared = max((begun for begun, until in self.surely_cleared if until <= opened), default=-inf)
         attempts = self.attempts.get(address, [])
         possible = [each for each in attempts if each.sent <= now and _told(each) >= max(since, cleared)]
         if len(possible) < MAX_FAILURES:

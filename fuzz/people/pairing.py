@@ -48,7 +48,8 @@ class Pairing:
 
         def done(caller: Caller) -> None:
             self.world.addresses.cleared.remove(forgotten)
-            self.world.addresses.forget(sent, self.crowd.now if caller.status else self.crowd.now + SLACK)
+            until = self.crowd.now if caller.status else self.crowd.now + SLACK
+            self.world.addresses.forget(sent, until, sure=caller.status == 200)
             if caller.status == 200:
                 code.told = self.crowd.now
             elif caller.status not in (0, 408, 503):
