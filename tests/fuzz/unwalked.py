@@ -1,0 +1,38 @@
+"""Which rows of the core's tables no world walks: those that none can, with the reason, and how many others."""
+
+from __future__ import annotations
+
+__all__ = ["MOST_UNWALKED", "OUT_OF_REACH", "is_out_of_reach"]
+
+MOST_UNWALKED = 59  # rows that could be walked, and are not in 300 worlds; it only falls
+
+_DESKTOP = "no command of a desktop runs in a world"
+_SILENT = "nobody has a microphone in a world"
+_TURN = "machines.voice_turn.TURN_TABLE: "
+
+OUT_OF_REACH: dict[str, str] = {  # by table, or by row
+    "client.link.LIFE": _DESKTOP,
+    "client.talk.LIFE": _DESKTOP,
+    "device.attachment.ATTACHMENT_TABLE": "the phone of a world shows no chats, which attachments are parts of",
+    "device.route_choice.ROUTE_TABLE": "the phone of a world knows one route only",
+    "device.safety.master.MASTER_TABLE: OFF, TURN_ON_INACCESSIBLE": "the simulated handset has its accessibility",
+    "device.safety.master.MASTER_TABLE: ARMED, TURN_OFF": "nobody touches the toggle of the phone",
+    "voice.agent.rendered.LIFE: IDLE, LISTEN": _SILENT,
+    "voice.agent.rendered.LIFE: TRANSCRIBING, RUN": _SILENT,
+    "voice.agent.rendered.LIFE: TRANSCRIBING, END": _SILENT,
+    f"{_TURN}IDLE, HEAR": _SILENT,
+    f"{_TURN}HEARING, HEAR": _SILENT,
+    f"{_TURN}HEARING, ASK": _SILENT,
+    f"{_TURN}HEARING, END": _SILENT,
+    f"{_TURN}ANSWERING, HEAR": _SILENT,
+    f"{_TURN}CONSULTED, HEAR": _SILENT,
+    f"{_TURN}WORKING, HEAR": _SILENT,
+    f"{_TURN}SETTLING, HEAR": _SILENT,
+    f"{_TURN}DELIVERING, HEAR": _SILENT,
+    f"{_TURN}RENDERING, HEAR": _SILENT,
+}
+
+
+def is_out_of_reach(row: str) -> bool:
+    """Whether no world can walk it."""
+    return row in OUT_OF_REACH or row.partition(": ")[0] in OUT_OF_REACH
