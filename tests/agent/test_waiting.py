@@ -124,6 +124,7 @@ def test_one_that_gives_up_is_passed_over(gone: int) -> None:
         tasks = [engine.spawn(visitors.visit(engine, place, name), name=name) for name in "abc"]
         yield from sleep(engine, 1.0)
         tasks[gone].cancel()
+        assert len(place._queue) == 1  # the one that gave up has left it, too
         yield from sleep(engine, 9.0)
         yield from place.enter()  # it is free again
         place.leave()

@@ -165,5 +165,5 @@ def test_a_file_outside_of_the_home() -> None:
     book.engine.spawn(file.change_model({"model": "m"}), name="change", on_error=errors.append)
     (error,) = errors
     assert isinstance(error, Refused)
-    assert error.status == 500
+    assert (error.status, error.code) == (500, "config_write_failed")
     assert HOME not in error.message

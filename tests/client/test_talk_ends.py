@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from svc_proto.client.talk_ends import Speaker
+from svc_proto.commands import Send, Spawned
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.facts import ChannelId, Closed, Done, OperationId, Started
 from svc_proto.wire.events import BinaryMessage, StreamId, TextMessage
 from tests.client.test_talk import DONE, Relay, There, answer, event, recorded, talking, told, typed
+from tests.engine.test_client import calling
 
 
 def test_what_is_no_event_is_passed_over() -> None:
@@ -55,6 +61,27 @@ def test_a_player_that_ends_early_or_does_not_start() -> None:
         complaint = ("problem", {"text": "what plays sound here does not start"})
         assert (complaint in told(there)) is not bool(programs)
         assert told(there)[-1] == ("prompt", {"records": True})
+
+
+def test_sound_is_for_a_player_that_runs() -> None:
+    """What comes before it has started, or after it has ended, is for nobody."""
+
+    def flow(engine: Engine) -> Flow[bool]:
+        speaker = Speaker(engine)
+        speaker.play(b"too early")
+        started = yield from speaker.start(("aplay",))
+        speaker.play(b"sound")
+        yield from sleep(engine, 1.0)
+        speaker.play(b"too late")
+        return started
+
+    book, caller = calling(flow)
+    book >> Started()
+    book.take()
+    book >> Done(OperationId(2), Spawned(77)) << [Send(ChannelId(1), b"sound")]
+    book >> Closed(ChannelId(1), exit=0) << []
+    book.after(1.0) << []
+    assert caller.results == [True]
 
 
 def test_sound_that_is_none() -> None:

@@ -26,15 +26,41 @@ def basic(password: str, user: str = "me") -> str:
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
 
 
-def verdict(gate: Gate, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0) -> int:
-    """The status of a refusal; 200 when the request may pass."""
+def refusal(
+    gate: Gate, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0
+) -> Refused | None:
+    """What is said to a request; None when it may pass."""
     fields = Headers((name.encode(), value.encode("latin-1")) for name, value in headers.items())
     request = Request(method="GET", path=path, raw_query="", headers=fields, peer=peer, secure=False, params={})
     try:
         gate.check(request, START.at(START.mono + after))
     except Refused as refused:
-        return refused.status
-    return 200
+        return refused
+    return None
+
+
+def verdict(gate: Gate, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0) -> int:
+    """The status of a refusal; 200 when the request may pass."""
+    refused = refusal(gate, headers, peer=peer, path=path, after=after)
+    return 200 if refused is None else refused.status
+
+
+@pytest.mark.parametrize(
+    ("gate", "headers", "status", "code", "hint"),
+    [
+        (OPEN, {"host": "rebound.example"}, 403, "host_not_allowed", "SVC_DASHBOARD_NAMES"),
+        (OPEN, {**OWN, "origin": "https://evil.example"}, 403, "origin_not_allowed", "another web site"),
+        (OPEN, {**OWN, "forwarded": "for=192.0.2.1"}, 403, "loopback_only", "without a password"),
+        (KEPT, OWN, 401, "password_needed", "password"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    gate: DashboardConfig, headers: dict[str, str], status: int, code: str, hint: str
+) -> None:
+    refused = refusal(Gate(gate), headers)
+    assert refused is not None
+    assert (refused.status, refused.code) == (status, code)
+    assert hint in refused.message
 
 
 @pytest.mark.parametrize(

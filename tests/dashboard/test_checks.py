@@ -32,3 +32,15 @@ def test_what_the_proxy_itself_refuses(
     (found,) = board.detail(answer)
     assert (found["type"], found["loc"]) == (kind, place)
     assert found["msg"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/bridge-activity?limit=123456789", None),
+        ("DELETE", f"/sessions/{'a' * 64}", None),
+        ("POST", "/pairing", {"public_url": "x" * 2048}),
+    ],
+)
+def test_what_is_just_short_enough(virtual: VirtualWorld, method: str, path: str, body: Any) -> None:
+    assert Board(virtual).relay(method, path, body).status != 422

@@ -5,7 +5,7 @@ from typing import Any
 
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Connected, Send
 from svc_proto.engine import client
-from svc_proto.engine.client import Fetched, fetch, open_socket
+from svc_proto.engine.client import STREAM, ClientChannel, Fetched, dial, fetch, open_socket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
@@ -25,7 +25,8 @@ from svc_proto.facts import (
     Started,
     Stopping,
 )
-from svc_proto.wire.events import Headers
+from svc_proto.wire.events import Headers, RequestHead
+from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.engine.service import Recorder
 from tests.playbook import Playbook, counting_entropy, sends, wire_bytes
 
@@ -77,6 +78,21 @@ def fetching() -> tuple[Playbook, Caller]:
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER) << [REQUEST]
     return book, caller
+
+
+def test_a_plain_connection_speaks_http1_unless_its_opener_knows_better() -> None:
+    def flow(engine: Engine) -> Flow[object]:
+        channel = yield from dial(ClientChannel, engine, URL, within=5.0, limits=DEFAULT_LIMITS)
+        assert isinstance(channel, ClientChannel)
+        channel.request(
+            RequestHead(STREAM, "GET", channel.url.target, channel.fields([(b"connection", b"close")])), b""
+        )
+        return None
+
+    book, caller = calling(flow)
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER) << [REQUEST]
+    assert caller.errors == []
 
 
 def opening(handler: Recorder) -> tuple[Playbook, Caller, bytes]:

@@ -157,6 +157,14 @@ def test_the_scheme_word_is_case_insensitive(scheme: bytes) -> None:
     assert answer.status == 200
 
 
+@pytest.mark.parametrize("scheme", [b"Basic ", b"Bearers ", b""])
+def test_a_good_token_counts_only_as_a_bearer(scheme: bytes) -> None:
+    book = RelayBook()
+    token = book.pair().token.encode()
+    answer = book.request("GET", "/sessions", headers=[(b"authorization", scheme + token)], peer=REMOTE)
+    assert (answer.status, answer.json["code"]) == (401, "unauthorized")
+
+
 def test_on_loopback_a_bearer_that_is_sent_must_be_good() -> None:
     book = RelayBook()
     assert book.request("GET", "/sessions").status == 200

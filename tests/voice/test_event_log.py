@@ -123,6 +123,17 @@ def test_a_log_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[-1]["limit_bytes"] == 200
 
 
+def test_a_log_that_is_full_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig()
+    event = {"type": "event"}
+    monkeypatch.setattr(event_log, "MAX_LOG", 2 * len(event_log.log_line(event, rig.now)))
+    log = EventLog(rig.engine, "/runs/a.jsonl")
+    for _ in range(3):
+        rig.do(partial(log.record, event))
+    rig.do(log.close)
+    assert [json.loads(line)["type"] for line in rig.disk["/runs/a.jsonl"].splitlines()] == ["event", "log.full"]
+
+
 def test_a_copy_can_be_played_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "MAX_COPY", 1000)
     rig = Rig()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import Refused
-from svc_proto.voice.speaking import expression_of, masked, options_of, text_of
+from svc_proto.voice.speaking import Metrics, expression_of, masked, options_of, text_of
 
 
 def test_text() -> None:
@@ -50,6 +50,24 @@ def test_a_caller_never_says_where_or_with_which_key() -> None:
     for wrong in bad:
         with pytest.raises(Refused, match="must be an object"):
             options_of(wrong)
+
+
+def test_how_fast_sound_came() -> None:
+    metrics = Metrics(10.0)
+    silent = metrics.report(provider="stub", model="m", voice="v", now=10.5)
+    assert (silent["first_audio_ms"], silent["audio_chunk_gap_ms"], silent["response_done_ms"]) == (None, 0, 500)
+    for now in (11.0, 11.25, 13.25, 13.5):  # each piece lasts a second
+        metrics.piece(48_000, 24_000, now)
+    told = metrics.report(provider="stub", model="m", voice="v", now=14.0)
+    measured = {name: value for name, value in told.items() if name.endswith("_ms") or name == "audio_underruns"}
+    assert measured == {
+        "first_audio_ms": 1000,
+        "audio_chunk_gap_ms": 2000,
+        "audio_underruns": 1,
+        "response_done_ms": 4000,
+    }
+    with pytest.raises(TypeError):
+        Metrics(10.0, 11.0)  # type: ignore[call-arg] # what is measured is not given
 
 
 def test_metadata() -> None:

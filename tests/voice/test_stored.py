@@ -36,7 +36,7 @@ def test_what_is_no_change(body: dict[str, object], word: str) -> None:
         checked_change(OUTPUT_FAMILY, OUTPUT, body, PROVIDERS)
 
 
-def refused(files: dict[str, object], unreadable: Failure | None = None) -> PlainRefused:
+def refused(files: dict[str, object], found: Failure | bytes | None = None) -> PlainRefused:
     def plan(engine: Engine) -> Flow[PlainRefused]:
         stored = StoredSettings(engine, CONFIG, Registry(), _silent)
         with pytest.raises(PlainRefused) as caught:
@@ -44,8 +44,8 @@ def refused(files: dict[str, object], unreadable: Failure | None = None) -> Plai
         return caught.value
 
     world = world_of(plan, files)
-    if unreadable is not None:
-        world.files["/r/config.yaml"] = unreadable
+    if found is not None:
+        world.files["/r/config.yaml"] = found
     return world.run()
 
 
@@ -67,9 +67,13 @@ def test_a_file_that_cannot_be_changed(files: dict[str, object], word: str) -> N
     assert word in problem.message
 
 
-def test_a_file_that_cannot_be_read() -> None:
-    problem = refused({}, Failure(FailureKind.DENIED))
-    assert (problem.status, "read" in problem.message) == (404, True)
+@pytest.mark.parametrize(
+    ("found", "word"), [(Failure(FailureKind.DENIED), "could not be read"), (b"voice: \xff\n", "not UTF-8")]
+)
+def test_a_file_that_cannot_be_read(found: Failure | bytes, word: str) -> None:
+    problem = refused({}, found)
+    assert (problem.status, problem.code) == (404, "not_writable")
+    assert word in problem.message
 
 
 def test_where_the_relays_own_settings_are() -> None:

@@ -46,6 +46,16 @@ def test_what_the_relay_requires_can_be_given() -> None:
         assert row.asks_by is None or row.asks_by in row.required
 
 
+def test_limits_are_those_of_the_routes() -> None:
+    """Wire bridge 3.4, 3.6, 3.7: what a phone clamps a model's `limit` to."""
+    limits = {row.path: row.properties["limit"] for row in ROWS if "limit" in row.properties}
+    assert {path: (limit["minimum"], limit["maximum"]) for path, limit in limits.items()} == {
+        "/find_nodes": (1, 512),
+        "/events": (1, 500),
+        "/search_contacts": (1, 100),
+    }
+
+
 def test_what_asks_first() -> None:
     assert [row.name for row in ROWS if row.asks is not None] == ["send_intent", "broadcast", "call", "send_sms"]
 

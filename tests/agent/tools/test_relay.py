@@ -102,6 +102,16 @@ def test_a_stored_token_that_is_none_or_anothers(text: bytes) -> None:
     assert codes(call(world)) == ["phone_not_connected"]
 
 
+def test_a_token_is_never_sent_to_another_relay() -> None:
+    world = AgentWorld(relay=True)
+    call(world)
+    text = world.disk.get(PATH)
+    world.disk.put(PATH, text.replace(URL.encode(), b"http://127.0.0.1:8768"))
+    assert codes(call(world)) == ["phone_not_connected"]
+    assert len(devices(world)) == 2  # it has paired anew, though the stored token would have done
+    assert world.disk.get(PATH) != text
+
+
 def test_a_token_that_cannot_be_stored_is_used_all_the_same() -> None:
     world = AgentWorld(relay=True)
     world.disk.capacity = 0

@@ -218,6 +218,13 @@ def test_headers_that_are_refused(headers: Any, status: int, code: str | None) -
     assert book.turns == 0
 
 
+def test_the_longest_session_key() -> None:
+    book = TurnBook()
+    call = post(book, BODY, headers=[(b"x-svc-session-key", b"x" * 256)])
+    book.hand.finish()
+    assert (call.head.status, dict(call.head.headers)[b"x-svc-session-key"]) == (200, b"x" * 256)
+
+
 def test_without_a_key_no_session_can_be_named() -> None:
     book = TurnBook(ApiConfig())
     assert book.request("POST", PATH, BODY, headers=[(b"x-svc-session-id", b"s")]).status == 403

@@ -7,7 +7,7 @@ import pytest
 from svc_proto.device.handset import Handset, HandsetCommand, Later, Reply
 from svc_proto.device.safety.blocklist import Blocklist
 from svc_proto.device.safety.confirmation import Awaiting, Trust
-from svc_proto.device.safety.gate import MAX_UPLOADS, MAX_WAITING, SafetyGate
+from svc_proto.device.safety.gate import MAX_UPLOADS, SafetyGate
 from svc_proto.device.safety.master import MasterState, MasterTrigger
 from svc_proto.device.safety.verbs import DestructiveVerbs
 from tests.device.safety.recorder import (
@@ -283,7 +283,7 @@ def test_the_same_command_again_is_not_asked_about_twice() -> None:
 def test_overlays_are_bounded() -> None:
     handset = Recorder()
     gate = gate_of(handset)
-    for number in range(MAX_WAITING):
+    for number in range(16):
         ask(gate, command("/call", f"r{number}"))
     assert refused(gate, handset, command("/call", "more")).status == 503
 

@@ -9,9 +9,11 @@ from svc_proto.voice.agent.instructions import (
     Knowledge,
     context_of,
     provider_instructions,
+    read_knowledge,
     run_notes,
     summary_instructions,
 )
+from tests.voice.plans import run
 
 INTERFACE = {
     "current_datetime": "2026-09-21T14:13:20+00:00",
@@ -57,6 +59,16 @@ def test_instructions() -> None:
     assert "Likes tea.\n\nHas a cat." in full
     assert "user: hello\nassistant: hi" in full
     assert full.count("<<<") == full.count(">>>") == 3
+
+
+def test_what_is_known_has_limits() -> None:
+    """Of each memory file 2,000 characters are told, of all of them 6,000; the profile's come after the host's own."""
+    memory = {name: letter * 2_500 for name, letter in (("MEMORY", "a"), ("USER", "b"))}
+    files = {f"/h/memories/{name}.md": text for name, text in memory.items()}
+    own = {f"/h/profiles/work/memories/{name}.md": text.upper() for name, text in memory.items()}
+    knowledge = run(lambda voice: read_knowledge(voice, "work"), {**files, **own, "/h/profiles/work/config.yaml": {}})
+    assert knowledge.memories == ("a" * 2_000, "b" * 2_000, "A" * 2_000)
+    assert run(lambda voice: read_knowledge(voice, None), files).memories == ("a" * 2_000, "b" * 2_000)
 
 
 def test_the_other_notes() -> None:
