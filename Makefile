@@ -10,8 +10,10 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 ARGS ?=
+COUNT ?= 120
 RUNTIME ?= anyio
 SECONDS ?= 60
+SEED ?= 1
 SEEDS ?= 1000
 WORKERS ?= auto
 PARALLEL = -n $(WORKERS) --dist worksteal
@@ -45,7 +47,7 @@ CORE_TESTS = $(filter-out $(addprefix tests/,bench browser clients conformance f
 	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
 
 # --- for people ---------------------------------------------------------------------------------------------------
-.PHONY: help venv up demo test coverage test-full check fuzz simulate bench conformance lock clean
+.PHONY: help venv up demo test coverage test-full check fuzz simulate mutants bench conformance lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-11s %s\n' "$$name" "$$text"; done
@@ -83,6 +85,9 @@ fuzz: $(STAMP)-fuzz ## fuzz the core for SECONDS=60
 
 simulate: $(STAMP)-dev ## play SEEDS=1000 simulated worlds with faults on all cores (ARGS="--seed 7" plays one)
 	$(BIN)/python -m fuzz.run --seeds $(SEEDS) $(ARGS)
+
+mutants: $(STAMP)-dev ## make COUNT=120 small wrong changes to the core, drawn by SEED=1, and see which tests notice
+	$(BIN)/python -m fuzz.mutants --count $(COUNT) --seed $(SEED) $(ARGS)
 
 bench: $(STAMP)-bench ## run the benchmarks
 	$(BIN)/python -m bench $(ARGS)

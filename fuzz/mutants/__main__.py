@@ -1,0 +1,127 @@
+"""`python -m fuzz.mutants --count 120 --seed 1`: make small wrong changes to the core, and see which tests notice.
+
+Written here: mutmut changes functions only, cosmic-ray writes into the tree, and neither samples by room and seed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from fuzz.mutants.changes import Kind, Mutant
+from fuzz.mutants.tree import Tree
+from fuzz.mutants.trial import Fate, Judge, UnsoundError, Verdict
+
+__all__ = ["EQUAL", "main", "read_equal"]
+
+HERE = Path(__file__).parent
+EQUAL = HERE / "equal.toml"
+EXAMPLES = """
+\b
+Examples:
+  python -m fuzz.mutants --count 60 --seed 7
+  python -m fuzz.mutants --only relay.access:1a2b3c4d --wider
+"""
+
+
+@click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--count", type=click.IntRange(min=1), default=120, show_default=True, help="How many mutants.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Which of them.")
+@click.option("--only", help="One, by its name: what pytest says is shown.")
+@click.option("--jobs", type=click.IntRange(min=1), default=None, help="At a time; one for each core by default.")
+@click.option("--wider", is_flag=True, help="Show what survives to the tests of rooms that use its room, too.")
+@click.option("--limit", type=click.FloatRange(min=1), default=300.0, show_default=True, help="Seconds for each try.")
+@click.option("--root", type=click.Path(path_type=Path), default=HERE.parent.parent, help="Of the tree.", hidden=True)
+@click.option("--package", default="svc_proto", hidden=True)
+def main(
+    count: int, seed: int, only: str | None, jobs: int | None, wider: bool, limit: float, root: Path, package: str
+) -> None:
+    """Make mutants of the core and let its tests find them. Exit code 1 if one survives."""
+    tree = Tree(root.resolve(), package)
+    chosen = tree.sample(count, seed) if only is None else _named(tree, only)
+    began = time.monotonic()
+    with TemporaryDirectory() as compiled:
+        judge = Judge(tree, compiled, limit=limit, wider=wider, shown=only is not None)
+        try:
+            verdicts = _judged(judge, chosen, jobs or multiprocessing.cpu_count())
+        except UnsoundError as problem:
+            raise click.ClickException(str(problem)) from None
+    print(_table(verdicts))
+    print(f"{len(verdicts)} mutants in {time.monotonic() - began:,.0f} s")
+    survivors = [each.mutant for each in verdicts if each.fate is Fate.SURVIVED]
+    for mutant in survivors:
+        print(_told(mutant, tree))
+    sys.exit(1 if survivors else 0)
+
+
+def read_equal(path: Path = EQUAL) -> Mapping[tuple[str, str, str, str], str]:
+    """The mutants that do not change what the core does, each with the reason why."""
+    entries = tomllib.loads(path.read_text()).get("equal", [])
+    return {(each["module"], each["name"], each["before"], each["after"]): each["why"] for each in entries}
+
+
+def _named(tree: Tree, name: str) -> list[Mutant]:
+    module = name.partition(":")[0]
+    found = [each for each in (tree.mutants(module) if module in tree.modules() else []) if each.id == name]
+    if not found:
+        raise click.ClickException(f"there is no mutant {name}: has its line changed?")
+    return found
+
+
+def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:
+    """All of them, each told as it comes."""
+    equal = read_equal()
+    verdicts: list[Verdict] = []
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        for verdict in pool.map(
+            lambda each: Verdict(each, Fate.EQUAL) if each.key in equal else judge.judge(each), mutants
+        ):
+            verdicts.append(verdict)
+            words = (
+                f"{len(verdicts)}/{len(mutants)}",
+                verdict.mutant.id,
+                verdict.mutant.kind,
+                verdict.fate,
+                verdict.by,
+            )
+            print("  ".join(word for word in words if word), file=sys.stderr, flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return verdicts
+
+
+def _table(verdicts: Sequence[Verdict]) -> str:
+    """How many of each kind went which way."""
+    counts = Counter((each.mutant.kind, each.fate) for each in verdicts)
+    rows = [f"{kind:<10}" + "".join(f"{counts[kind, fate]:>{len(fate) + 2}}" for fate in Fate) for kind in Kind]
+    total = Counter(each.fate for each in verdicts)
+    return "\n".join(
+        [
+            " " * 10 + "".join(f"  {fate}" for fate in Fate),
+            *rows,
+            f"{'all':<10}" + "".join(f"{total[fate]:>{len(fate) + 2}}" for fate in Fate),
+        ]
+    )
+
+
+def _told(mutant: Mutant, tree: Tree) -> str:
+    path = tree.path(mutant.module).relative_to(tree.root)
+    return (
+        f"\n{path}:{mutant.line}: in {mutant.name or 'the module'}: {mutant.kind}\n"
+        f"  - {mutant.before}\n  + {mutant.after}\n"
+        f"  again: python -m fuzz.mutants --only {mutant.id}"
+    )
+
+
+if __name__ == "__main__":
+    main()

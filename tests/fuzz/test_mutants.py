@@ -1,0 +1,169 @@
+"""Mutants: which there are, which are drawn, and what becomes of them in a tiny tree, which stays as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fuzz.mutants.__main__ import main, read_equal
+from fuzz.mutants.changes import Kind, mutants_of
+from fuzz.mutants.tree import Tree
+from fuzz.mutants.trial import Judge, UnsoundError
+from tests.fuzz.conftest import MEASURING
+
+ROOT = Path(__file__).parents[2]
+TILL = """\
+LIMIT = 3
+
+
+def may(count):
+    if count > LIMIT:
+        return False
+    return True
+"""
+FILES = {
+    "tiny/__init__.py": "",
+    "tiny/shop/__init__.py": "",
+    "tiny/shop/till.py": TILL,
+    "tiny/shop/door.py": "",
+    "tiny/street/__init__.py": "",
+    "tiny/street/sign.py": "from tiny.shop import till\n\nPRICE = 5\n",
+    "tests/__init__.py": "",
+    "tests/shop/__init__.py": "",
+    "tests/shop/test_till.py": "from tiny.shop import till\n\n\ndef test_many():\n    assert not till.may(9)\n",
+    "tests/shop/test_door.py": "from tiny.shop import till\n\n\ndef test_few():\n    assert till.may(1)\n",
+    "tests/street/__init__.py": "",
+    "tests/street/test_sign.py": (
+        "from tiny.street import sign\n\n\ndef test_price():\n    assert sign.PRICE == 5\n\n\n"
+        "def test_limit():\n    assert sign.till.LIMIT == 3\n"
+    ),
+}
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    for name in MEASURING:  # what the tiny tree covers proves nothing
+        monkeypatch.delenv(name, raising=False)
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return Tree(tmp_path, "tiny")
+
+
+def everything(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def run(tree: Tree, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["--root", str(tree.root), "--package", tree.package, *arguments])
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "after"),
+    [
+        ("a == b", Kind.COMPARE, ["a != b"]),
+        ("a not in b is None", Kind.COMPARE, ["a in b is None", "a not in b is not None"]),
+        ("(a) < (b)", Kind.COMPARE, ["(a) > (b)"]),
+        ("(a) < (b)", Kind.BOUNDARY, ["(a) <= (b)"]),
+        ("1 >= 0", Kind.BOUNDARY, ["1 > 0"]),
+        ("a and (b or\n not c)", Kind.NEGATE, ["a or (b or", "a and (b and", "c)"]),
+        ("if f():\n  pass", Kind.NEGATE, ["if not (f()):"]),
+        ("[a for a in b if a]", Kind.NEGATE, ["[a for a in b if not (a)]"]),
+        ("def f():\n  return g(\n    1)", Kind.DELETE, ["pass"]),
+        ("a = 1\na += 1\nb.c = 2\nd: int = 3", Kind.DELETE, ["pass", "pass"]),
+        ("a = 1, 0.5, True, 'ü', b'', None", Kind.CONSTANT, [
+            "a = 2, 0.5, True, 'ü', b'', None",
+            "a = 1, 1.5, True, 'ü', b'', None",
+            "a = 1, 0.5, False, 'ü', b'', None",
+            "a = 1, 0.5, True, 'mutant', b'', None",
+            "a = 1, 0.5, True, 'ü', b'mutant', None",
+        ]),
+        ("f(a, (b), c=d)", Kind.SWAP, ["f(b, (a), c=d)"]),
+        ("max(a, b)\nisinstance(a, b)\nf(a, a)\nf(*a, b)", Kind.SWAP, []),
+    ],
+)  # fmt: skip
+def test_each_kind(source: str, kind: Kind, after: list[str]) -> None:
+    assert [each.after for each in mutants_of("m", source.encode()) if each.kind is kind] == after
+
+
+def test_what_is_left_alone() -> None:
+    source = '''"""For people."""
+from __future__ import annotations
+if TYPE_CHECKING:
+    from a import b
+__all__ = ["f"]
+@frozen(slots=True)
+class C:
+    """Text."""
+    a: Literal["x"]
+def f(a: Literal["x"]) -> Literal["y"]:
+    assert a == "x", f"{a == 1}"
+'''
+    assert mutants_of("m", source.encode()) == []
+
+
+def test_a_mutant_is_the_same_wherever_its_lines_are() -> None:
+    first = mutants_of("m", TILL.encode())
+    moved = mutants_of("m", b"# ...\n\n" + TILL.encode())
+    assert [each.id for each in moved] == [each.id for each in first]
+    assert [each.line for each in moved] == [each.line + 2 for each in first]
+    twice = mutants_of("m", b"def f():\n  a.b = 1\n  a.b = 1\n")
+    assert len({each.id for each in twice}) == len(twice) == 4
+
+
+def test_a_sample_is_drawn_by_its_seed_from_all_rooms_and_kinds(tiny: Tree) -> None:
+    sample = tiny.sample(6, 1)
+    assert sample == tiny.sample(6, 1) == tiny.sample(100, 1)[:6]
+    assert sample != tiny.sample(6, 2)
+    assert [each.module.split(".")[0] for each in sample[:2]] == ["shop", "street"]
+    assert len({each.kind for each in sample if each.module.startswith("shop")}) == 4  # all that it has
+    assert len(tiny.sample(100, 1)) == sum(len(tiny.mutants(module)) for module in tiny.modules())
+
+
+def test_what_becomes_of_them(tiny: Tree) -> None:
+    """One survives: nothing tries the limit itself. The tree is as before."""
+    before = everything(tiny.root)
+    result = run(tiny, "--count", "100", "--wider", "--jobs", "2")
+    assert result.exit_code == 1
+    fates = {line.split("  ")[1]: line.split("  ")[2:] for line in result.stderr.splitlines()}
+    told = {each.after: fates[each.id] for each in tiny.mutants("shop.till")}
+    many, few = "tests/shop/test_till.py::test_many", "tests/shop/test_door.py::test_few"
+    assert told == {
+        "LIMIT = 4": ["constant", "killed by a neighbour", "tests/street/test_sign.py::test_limit"],
+        "if count < LIMIT:": ["compare", "killed by its own file", many],
+        "if count >= LIMIT:": ["boundary", "survived"],
+        "return True": ["constant", "killed by its own file", many],
+        "pass": ["delete", "killed by its room", few],
+        "return False": ["constant", "killed by its room", few],
+    }
+    (survivor,) = [each for each in tiny.mutants("shop.till") if each.kind is Kind.BOUNDARY]
+    assert result.stdout.endswith(
+        "\ntiny/shop/till.py:5: in may: boundary\n  - if count > LIMIT:\n  + if count >= LIMIT:\n"
+        f"  again: python -m fuzz.mutants --only {survivor.id}\n"
+    )
+    again = run(tiny, "--only", survivor.id)
+    assert (again.exit_code, "1 mutants" in again.stdout) == (1, True)
+    assert everything(tiny.root) == before
+
+
+def test_a_mutant_that_is_not_there(tiny: Tree) -> None:
+    for name in ("shop.till:00000000", "shop.cellar:00000000"):
+        assert f"there is no mutant {name}" in run(tiny, "--only", name).stderr
+
+
+def test_tests_that_fail_anyway_prove_nothing(tiny: Tree, tmp_path_factory: pytest.TempPathFactory) -> None:
+    (mutant, *_) = tiny.mutants("shop.till")
+    compiled = str(tmp_path_factory.mktemp("compiled"))
+    (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    raise ValueError\n")
+    with pytest.raises(UnsoundError, match="::test_nothing"):
+        Judge(tiny, compiled).judge(mutant)
+    with pytest.raises(UnsoundError, match="the time limit"):
+        Judge(tiny, compiled, limit=0.0).judge(mutant)
+
+
+@pytest.mark.parametrize(("key", "why"), read_equal().items(), ids=lambda each: each[0] if len(each) == 4 else "")
+def test_what_is_explained_is_still_there(key: tuple[str, str, str, str], why: str) -> None:
+    assert why.endswith(".")
+    assert key in [each.key for each in Tree(ROOT).mutants(key[0])]
