@@ -1,0 +1,34 @@
+"""Limits of this room that documents name, as the numbers that stand there: one compared with itself is not tested."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.documented import value_of
+
+LIMITS = {
+    # spec "Limits"
+    "route_choice.PROBE_WITHIN": 4.0,
+    "route_choice.REACHABLE_FOR": 60.0,
+    "safety.master.MIN_IDLE_MINUTES": 5,
+    "safety.master.MAX_IDLE_MINUTES": 120,
+    "safety.activity.MAX_ACTIVITIES": 100,
+    # wire bridge 1.3, 3.4, 5.5, 5.7, 5.8
+    "phone.STATUS_EVERY": 30.0,
+    "upload.UPLOAD_WITHIN": 15.0,
+    "safety.confirmation.DEFAULT_TIMEOUT": 25.0,
+    "safety.confirmation.MIN_TIMEOUT": 10.0,
+    "safety.confirmation.MAX_TIMEOUT": 60.0,
+    "safety.master.DEFAULT_IDLE_MINUTES": 30,
+    "safety.activity.MAX_METHOD": 24,
+    "safety.activity.MAX_SUMMARY": 80,
+    "safety.activity.MAX_RESULT": 140,
+    # wire core 1.6
+    "phone.SIGN_IN_WITHIN": 15.0,
+    "phone.BLOCKED_PAUSE": 300.0,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), LIMITS.items())
+def test_the_limits_of_this_room_are_those_of_the_documents(name: str, value: float) -> None:
+    assert value_of("device", name) == value

@@ -1,0 +1,58 @@
+"""Limits of this room that documents name, as the numbers that stand there: one compared with itself is not tested."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.documented import value_of
+
+LIMITS = {
+    # spec "Limits"
+    "sessions.DEFAULT_TTL": 30 * 86_400.0,
+    "sessions.MIN_PREFIX": 4,
+    "session.PREFIX_LENGTH": 8,
+    "pairing.CODE_LIFETIME": 600.0,
+    "limiter.MAX_FAILURES": 5,
+    "limiter.WINDOW": 60.0,
+    "limiter.BLOCK_FOR": 300.0,
+    "bridge.RESPONSE_TIMEOUT": 30.0,
+    "bridge.MAX_RECORDS": 100,
+    "inbox.MAX_NOTIFICATIONS": 100,
+    # wire bridge 4.2
+    "bridge.MAX_SUMMARY": 500,
+    # wire core 0.1, 7.1, 7.3
+    "sessions.TOKEN_LENGTH": 36,
+    "inbox.IMAGE_LIMIT": 25 * 1024 * 1024,
+    "inbox.STALE_AFTER": 300.0,
+    "inbox.DEFAULT_LIMIT": 20,
+    # wire api 6.2
+    "chatrun.KEEP_ENDED": 3600.0,
+    # wire terminal-voice 1.4, 1.5, 2.3
+    "terminal.MAX_TERMINALS": 4,
+    "terminal.FLUSH_AFTER": 0.016,
+    "terminal.FLUSH_AT": 4096,
+    "terminal.MAX_REPLAY": 64 * 1024,
+    "lines.MAX_LINE": 32 * 1024 * 1024,
+    # wire terminal-voice 4.6, 4.8, ARCHITECTURE decision 30
+    "voice_session.UNATTENDED": 120.0,
+    "voice_session.RESUME_WINDOW": 30.0,
+    "voice_session.RING_EVENTS": 2000,
+    "voice_session.RING_BYTES": 4 * 1024 * 1024,
+    # wire terminal-voice 6.5, 6.6, 6.9, 9
+    "voice_job.PAUSE": 0.75,
+    "voice_job.MAX_SPOKEN": 1800,
+    "voice_job.HEARTBEAT": 5.0,
+    "voice_job.SLOW_AFTER": 1.5,
+    "broker_calls.MAX_SUMMARY": 1200,
+    "background.MAX_QUEUED": 3,
+    "background.QUIET": 1.5,
+    "background.QUIET_WITHIN": 12.0,
+    "delivery.ALARM": 30.0,
+    "playback.DRAIN_WITHIN": 2.5,
+    "run_story.MAX_PREVIEW": 2000,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), LIMITS.items())
+def test_the_limits_of_this_room_are_those_of_the_documents(name: str, value: float) -> None:
+    assert value_of("machines", name) == value
