@@ -61,6 +61,14 @@ def test_what_cannot_be_read_is_named(read: Callable[[Settings], object], says: 
         read(settings({"the_x": "'"}, X="'"))
 
 
+def test_the_ends_of_a_range_belong_to_it() -> None:
+    assert [settings(N=text).whole("N", 7, low=2, high=9) for text in ("2", "9")] == [2, 9]
+    assert settings(P="65535").port("P", None, 5) == 65_535
+    for text in ("1", "10", "-2", "2.0", "0" * 13):
+        with pytest.raises(ConfigError, match="a whole number from 2 to 9"):
+            settings(N=text).whole("N", 7, low=2, high=9)
+
+
 @pytest.mark.parametrize("url", ["", "ftp://h", "http://", "http://h:0", "http://h:x", "http://u:p@h", "http://[::1"])
 def test_no_address(url: str) -> None:
     assert http_address(url) is None

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.voice.contract import ProviderInfo
-from svc_proto.voice.options import STATIC, Offer, compatible_voices, provider_object
+from svc_proto.voice.options import STATIC, Offer, Options, compatible_voices, provider_object
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
+from svc_proto.voice.providers.table import Providers
 from svc_proto.voice.registry import Registry
+from svc_proto.voice.service import Voice
+from tests.voice.plans import run
 
 REGISTRY = Registry()
 
@@ -65,3 +69,27 @@ def test_which_voices_go_with_a_model(provider: str, model: str, voices: int | N
     assert info is not None
     found = compatible_voices(info, None, model)
     assert (None if found is None else len(found)) == voices
+
+
+def test_a_vendor_is_asked_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wire terminal-voice 4.4: what it said is kept for 600 s, and each of the keys has its own."""
+    asked: list[str] = []
+
+    def discover(self: object, provider: str) -> Flow[Discovered]:
+        yield from ()
+        asked.append(provider)
+        return Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"),))
+
+    monkeypatch.setattr(Providers, "discover", discover)
+    info = REGISTRY.find("elevenlabs_tts")
+    assert info is not None
+
+    def plan(voice: Voice) -> Flow[list[object]]:
+        options, told = Options(voice), []
+        for pause in (0.0, 0.0, 599.0, 1.0):
+            yield from sleep(voice.engine, pause)
+            told += [options.known(info).dynamic.get("cache"), (yield from options.ask(info)).dynamic.get("cache")]
+        return told
+
+    assert run(plan) == [None, None, "hit", "hit", "hit", "hit", None, None]
+    assert asked == ["elevenlabs_tts"] * 2

@@ -61,3 +61,27 @@ def test_the_size_of_a_block_is_that_of_all_its_frames() -> None:
 def test_goaway_there_and_back() -> None:
     (frame,) = frames(Cutter(server=False, max_block=9), SETTINGS + goaway(5, 11), [1000])[1:]
     assert read_goaway(frame) == (5, 11)
+
+
+def header(size: int, kind: Kind, flags: int, stream: int) -> bytes:
+    return size.to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big")
+
+
+@pytest.mark.parametrize(
+    ("largest", "one_more", "code"),
+    [
+        (header(16_384, Kind.DATA, 0, 1), header(16_385, Kind.DATA, 0, 1), ErrorCodes.FRAME_SIZE_ERROR),
+        (header(32 * 6, Kind.SETTINGS, 0, 0), header(33 * 6, Kind.SETTINGS, 0, 0), ErrorCodes.ENHANCE_YOUR_CALM),
+        (
+            header(0, Kind.HEADERS, 0, 1) + header(0, Kind.CONTINUATION, 0, 1) * 63,
+            header(0, Kind.HEADERS, 0, 1) + header(0, Kind.CONTINUATION, 0, 1) * 64,
+            ErrorCodes.ENHANCE_YOUR_CALM,
+        ),
+    ],
+    ids=["a frame", "settings", "pieces of a block"],
+)
+def test_the_limits_reached_exactly_and_passed_by_one(largest: bytes, one_more: bytes, code: ErrorCodes) -> None:
+    frames(Cutter(server=False, max_block=9), SETTINGS + largest, [1000])
+    with pytest.raises(Fault) as caught:
+        frames(Cutter(server=False, max_block=9), SETTINGS + one_more, [1000])
+    assert caught.value.code is code
