@@ -53,6 +53,12 @@ def test_a_list_is_kept_for_a_minute() -> None:
     assert not book.leaks()
 
 
+def test_the_longest_name_and_the_longest_list() -> None:
+    rows = [{"id": "x" * 256}, {"id": "y" * 257}, *({"id": str(number)} for number in range(999))]
+    book = ApiBook(upstreams={9000: Upstream({"data": rows})})
+    assert listed(book) == ("x" * 256, *map(str, range(998)))
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [({"data": []}, 401), (b"", 200), (b"{", 200), ([], 200), ({}, 200), ({"data": {}}, 200), ({"data": []}, 302)],

@@ -103,7 +103,19 @@ def test_an_alias_needs_an_endpoint_from_somewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "tokens"), [(512, 512), (0, None), (-1, None), (True, None), ("512", None), (10**9, None), (1.5, None)]
+    ("given", "tokens"),
+    [
+        (512, 512),
+        (1, 1),
+        (10_000_000, 10_000_000),
+        (10_000_001, None),
+        (0, None),
+        (-1, None),
+        (True, None),
+        ("512", None),
+        (10**9, None),
+        (1.5, None),
+    ],
 )
 def test_max_tokens(given: object, tokens: int | None) -> None:
     assert settings({"model": {"max_tokens": given}}).max_tokens == tokens

@@ -35,7 +35,12 @@ def test_the_environment(yaml: object) -> None:
     assert found(yaml) == ApiServer(host="env", port=3, key="env-key")
 
 
-@pytest.mark.parametrize("port", ["", "x", "99999", "123456", 99_999, -1, True, 1.5, None])
+@pytest.mark.parametrize("port", [1, 65_535, "1", " 65535 "])
+def test_the_first_and_the_last_port(port: object) -> None:
+    assert found({"platforms": {"api_server": {"port": port}}}).port == int(str(port))
+
+
+@pytest.mark.parametrize("port", ["", "x", "65536", 65_536, 0, "99999", "123456", 99_999, -1, True, 1.5, None])
 def test_bad_ports_count_as_absent(port: object) -> None:
     assert found({"platforms": {"api_server": {"port": port}}}).port == 3
 

@@ -37,7 +37,8 @@ def test_no_json() -> None:
 
 def test_served_ports() -> None:
     tcp = {"443": {"HTTPS": True}, "8767": {"HTTPS": True}, "80": {"HTTP": True}, "x": {"HTTPS": True}, "9": 1}
-    assert read_served(json.dumps({"TCP": tcp, "Web": {}}).encode()) == (443, 8767)
+    tcp |= {"10443": {"HTTPS": True}, "100443": {"HTTPS": True}}
+    assert read_served(json.dumps({"TCP": tcp, "Web": {}}).encode()) == (443, 8767, 10_443)
     assert read_served(b"{}") == ()
 
 

@@ -106,7 +106,12 @@ def test_revoking_in_vain(status: int, reason: str) -> None:
     assert world.fails() == Exit(1, reason)
 
 
-@pytest.mark.parametrize("prefix", ["", "abc", "x" * 65, "ab cd", "ab\x1bcd", "\u00e9\u00e9\u00e9\u00e9"])
+@pytest.mark.parametrize("prefix", ["abcd", "x" * 64, " !~!~ "])
+def test_good_prefixes(prefix: str) -> None:
+    assert token_prefix(prefix) == prefix.strip()
+
+
+@pytest.mark.parametrize("prefix", ["", "abc", "abc\x7f", "x" * 65, "ab cd", "ab\x1bcd", "\u00e9\u00e9\u00e9\u00e9"])
 def test_bad_prefixes(prefix: str) -> None:
     with pytest.raises(Problem) as caught:
         token_prefix(prefix)

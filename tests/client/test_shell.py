@@ -88,7 +88,9 @@ def test_other_ends(reason: object, status: int) -> None:
     assert there.run() == ShellEnd(status, f"[{reason or ''}]")
 
 
-@pytest.mark.parametrize(("told", "status"), [(0, 0), (3, 3), (143, 143), (-1, 0), (256, 0), (True, 0), ("3", 0)])
+@pytest.mark.parametrize(
+    ("told", "status"), [(0, 0), (3, 3), (143, 143), (255, 255), (-1, 0), (256, 0), (True, 0), ("3", 0)]
+)
 def test_the_status_of_the_shell(told: object, status: int) -> None:
     there = shell(ORDER, script=[(1, lambda w: w.push(terminal("detached", reason="eof", exit_status=told)))])
     note = f"[the shell has ended with status {status}]" if status else "[the shell has ended]"

@@ -48,6 +48,7 @@ def test_grants() -> None:
         "voice:stt": 0,
     }
     assert parse_grant_spans("") == {}
+    assert len(parse_grant_spans(",".join(f"{n:064}=1h" for n in range(64)))) == 64
 
 
 @pytest.mark.parametrize(

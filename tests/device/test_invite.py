@@ -78,6 +78,10 @@ def test_a_malformed_candidate_is_left_out(broken: object) -> None:
     assert invite.routes == (Candidate("lan", 0, MESH),)
 
 
+def test_the_longest_role() -> None:
+    assert read_invite(payload(endpoints=[candidate(MESH, role="x" * 64)]), CAREFUL).routes[0].role == "x" * 64
+
+
 def test_there_may_be_very_many() -> None:
     endpoints = [candidate(f"wss://h{number}") for number in range(70)]
     assert len(read_invite(payload(endpoints=endpoints), CAREFUL).routes) == 64

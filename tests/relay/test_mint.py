@@ -60,6 +60,15 @@ def test_the_whole_answer() -> None:
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
 
+@pytest.mark.parametrize(
+    ("port", "status"),
+    [(1, 200), ("65535", 200), (65_535, 200), (0, 400), (65_536, 400), ("100000", 400), ("x", 400), (True, 400)],
+)
+def test_ports(port: object, status: int) -> None:
+    answer = RelayBook(CONFIG).request("POST", "/pairing/mint", {"port": port})
+    assert (answer.status, answer.json.get("port")) == (status, int(str(port)) if status == 200 else None)
+
+
 def test_an_empty_object_is_no_body() -> None:
     assert mint({}) == mint(None)
 

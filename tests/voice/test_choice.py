@@ -65,6 +65,8 @@ def test_a_rate_that_the_other_provider_does_not_have() -> None:
         ({"model": "x" * 161}, "model"),
         ({"language": "x" * 25}, "language"),
         ({"sample_rate": "fast"}, "sample_rate"),
+        ({"sample_rate": 7_999}, "sample_rate"),
+        ({"sample_rate": 96_001}, "sample_rate"),
     ],
 )
 def test_what_nobody_can_choose(body: dict[str, object], word: str) -> None:
@@ -73,7 +75,23 @@ def test_what_nobody_can_choose(body: dict[str, object], word: str) -> None:
     assert caught.value.status == 400
 
 
-@pytest.mark.parametrize(("value", "number"), [(5, 5), (5.0, 5), ("5", 5), (" 5 ", 5), ("-5", -5)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("model", "x" * 160),
+        ("voice", "x" * 160),
+        ("language", "x" * 24),
+        ("sample_rate", 8_000),
+        ("sample_rate", 96_000),
+    ],
+)
+def test_the_most_that_can_be_chosen(name: str, value: object) -> None:
+    assert getattr(choose(OutputSettings(), {"provider": "stub", name: value}, REGISTRY), name) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [(5, 5), (5.0, 5), ("5", 5), (" 5 ", 5), ("-5", -5), (10, 10), (-10, -10), ("000000007", 7)]
+)
 def test_whole_numbers(value: object, number: int) -> None:
     assert whole(value, "n", -10, 10) == number
 

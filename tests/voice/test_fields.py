@@ -41,6 +41,15 @@ def test_neither(value: object) -> None:
         OUTPUT["enabled"](value, "enabled")
 
 
+@pytest.mark.parametrize(("name", "longest"), [("model", 160), ("voice", 160), ("language", 24)])
+def test_how_long_a_text_may_be(name: str, longest: int) -> None:
+    assert OUTPUT[name](" x ", name) == "x"
+    assert OUTPUT[name]("x" * longest, name) == "x" * longest
+    for wrong in ("x" * (longest + 1), " ", "", "a\n"):
+        with pytest.raises(PlainRefused, match=f"1 to {longest} characters"):
+            OUTPUT[name](wrong, name)
+
+
 def test_words_of_a_list_in_any_case() -> None:
     assert OUTPUT["codec"](" PCM ", "codec") == "pcm"
 

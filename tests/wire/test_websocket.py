@@ -126,9 +126,7 @@ def test_a_client_masks_with_its_entropy(size: int) -> None:
         TextMessage(ONE, "\ud800"),
         Ping(ONE, b"x" * 126),
         Pong(ONE, b"x" * 126),
-        CloseSocket(ONE, 1006),
-        CloseSocket(ONE, 999),
-        CloseSocket(ONE, 5000),
+        *(CloseSocket(ONE, code) for code in (999, 1004, 1006, 1015, 2999, 5000)),
         SocketClosed(ONE, 1000),
         ResponseData(ONE, b"x"),
     ],
@@ -163,6 +161,13 @@ def test_the_peer_closes(received: bytes, echo: bytes, event: SocketClosed) -> N
     with pytest.raises(LocalProtocolError, match="closed"):
         ws.send(TextMessage(ONE, "x"))
     assert ws.data_to_send() == b""
+
+
+@pytest.mark.parametrize("code", [1000, 1003, 1007, 1014, 3000, 4999])
+def test_codes_that_may_be_sent(code: int) -> None:
+    ws = socket()
+    ws.send(CloseSocket(ONE, code))
+    assert ws.data_to_send() == b"\x88\x02" + code.to_bytes(2, "big")
 
 
 def test_we_close() -> None:

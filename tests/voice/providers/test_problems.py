@@ -41,6 +41,11 @@ def test_half_an_answer() -> None:
     assert "broke off" in str(broke_off(ACCESS, Failure(FailureKind.UNREACHABLE)))
 
 
+@pytest.mark.parametrize(("status", "redirects"), [(299, False), (300, True), (399, True), (400, False)])
+def test_which_answers_are_redirects(status: int, redirects: bool) -> None:
+    assert ("redirects are not followed" in str(refused(ACCESS, answer(status)))) is redirects
+
+
 @pytest.mark.parametrize("wait", ["", "soon", "-1", "1.5", "9999999", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_retry_after_that_is_no_number_of_seconds(wait: str) -> None:
     assert str(refused(ACCESS, answer(429, retry_after=wait))) == "OpenAI takes no more requests for now (429)"
