@@ -1,4 +1,4 @@
-"""Limits of the core by their names, for the tables of those that documents name."""
+"""Limits of the core by their names, for the tables of them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,28 @@
+"""Limits of this room as numbers: those that documents name, as they stand there, and those that tests call by name.
+
+A test that uses a constant passes with any value of it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.limits import value_of
+
+LIMITS = {
+    # wire core 0.2, wire terminal-voice 1.6, ARCHITECTURE decision 10
+    "router.BODY_LIMIT": 2 * 1024 * 1024,
+    "child.HANGUP_PATIENCE": 1.0,
+    "stream.FILE_STEP": 1024 * 1024,
+    # its own, which other tests call by name
+    "body_reader.MAX_UNREAD": 64 * 1024,
+    "event_reader.MAX_UNREAD": 64 * 1024,
+    "event_reader.OVERHEAD": 64,
+    "event_reader.SILENCE": 300.0,
+    "reload.RELOAD_WITHIN": 10.0,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), LIMITS.items())
+def test_a_limit_is_what_it_is_said_to_be(name: str, value: float) -> None:
+    assert value_of("engine", name) == value

@@ -1,0 +1,34 @@
+"""Limits of this room as numbers: those that documents name, as they stand there, and those that tests call by name.
+
+A test that uses a constant passes with any value of it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.limits import value_of
+
+LIMITS = {
+    # wire core 1.6, 1.8, 0.2
+    "client_socket.AUTH_TIMEOUT": 30.0,
+    "profiles.RESCAN_EVERY": 30.0,
+    # wire terminal-voice 1.4, 2.3, 3.3
+    "shells.REPLAY_LINES": 200,
+    "tui.TERM_PATIENCE": 2.0,
+    "voice_upload.MAX_UPLOAD": 25 * 1024 * 1024,
+    # its own, which other tests call by name
+    "media.MAX_DEPTH": 64,
+    "routes.inbox.INBOX_BODY_LIMIT": 34 * 1024 * 1024,
+    "routes.media.JSON_LIMIT": 34 * 1024 * 1024,
+    "routes.voice_basic.MAX_BUSY": 64,
+    "terminals.MAX_UNREAD": 1024 * 1024,
+    "terminals.MAX_WAITING": 1024,
+    "tui.MAX_UNREAD": 32 * 1024 * 1024,
+    "tui.MAX_WAITING": 256,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), LIMITS.items())
+def test_a_limit_is_what_it_is_said_to_be(name: str, value: float) -> None:
+    assert value_of("relay", name) == value
