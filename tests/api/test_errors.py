@@ -53,6 +53,11 @@ def body(refused: Refused, path: str = "/v1/models") -> Any:
             {"message": "Invalid API key", "type": "invalid_request_error", "code": "invalid_api_key"},
         ),
         (
+            Refused(500, "config_write_failed", "no"),
+            500,
+            {"message": "no", "type": "server_error", "param": None, "code": "config_write_failed"},
+        ),
+        (
             store_unavailable(),
             503,
             {

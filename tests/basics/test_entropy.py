@@ -35,6 +35,11 @@ def test_bytes_that_would_favour_some_letters_are_passed_over() -> None:
     assert new_code(lambda n: batches.pop(0)) == "A9AB99"
 
 
+def test_a_code_takes_no_more_entropy_than_it_needs() -> None:
+    batches = [bytes(range(6))]
+    assert new_code(lambda n: batches.pop(0)) == "ABCDEF"
+
+
 def test_a_media_token_is_22_url_safe_characters() -> None:
     assert new_media_token(lambda n: b"\xfb\xff" * (n // 2)) == "-__7__v_-__7__v_-__7_w"
 

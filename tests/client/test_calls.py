@@ -41,6 +41,8 @@ def test_without_a_body() -> None:
         (REFUSED, "the relay at http://127.0.0.1:8767 cannot be reached: connection refused; start it"),
         (SILENT, "the relay at http://127.0.0.1:8767 cannot be reached: no answer in time; start it"),
         (as_json({"error": "not so"}, 400), "the relay refuses: not so (status 400)"),
+        (as_json({"error": "elsewhere"}, 300), "the relay refuses: elsewhere (status 300)"),
+        ((299, b"<html>"), "the relay at http://127.0.0.1:8767 does not answer in JSON: is it really one?"),
         ((200, b"<html>"), "the relay at http://127.0.0.1:8767 does not answer in JSON: is it really one?"),
         (
             as_json([1]),

@@ -109,6 +109,8 @@ def test_not_reached(failure: Failure, says: str) -> None:
     [
         (429, "the relay takes no further one for 5 minutes"),
         (503, "ws://h:8767 does not open a WebSocket: busy (status 503)"),
+        (500, "ws://h:8767 does not open a WebSocket: busy (status 500)"),
+        (499, "ws://h:8767 does not open a WebSocket: busy (status 499); is it really a relay?"),
         (404, "ws://h:8767 does not open a WebSocket: busy (status 404); is it really a relay?"),
     ],
 )
@@ -119,7 +121,9 @@ def test_no_websocket(status: int, says: str) -> None:
     there: World[tuple[Link, Welcome]] = World(
         lambda engine: open_link(engine, "ws://h:8767", {"pairing_code": "Q7M2ZK"}, ME), http=http
     )
-    assert says in there.fails().reason
+    reason = there.fails().reason
+    assert says in reason
+    assert reason.endswith("is it really a relay?") is says.endswith("is it really a relay?")
 
 
 def test_how_long_a_block_lasts() -> None:

@@ -63,6 +63,7 @@ def test_registration() -> None:
             f"the relay at {RELAY.url} takes this only from its own host, over loopback: loopback only (status 403)",
         ),
         (as_json({"error": "bad"}, 400), "the relay refuses: bad (status 400)"),
+        (as_json({"error": "bad"}, 300), "the relay refuses: bad (status 300)"),
     ],
 )
 def test_a_refused_code(answer: Answer, reason: str) -> None:

@@ -48,6 +48,12 @@ def test_for_a_minute() -> None:
     assert len(asks("key", "key", pause=CACHE_SECONDS)[1]) == 2
 
 
+@pytest.mark.parametrize(("status", "accepted"), [(200, True), (299, True), (300, False), (401, False), (500, False)])
+def test_what_counts_as_a_yes(status: int, accepted: bool) -> None:
+    world = world_of(lambda engine: ApiProbe(engine, URL).accepts("key"), http=lambda asked: (status, b""))
+    assert world.run() is accepted
+
+
 def test_whether_it_has_a_key() -> None:
     found, asked = asks(None, None)
     assert (found, len(asked)) == ([True, True], 1)

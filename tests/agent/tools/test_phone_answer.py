@@ -20,6 +20,8 @@ def failed(status: int, **body: Any) -> str:
 
 
 def test_a_result_is_json() -> None:
+    assert result_of("ping", PhoneAnswer(399, {}), SVC) == "{}"
+    assert failed(400).startswith("400: ")
     assert result_of("ping", PhoneAnswer(200, {"pong": True}), SVC) == '{"pong":true}'
 
 
