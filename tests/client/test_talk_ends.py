@@ -46,6 +46,14 @@ def test_a_long_line_before_the_session_is_ready() -> None:
     assert ("problem", {"text": "a line of more than 5000 characters is not sent"}) in told(there)
 
 
+def test_a_line_that_is_too_long_by_what_comes_later() -> None:
+    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # as many bytes as are kept
+    there = talking((1, lambda w: w.keys(text.encode())), (1.1, lambda w: w.keys(b"x\n")), (2, typed(None)))
+    there.run()
+    assert there.said == []
+    assert ("problem", {"text": "a line of more than 5000 characters is not sent"}) in told(there)
+
+
 def test_the_longest_line() -> None:
     text = "語" * 5_000
     there = talking((1, typed(text)), (2, lambda w: w.push(DONE)), (3, typed(None)))

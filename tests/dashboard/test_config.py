@@ -51,11 +51,16 @@ def test_the_port_of_the_relay() -> None:
             dashboard_config({"SVC_RELAY_PORT": bad})
 
 
+def test_the_shortest_password_and_the_longest_name() -> None:
+    config = dashboard_config({"SVC_DASHBOARD_PASSWORD": "8 letter", "SVC_DASHBOARD_NAMES": "a" * 253})
+    assert (config.password, config.names) == ("8 letter", ("a" * 253,))
+
+
 @pytest.mark.parametrize(
     ("env", "problem"),
     [
         ({"SVC_DASHBOARD_HOST": "0.0.0.0"}, "listens on 0.0.0.0 needs a password: set SVC_DASHBOARD_PASSWORD"),
-        ({"SVC_DASHBOARD_PASSWORD": "short"}, "SVC_DASHBOARD_PASSWORD must have at least 8 characters"),
+        ({"SVC_DASHBOARD_PASSWORD": "short 7"}, "SVC_DASHBOARD_PASSWORD must have at least 8 characters"),
         ({"SVC_DASHBOARD_NAMES": "a,b/c"}, "SVC_DASHBOARD_NAMES must hold names of this host"),
         ({"SVC_DASHBOARD_NAMES": "a" * 254}, "SVC_DASHBOARD_NAMES must hold names"),
         ({"SVC_DASHBOARD_PORT": "x"}, "SVC_DASHBOARD_PORT must be a whole number"),

@@ -220,6 +220,7 @@ def test_requests_at_the_same_time() -> None:
     book.ask(StreamId(15), "/small", b"x" * 11, (b"content-length", b"11"))
     heard = answers(book.talk())
     assert [heard[stream][0] for stream in (9, 11, 13, 15)] == [401, 204, 413, 413]
+    assert heard[11][1] == b""
     assert book.others == []
 
 

@@ -80,12 +80,24 @@ def test_display_names(name: str | None, expected: str | None) -> None:
     assert display_name(name) == expected
 
 
-@pytest.mark.parametrize("value", ["text/plain", " image/png ", "text/plain; charset=utf-8", "application/vnd.x+json"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "text/plain",
+        " image/png ",
+        "text/plain; charset=utf-8",
+        "application/vnd.x+json",
+        "a/" + "b" * 127 + "; c=" + "d" * 67,
+    ],
+)
 def test_content_types(value: str) -> None:
     assert content_type_field(value, "x") == value.strip()
 
 
-@pytest.mark.parametrize("value", ["", "text", "a/b/c", "text/pläin", "a/b; \x00", None, 5, "a/" + "b" * 200])
+@pytest.mark.parametrize(
+    "value",
+    ["", "text", "a/b/c", "text/pläin", "a/b; \x00", None, 5, "a/" + "b" * 200, "a/" + "b" * 127 + "; c=" + "d" * 68],
+)
 def test_what_is_no_content_type(value: object) -> None:
     with pytest.raises(Refused) as refused:
         content_type_field(value, "x")

@@ -250,6 +250,16 @@ def test_not_too_much_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     assert request(phone, method="x" * 200)[0]["payload"]["error"] == "tui_busy"
 
 
+def test_a_gateway_may_leave_so_much_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, phone, gateway = attached()
+    gateway.reads = False
+    heard = len(gateway.heard)
+    assert request(phone) == []
+    monkeypatch.setattr(tui, "MAX_UNREAD", len(gateway.heard) - heard)
+    assert request(phone) == []
+    assert request(phone)[0]["payload"]["error"]["message"] == "the agent gateway does not read"
+
+
 def test_a_gateway_that_does_not_read_is_not_fed() -> None:
     _, phone, gateway = attached()
     gateway.reads = False

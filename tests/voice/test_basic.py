@@ -11,7 +11,9 @@ from svc_proto.voice.service import Voice
 from tests.voice.plans import run
 
 
-@pytest.mark.parametrize(("text", "said"), [(" Hello. ", "Hello."), ("**x**" + "y" * 4995, "x" + "y" * 4995)])
+@pytest.mark.parametrize(
+    ("text", "said"), [(" Hello. ", "Hello."), ("**x**" + "y" * 4995, "x" + "y" * 4995), ("x", "x")]
+)
 def test_a_text_to_be_spoken(text: str, said: str) -> None:
     assert spoken_text(text) == said
 

@@ -56,6 +56,19 @@ def test_limits_are_those_of_the_routes() -> None:
     }
 
 
+def test_spans_are_those_of_the_routes() -> None:
+    """Wire bridge 3.4 and 3.5: of a `duration` in milliseconds, and of a pause; a tap's and a swipe's end here."""
+    named = ("duration", "duration_ms", "ms")
+    spans = {row.path: (name, row.properties[name]) for row in ROWS for name in named if name in row.properties}
+    assert {path: (name, span["minimum"], span["maximum"]) for path, (name, span) in spans.items()} == {
+        "/tap": ("duration_ms", 1, 3_000),
+        "/long_press": ("duration", 100, 3_000),
+        "/drag": ("duration_ms", 100, 3_000),
+        "/swipe": ("duration_ms", 1, 10_000),
+        "/wait": ("ms", 0, 15_000),
+    }
+
+
 def test_what_asks_first() -> None:
     assert [row.name for row in ROWS if row.asks is not None] == ["send_intent", "broadcast", "call", "send_sms"]
 

@@ -152,6 +152,7 @@ def test_pages(book: ApiBook) -> None:
         ("limit=&offset=", 50, 0),
         ("limit=%C2%B2", 50, 0),  # a superscript two
         ("limit=1&limit=2&profile=x", 1, 0),
+        ("offset=1000000000000000", 50, 10**15),
         ("offset=9007199254740993", 50, 2**53 - 1),
         (f"limit={'0' * 30}7&offset={'9' * 5_000}", 7, 2**53 - 1),
     ],
