@@ -32,15 +32,16 @@ def test_a_change_is_checked() -> None:
     ],
 )
 def test_what_is_no_change(body: dict[str, object], word: str) -> None:
-    with pytest.raises(PlainRefused, match=word):
+    with pytest.raises(PlainRefused, match=word) as caught:
         checked_change(OUTPUT_FAMILY, OUTPUT, body, PROVIDERS)
+    assert caught.value.status == 400
 
 
-def refused(files: dict[str, object], found: Failure | bytes | None = None) -> PlainRefused:
+def refused(files: dict[str, object], found: Failure | bytes | None = None, profile: str | None = None) -> PlainRefused:
     def plan(engine: Engine) -> Flow[PlainRefused]:
         stored = StoredSettings(engine, CONFIG, Registry(), _silent)
         with pytest.raises(PlainRefused) as caught:
-            yield from stored.change(OUTPUT_FAMILY, None, {"voice": "rex"})
+            yield from stored.change(OUTPUT_FAMILY, profile, {"voice": "rex"})
         return caught.value
 
     world = world_of(plan, files)
@@ -74,6 +75,11 @@ def test_a_file_that_cannot_be_read(found: Failure | bytes, word: str) -> None:
     problem = refused({}, found)
     assert (problem.status, problem.code) == (404, "not_writable")
     assert word in problem.message
+
+
+def test_a_profile_that_is_not_there() -> None:
+    problem = refused({}, profile="work")
+    assert (problem.status, problem.code, problem.message) == (404, "not_found", "there is no such profile")
 
 
 def test_where_the_relays_own_settings_are() -> None:
