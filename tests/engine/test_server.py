@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, PauseReading, ResumeReading, Send
+from svc_proto.engine.server import admit
 from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
 from tests.engine.service import HANDSHAKE, get, open_book, post
-from tests.playbook import CH, sends, wire_bytes
+from tests.playbook import CH, accepted, sends, wire_bytes
 
 CLOSE = b"connection: close"
+
+
+def test_as_many_connections_as_there_may_be() -> None:
+    book = open_book()  # one is open
+    assert admit(book.engine, accepted(4), book.toy, Limits(max_connections=2)) is not None
+    assert admit(book.engine, accepted(4), book.toy, Limits(max_connections=1)) is None
 
 
 # --- deadlines of each phase ---
