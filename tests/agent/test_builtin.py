@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.builtin import GREETING, MAX_SHOWN
-from svc_proto.agent.contract import Outcome, ReasoningDelta, TextDelta
+from svc_proto.agent.builtin import GREETING, MAX_SHOWN, _shown
+from svc_proto.agent.contract import Outcome, ReasoningDelta, TextDelta, ToolCall
 from tests.agent.world import HOME, AgentWorld
 
 
@@ -104,6 +104,7 @@ def test_several_at_once() -> None:
 def test_one_call_of_a_model_is_not_enough_for_a_tool() -> None:
     world = AgentWorld()
     assert world.command("/fail", max_calls=1) == Outcome(finish="length")
+    assert world.command("/fail", max_calls=2) == world.command("/fail") != Outcome(finish="length")
 
 
 def test_a_long_result_is_cut_in_the_text() -> None:
@@ -111,3 +112,5 @@ def test_a_long_result_is_cut_in_the_text() -> None:
     world.disk.put(f"{HOME}/skills/long/SKILL.md", b"x" * 10_000)
     world.command("/skill long")
     assert len(world.host.text) < MAX_SHOWN + 100
+    whole = _shown(call := ToolCall(id="c", name="x", args={}), "x" * 4_000)
+    assert ("…" in whole, "…" in _shown(call, "x" * 4_001)) == (False, True)

@@ -116,6 +116,7 @@ def test_several_calls() -> None:
         ("/count 3", "1 2 3"),
         ("/count 0", "Nothing to count."),
         ("/count x", "1 2 3 4 5 6 7 8 9 10"),
+        ("/count 100000", "1 2 3 4 5 6 7 8 9 10"),
         ("/count 99999", " ".join(map(str, range(1, 10_001)))),
         ("/echo  Hello ", "Hello"),
         ("/echo", "…"),

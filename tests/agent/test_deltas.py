@@ -95,8 +95,9 @@ def test_usage(usage: Any, counts: tuple[int, int]) -> None:
 
 
 def test_usage_so_far_grows() -> None:
-    parts = [json.dumps({"usage": {"prompt_tokens": 5, "completion_tokens": count}}) for count in (1, 2, 3)]
-    assert fed(*parts, '{"usage": null}').output_tokens == 3
+    parts = [json.dumps({"usage": {"prompt_tokens": 5, "completion_tokens": count}}) for count in (1, 0, 3, 0)]
+    assert fed(*parts[:3], '{"usage": null}').output_tokens == 3
+    assert fed(*parts).output_tokens == 0
 
 
 @pytest.mark.parametrize(

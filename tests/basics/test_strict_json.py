@@ -80,6 +80,7 @@ def test_too_deep(text: str) -> None:
 
 def test_many_brackets_are_not_depth() -> None:
     assert loads("[" * 64 + "]" * 64)
+    assert loads("[[]," + "[" * 63 + "]" * 64)  # 65 of them, 64 deep
     wide: list[list[int]] = [[]] * 1000
     assert loads(json.dumps(wide)) == wide
     quoted = {"a": '[[{{"\\' * 500}

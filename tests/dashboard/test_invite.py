@@ -93,7 +93,11 @@ def test_one_role_first(virtual: VirtualWorld) -> None:
 
 
 def test_another_address_of_the_api(virtual: VirtualWorld) -> None:
-    (found,) = Minting(virtual)({"mode": "lan", "host": " box.example ", "port": 443, "tls": True})
+    minting = Minting(virtual)
+    for port in (1, 65_535):
+        (found,) = minting({"mode": "lan", "host": "box.example", "port": port})
+        assert found["api"]["port"] == port
+    (found,) = minting({"mode": "lan", "host": " box.example ", "port": 443, "tls": True})
     assert found["api"] == {"host": "box.example", "port": 443, "tls": True}
     assert found["relay"] == LAN["relay"]
 
@@ -127,6 +131,7 @@ def test_without_an_address_on_a_network(virtual: VirtualWorld) -> None:
         ({"mode": "lan", "port": "8642"}, 422, "port"),
         ({"mode": "lan", "port": True}, 422, "port"),
         ({"mode": "lan", "port": 0}, 422, "port"),
+        ({"mode": "lan", "port": 65_536}, 422, "port"),
         ({"mode": "lan", "tls": "yes"}, 422, "tls"),
     ],
     ids=str,

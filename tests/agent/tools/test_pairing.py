@@ -101,8 +101,8 @@ def envelope(kind: str, channel: str = "system", **payload: object) -> str:
 
 
 def test_it_says_who_it_is() -> None:
-    relay = OddRelay(envelope("auth.ok", session_token="tok"))
-    assert paired(relay) == "tok"
+    relay = OddRelay(envelope("auth.ok", session_token="!tok~"))
+    assert paired(relay) == "!tok~"
     (auth,) = relay.heard
     assert (auth["channel"], auth["type"]) == ("system", "auth")
     payload = auth["payload"]
@@ -114,9 +114,9 @@ def test_it_says_who_it_is() -> None:
 
 def test_what_does_not_concern_it_is_passed_over() -> None:
     relay = OddRelay(
-        "nonsense", envelope("auth.ok", "bridge"), envelope("ping"), envelope("auth.ok", session_token="tok"), None
+        "nonsense", envelope("auth.ok", "bridge"), envelope("ping"), envelope("auth.ok", session_token="!tok~"), None
     )
-    assert paired(relay) == "tok"
+    assert paired(relay) == "!tok~"
 
 
 @pytest.mark.parametrize(
