@@ -171,8 +171,14 @@ class _Game:
         sim = self.world.sim
         while sim.now < when:
             sim.run_for(min(LOOK_EVERY, when - sim.now))
-            self.world.look()
-            self.voices.look()
+            self.look()
+
+    def look(self) -> None:
+        """What can be seen from above, at any moment."""
+        self.world.look()
+        self.crowd.look()
+        self.control.look()
+        self.voices.look()
 
     def wait(self, so: Callable[[], bool], limit: float, why: str) -> None:
         sim = self.world.sim
@@ -214,8 +220,7 @@ class _Game:
         pairing.pair(world.devices[0], code)
         self.wait(lambda: len(crowd.sessions) > before, PATIENCE, "a new device cannot pair")
         fresh = crowd.sessions[-1]
-        if not world.store_trouble:
-            self.everybody_returns()
+        self.everybody_returns()
         if not world.store_trouble and not world.disk_trouble:
             call = self.control.command(fresh, 2, "Reference")
             self.wait(lambda: call.over, PATIENCE, "the phone does not answer")
@@ -238,12 +243,9 @@ class _Game:
             violated(Invariant.RECOVERY, f"{ears.name} ended with an error")
 
     def everybody_returns(self) -> None:
-        world = self.world
-        highest = max(offset for _, offset in world.wall.steps) + world.sim.now
         for session in list(self.crowd.sessions):
-            if not session.surely_lives(highest):
-                continue
-            self.returns(session)
+            if self.crowd.surely_lives(session):
+                self.returns(session)
 
     def returns(self, session: Session) -> None:
         """A device comes back with its token."""

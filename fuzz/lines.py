@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from runtimes.sim.connection import End
+from runtimes.sim.connection import Connection, End
 from runtimes.sim.host import Host
 from svc_proto.facts import Failure
 
@@ -57,6 +57,11 @@ class Line:
         self.slow = slow
         if self._end is not None and not self._end.gone:
             (self._end.pause if slow else self._end.resume)()
+
+    @property
+    def connection(self) -> Connection | None:
+        """What carries it, once it is there."""
+        return None if self._end is None else self._end.connection
 
     # --- for subclasses ---
 

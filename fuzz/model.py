@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from math import inf
 from typing import NoReturn
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from fuzz.invariants import Invariant, Violation
+from fuzz.terms import Terms, Wall, Wish
 
-__all__ = ["Addresses", "Attempt", "Chat", "Code", "Command", "Session", "Turn", "Wall", "violated", "within"]
+__all__ = ["Addresses", "Attempt", "Chat", "Code", "Command", "Session", "Turn", "Wall", "check_grants", "violated"]
 
 CODE_LIFETIME = 600.0  # s
 MAX_FAILURES = 5
@@ -29,34 +30,13 @@ def violated(invariant: Invariant, detail: str) -> NoReturn:
     raise Violation(invariant, detail)
 
 
-def within(expiry: object, limit: object) -> bool:
-    """Whether one expiry is no later than another; None is never."""
-    return _end(expiry) <= _end(limit)
-
-
-def _end(expiry: object) -> float:
+def end_of(expiry: object) -> float:
     """An expiry as the relay tells it, in JSON: a number, or null for never."""
     if expiry is None:
         return inf
     if not isinstance(expiry, int | float):
         violated(Invariant.STATUS, f"no expiry: {expiry!r:.200}")
     return float(expiry)
-
-
-@define
-class Wall:
-    """The home's wall clock through time: it is what sessions live by."""
-
-    steps: list[tuple[float, float]] = field(factory=list)  # (when, epoch seconds minus monotonic from then on)
-
-    def earliest(self, since: float, until: float) -> float:
-        """The lowest reading in a span of time."""
-        lowest = inf
-        for place, (when, offset) in enumerate(self.steps):
-            end = self.steps[place + 1][0] if place + 1 < len(self.steps) else inf
-            if end >= since and when <= until:
-                lowest = min(lowest, max(when, since) + offset)
-        return lowest
 
 
 @define(eq=False)
@@ -68,8 +48,7 @@ class Code:
     told: float | None = None  # when its registration was answered
     lost: bool = False  # the answer never came: it may have been carried out, until shortly after
     uses: int = 0
-    ttl: float | None = None
-    grants: Mapping[str, object] | None = None
+    wish: Wish = field(factory=Wish)  # the operator's
 
     def use(self, sent: float, now: float) -> None:
         """`auth.ok` came for an `auth` that was sent at that time."""
@@ -81,21 +60,6 @@ class Code:
             violated(Invariant.CODE_ONCE, f"code {self.word} was accepted {now - self.sent:.0f} s after registration")
 
 
-@frozen
-class Terms:
-    """What a session may be allowed: wall times, None for never."""
-
-    expires_at: float | None
-    grants: Mapping[str, object]
-
-    def until(self, channel: str) -> float:
-        """When a grant is over in any case."""
-        if channel not in self.grants:
-            return -inf
-        ends = (self.expires_at, self.grants[channel])
-        return min(_end(end) for end in ends)
-
-
 @define(eq=False)
 class Session:
     """A paired session: its token, and what it may hold as far as was told."""
@@ -105,7 +69,11 @@ class Session:
     device: str
     surface: str
     terms: list[Terms | None] = field(factory=list)  # all that may be so; None: anything
+    past: list[Terms | None] = field(factory=list)  # all that may ever have been so
+    explicit: dict[str, None] | None = field(factory=dict)  # channels that somebody has set; None: not known
+    stored: bool = True  # as far as the log says
     revoked: float | None = None  # when that was answered
+    suspended: float | None = None  # when it was revoked until the relay restarts, since the store did not take it
     revoking: bool = False  # asked for, perhaps done
     patches: int = 0  # under way
     patched: int = 0  # ever begun
@@ -115,22 +83,33 @@ class Session:
         """What it is named by."""
         return self.token[:8]
 
+    @property
+    def sure(self) -> Terms | None:
+        """Its terms, if they are known."""
+        return self.terms[0] if len(self.terms) == 1 and not self.patches else None
+
     def learn(self, members: Mapping[str, object]) -> Terms:
         """Read terms as the relay told them, and check them against each other."""
         expires_at, grants = members.get("expires_at"), members.get("grants")
         if not isinstance(grants, dict):
             violated(Invariant.STATUS, f"no grants in {members!r:.200}")
         check_grants(grants, expires_at, self.prefix)
-        return Terms(None if expires_at is None else _end(expires_at), dict(grants))
+        return Terms(end_of(expires_at), {channel: end_of(expiry) for channel, expiry in grants.items()})
+
+    def ended(self, wall: Wall, now: float) -> float | None:
+        """From when on its token could not be accepted, until now; None when it may be."""
+        ends = [end for end in (self.revoked, self.suspended) if end is not None]
+        expiries = [inf if terms is None else terms.expires_at for terms in self.terms]
+        if expiries and (latest := max(expiries)) < inf and (over := wall.over_since(latest, now)) is not None:
+            ends.append(over)
+        return min(ends, default=None)
 
     def is_dead(self, wall: Wall, since: float, until: float) -> bool:
         """Whether its token could not be accepted at any time of a span."""
-        if self.revoked is not None and self.revoked <= since:
+        if any(end is not None and end <= since for end in (self.revoked, self.suspended)):
             return True
         earliest = wall.earliest(since, until)
-        return all(
-            terms is not None and terms.expires_at is not None and terms.expires_at < earliest for terms in self.terms
-        )
+        return all(terms is not None and terms.expires_at < earliest for terms in self.terms)
 
     def lacks(self, channel: str, wall: Wall, since: float, until: float) -> bool:
         """Whether it could not hold a live grant at any time of a span."""
@@ -141,22 +120,29 @@ class Session:
 
     def surely_lives(self, latest_wall: float) -> bool:
         """Whether its token must be accepted."""
-        return not self.revoking and all(
-            terms is not None and (terms.expires_at is None or terms.expires_at > latest_wall + SLACK)
-            for terms in self.terms
+        return (
+            self.stored
+            and not self.revoking
+            and all(terms is not None and terms.expires_at > latest_wall + SLACK for terms in self.terms)
         )
 
     def surely_holds(self, channel: str, latest_wall: float) -> bool:
         """Whether it must be let in where that grant is wanted."""
-        return self.surely_lives(latest_wall) and all(
-            terms is not None and terms.until(channel) > latest_wall + SLACK for terms in self.terms
-        )
+        return self.surely_lives(latest_wall) and _all_reach(self.terms, channel, latest_wall)
+
+    def surely_held(self, channel: str, latest_wall: float) -> bool:
+        """Whether that has been so from its beginning."""
+        return self.surely_lives(latest_wall) and _all_reach(self.past, channel, latest_wall)
+
+
+def _all_reach(terms: list[Terms | None], channel: str, latest_wall: float) -> bool:
+    return all(each is not None and each.until(channel) > latest_wall + SLACK for each in terms)
 
 
 def check_grants(grants: Mapping[str, object], expires_at: object, prefix: str) -> None:
     """No grant outlives its session."""
     for channel, expiry in grants.items():
-        if not within(expiry, expires_at):
+        if end_of(expiry) > end_of(expires_at):
             violated(Invariant.GRANT_CLAMPED, f"{channel} of {prefix} until {expiry}, the session until {expires_at}")
 
 
@@ -167,10 +153,13 @@ class Command:
     mark: str
     caller: Session
     sent: float
+    selector: str = ""  # which phone is meant: the name of its host
     secret: str = ""
     reached: dict[str, float] = field(factory=dict)  # name of the phone, when
     answered: dict[str, float] = field(factory=dict)  # name of the phone, when its answer went out
     request_id: str = ""
+    unheeded: bool = False  # no phone will answer it
+    patched: int = 0  # of its caller, when it was sent
 
 
 @define(eq=False)

@@ -15,12 +15,14 @@ from attrs import evolve
 from clients.phone.handset import SimulatedHandset
 from fuzz.carriers import Carrier, Http1Carrier, Http2Carrier
 from fuzz.invariants import Invariant
-from fuzz.lines import Target
-from fuzz.model import Addresses, Wall, check_grants, violated
+from fuzz.lines import Line, Target
+from fuzz.model import Addresses, check_grants, violated
 from fuzz.peers import Caller, Pairs, Party
 from fuzz.provider import PROVIDER_PORT, Provider
 from fuzz.script import Deed, Script, Step
+from fuzz.terms import OPEN, Policy, Wall
 from fuzz.upstream import MODEL_PORT, Manner, Upstream
+from runtimes.sim.connection import Connection
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
@@ -33,12 +35,13 @@ from svc_proto.api.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, SubscriberSt
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Level, Tell
-from svc_proto.config import RelayConfig
+from svc_proto.config import RelayConfig, SessionPolicy
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.boundary import Core
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
+from svc_proto.engine.store import DeleteSession, SaveSession
 from svc_proto.facts import Fact
 from svc_proto.relay.service import Relay
 from svc_proto.wire.http2_setup import STREAM_WINDOW
@@ -86,6 +89,8 @@ STATUSES = (
     504,
 )
 TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW, idle_minutes=120)
+POLICIES = (*[OPEN] * 6, Policy(max_ttl=5 * 86_400.0), Policy(reduce_only=True))
+UNSTORED = ("session not stored", "session not erased")  # what the relay's log says of a store that fails
 MODERN = 0.5  # of all hosts speak HTTP/2
 AFTERMATH = 20.0  # s after a fault within which it may still be felt
 DEVICES = 4
@@ -115,6 +120,7 @@ class World:
         self.entropy: Entropy = self.rng.randbytes
         self.wall = Wall([(self.sim.now, START_WALL - self.sim.now)])
         self.addresses = Addresses()
+        self.policy = Random(f"policy {script.seed}").choice(POLICIES)
         self.secrets: dict[str, str] = {
             API_KEY: "the API's key",
             MODEL_KEY: "the model's key",
@@ -125,7 +131,13 @@ class World:
         self.counts: dict[str, int] = {}
         self.shaken = -1.0  # when the network last had trouble that takes time to be noticed
         self.faulted = -1.0  # until when something was broken, of any kind
+        self.parted: dict[str, float] = {}  # by address, until when at most it was parted from the home
+        self.hurt: dict[Connection, None] = {}  # that hung, or were left unread
+        self.noisy = -1.0  # until when segments were lost
         self.store_trouble = False
+        self.store_refused = False  # sessions, now and then
+        self.unstored: dict[str, None] = {}  # prefixes of sessions that the store did not take
+        self.on_relay_gone: list[Callable[[], None]] = []
         self.disk_trouble = False
         self.expected: dict[Process, None] = {}  # that were told to go, or killed
         self._read: dict[Process, int] = {}  # log lines that have been looked at
@@ -150,6 +162,8 @@ class World:
             webapi_url=f"http://{API.address}:{API.port}",
             api_key=API_KEY,
             tui_command=(GATEWAY,),
+            max_session_ttl=self.policy.max_ttl,
+            session_policy=SessionPolicy.REDUCE_ONLY if self.policy.reduce_only else SessionPolicy.OPEN,
         )
         variables = {
             "OPENAI_API_KEY": PROVIDER_KEY,
@@ -216,6 +230,11 @@ class World:
                 setattr(self, name, process.restart())
 
     @property
+    def relay_up(self) -> bool:
+        """Whether the relay that was started last is to stay."""
+        return self.relay.alive and "relay" not in self._down
+
+    @property
     def all_up(self) -> bool:
         """Whether the relay and the API take connections."""
         return all(process.alive and process.ready for process in (self.relay, self.api)) and not self._down
@@ -231,6 +250,8 @@ class World:
         self._rest[name] = self.sim.now + rest
         if name == "relay":
             self.addresses.forget(self.sim.now, float("inf"))
+            for gone in self.on_relay_gone:
+                gone()
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -259,12 +280,12 @@ class World:
             self.lines[caller] = None
         return caller
 
-    def carrier(self, host: Host, target: Target, *, deflate: bool = False) -> Carrier:
+    def carrier(self, host: Host, target: Target, *, deflate: bool = False, fresh: bool = False) -> Carrier:
         """What a host speaks through: a connection of HTTP/2 that its people share, or one of HTTP/1.1 for each."""
         if not self.is_modern(host):
             return Http1Carrier(host, target, self.entropy, deflate=deflate)
         self._shared = [shared for shared in self._shared if not shared.over]
-        for shared in self._shared:
+        for shared in self._shared if not fresh else ():
             if shared.host is host and shared.target == target and shared.free:
                 return shared
         carrier = Http2Carrier(host, target, self.entropy)
@@ -304,7 +325,8 @@ class World:
         self.count(f"{caller.status}")
         if caller.status not in STATUSES:
             violated(Invariant.STATUS, f"{where}: {caller.status}")
-        if caller.status == 500 and not self.store_trouble and not self.disk_trouble:
+        told = self.store_refused and caller.answer.json.get("code") == "store_failed"
+        if caller.status == 500 and not self.store_trouble and not self.disk_trouble and not told:
             violated(Invariant.NO_BUG, f"{where}: 500 {caller.answer.body!r:.200}")
         self.refuse_secrets(caller.answer.body.decode("latin-1"), f"the answer to {where}")
 
@@ -321,11 +343,11 @@ class World:
                     sim.cut(sim.network.connections[step.who % len(sim.network.connections)])
             case Deed.HANG if sim.network.connections:
                 connection = sim.network.connections[step.who % len(sim.network.connections)]
-                connection.hang()
-                self._shaken_for(step.amount)
-                sim.after(step.amount, connection.heal)
+                self.hang(connection, step.amount)
             case Deed.PART:
-                sim.network.partition(self.home, [*self.devices, self.phone.host][step.who % (DEVICES + 1)])
+                other = [*self.devices, self.phone.host][step.who % (DEVICES + 1)]
+                sim.network.partition(self.home, other)
+                self.parted[other.address] = max(self.parted.get(other.address, 0.0), sim.now + step.amount)
                 self._shaken_for(step.amount)
                 sim.after(step.amount, sim.network.heal)
             case Deed.SLOW:
@@ -334,15 +356,15 @@ class World:
                 sim.faults = _noise(step.amount)
                 self.store_trouble |= step.amount > 0
                 self._shaken_for(1e9 if step.amount > 0 else 0.0)
+                self.noisy = 1e9 if step.amount > 0 else min(self.noisy, sim.now)
             case Deed.STOP | Deed.KILL:
-                self._end(step)
+                self.end(("relay", "api")[step.who % 2], step.amount, kill=step.deed is Deed.KILL)
             case Deed.DISK_FULL:
                 self.disk_trouble = True
                 self.home.disk.fill()
                 world.after(step.amount, lambda: setattr(self.home.disk, "capacity", None))
             case Deed.CLOCK:
-                self.home.step_wall(step.amount)
-                self.wall.steps.append((sim.now, self.home.wall() - sim.now))
+                self.set_clock(step.amount)
             case Deed.UPSTREAM:
                 bad = (Manner.REFUSE, Manner.BREAK, Manner.HANG, Manner.NONSENSE)
                 self.upstream.trouble = bad[step.other % len(bad)]
@@ -350,24 +372,45 @@ class World:
             case _:
                 pass
 
+    def set_clock(self, seconds: float) -> None:
+        """Somebody sets the home's wall clock forth or back."""
+        self.home.step_wall(seconds)
+        self.wall.steps.append((self.sim.now, self.home.wall() - self.sim.now))
+
+    def hang(self, connection: Connection, seconds: float) -> None:
+        """A connection is a black hole for so long."""
+        connection.hang()
+        self.hurt[connection] = None
+        self._shaken_for(seconds)
+        self.sim.after(seconds, connection.heal)
+
+    def refuse_sessions(self, seconds: float) -> None:
+        """The store takes no change of a session for so long."""
+        store = self.home.store
+        store.refused = (SaveSession, DeleteSession)
+        self.store_refused = True
+        self.sim.after(seconds, lambda: setattr(store, "refused", ()))
+
     def _slow(self, step: Step) -> None:
         lines = [line for line in self.lines if line.opened]
         if not lines:
             return
         line = lines[step.who % len(lines)]
         line.read_slowly(True)
+        if (connection := _carrier(line).connection) is not None:
+            self.hurt[connection] = None
         self._shaken_for(step.amount)
         self.sim.after(step.amount, lambda: line.read_slowly(False))
 
-    def _end(self, step: Step) -> None:
-        name = ("relay", "api")[step.who % 2]
+    def end(self, name: str, rest: float, *, kill: bool) -> None:
+        """The relay or the API is told to go, or killed, and started again after a rest."""
         process: Process = getattr(self, name)
         if not process.alive:
             return
         self.expected[process] = None
         if name not in self._down:
-            self._went(name, step.amount)
-        if step.deed is Deed.KILL:
+            self._went(name, rest)
+        if kill:
             process.kill()
         else:
             process.stop(5.0)
@@ -382,8 +425,19 @@ class World:
         self.upstream.trouble = None
         for line in [*self.lines, *self._shared]:
             line.read_slowly(False)
+        self.home.store.refused = ()
         self.shaken = self.sim.now
+        self.noisy = min(self.noisy, self.sim.now)
         self.faulted = self.sim.now + AFTERMATH
+
+    def is_sound(self, party: Party) -> bool:
+        """Whether nothing has held up, lost or delayed what goes to somebody and comes from there."""
+        line = _carrier(party)
+        return (
+            line.connection not in self.hurt
+            and self.noisy < line.began
+            and self.parted.get(line.host.address, -1.0) < line.began
+        )
 
     def quiet_since(self, when: float) -> bool:
         """Whether nothing was broken, nor felt, from then on."""
@@ -460,10 +514,18 @@ class World:
                 for line in process.logs[seen:]:
                     self._judge_log(process, line)
 
+    def is_stored(self, prefix: str) -> bool:
+        """Whether the log does not say that the store failed to take a session."""
+        self._look_at_logs()
+        return prefix not in self.unstored
+
     def _judge_log(self, process: Process, line: LogLine) -> None:
         if line.event == "bug":
             violated(Invariant.NO_BUG, f"{process.name}: {line.fields}")
         trouble = self.store_trouble or self.disk_trouble
+        if line.event in UNSTORED:
+            self.unstored[str(line.fields["session"])] = None
+            trouble = trouble or self.store_refused
         if line.level >= Level.ERROR and not trouble:
             violated(Invariant.NO_BUG, f"{process.name}: {line.event} {line.fields}")
         self.refuse_secrets(f"{line.event} {line.fields}", f"a log record of {process.name}: {line.event}")
@@ -507,6 +569,10 @@ class _Untold:
 
     def next_deadline(self) -> float | None:
         return self._core.next_deadline()
+
+
+def _carrier(party: Party) -> Line:
+    return party if isinstance(party, Line) else party.carrier
 
 
 def _noise(scale: float) -> Faults:

@@ -9,7 +9,8 @@ from urllib.parse import quote
 from fuzz.invariants import Invariant
 from fuzz.model import COMMAND_TIME, Command, Session, violated
 from fuzz.peers import Caller
-from fuzz.people.crowd import Crowd, Deeds, Device
+from fuzz.people.crowd import LATE, Crowd, Deeds, Device
+from fuzz.people.phones import Phones
 from fuzz.script import Deed, Step
 from fuzz.world import REMOTE
 
@@ -22,7 +23,10 @@ class Control:
     def __init__(self, crowd: Crowd) -> None:
         self.crowd = crowd
         self.world = crowd.world
+        self.phones = Phones(crowd)
         self._commands: dict[str, Command] = {}
+        self._waiting: dict[Command, Caller] = {}
+        self._known: dict[str, str] = {}  # request ids: the mark of what they were given to
         self._strays: list[int] = []  # who will answer a command that it was not sent
         crowd.listeners.append(self._heard)
         self.deeds: dict[Deed, Deeds] = {
@@ -37,11 +41,12 @@ class Control:
         selectors = ["", *(device.session.device for device in self.crowd.open), "Reference"]
         self.command(session, step.other, selectors[step.other % len(selectors)])
 
-    def command(self, session: Session, kind: int, selector: str) -> Caller:
-        """An agent with a session's token calls a Device Control route."""
+    def command(self, session: Session, kind: int, selector: str, *, unheeded: bool = False) -> Caller:
+        """An agent with a session's token calls a Device Control route; `unheeded`: and no phone will answer."""
         world = self.world
         mark = f"mark-{self.crowd.number()}"
-        command = Command(mark, session, self.crowd.now, secret=f"hush-{mark}-hush")
+        command = Command(mark, session, self.crowd.now, selector, unheeded=unheeded, patched=session.patched)
+        command.secret = f"hush-{mark}-hush"
         self._commands[mark] = command
         world.secrets[command.secret] = "a password among params"
         chosen = {"device": selector} if selector else {}
@@ -51,7 +56,7 @@ class Control:
         else:
             query = f"&device={quote(selector)}" if selector else ""
             method, path, data = "GET", f"/{('ping', 'screen')[kind % 2]}?mark={mark}{query}", b""
-        return world.call(
+        caller = world.call(
             world.agent,
             REMOTE,
             method,
@@ -60,8 +65,29 @@ class Control:
             body=data,
             done=lambda caller: self._commanded(command, caller),
         )
+        if not caller.over:
+            self._waiting[command] = caller
+        return caller
+
+    def look(self) -> None:
+        """Nobody waits for a phone whose session is over."""
+        for command, caller in self._waiting.items():
+            self._check_settled(command, caller)
+
+    def _check_settled(self, command: Command, caller: Caller) -> None:
+        over = self.crowd.over_by(command.caller)
+        if (
+            over is None
+            or self.crowd.now <= max(over, command.sent) + LATE
+            or not self.world.relay_up
+            or not self.world.is_sound(caller)
+        ):
+            return
+        so = f"got {caller.status}" if caller.over else "still waits"
+        violated(Invariant.SETTLED, f"{command.mark} {so} {self.crowd.now - over:.0f} s after the end of its session")
 
     def _commanded(self, command: Command, caller: Caller) -> None:
+        self._waiting.pop(command, None)
         session, status = command.caller, caller.status
         dead = session.is_dead(self.world.wall, command.sent, self.crowd.now)
         if status == 0:
@@ -70,9 +96,12 @@ class Control:
             violated(Invariant.DEAD_TOKEN, f"{session.prefix} was answered {status} after its end")
         if status == 401:
             self.crowd.refused(session, command.sent)
-        if status != 200:
-            return
+        elif status not in (429, 503):
+            self._check_settled(command, caller)
         answer = caller.answer.json
+        if status != 200:
+            self.phones.refused(command, status, str(answer.get("code")) if isinstance(answer, dict) else "")
+            return
         if not isinstance(answer, dict) or "echo" not in answer:
             return  # of the reference phone, which knows nothing of marks
         who = str(answer.get("by"))
@@ -95,6 +124,8 @@ class Control:
             self._reply(device, request_id, "")
             return
         self.world.count("reached a phone")
+        if self._known.setdefault(request_id, command.mark) != command.mark:
+            violated(Invariant.ONE_ANSWER, f"{command.mark} has the request id of {self._known[request_id]}")
         command.request_id = request_id
         if command.reached:
             violated(Invariant.ONE_ANSWER, f"{command.mark} was sent to {[*command.reached, device.name]}")
@@ -105,6 +136,9 @@ class Control:
             violated(Invariant.LIVE_GRANT, f"{command.mark} reached {device.name}, which holds no bridge grant")
         if device.session.revoked is not None and device.session.revoked < command.sent:
             violated(Invariant.SOCKETS_ENDED, f"{command.mark} reached {device.name}, whose session was revoked")
+        over = self.crowd.over_by(command.caller)
+        if over is not None and now > over + LATE and self.world.is_sound(device.talker):
+            violated(Invariant.LIVE_GRANT, f"{command.mark} reached {device.name} after the end of its session")
         self._behave(device, request_id, command)
 
     def _behave(self, device: Device, request_id: str, command: Command) -> None:
@@ -112,7 +146,7 @@ class Control:
         mood = rng.random()
         if self._strays:
             self._answer_for(device, self._strays.pop(), request_id, command.mark)
-        if mood < 0.05:
+        if mood < 0.05 or command.unheeded:
             return  # never
         delay = 30.0 + rng.random() * 3.0 if mood < 0.15 else rng.random() ** 3
 

@@ -14,8 +14,9 @@ from fuzz.peers import Caller, Talker
 from fuzz.provider import NUMBER
 from fuzz.script import Step
 from fuzz.world import LOCAL, REMOTE, World
+from runtimes.sim.process import Process
 
-__all__ = ["GRANTS", "Crowd", "Deeds", "Device", "nothing", "task_of"]
+__all__ = ["GRANTS", "LATE", "Crowd", "Deeds", "PHONE", "Device", "SignIn", "nothing", "task_of"]
 
 Deeds: TypeAlias = Callable[[Step], None]
 
@@ -31,6 +32,23 @@ GRANTS: tuple[dict[str, int] | None, ...] = (
 )
 
 
+ENDED_WITHIN = 20.0  # s in which a socket is gone whose session is over, on a sound connection
+PHONE = "android"  # the surface of what is a phone as soon as it is welcomed
+LATE = 5.0  # s after which nothing may be under way any more there
+RECHECK = 3600.0  # s: how late a step of the wall clock may be noticed
+SERVED = range(200, 300)
+
+
+@define(eq=False)
+class SignIn:
+    """A socket that was opened to show a credential; `relay` is the process that it came to."""
+
+    relay: Process
+    sent: float  # when `system/auth` went out
+    told: float | None = None  # when `auth.ok` came
+    failed: bool = False
+
+
 @define(eq=False)
 class Device:
     """A socket of a session, and how it behaves."""
@@ -38,6 +56,7 @@ class Device:
     name: str
     talker: Talker
     session: Session
+    sign_in: SignIn
     sent: dict[str, str] = field(factory=dict)  # request id of what it was ordered -> mark
 
 
@@ -49,6 +68,7 @@ class Crowd:
         self.codes: list[Code] = []
         self.sessions: list[Session] = []
         self.open: list[Device] = []
+        self.sign_ins: dict[str, list[SignIn]] = {}  # of those that may be phones, by the name of the device
         self.listeners: list[Callable[[Device, dict[str, Any]], None]] = []  # of what a device is told
         self.allowed: dict[int, None] = {}  # tasks whose question somebody has answered with yes
         self._numbers = 0
@@ -69,6 +89,7 @@ class Crowd:
 
     def heard(self, device: Device, message: dict[str, Any]) -> None:
         """A device was told something."""
+        self._check_told(device, message)
         if message.get("type") != "bridge.command":  # which may hold what its caller put in
             self.world.refuse_secrets(device.talker.text, f"a message to {device.name}")
         for listener in self.listeners:
@@ -76,21 +97,55 @@ class Crowd:
 
     def refused(self, session: Session | None, sent: float) -> None:
         """A token was not accepted."""
-        if session is None or self.world.store_trouble:
-            return
-        latest = self.world.wall.steps[-1][1] + self.now
-        highest = max(offset for _, offset in self.world.wall.steps) + self.now
-        if session.surely_lives(max(latest, highest)):
+        if session is not None and self.surely_lives(session):
             violated(Invariant.LIVE_TOKEN, f"{session.prefix} was refused")
 
     def denied(self, session: Session, status: int, grant: str, sent: float) -> None:
         """A route that wants a grant has answered."""
         if status == 401:
             self.refused(session, sent)
-        if status == 403 and not self.world.store_trouble:
-            highest = max(offset for _, offset in self.world.wall.steps) + self.now
-            if session.surely_holds(grant, highest):
-                violated(Invariant.VOICE_GRANT, f"{session.prefix} was refused, and holds {grant}")
+        if (
+            status == 403
+            and self.surely_lives(session)
+            and session.surely_holds(grant, self.world.wall.highest(self.now))
+        ):
+            violated(Invariant.VOICE_GRANT, f"{session.prefix} was refused, and holds {grant}")
+
+    def surely_lives(self, session: Session) -> bool:
+        """Whether its token must be accepted."""
+        session.stored = session.stored and self.world.is_stored(session.prefix)
+        return session.surely_lives(self.world.wall.highest(self.now))
+
+    def over_by(self, session: Session) -> float | None:
+        """By when the relay had to know that a session is over; None while it may live.
+
+        A timer ends what expires, and looks at the wall clock once an hour at least in case that was stepped.
+        """
+        now = self.now
+        ended = session.ended(self.world.wall, now)
+        if ended is None or ended in (session.revoked, session.suspended):
+            return ended
+        stepped = max(when for when, _ in self.world.wall.steps if when <= ended)
+        begun = self.world.wall.steps[0][0]
+        return max(ended, stepped + RECHECK) if begun < stepped and ended - stepped < RECHECK else ended
+
+    def look(self) -> None:
+        """No socket outlives its session."""
+        for device in self.open:
+            over = self.over_by(device.session)
+            if over is not None and self.now > over + ENDED_WITHIN and self._is_heard(device):
+                late = self.now - over
+                violated(Invariant.SOCKETS_ENDED, f"{device.name} is open {late:.0f} s after the end of its session")
+
+    def _check_told(self, device: Device, message: dict[str, Any]) -> None:
+        over = self.over_by(device.session)
+        if over is None or self.now <= over + LATE or message.get("type") == "error" or not self._is_heard(device):
+            return
+        late = self.now - over
+        violated(Invariant.SOCKETS_ENDED, f"{device.name} is told {message!r:.100} {late:.0f} s after its session")
+
+    def _is_heard(self, device: Device) -> bool:
+        return self.world.relay.alive and self.world.is_sound(device.talker)
 
     def check_allowed(self, task: int, where: str) -> None:
         """Something was done that has to be allowed first."""
@@ -108,7 +163,15 @@ class Crowd:
         """A call of an agent elsewhere, with a session's token or with none."""
         headers = {} if session is None else {"authorization": f"Bearer {session.token}"}
         data = b"" if body is None else json.dumps(body).encode()
-        self.world.call(self.world.agent, REMOTE, method, path, headers=headers, body=data, done=done)
+        sent = self.now
+
+        def answered(caller: Caller) -> None:
+            if session is not None and caller.status in SERVED and session.is_dead(self.world.wall, sent, self.now):
+                where = f"{method} {path.partition('?')[0]}"
+                violated(Invariant.DEAD_TOKEN, f"{session.prefix} got {caller.status} from {where} after its end")
+            done(caller)
+
+        self.world.call(self.world.agent, REMOTE, method, path, headers=headers, body=data, done=answered)
 
 
 def task_of(text: str) -> int:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fuzz.invariants import Invariant
 from fuzz.model import Session, check_grants, violated
 from fuzz.peers import Caller
 from fuzz.people.crowd import GRANTS, Crowd, Deeds
 from fuzz.script import Deed, Step
+from fuzz.terms import Terms, Wish, fits, patched
 
 __all__ = ["Owners"]
 
-ENDED_WITHIN = 20.0  # s in which a socket of a revoked session is gone, on a network without trouble
+NOT_CHANGED = (400, 401, 403, 404, 409)
+KEPT = 40  # of `other`: from there on a change of grants leaves the lifetime alone
 
 
 class Owners:
@@ -26,42 +30,42 @@ class Owners:
         }
 
     def _revoke(self, step: Step) -> None:
-        if not self.crowd.sessions:
-            return
-        caller = self.crowd.session(step.who)
-        session = self.crowd.session(step.other)
+        if self.crowd.sessions:
+            caller = self.crowd.session(step.who) if step.who % 4 else None
+            self.revoke(self.crowd.session(step.other), caller)
+
+    def revoke(self, session: Session, caller: Session | None) -> None:
+        """Another session, or the operator, ends one."""
         session.revoking = True
-        sent = self.crowd.now
+        relay = self.world.relay
 
         def done(answer: Caller) -> None:
-            if answer.status != 200:
-                return
-            if caller.is_dead(self.world.wall, sent, self.crowd.now) and step.who % 4:
-                violated(Invariant.DEAD_TOKEN, f"{caller.prefix} revoked {session.prefix} after its own end")
-            session.revoked = self.crowd.now
-            self.world.sim.after(ENDED_WITHIN, lambda: self._check_ended(session, sent))
+            if answer.status == 200 and session.revoked is None:
+                session.revoked = self.crowd.now
+            elif answer.status == 500 and self.world.relay is relay and self.world.relay_up:
+                session.suspended = self.crowd.now
 
         path = f"/sessions/{session.prefix}"
-        if step.who % 4:
+        if caller is not None:
             self.crowd.remote("DELETE", path, None, caller, done)
         else:
             self.crowd.local("DELETE", path, None, done)
 
-    def _check_ended(self, session: Session, since: float) -> None:
-        if self.world.shaken >= since or not self.world.relay.alive:
-            return
-        for device in self.crowd.open:
-            if device.session is session and device.talker.began < since:
-                violated(Invariant.SOCKETS_ENDED, f"{device.name} is open {ENDED_WITHIN:.0f} s after it was revoked")
-
     def _extend(self, step: Step) -> None:
         if not self.crowd.sessions:
             return
-        session = self.crowd.session(step.who)
-        body: dict[str, object] = {"ttl_seconds": int(step.amount)}
         grants = GRANTS[step.other % len(GRANTS)]
-        if grants is not None:
-            body["grants"] = grants
+        ttl = None if grants is not None and step.other >= KEPT else int(step.amount)
+        self.extend(self.crowd.session(step.who), Wish(ttl, grants))
+
+    def extend(self, session: Session, wish: Wish, changed: Callable[[], None] | None = None) -> None:
+        """A session asks for other terms; `changed` comes when it has them."""
+        body: dict[str, object] = {}
+        if wish.ttl is not None:
+            body["ttl_seconds"] = wish.ttl
+        if wish.grants is not None:
+            body["grants"] = wish.grants
+        before, sent = session.sure, self.crowd.now
         session.terms.append(None)
         session.patches += 1
         session.patched += 1
@@ -70,30 +74,65 @@ class Owners:
 
         def done(caller: Caller) -> None:
             session.patches -= 1
-            if caller.status == 200:
-                terms = session.learn(caller.answer.json)
-                if alone and session.patched == begun:
-                    session.terms = [terms]
-                else:
-                    session.terms.append(terms)
-            elif caller.status in (400, 401, 403, 404, 409):
+            if caller.status in NOT_CHANGED:
                 session.terms.remove(None)
+                if caller.status == 403 and not self.world.policy.reduce_only:
+                    violated(Invariant.STATUS, f"{session.prefix} may not change itself")
+                return
+            if caller.status != 200:
+                session.past.append(None)
+                session.explicit = None
+                return
+            terms = session.learn(caller.answer.json)
+            session.past.append(terms)
+            if alone and session.patched == begun:
+                self._check_terms(session, before, wish, terms, sent)
+                session.terms = [terms]
+            else:
+                session.terms.append(terms)
+            if session.explicit is not None:
+                session.explicit.update(dict.fromkeys(wish.grants or ()))
+            if changed is not None:
+                changed()
 
         self.crowd.remote("PATCH", f"/sessions/{session.prefix}", body, session, done)
 
+    def _check_terms(self, session: Session, before: Terms | None, wish: Wish, told: Terms, sent: float) -> None:
+        if before is None or session.explicit is None:
+            return
+        world, explicit = self.world, tuple(session.explicit)
+        readings = world.wall.spans(sent, self.crowd.now)
+        if not fits(told, lambda wall: patched(before, explicit, wish, world.policy, wall), readings):
+            violated(Invariant.LIFETIME, f"{session.prefix} had {before}, asked for {wish} and got {told}")
+        if world.policy.reduce_only and not told.is_within(before):
+            violated(Invariant.LIFETIME, f"{session.prefix} had {before}, and got more: {told}")
+
     def _list(self, step: Step) -> None:
-        sent = self.crowd.now
+        self.list_all(self.crowd.session(step.who) if self.crowd.sessions and step.who % 3 else None)
+
+    def list_all(self, asks: Session | None) -> None:
+        """A session, or the operator, looks at all of them."""
+        crowd, sent = self.crowd, self.crowd.now
+        known = {one.prefix: (one, one.patched, one.sure) for one in crowd.sessions}
 
         def done(caller: Caller) -> None:
             if caller.status != 200:
                 return
-            gone = [one.prefix for one in self.crowd.sessions if one.is_dead(self.world.wall, sent, self.crowd.now)]
-            for record in caller.answer.json["sessions"]:
-                check_grants(record["grants"], record["expires_at"], record["token_prefix"])
-                if record["token_prefix"] in gone:
-                    violated(Invariant.DEAD_TOKEN, f"{record['token_prefix']} is listed after its end")
+            listed = {record["token_prefix"]: record for record in caller.answer.json["sessions"]}
+            for prefix, record in listed.items():
+                check_grants(record["grants"], record["expires_at"], prefix)
+            for prefix, (session, begun, terms) in known.items():
+                if prefix not in listed:
+                    if crowd.surely_lives(session):
+                        violated(Invariant.LIVE_TOKEN, f"{prefix} is not listed")
+                    continue
+                if session.is_dead(self.world.wall, sent, crowd.now):
+                    violated(Invariant.DEAD_TOKEN, f"{prefix} is listed after its end")
+                told = session.learn(listed[prefix])
+                if terms is not None and session.patched == begun and told != terms:
+                    violated(Invariant.LIFETIME, f"{prefix} is listed with {told}, and has {terms}")
 
-        if self.crowd.sessions and step.who % 3:
-            self.crowd.remote("GET", "/sessions", None, self.crowd.session(step.who), done)
+        if asks is None:
+            crowd.local("GET", "/sessions", None, done)
         else:
-            self.crowd.local("GET", "/sessions", None, done)
+            crowd.remote("GET", "/sessions", None, asks, done)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from fuzz.invariants import Invariant
 from fuzz.model import SLACK, Attempt, Code, Session, violated
 from fuzz.peers import Caller, Talker
-from fuzz.people.crowd import GRANTS, Crowd, Deeds, Device
+from fuzz.people.crowd import GRANTS, PHONE, Crowd, Deeds, Device, SignIn
 from fuzz.script import Deed, Step
+from fuzz.terms import Terms, Wish, fits, paired
 from fuzz.world import REMOTE
 from runtimes.sim.host import Host
 
 __all__ = ["Pairing"]
 
 UNCOUNTED = ("rate limited", "first message", "timeout", "too many")  # refusals that are no failed guesses
+
+NOTHING = Wish()
+TTL_WISHES = (*[None] * 5, 60, 7_200, 0)  # s that a phone asks for itself
+GRANT_WISHES: tuple[dict[str, float] | None, ...] = (*[None] * 5, {"terminal": 50, "bridge": 0}, {"tui": 3_600})
 
 
 class Pairing:
@@ -23,6 +30,7 @@ class Pairing:
     def __init__(self, crowd: Crowd) -> None:
         self.crowd = crowd
         self.world = crowd.world
+        crowd.world.on_relay_gone.append(self._relay_gone)
         self.deeds: dict[Deed, Deeds] = {
             Deed.REGISTER: self._register,
             Deed.PAIR: self._pair,
@@ -40,7 +48,7 @@ class Pairing:
             body["grants"] = grants
         if ttl:
             body["ttl_seconds"] = int(ttl)
-        code = Code(str(body["code"]), self.crowd.now)
+        code = Code(str(body["code"]), self.crowd.now, wish=Wish(int(ttl) or None, grants))
         self.crowd.codes.append(code)
         sent = self.crowd.now
         forgotten = (sent, float("inf"))
@@ -65,36 +73,56 @@ class Pairing:
 
     def pair(self, host: Host, code: Code, *, phone: bool = True) -> Talker:
         """A device shows a code."""
-        payload = {
+        rng = Random(f"wish {self.world.script.seed} {code.word} {host.name}")
+        ttl, grants = rng.choice(TTL_WISHES), rng.choice(GRANT_WISHES)
+        payload: dict[str, object] = {
             "pairing_code": code.word,
             "device_name": host.name,
             "device_id": f"id of {host.name}",
-            "client_surface": "android" if phone else "desktop",
+            "client_surface": PHONE if phone else "desktop",
+            **({} if ttl is None else {"ttl_seconds": ttl}),
+            **({} if grants is None else {"grants": {**grants, "chat": "nonsense"}}),
         }
         if self.world.rng.random() < 0.2:
-            payload["ttl_seconds"] = "nonsense"
-        return self.sign_in(host, payload, code=code)
+            payload["ttl_seconds"], ttl = "nonsense", None
+        return self.sign_in(host, payload, code=code, wish=Wish(ttl, grants))
 
     def _reconnect(self, step: Step) -> None:
         if self.crowd.sessions:
             self.reconnect(self.crowd.session(step.who))
 
-    def reconnect(self, session: Session) -> Talker:
-        """A device comes back with its token."""
+    def reconnect(
+        self, session: Session, *, fresh: bool = False, welcomed: Callable[[Device], None] | None = None
+    ) -> Talker:
+        """A device comes back with its token; `fresh`: on a connection of its own."""
         host = self.world.sim.hosts[session.owner]
-        return self.sign_in(host, {"session_token": session.token}, session=session)
+        payload: dict[str, object] = {"session_token": session.token}
+        return self.sign_in(host, payload, session=session, fresh=fresh, on_welcome=welcomed)
 
     def sign_in(
-        self, host: Host, payload: dict[str, str], *, code: Code | None = None, session: Session | None = None
+        self,
+        host: Host,
+        payload: dict[str, object],
+        *,
+        code: Code | None = None,
+        session: Session | None = None,
+        wish: Wish = NOTHING,
+        fresh: bool = False,
+        on_welcome: Callable[[Device], None] | None = None,
     ) -> Talker:
         """Open a WebSocket and show a credential."""
         world = self.world
-        sent = [0.0]  # when `system/auth` went out
+        surface = str(payload.get("client_surface", "unknown")) if session is None else session.surface
         attempt: list[Attempt] = []
+        sign_in: list[SignIn] = []
+        known: list[tuple[int, Terms | None]] = []  # of the session, when it was asked for
         device: list[Device] = []
 
         def opened(talker: Talker) -> None:
-            sent[0] = self.crowd.now
+            sign_in.append(SignIn(world.relay, self.crowd.now))
+            if surface == PHONE:
+                self.crowd.sign_ins.setdefault(host.name, []).append(sign_in[0])
+            known.append((0, None) if session is None else (session.patched, session.sure))
             world.note_registrations()
             world.addresses.check_open(host.address, talker.began, self.crowd.now)
             attempt.append(world.addresses.attempt(host.address, self.crowd.now))
@@ -108,15 +136,23 @@ class Pairing:
             members = message.get("payload", {})
             if kind == "auth.ok":
                 world.addresses.succeeded(host.address, attempt[0], self.crowd.now)
-                device.append(self._welcomed(host, talker, members, code, session, sent[0]))
+                sign_in[0].told = self.crowd.now
+                if code is not None:
+                    owned = self._paired(host, surface, members, code, wish, sign_in[0])
+                else:
+                    owned = self._returned(host, members, session, *known[0], sign_in[0])
+                device.append(self._join(talker, owned, sign_in[0]))
+                if on_welcome is not None:
+                    on_welcome(device[0])
             elif kind == "auth.fail":
                 reason = str(members.get("reason", ""))
                 world.refuse_secrets(reason, "auth.fail")
+                sign_in[0].failed = True
                 if any(word in reason for word in UNCOUNTED):
                     world.addresses.did_not_fail(host.address, attempt[0])
                 else:
                     attempt[0].told = self.crowd.now
-                    self.crowd.refused(session, sent[0])
+                    self.crowd.refused(session, sign_in[0].sent)
 
         def ended(talker: Talker) -> None:
             self._judge_end(talker)
@@ -124,7 +160,7 @@ class Pairing:
                 self.crowd.open.remove(one)
 
         talker = Talker(
-            world.carrier(host, REMOTE, deflate=world.rng.random() < 0.5),
+            world.carrier(host, REMOTE, deflate=world.rng.random() < 0.5, fresh=fresh),
             REMOTE,
             headers={},
             on_open=opened,
@@ -147,37 +183,57 @@ class Pairing:
         elif talker.status not in (0, 101, 503):
             violated(Invariant.STATUS, f"a WebSocket was refused with {talker.status}")
 
-    def _welcomed(
+    def _paired(
+        self, host: Host, surface: str, members: dict[str, Any], code: Code, wish: Wish, sign_in: SignIn
+    ) -> Session:
+        world, now = self.world, self.crowd.now
+        token = str(members.get("session_token"))
+        code.use(sign_in.sent, now)
+        if token in world.secrets:
+            violated(Invariant.OWN_BYTES, "the token of another session was given out")
+        world.secrets[token] = f"the token {token[:8]}"
+        session = Session(token, host.name, host.name, surface)
+        terms = session.learn(members)
+        session.terms.append(terms)
+        session.past.append(terms)
+        asked = code.wish.or_else(wish)
+        session.explicit = dict.fromkeys(asked.grants or ())
+        if not fits(terms, lambda wall: paired(asked, world.policy, wall), world.wall.spans(sign_in.sent, now)):
+            violated(Invariant.LIFETIME, f"{session.prefix} got {terms} at {world.home.wall():.3f} for {asked}")
+        self.crowd.sessions.append(session)
+        return session
+
+    def _returned(
         self,
         host: Host,
-        talker: Talker,
         members: dict[str, Any],
-        code: Code | None,
         session: Session | None,
-        sent: float,
-    ) -> Device:
+        patched: int,
+        terms: Terms | None,
+        sign_in: SignIn,
+    ) -> Session:
         world = self.world
-        token = str(members.get("session_token"))
-        world.count("signed in")
-        if code is not None:
-            code.use(sent, self.crowd.now)
-            if token in world.secrets:
-                violated(Invariant.OWN_BYTES, "the token of another session was given out")
-            world.secrets[token] = f"the token {token[:8]}"
-            session = Session(token, host.name, host.name, "android")
-            session.terms.append(session.learn(members))
-            self.crowd.sessions.append(session)
-        elif session is None:
+        if session is None:
             violated(Invariant.DEAD_TOKEN, f"a stranger was welcomed at {host.name}")
-        else:
-            if token != session.token:
-                violated(Invariant.OWN_BYTES, f"{session.prefix} was welcomed with another token")
-            if session.is_dead(world.wall, sent, self.crowd.now):
-                violated(Invariant.DEAD_TOKEN, f"{session.prefix} was welcomed after its end")
-            session.learn(members)
-        device = Device(f"{host.name}/{self.crowd.number()}", talker, session)
+        if members.get("session_token") != session.token:
+            violated(Invariant.OWN_BYTES, f"{session.prefix} was welcomed with another token")
+        if session.is_dead(world.wall, sign_in.sent, self.crowd.now):
+            violated(Invariant.DEAD_TOKEN, f"{session.prefix} was welcomed after its end")
+        told = session.learn(members)
+        if terms is not None and session.patched == patched and told != terms:
+            violated(Invariant.LIFETIME, f"{session.prefix} came back with {told}, and had {terms}")
+        return session
+
+    def _join(self, talker: Talker, session: Session, sign_in: SignIn) -> Device:
+        self.world.count("signed in")
+        device = Device(f"{session.owner}/{self.crowd.number()}", talker, session, sign_in)
         self.crowd.open.append(device)
         return device
+
+    def _relay_gone(self) -> None:
+        """What the store did not take comes back with the next one."""
+        for session in self.crowd.sessions:
+            session.suspended = None
 
     def _leave(self, step: Step) -> None:
         if self.crowd.open:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
+from runtimes.failures import HostError
 from runtimes.store import Store as SqlStore
 from runtimes.store import open_store
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import FailureKind
 
 __all__ = ["Store"]
 
@@ -18,11 +20,13 @@ __all__ = ["Store"]
 class Store:
     """`sessions` is what is on the disk now, by token hash, oldest first; tests may look and change.
 
-    What a function of a test (`serve`) or `sessions` does not answer, an SQLite database in memory does.
+    What a function of a test (`serve`) or `sessions` does not answer, an SQLite database in memory does. `refused` are
+    the types of requests that fail, and are not carried out.
     """
 
     def __init__(self) -> None:
         self.sessions: dict[str, dict[str, object]] = {}
+        self.refused: tuple[type[StoreRequest[Any]], ...] = ()
         self._sql: SqlStore | None = None  # made when it is first needed: most worlds have no chats
         self._answers: dict[type, Callable[[Any], object]] = {
             LoadSessions: self._load,
@@ -36,6 +40,8 @@ class Store:
 
     def apply(self, request: StoreRequest[Any]) -> object:
         """Carry one request out, durably."""
+        if isinstance(request, self.refused):
+            raise HostError(FailureKind.INTERNAL, "the store refuses")
         answer = self._answers.get(type(request))
         if answer is not None:
             return answer(request)

@@ -1,0 +1,80 @@
+"""Which phones are connected for sure, so that whoever calls them gets through; and phones that come and go.
+
+A phone is known by its device, and the socket that signed in last stands for it: an older one may die when it likes.
+"""
+
+from __future__ import annotations
+
+from fuzz.invariants import Invariant
+from fuzz.model import Command, violated
+from fuzz.people.crowd import LATE, PHONE, Crowd, Device
+
+__all__ = ["Phones"]
+
+IN_TIME = 25.0  # s from a call within which a phone that answers has surely done so before the relay gives up
+ABSENT = ("phone_not_connected", "unknown_device")
+LOST = ("phone_disconnected", "send_failed")
+
+
+class Phones:
+    """What the people who call phones know of them."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+
+    def refused(self, command: Command, status: int, code: str) -> None:
+        """The relay itself has answered. Judged a little later, when a socket that had gone is known to be."""
+        if status == 403 and code == "grant_required":
+            self._check_held(command)
+        if status in (404, 502, 503, 504):
+            told = self.crowd.now
+            self.world.sim.after(LATE, lambda: self._judge(command, status, code, told))
+
+    def is_connected(self, device: Device, since: float) -> bool:
+        """Whether it has been a phone that can be called from then on."""
+        crowd, mine = self.crowd, device.sign_in
+        if device not in crowd.open or mine.told is None or mine.told > since or device.session.surface != PHONE:
+            return False
+        if not crowd.surely_lives(device.session) or not self.world.is_sound(device.talker):
+            return False
+        if not device.session.surely_held("bridge", self.world.wall.highest(crowd.now)):
+            return False
+        others = crowd.sign_ins[device.session.device]
+        return all(
+            other is mine
+            or other.failed
+            or other.relay is not mine.relay
+            # One that has come later, or perhaps, has taken its place.
+            or (other.told is not None and other.told < mine.sent)
+            for other in others
+        )
+
+    def _judge(self, command: Command, status: int, code: str, told: float) -> None:
+        meant = [device for device in self.crowd.open if command.selector in ("", device.session.device)]
+        sure = [device for device in meant if self.is_connected(device, command.sent)]
+        self.world.count("calls that failed")
+        if not sure:
+            return
+        self.world.count("calls that failed at a phone that was there")
+        names = [device.name for device in sure]
+        what = f"{command.mark} for {command.selector or 'any phone'} got {status} {code}"
+        if code in ABSENT:
+            violated(Invariant.REACHED, f"{what}, and {names} were connected")
+        for device in sure:
+            if code in LOST and device.name in command.reached:
+                violated(Invariant.REACHED, f"{what}, and {device.name} is still connected")
+            answered = command.answered.get(device.name)
+            if code == "phone_timeout" and answered is not None and answered < min(told, command.sent + IN_TIME):
+                violated(
+                    Invariant.REACHED, f"{what}, and {device.name} had answered after {answered - command.sent:.1f} s"
+                )
+        if code == "phone_timeout" and command.selector and not command.reached:
+            violated(Invariant.REACHED, f"{what}, and was never sent to {names}")
+
+    def _check_held(self, command: Command) -> None:
+        session = command.caller
+        if session.patched != command.patched or session.patches or not self.crowd.surely_lives(session):
+            return
+        if session.surely_holds("bridge", self.world.wall.highest(self.crowd.now)):
+            violated(Invariant.GRANT_HELD, f"{command.mark} of {session.prefix}, which holds a bridge grant, got 403")

@@ -1,0 +1,149 @@
+"""What the terms of a session have to be: the sums of wire core 4.1 and 4.4, by the wall clock of the home.
+
+Times are epoch seconds, spans are seconds; `inf` stands for never, which is 0 in a wish and null on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from math import inf
+
+from attrs import define, field, frozen
+
+__all__ = ["DEFAULT_TTL", "OPEN", "Policy", "Terms", "Wall", "Wish", "fits", "paired", "patched"]
+
+DAY = 86_400.0
+DEFAULT_TTL = 30 * DAY  # s, spec "Limits": session token default lifetime
+SPANS = {  # s, wire core 4.1; the other channels last as long as the session
+    "chat": inf,
+    "terminal": 30 * DAY,
+    "bridge": 7 * DAY,
+    "tui": 30 * DAY,
+    "voice:config": inf,
+    "voice:stt": inf,
+    "voice:tts": inf,
+    "voice:realtime": inf,
+}
+TOLERANCE = 0.001  # s, of sums of floating-point numbers
+
+
+@define
+class Wall:
+    """The home's wall clock through time: it is what sessions live by."""
+
+    steps: list[tuple[float, float]] = field(factory=list)  # (when, epoch seconds minus monotonic from then on)
+
+    def spans(self, since: float, until: float) -> list[tuple[float, float]]:
+        """The readings in a span of time: the first and the last of each stretch without a step."""
+        ends = [*(when for when, _ in self.steps[1:]), inf]
+        return [
+            (max(when, since) + offset, min(end, until) + offset)
+            for (when, offset), end in zip(self.steps, ends, strict=True)
+            if end >= since and when <= until
+        ]
+
+    def earliest(self, since: float, until: float) -> float:
+        """The lowest reading in a span of time."""
+        return min((low for low, _ in self.spans(since, until)), default=inf)
+
+    def highest(self, now: float) -> float:
+        """No reading was higher so far."""
+        return max(offset for _, offset in self.steps) + now
+
+    def over_since(self, expiry: float, now: float) -> float | None:
+        """From when on the clock has always read more than that; None when it does not."""
+        since, end = None, now
+        for when, offset in reversed(self.steps):
+            if end + offset <= expiry:
+                break
+            since = max(when, expiry - offset)
+            if since > when:
+                break
+            end = when
+        return since
+
+
+@frozen
+class Policy:
+    """What the operator allows at most."""
+
+    max_ttl: float | None = None
+    reduce_only: bool = False
+
+
+OPEN = Policy()
+
+
+@frozen
+class Wish:
+    """What was asked for a session, where anything was."""
+
+    ttl: float | None = None
+    grants: Mapping[str, float] | None = None
+
+    def or_else(self, other: Wish) -> Wish:
+        """Item by item this, else the other."""
+        return Wish(other.ttl if self.ttl is None else self.ttl, other.grants if self.grants is None else self.grants)
+
+
+@frozen
+class Terms:
+    """How long a session lasts, and each of its grants."""
+
+    expires_at: float
+    grants: Mapping[str, float]
+
+    def until(self, channel: str) -> float:
+        """When a grant is over in any case."""
+        return min(self.expires_at, self.grants.get(channel, -inf))
+
+    def is_within(self, other: Terms) -> bool:
+        """Whether nothing of it lasts longer."""
+        return self.expires_at <= other.expires_at and all(
+            end <= other.until(channel) for channel, end in self.grants.items()
+        )
+
+
+def paired(wish: Wish, policy: Policy, wall: float) -> Terms:
+    """The terms of a session that is made now."""
+    expires_at = _expiry(wall, DEFAULT_TTL if wish.ttl is None else wish.ttl, policy)
+    return Terms(expires_at, {**_defaults(wall, expires_at), **_named(wall, expires_at, wish)})
+
+
+def patched(before: Terms, explicit: Collection[str], wish: Wish, policy: Policy, wall: float) -> Terms:
+    """Its terms when they are changed now; `explicit`: the channels that somebody has ever set."""
+    expires_at = before.expires_at if wish.ttl is None else _expiry(wall, wish.ttl, policy)
+    kept = before.grants if policy.reduce_only else {channel: before.grants[channel] for channel in explicit}
+    grants = {} if policy.reduce_only else _defaults(wall, expires_at)
+    grants.update({channel: min(end, expires_at) for channel, end in kept.items()})
+    return Terms(expires_at, {**grants, **_named(wall, expires_at, wish)})
+
+
+def fits(told: Terms, due: Callable[[float], Terms], readings: Iterable[tuple[float, float]]) -> bool:
+    """Whether what was told is due at some reading of the clock. Terms never end sooner at a later one."""
+    return any(_is_between(told, due(low), due(high)) for low, high in readings)
+
+
+def _is_between(told: Terms, low: Terms, high: Terms) -> bool:
+    if not told.grants.keys() == low.grants.keys() == high.grants.keys():
+        return False
+    rows = [(told.expires_at, low.expires_at, high.expires_at)]
+    rows += [(end, low.grants[channel], high.grants[channel]) for channel, end in told.grants.items()]
+    return all(least - TOLERANCE <= end <= most + TOLERANCE for end, least, most in rows)
+
+
+def _expiry(wall: float, ttl: float, policy: Policy) -> float:
+    if policy.max_ttl:
+        ttl = min(ttl or inf, policy.max_ttl)
+    return wall + (ttl or inf)
+
+
+def _defaults(wall: float, expires_at: float) -> dict[str, float]:
+    """A session that never ends has grants that never end."""
+    return {
+        channel: expires_at if expires_at == inf else min(expires_at, wall + span) for channel, span in SPANS.items()
+    }
+
+
+def _named(wall: float, expires_at: float, wish: Wish) -> dict[str, float]:
+    return {channel: min(expires_at, wall + (span or inf)) for channel, span in (wish.grants or {}).items()}
