@@ -12,9 +12,10 @@ from fuzz.invariants import Invariant, Violation
 from fuzz.model import Session, violated
 from fuzz.people.chats import Chats
 from fuzz.people.control import Control
-from fuzz.people.crowd import Crowd, Deeds
+from fuzz.people.crowd import ENDED_WITHIN, RECHECK, Crowd, Deeds
 from fuzz.people.desks import Desks
 from fuzz.people.gateways import Gateways
+from fuzz.people.lives import Lives
 from fuzz.people.media import Media
 from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
@@ -107,16 +108,19 @@ class _Game:
         self.control = Control(self.crowd)
         self.chats = Chats(self.world)
         self.voices = Voices(self.crowd)
+        owners = Owners(self.crowd)
+        desks = {**Desks(self.crowd).deeds, **Gateways(self.crowd).deeds}
+        self.lives = Lives(self.crowd, self.pairing, owners, self.control, desks)
         self.deeds: dict[Deed, Deeds] = {
             **self.pairing.deeds,
             **self.control.deeds,
             **self.chats.deeds,
             **self.voices.deeds,
-            **Owners(self.crowd).deeds,
+            **owners.deeds,
             **Media(self.crowd).deeds,
             **Strangers(self.crowd, self.pairing).deeds,
-            **Desks(self.crowd).deeds,
-            **Gateways(self.crowd).deeds,
+            **desks,
+            **self.lives.deeds,
         }
         self._start = self.world.sim.now
 
@@ -201,6 +205,8 @@ class _Game:
         self.voices.check_ended()
         self.everybody_works()
         self.chats.compare()
+        for seconds in self.lives.ages:
+            self.grow_old(seconds)
         self.pass_until(world.sim.now + 5.0)
         self.everybody_leaves()
 
@@ -241,6 +247,16 @@ class _Game:
         self.wait(lambda: ears.responses > 0, PATIENCE, f"{ears.name} is silent")
         if ears.errors:
             violated(Invariant.RECOVERY, f"{ears.name} ended with an error")
+
+    def grow_old(self, seconds: float) -> None:
+        """The clock is set when a socket is open whose session ends by that, which is noticed within an hour."""
+        code = self.pairing.register(ttl=seconds / 2)
+        self.wait(lambda: code.told is not None, PATIENCE, "a code cannot be registered")
+        talker = self.pairing.pair(self.world.devices[0], code)
+        self.wait(lambda: self.is_in(talker), PATIENCE, "a new device cannot pair")
+        self.world.set_clock(seconds)
+        self.world.sim.run_for(RECHECK)
+        self.pass_until(self.world.sim.now + ENDED_WITHIN + 5.0)
 
     def everybody_returns(self) -> None:
         for session in list(self.crowd.sessions):

@@ -46,6 +46,9 @@ class Deed(Enum):
     TALK = "talk"  # the same, with the realtime agent; other: how the model answers, and how they behave
     TUI = "tui"  # who: a socket; other: what it asks its gateway for
     SAY = "say"  # who: a voice session in which something more is said
+    COME_BACK = "come back"  # who: a phone that has a socket; other: how that one ends; amount: when, s
+    CUT_SHORT = "cut short"  # who: a session that waits for a phone; other: which, and how it ends; amount: when, s
+    RENEW = "renew"  # who: a socket; other: what grants its session is given; amount: when it tries them again, s
     # faults
     CUT = "cut"  # who: a connection
     HANG = "hang"  # who: a connection; amount: for so long, s
@@ -56,6 +59,8 @@ class Deed(Enum):
     KILL = "kill"  # the same
     DISK_FULL = "disk full"  # amount: for so long, s
     CLOCK = "clock"  # amount: s by which the wall clock of the home jumps
+    REFUSE = "refuse"  # the store takes no session; who: a session; other: what is asked; amount: s until a restart
+    AGE = "age"  # in the end; amount: s by which the wall clock of the home jumps
     UPSTREAM = "upstream"  # other: how it fails; amount: for so long, s
 
 
@@ -69,6 +74,8 @@ FAULTS = (
     Deed.KILL,
     Deed.DISK_FULL,
     Deed.CLOCK,
+    Deed.REFUSE,
+    Deed.AGE,
     Deed.UPSTREAM,
 )
 
@@ -109,6 +116,13 @@ FAULT_WEIGHTS: dict[Deed, int] = {
     Deed.UPSTREAM: 3,
 }
 VOICE_WEIGHTS: dict[Deed, int] = {Deed.SPEAK: 4, Deed.TALK: 5, Deed.SAY: 4}
+LIFE_WEIGHTS: dict[Deed, int] = {Deed.COME_BACK: 4, Deed.CUT_SHORT: 3, Deed.RENEW: 3, Deed.REFUSE: 3}
+LIVES = 3  # at most, of those
+CLOCKS = 3  # at most, that are set near something which counts by them
+JUMPS = (3.0, 40.0, 3_600.0, 72_000.0)  # s at most
+TELLING = (Deed.REGISTER, Deed.PAIR, Deed.EXTEND, Deed.STOP, Deed.KILL)
+OLD = 0.15  # of all worlds with faults: the clock goes on by more than a day in the end
+A_DAY_AND_A_HALF = 129_600.0  # s
 DESKS = 4  # steps at most of those who use an agent gateway
 QUIETEST, LOUDEST = 2, 8  # steps of those who speak, in a world where anybody does
 SILENT = 0.3  # of all worlds: nobody does
@@ -197,7 +211,7 @@ def draw(seed: int) -> Script:
             code = -1 if soon < TOO_LATE and rng.random() < 0.5 else codes
             steps.append(Step(round(at + soon, 3), Deed.PAIR, rng.choice(mine.people), code))
             codes += 1
-    steps += [*_voices(seed, steps), *_gateways(seed, steps)]
+    steps += [*_voices(seed, steps), *_gateways(seed, steps), *_lives(seed, steps)]
     return Script(seed, tuple(sorted((step for step in steps if mine.has(step.deed)), key=lambda step: step.at)))
 
 
@@ -230,6 +244,28 @@ def _gateways(seed: int, others: list[Step]) -> list[Step]:
         at, who = rng.choice(others).at + rng.random(), rng.choice(mine.people)
         pauses = [0.0, *(rng.choice((0.1, 3.0, 40.0)) * rng.random() for _ in range(rng.randrange(3)))]
         steps += [Step(round(at + pause, 3), Deed.TUI, who, rng.randrange(64)) for pause in pauses]
+    return steps
+
+
+def _lives(seed: int, others: list[Step]) -> list[Step]:
+    """Sessions that come to an end, phones that come back; and the clock is set just when it matters."""
+    rng = Random(f"lives {seed}")
+    peaceful = not any(step.deed in FAULTS for step in others)
+    weights = {deed: weight for deed, weight in LIFE_WEIGHTS.items() if not (peaceful and deed in FAULTS)}
+    steps: list[Step] = []
+    for _ in range(rng.randint(0, LIVES)):
+        at = round(rng.choice(others).at + 2.0 + 3.0 * rng.random(), 3)
+        deed = rng.choices(list(weights), list(weights.values()))[0]
+        steps.append(Step(at, deed, rng.randrange(64), rng.randrange(64), round(rng.random() ** 2 * 3.0, 3)))
+    if peaceful:
+        return steps
+    telling = [step for step in others if step.deed in TELLING]
+    for _ in range(rng.choice((0, 0, 1, CLOCKS))):
+        at = rng.choice(telling).at + rng.choice((-0.02, 0.05))
+        amount = rng.choice((-1.0, 1.0)) * rng.choice(JUMPS) * rng.random()
+        steps.append(Step(round(at, 3), Deed.CLOCK, 0, 0, round(amount, 3)))
+    if rng.random() < OLD:
+        steps.append(Step(others[-1].at, Deed.AGE, 0, 0, A_DAY_AND_A_HALF))
     return steps
 
 

@@ -407,6 +407,7 @@ class World:
         process: Process = getattr(self, name)
         if not process.alive:
             return
+        self.faulted = max(self.faulted, self.sim.now + rest + AFTERMATH)
         self.expected[process] = None
         if name not in self._down:
             self._went(name, rest)

@@ -16,7 +16,19 @@ from fuzz.script import Step
 from fuzz.world import LOCAL, REMOTE, World
 from runtimes.sim.process import Process
 
-__all__ = ["GRANTS", "LATE", "Crowd", "Deeds", "PHONE", "Device", "SignIn", "nothing", "task_of"]
+__all__ = [
+    "ENDED_WITHIN",
+    "RECHECK",
+    "GRANTS",
+    "LATE",
+    "Crowd",
+    "Deeds",
+    "PHONE",
+    "Device",
+    "SignIn",
+    "nothing",
+    "task_of",
+]
 
 Deeds: TypeAlias = Callable[[Step], None]
 

@@ -1,0 +1,181 @@
+"""Lives of sessions and phones in several acts: each of these steps brings what follows it along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fuzz.invariants import Invariant
+from fuzz.model import Session, violated
+from fuzz.people.control import Control
+from fuzz.people.crowd import PHONE, Crowd, Deeds, Device
+from fuzz.people.owners import Owners
+from fuzz.people.pairing import Pairing
+from fuzz.script import Deed, Step
+from fuzz.terms import Wish
+
+__all__ = ["Lives"]
+
+UNTIL_DROPPED = 55.0  # s after which a relay has given up a socket that hangs, and then some
+REFUSES_FOR = 2.0  # s that the store takes no session
+COMES_UP = 6.0  # s in which a relay that was ended is there again
+SOON = 2  # s that a grant lasts which somebody will try to outlive
+RENEWALS: tuple[dict[str, int], ...] = (
+    {"terminal": SOON, "tui": SOON, "bridge": SOON},
+    {"tui": SOON},
+    {"terminal": 600, "tui": 600, "bridge": 600},
+    {"bridge": 0, "terminal": 0},
+)
+SPEAKS, TYPES = 6, 4  # what to ask a gateway and a terminal for, see there
+
+
+class Lives:
+    """The steps that are stories. `others`: what people do with terminals and gateways."""
+
+    def __init__(
+        self, crowd: Crowd, pairing: Pairing, owners: Owners, control: Control, others: Mapping[Deed, Deeds]
+    ) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self._pairing = pairing
+        self._owners = owners
+        self._control = control
+        self._others = others
+        self.ages: list[float] = []  # by how much the clock is set in the end
+        self._probes: dict[str, tuple[Device, int]] = {}  # by id: who has asked, and the changes to its session
+        crowd.listeners.append(self._heard)
+        self.deeds: dict[Deed, Deeds] = {
+            Deed.COME_BACK: self._come_back,
+            Deed.CUT_SHORT: self._cut_short,
+            Deed.RENEW: self._renew,
+            Deed.REFUSE: self._refuse,
+            Deed.AGE: lambda step: self.ages.append(step.amount),
+        }
+
+    # --- a phone comes back while the relay still has its last socket ---
+
+    def _come_back(self, step: Step) -> None:
+        phones = [device for device in self.crowd.open if device.session.surface == PHONE]
+        if not phones:
+            return
+        old = phones[step.who % len(phones)]
+        kind, early = step.other % 5, step.other // 5 % 4 == 0
+        if early:
+            self._die(old, kind)
+
+        def welcomed(device: Device) -> None:
+            self._call(device)
+            self.world.sim.after(step.amount, lambda: self._die(old, kind))
+            for pause in (0.5, UNTIL_DROPPED):
+                self.world.sim.after(step.amount + pause, lambda: self._call(device))
+
+        self._pairing.reconnect(old.session, fresh=True, welcomed=welcomed)
+
+    def _die(self, device: Device, kind: int) -> None:
+        talker = device.talker
+        connection = talker.carrier.connection
+        if talker.over or connection is None:
+            return
+        match kind:
+            case 0:
+                talker.hang_up(reset=True)
+            case 1:
+                talker.hang_up()
+            case 2:
+                talker.close(1000)
+            case 3:
+                self.world.hang(connection, UNTIL_DROPPED)
+            case _:
+                connection.cut()
+
+    def _call(self, device: Device) -> None:
+        callers = self._callers()
+        if callers and device in self.crowd.open:
+            self._control.command(callers[self.crowd.number() % len(callers)], 1, device.session.device)
+
+    def _callers(self) -> list[Session]:
+        crowd, highest = self.crowd, self.world.wall.highest(self.crowd.now)
+        return [one for one in crowd.sessions if crowd.surely_lives(one) and one.surely_holds("bridge", highest)]
+
+    # --- a session ends while it waits for a phone ---
+
+    def _cut_short(self, step: Step) -> None:
+        crowd, callers = self.crowd, self._callers()
+        phones = [device for device in crowd.open if self._control.phones.is_connected(device, crowd.now)]
+        if not callers or not phones:
+            return
+        session, phone = callers[step.who % len(callers)], phones[step.other % len(phones)]
+        self._control.command(session, step.other, phone.session.device, unheeded=True)
+        self.world.sim.after(0.1 + step.amount, lambda: self._end(session, step.other // 7 % 4))
+
+    def _end(self, session: Session, way: int) -> None:
+        match way:
+            case 0:
+                self._owners.revoke(session, None)
+            case 1:
+                self._owners.revoke(session, self.crowd.session(self.crowd.number()))
+            case 2:
+                self._owners.revoke(session, session)
+            case _:
+                self._owners.extend(session, Wish(ttl=1))
+
+    # --- a session is given other grants, and uses them ---
+
+    def _renew(self, step: Step) -> None:
+        if not self.crowd.open:
+            return
+        device = self.crowd.open[step.who % len(self.crowd.open)]
+        wish = Wish(None if step.other % 3 else 3_600, RENEWALS[step.other // 3 % len(RENEWALS)])
+
+        def changed() -> None:
+            for pause in (0.0, SOON + step.amount):
+                self.world.sim.after(pause, lambda: self._use(device))
+
+        self._use(device)
+        self._owners.extend(device.session, wish, changed)
+
+    def _use(self, device: Device) -> None:
+        """Everything that a socket is good for."""
+        if device not in self.crowd.open:
+            return
+        who = self.crowd.open.index(device)
+        self._others[Deed.TERMINAL](Step(self.crowd.now, Deed.TERMINAL, who, TYPES))
+        self._others[Deed.TUI](Step(self.crowd.now, Deed.TUI, who, SPEAKS))
+        self._control.command(device.session, 1, "Reference")
+        identity = f"probe-{self.crowd.number()}"
+        self._probes[identity] = device, device.session.patched
+        device.talker.say("terminal", "terminal.list", {}, identity)
+
+    def _heard(self, device: Device, message: dict[str, Any]) -> None:
+        if message.get("type") != "error" or message.get("id") not in self._probes:
+            return
+        asked, patched = self._probes[message["id"]]
+        session = asked.session
+        if session.patches or session.patched != patched or not self.crowd.surely_lives(session):
+            return
+        if session.surely_holds("terminal", self.world.wall.highest(self.crowd.now)):
+            violated(Invariant.GRANT_HELD, f"{device.name} holds a terminal grant, and is told {message['payload']}")
+
+    # --- the store takes no session for a while, and the relay is started again ---
+
+    def _refuse(self, step: Step) -> None:
+        sessions, world = self.crowd.sessions, self.world
+        if not sessions:
+            return
+        session = self.crowd.session(step.who)
+        world.refuse_sessions(REFUSES_FOR)
+        match step.other % 4:
+            case 0 | 1:
+                self._owners.revoke(session, None)
+            case 2:
+                self._owners.extend(session, Wish(ttl=step.other * 60))
+            case _:
+                code = self._pairing.register()
+                world.sim.after(0.5, lambda: self._pairing.pair(world.devices[step.who % len(world.devices)], code))
+        later = REFUSES_FOR + 0.5 + step.amount
+        world.sim.after(later, lambda: world.end("relay", 0.2, kill=step.other % 8 < 4))
+        world.sim.after(later + COMES_UP, lambda: self._look_again(session))
+
+    def _look_again(self, session: Session) -> None:
+        self._pairing.reconnect(session)
+        self._owners.list_all(None)
