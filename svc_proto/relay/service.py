@@ -175,16 +175,17 @@ class Relay:
 
     def end_session(self, session: Session, reason: str) -> None:
         """Close the sockets and the parked work of a session that was revoked or has expired."""
+        # Callers first: one that waits for a phone of the same session is refused, and has not just lost the phone.
+        for request_id, parked in list(self._parked.items()):
+            if parked.caller == session.token_hash:
+                body = {"ok": False, "error": reason, "code": "unauthorized"}
+                self._settle(request_id, Outcome(401, body))
         for client in list(self.clients.values()):
             if client.session is session:
                 self.remove_phone(client.number)
                 client.evict(reason)
         for family in self.voice_parts.sessions.values():
             family.end_bearer(session.token_hash, reason)
-        for request_id, parked in list(self._parked.items()):
-            if parked.caller == session.token_hash:
-                body = {"ok": False, "error": reason, "code": "unauthorized"}
-                self._settle(request_id, Outcome(401, body))
 
     def discard(self, session: Session) -> None:
         """Undo a pairing whose client never got its token."""

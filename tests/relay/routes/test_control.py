@@ -243,6 +243,21 @@ def test_the_same_device_on_a_new_socket(book: RelayBook) -> None:
     assert second.result.json == {"own": True}
 
 
+@pytest.mark.parametrize("how", ["vanish", "close"])
+def test_the_old_socket_ends_after_the_new_one_is_welcomed(book: RelayBook, how: str) -> None:
+    paired = book.pair(device_id="d-1")
+    fresh = book.reconnect(paired.token)
+    call = book.call("GET", "/ping", token=paired.token)
+    getattr(paired.phone, how)()
+    assert call.answer is None
+    fresh.reply(fresh.command(), 200, {"pong": True})
+    assert call.result.json == {"pong": True}
+    again = book.call("GET", "/ping?device=d-1", token=paired.token)
+    fresh.reply(fresh.command(), 200, {"pong": 2})
+    assert again.result.json == {"pong": 2}
+    assert book.request("GET", "/bridge/devices").json["count"] == 1
+
+
 def test_only_the_lost_phones_commands_fail(book: RelayBook) -> None:
     one = book.pair(device_id="d-1")
     two = book.pair(device_id="d-2")
@@ -293,6 +308,13 @@ def test_a_caller_whose_session_is_revoked(book: RelayBook) -> None:
     assert other.answer is None
     phone.phone.reply(phone.phone.envelopes()[0]["payload"], 200, {})
     assert book.activity()[1]["decision"] == "executed"
+
+
+def test_a_caller_whose_session_is_revoked_with_its_own_phone(book: RelayBook) -> None:
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token, peer=REMOTE)
+    assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
+    assert (call.result.status, call.result.json["code"]) == (401, "unauthorized")
 
 
 def test_a_caller_whose_session_expires(book: RelayBook) -> None:
