@@ -283,6 +283,21 @@ def test_a_client_that_vanishes_meanwhile_leaves_no_session(fail: bool) -> None:
     assert book.sessions() == []
 
 
+@pytest.mark.parametrize("step", [40 * 86_400.0, -40 * 86_400.0])
+def test_lifetimes_count_from_the_clock_as_it_is(step: float) -> None:
+    book = RelayBook()
+    book.after(100)
+    book.step_clock(step)
+    paired = book.pair(operator={"ttl_seconds": 1_000, "grants": {"terminal": 60}})
+    assert paired.ok["expires_at"] == book.now.wall + 1_000
+    assert paired.ok["grants"]["terminal"] == book.now.wall + 60
+    book.step_clock(7)
+    changes = {"ttl_seconds": 500, "grants": {"bridge": 20}}
+    patch = book.request("PATCH", f"/sessions/{paired.prefix}", changes, token=paired.token)
+    assert patch.json["expires_at"] == book.now.wall + 500
+    assert patch.json["grants"]["bridge"] == book.now.wall + 20
+
+
 def test_a_store_that_refuses_does_not_stop_the_pairing() -> None:
     book = RelayBook()
     book.register()

@@ -422,6 +422,17 @@ def test_store_faults_change_nothing() -> None:
     assert bench.relay.store.sessions == {}
 
 
+def test_a_store_may_refuse_some_requests() -> None:
+    bench = Bench(World())
+    bench.relay.store.refused = (SaveSession,)
+    failure = bench.ask(lambda op: Query(op, SaveSession("a", {})))
+    assert failure.kind is FailureKind.INTERNAL
+    assert bench.ask(lambda op: Query(op, LoadSessions())) == ()
+    bench.relay.store.refused = ()
+    bench.ask(lambda op: Query(op, SaveSession("a", {})))
+    assert bench.relay.store.sessions == {"a": {}}
+
+
 def test_requests_of_a_tests_own() -> None:
     @frozen
     class Count(StoreRequest[int]):
