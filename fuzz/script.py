@@ -49,6 +49,7 @@ class Deed(Enum):
     COME_BACK = "come back"  # who: a phone that has a socket; other: how that one ends; amount: when, s
     CUT_SHORT = "cut short"  # who: a session that waits for a phone; other: which, and how it ends; amount: when, s
     RENEW = "renew"  # who: a socket; other: what grants its session is given; amount: when it tries them again, s
+    ASK = "ask"  # who: a session that wants what a user is asked about; other: how the phone is lost; amount: when, s
     # faults
     CUT = "cut"  # who: a connection
     HANG = "hang"  # who: a connection; amount: for so long, s
@@ -116,7 +117,7 @@ FAULT_WEIGHTS: dict[Deed, int] = {
     Deed.UPSTREAM: 3,
 }
 VOICE_WEIGHTS: dict[Deed, int] = {Deed.SPEAK: 4, Deed.TALK: 5, Deed.SAY: 4}
-LIFE_WEIGHTS: dict[Deed, int] = {Deed.COME_BACK: 4, Deed.CUT_SHORT: 3, Deed.RENEW: 3, Deed.REFUSE: 3}
+LIFE_WEIGHTS: dict[Deed, int] = {Deed.COME_BACK: 4, Deed.CUT_SHORT: 3, Deed.RENEW: 3, Deed.ASK: 2, Deed.REFUSE: 3}
 LIVES = 3  # at most, of those
 CLOCKS = 3  # at most, that are set near something which counts by them
 JUMPS = (3.0, 40.0, 3_600.0, 72_000.0)  # s at most

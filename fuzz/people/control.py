@@ -13,6 +13,7 @@ from fuzz.people.crowd import LATE, Crowd, Deeds, Device
 from fuzz.people.phones import Phones
 from fuzz.script import Deed, Step
 from fuzz.world import REMOTE
+from svc_proto.device.phone import PhoneState
 
 __all__ = ["Control"]
 
@@ -70,7 +71,10 @@ class Control:
         return caller
 
     def look(self) -> None:
-        """Nobody waits for a phone whose session is over."""
+        """Nobody waits for a phone whose session is over, and no user is asked for nobody."""
+        phone = self.world.phone_service
+        if phone.state is not PhoneState.ONLINE and phone.gate.confirmations():
+            violated(Invariant.CONFIRMED, f"the user of a phone that is {phone.state.value} is asked")
         for command, caller in self._waiting.items():
             self._check_settled(command, caller)
 

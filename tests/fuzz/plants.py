@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from attrs import evolve, frozen
 
 from fuzz.game import Failure, play
 from fuzz.invariants import Invariant
@@ -26,7 +25,7 @@ from svc_proto.commands import Level, Query, ReleaseFile
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel
-from svc_proto.facts import Done, OperationId
+from svc_proto.facts import Done
 from svc_proto.machines import bridge, grants, limiter, pairing, sessions, voice_job
 from svc_proto.machines.bridge import BridgeCommands, Outcome
 from svc_proto.machines.broker_orders import Emit
@@ -39,7 +38,6 @@ from svc_proto.machines.sessions import Sessions
 from svc_proto.machines.voice_session import Ids
 from svc_proto.relay import access
 from svc_proto.relay.client_socket import ClientSocket
-from svc_proto.relay.routes import control
 from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals import Terminal
 from svc_proto.relay.tui import Tui
@@ -51,24 +49,12 @@ from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.socket import VoiceSocket
 from svc_proto.wire.events import Event, ResponseData, StreamReset
 from svc_proto.wire.http2 import Http2Connection
+from tests.fuzz.planting import Patch, Plant
+from tests.fuzz.plants_lives import LIVES
 
 __all__ = ["PLANTS", "SEEDS", "Plant", "find", "make_small"]
 
 SEEDS = 100  # worlds within which a planted bug must be found
-
-Patch = pytest.MonkeyPatch
-
-
-@frozen
-class Plant:
-    """A bug, and the invariants of which one must find it."""
-
-    plant: Callable[[Patch], None]
-    found_by: tuple[Invariant, ...]
-
-    @property
-    def name(self) -> str:
-        return self.plant.__name__.strip("_")
 
 
 # --- sessions and grants ------------------------------------------------------------------------------------------
@@ -122,95 +108,6 @@ def _the_phones_grant_is_not_asked_for(patch: Patch) -> None:
         return phone, self.clients[phone.socket]
 
     patch.setattr(Relay, "phone_for", phone_for)
-
-
-def _a_socket_keeps_the_grants_of_its_welcome(patch: Patch) -> None:
-    welcome = ClientSocket._welcome
-    kept: dict[ClientSocket, dict[str, float | None]] = {}
-
-    def remember(self: ClientSocket, session: Session, token: str, identity: str) -> bool:
-        kept[self] = session.grants
-        return welcome(self, session, token, identity)
-
-    def holds(self: ClientSocket, channel: str) -> bool:
-        wall = self.relay.engine.now.wall
-        return self.session is not None and self.session.is_active(wall) and grants.holds(kept[self], channel, wall)
-
-    patch.setattr(ClientSocket, "_welcome", remember)
-    patch.setattr(ClientSocket, "holds", holds)
-
-
-def _a_revoked_caller_waits_on(patch: Patch) -> None:
-    park = Relay.park
-
-    def nobodys(self: Relay, request_id: str, caller: Session) -> OperationId:
-        ticket = park(self, request_id, caller)
-        self._parked[request_id] = evolve(self._parked[request_id], caller="")
-        return ticket
-
-    patch.setattr(Relay, "park", nobodys)
-
-
-def _a_store_that_keeps_a_revoked_session_is_not_told(patch: Patch) -> None:
-    erase = Relay.erase
-
-    def silent(self: Relay, session: Session) -> Flow[None]:
-        yield from erase(self, session)
-
-    patch.setattr(Relay, "erase", silent)
-
-
-def _a_store_that_takes_no_change_is_not_told(patch: Patch) -> None:
-    save = Relay.save
-
-    def silent(self: Relay, session: Session) -> Flow[None]:
-        yield from save(self, session)
-
-    patch.setattr(Relay, "save", silent)
-
-
-def _by_the_clock_of_the_start(patch: Patch, name: str, place: int) -> None:
-    starts: dict[Sessions, Moment] = {}
-    on_started, method = Relay.on_started, getattr(Sessions, name)
-
-    def begin(self: Relay) -> None:
-        on_started(self)
-        starts[self.sessions] = self.started
-
-    def late(self: Sessions, *args: Any, **options: Any) -> Any:
-        began, now = starts[self], args[place]
-        wrong = Moment(now.mono, began.wall + now.mono - began.mono)
-        return method(self, *args[:place], wrong, *args[place + 1 :], **options)
-
-    patch.setattr(Relay, "on_started", begin)
-    patch.setattr(Sessions, name, late)
-
-
-def _a_lifetime_counts_from_the_clock_of_the_start(patch: Patch) -> None:
-    _by_the_clock_of_the_start(patch, "create", 0)
-
-
-def _a_renewal_counts_from_the_clock_of_the_start(patch: Patch) -> None:
-    _by_the_clock_of_the_start(patch, "patch", 1)
-
-
-def _nobody_looks_at_a_clock_that_was_set(patch: Patch) -> None:
-    patch.setattr("svc_proto.relay.service.RECHECK", 1e12)
-
-
-def _a_lifetime_has_no_maximum(patch: Patch) -> None:
-    expiry = sessions._expiry
-    patch.setattr(sessions, "_expiry", lambda wall, ttl, max_ttl: expiry(wall, ttl, None))
-
-
-def _a_renewal_lets_short_grants_grow(patch: Patch) -> None:
-    change = Sessions.patch
-
-    def forgetful(self: Sessions, session: Session, now: Moment, **options: Any) -> None:
-        session.preset = ()
-        change(self, session, now, **options)
-
-    patch.setattr(Sessions, "patch", forgetful)
 
 
 # --- codes and guesses --------------------------------------------------------------------------------------------
@@ -285,33 +182,6 @@ def _a_settled_command_is_settled_again(patch: Patch) -> None:
         command.decision = bridge.BRIDGE_TABLE[bridge.Decision.PENDING, trigger]
 
     patch.setattr(BridgeCommands, "_settle", settle)
-
-
-def _a_request_id_is_given_again(patch: Patch) -> None:
-    settle, new_uuid = BridgeCommands._settle, control.new_uuid
-    used: list[str] = []
-
-    def remember(self: BridgeCommands, command: Any, trigger: bridge.BridgeTrigger) -> None:
-        settle(self, command, trigger)
-        used.append(command.pending.request_id)
-
-    patch.setattr(BridgeCommands, "_settle", remember)
-    patch.setattr(control, "new_uuid", lambda entropy: used.pop() if used else new_uuid(entropy))
-
-
-def _an_old_socket_takes_the_phone_along(patch: Patch) -> None:
-    forget = Relay.forget
-
-    def gone(self: Relay, client: ClientSocket) -> None:
-        forget(self, client)
-        if client.session is None:
-            return
-        for number in list(self.clients):
-            phone = self.phones.of_socket(number)
-            if phone is not None and phone.device_id == client.session.device_id:
-                self.remove_phone(number)
-
-    patch.setattr(Relay, "forget", gone)
 
 
 # --- terminals ----------------------------------------------------------------------------------------------------
@@ -551,21 +421,13 @@ def _an_operation_is_answered_twice(patch: Patch) -> None:
 
 
 PLANTS = (
+    *LIVES,
     Plant(_a_grant_is_not_clamped, (Invariant.GRANT_CLAMPED,)),
     Plant(_a_dead_token_is_accepted, (Invariant.DEAD_TOKEN, Invariant.LIVE_GRANT)),
     Plant(_the_socket_of_a_revoked_session_stays, (Invariant.SOCKETS_ENDED,)),
     Plant(_a_session_is_not_stored, (Invariant.LIVE_TOKEN,)),
     Plant(_the_callers_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
     Plant(_the_phones_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
-    Plant(_a_socket_keeps_the_grants_of_its_welcome, (Invariant.LIVE_GRANT, Invariant.GRANT_HELD)),
-    Plant(_a_revoked_caller_waits_on, (Invariant.SETTLED,)),
-    Plant(_a_store_that_keeps_a_revoked_session_is_not_told, (Invariant.DEAD_TOKEN,)),
-    Plant(_a_store_that_takes_no_change_is_not_told, (Invariant.LIFETIME,)),
-    Plant(_a_lifetime_counts_from_the_clock_of_the_start, (Invariant.LIFETIME,)),
-    Plant(_a_renewal_counts_from_the_clock_of_the_start, (Invariant.LIFETIME,)),
-    Plant(_nobody_looks_at_a_clock_that_was_set, (Invariant.SOCKETS_ENDED,)),
-    Plant(_a_lifetime_has_no_maximum, (Invariant.LIFETIME,)),
-    Plant(_a_renewal_lets_short_grants_grow, (Invariant.LIFETIME,)),
     Plant(_a_code_works_twice, (Invariant.CODE_ONCE,)),
     Plant(_an_expired_code_works, (Invariant.CODE_ONCE,)),
     Plant(_six_failures_are_needed, (Invariant.BLOCKED,)),
@@ -578,8 +440,6 @@ PLANTS = (
     Plant(_replies_are_mixed_up, (Invariant.OWN_ANSWER,)),
     Plant(_anybody_may_answer, (Invariant.OWN_ANSWER,)),
     Plant(_a_settled_command_is_settled_again, (Invariant.ONE_ANSWER, Invariant.RECOVERY, Invariant.NO_BUG)),
-    Plant(_a_request_id_is_given_again, (Invariant.ONE_ANSWER, Invariant.RECOVERY)),
-    Plant(_an_old_socket_takes_the_phone_along, (Invariant.REACHED,)),
     Plant(_the_terminal_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
     Plant(_a_terminal_shows_what_belongs_to_another, (Invariant.OWN_BYTES,)),
     Plant(_a_shell_outlives_its_socket, (Invariant.RECOVERY,)),

@@ -1,0 +1,26 @@
+"""What a planted bug is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from attrs import frozen
+
+from fuzz.invariants import Invariant
+
+__all__ = ["Patch", "Plant"]
+
+Patch = pytest.MonkeyPatch
+
+
+@frozen
+class Plant:
+    """A bug, and the invariants of which one must find it."""
+
+    plant: Callable[[Patch], None]
+    found_by: tuple[Invariant, ...]
+
+    @property
+    def name(self) -> str:
+        return self.plant.__name__.strip("_")

@@ -1,0 +1,159 @@
+"""Bugs to plant in the lives of sessions and phones: lifetimes, renewals, ends, a store that fails, a phone again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from fuzz.invariants import Invariant
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.moment import Moment
+from svc_proto.device.safety.gate import SafetyGate
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import OperationId
+from svc_proto.machines import bridge, grants, sessions
+from svc_proto.machines.bridge import BridgeCommands
+from svc_proto.machines.session import Session
+from svc_proto.machines.sessions import Sessions
+from svc_proto.relay.client_socket import ClientSocket
+from svc_proto.relay.service import Relay
+from tests.fuzz.planting import Patch, Plant
+
+__all__ = ["LIVES"]
+
+
+def _a_socket_keeps_the_grants_of_its_welcome(patch: Patch) -> None:
+    welcome = ClientSocket._welcome
+    kept: dict[ClientSocket, dict[str, float | None]] = {}
+
+    def remember(self: ClientSocket, session: Session, token: str, identity: str) -> bool:
+        kept[self] = session.grants
+        return welcome(self, session, token, identity)
+
+    def holds(self: ClientSocket, channel: str) -> bool:
+        wall = self.relay.engine.now.wall
+        return self.session is not None and self.session.is_active(wall) and grants.holds(kept[self], channel, wall)
+
+    patch.setattr(ClientSocket, "_welcome", remember)
+    patch.setattr(ClientSocket, "holds", holds)
+
+
+def _a_revoked_caller_waits_on(patch: Patch) -> None:
+    park = Relay.park
+
+    def nobodys(self: Relay, request_id: str, caller: Session) -> OperationId:
+        ticket = park(self, request_id, caller)
+        self._parked[request_id] = evolve(self._parked[request_id], caller="")
+        return ticket
+
+    patch.setattr(Relay, "park", nobodys)
+
+
+def _a_store_that_keeps_a_revoked_session_is_not_told(patch: Patch) -> None:
+    erase = Relay.erase
+
+    def silent(self: Relay, session: Session) -> Flow[None]:
+        yield from erase(self, session)
+
+    patch.setattr(Relay, "erase", silent)
+
+
+def _a_store_that_takes_no_change_is_not_told(patch: Patch) -> None:
+    save = Relay.save
+
+    def silent(self: Relay, session: Session) -> Flow[None]:
+        yield from save(self, session)
+
+    patch.setattr(Relay, "save", silent)
+
+
+def _by_the_clock_of_the_start(patch: Patch, name: str, place: int) -> None:
+    starts: dict[Sessions, Moment] = {}
+    on_started, method = Relay.on_started, getattr(Sessions, name)
+
+    def begin(self: Relay) -> None:
+        on_started(self)
+        starts[self.sessions] = self.started
+
+    def late(self: Sessions, *args: Any, **options: Any) -> Any:
+        began, now = starts[self], args[place]
+        wrong = Moment(now.mono, began.wall + now.mono - began.mono)
+        return method(self, *args[:place], wrong, *args[place + 1 :], **options)
+
+    patch.setattr(Relay, "on_started", begin)
+    patch.setattr(Sessions, name, late)
+
+
+def _a_lifetime_counts_from_the_clock_of_the_start(patch: Patch) -> None:
+    _by_the_clock_of_the_start(patch, "create", 0)
+
+
+def _a_renewal_counts_from_the_clock_of_the_start(patch: Patch) -> None:
+    _by_the_clock_of_the_start(patch, "patch", 1)
+
+
+def _nobody_looks_at_a_clock_that_was_set(patch: Patch) -> None:
+    patch.setattr("svc_proto.relay.service.RECHECK", 1e12)
+
+
+def _a_lifetime_has_no_maximum(patch: Patch) -> None:
+    expiry = sessions._expiry
+    patch.setattr(sessions, "_expiry", lambda wall, ttl, max_ttl: expiry(wall, ttl, None))
+
+
+def _a_renewal_lets_short_grants_grow(patch: Patch) -> None:
+    change = Sessions.patch
+
+    def forgetful(self: Sessions, session: Session, now: Moment, **options: Any) -> None:
+        session.preset = ()
+        change(self, session, now, **options)
+
+    patch.setattr(Sessions, "patch", forgetful)
+
+
+def _a_request_id_is_given_again(patch: Patch) -> None:
+    settle = BridgeCommands._settle
+    used: list[str] = []
+
+    def remember(self: BridgeCommands, command: Any, trigger: bridge.BridgeTrigger) -> None:
+        settle(self, command, trigger)
+        used.append(command.pending.request_id)
+
+    patch.setattr(BridgeCommands, "_settle", remember)
+    patch.setattr("svc_proto.relay.routes.control.new_uuid", lambda entropy: used.pop() if used else new_uuid(entropy))
+
+
+def _an_old_socket_takes_the_phone_along(patch: Patch) -> None:
+    forget = Relay.forget
+
+    def gone(self: Relay, client: ClientSocket) -> None:
+        forget(self, client)
+        if client.session is None:
+            return
+        for number in list(self.clients):
+            phone = self.phones.of_socket(number)
+            if phone is not None and phone.device_id == client.session.device_id:
+                self.remove_phone(number)
+
+    patch.setattr(Relay, "forget", gone)
+
+
+def _a_question_outlives_its_connection(patch: Patch) -> None:
+    patch.setattr(SafetyGate, "connection_lost", lambda self: None)
+
+
+LIVES = (
+    Plant(_a_socket_keeps_the_grants_of_its_welcome, (Invariant.LIVE_GRANT, Invariant.GRANT_HELD)),
+    Plant(_a_revoked_caller_waits_on, (Invariant.SETTLED,)),
+    Plant(_a_store_that_keeps_a_revoked_session_is_not_told, (Invariant.DEAD_TOKEN,)),
+    Plant(_a_store_that_takes_no_change_is_not_told, (Invariant.LIFETIME,)),
+    Plant(_a_lifetime_counts_from_the_clock_of_the_start, (Invariant.LIFETIME,)),
+    Plant(_a_renewal_counts_from_the_clock_of_the_start, (Invariant.LIFETIME,)),
+    Plant(_nobody_looks_at_a_clock_that_was_set, (Invariant.SOCKETS_ENDED,)),
+    Plant(_a_lifetime_has_no_maximum, (Invariant.LIFETIME,)),
+    Plant(_a_renewal_lets_short_grants_grow, (Invariant.LIFETIME,)),
+    Plant(_a_request_id_is_given_again, (Invariant.ONE_ANSWER, Invariant.RECOVERY)),
+    Plant(_an_old_socket_takes_the_phone_along, (Invariant.REACHED,)),
+    Plant(_a_question_outlives_its_connection, (Invariant.CONFIRMED, Invariant.NO_BUG)),
+)
