@@ -62,6 +62,7 @@ class Lives:
         phones = [device for device in self.crowd.open if device.session.surface == PHONE]
         if not phones:
             return
+        phones = self._connected() or phones
         old = phones[step.who % len(phones)]
         kind, early = step.other % 5, step.other // 5 % 4 == 0
         if early:
@@ -80,6 +81,7 @@ class Lives:
         connection = talker.carrier.connection
         if talker.over or connection is None:
             return
+        self.world.count("phones that left a socket behind")
         match kind:
             case 0:
                 talker.hang_up(reset=True)
@@ -97,6 +99,11 @@ class Lives:
         if callers and device in self.crowd.open:
             self._control.command(callers[self.crowd.number() % len(callers)], 1, device.session.device)
 
+    def _connected(self) -> list[Device]:
+        """Phones that are there for sure."""
+        phones, now = self._control.phones, self.crowd.now
+        return [device for device in self.crowd.open if phones.is_connected(device, now)]
+
     def _callers(self) -> list[Session]:
         crowd, highest = self.crowd, self.world.wall.highest(self.crowd.now)
         return [one for one in crowd.sessions if crowd.surely_lives(one) and one.surely_holds("bridge", highest)]
@@ -104,11 +111,11 @@ class Lives:
     # --- a session ends while it waits for a phone ---
 
     def _cut_short(self, step: Step) -> None:
-        crowd, callers = self.crowd, self._callers()
-        phones = [device for device in crowd.open if self._control.phones.is_connected(device, crowd.now)]
+        callers, phones = self._callers(), self._connected()
         if not callers or not phones:
             return
         session, phone = callers[step.who % len(callers)], phones[step.other % len(phones)]
+        self.world.count("calls cut short")
         self._control.command(session, step.other, phone.session.device, unheeded=True)
         self.world.sim.after(0.1 + step.amount, lambda: self._end(session, step.other // 7 % 4))
 
