@@ -28,8 +28,8 @@ from servers.relay import read_config
 from svc_proto.config import RelayConfig
 from svc_proto.dashboard.config import DashboardConfig, dashboard_config
 from svc_proto.dashboard.service import Dashboard
+from svc_proto.engine.callers import LOOPBACK
 from svc_proto.engine.core import Engine
-from svc_proto.relay.access import LOOPBACK
 from svc_proto.settings import ConfigError
 
 __all__ = ["beside", "dashboard_program", "main", "open_dashboard_listener", "page_files", "read_dashboard_config"]

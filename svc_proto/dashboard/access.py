@@ -8,7 +8,6 @@ caller has to be a program or browser on this host, as for the relay's loopback-
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from base64 import b64decode
 from binascii import Error as Base64Error
 from enum import Enum
@@ -17,14 +16,13 @@ from math import ceil
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.engine.callers import is_foreign_page, is_from_this_host, names_this_network
 from svc_proto.engine.message import Request
 from svc_proto.machines.limiter import Limiter
-from svc_proto.relay.access import is_loopback
 from svc_proto.wire.events import Headers
 
 __all__ = ["FIELDS", "Access", "Gate"]
 
-PRIVATE_NAMES = (".localhost", ".local")  # that no foreign name server answers for: RFC 6761, RFC 6762
 CHALLENGE = ((b"www-authenticate", b'Basic realm="svc-relay dashboard", charset="UTF-8"'),)  # RFC 7617
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -58,22 +56,14 @@ class Gate:
 
     def check(self, request: Request, now: Moment) -> None:
         """Let a request pass, or raise `Refused` 401, 403 or 429."""
-        headers = request.headers
-        host = (headers.get(b"host") or b"").decode("latin-1").lower()
-        if not self._is_ours(host):
+        if not names_this_network(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")
-        if _is_foreign(request, host):
+        if is_foreign_page(request) and not _is_link(request):
             raise Refused(403, "origin_not_allowed", "another web site may not call the dashboard")
         if self._password:
             self._check_password(request, now)
-        elif not is_loopback(request):
+        elif not is_from_this_host(request):
             raise Refused(403, "loopback_only", "without a password the dashboard is for its own host only")
-
-    def _is_ours(self, authority: str) -> bool:
-        if authority.startswith("["):
-            return True  # an address: no name server has a say in it
-        name = authority.partition(":")[0]
-        return name in self._names or name == "localhost" or name.endswith(PRIVATE_NAMES) or _is_address(name)
 
     def _check_password(self, request: Request, now: Moment) -> None:
         address = request.peer.host
@@ -90,23 +80,11 @@ class Gate:
         self._limiter.success(address, now)
 
 
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.IPv4Address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_foreign(request: Request, host: str) -> bool:
-    """Whether another site's page makes the request. Following a link to the page itself is fine."""
-    origin = request.headers.get(b"origin")
-    if origin is not None:
-        return origin.decode("latin-1").lower().partition("://")[2] != host
-    site = request.headers.get(b"sec-fetch-site")
-    if site in (None, b"same-origin", b"none"):
-        return False
-    return request.path != "/" or request.headers.get(b"sec-fetch-mode") != b"navigate"
+def _is_link(request: Request) -> bool:
+    """Whether somebody follows a link to the page itself."""
+    headers = request.headers
+    mode, origin = headers.get(b"sec-fetch-mode"), headers.get(b"origin")
+    return request.path == "/" and mode == b"navigate" and origin is None
 
 
 def _password_of(headers: Headers) -> bytes | None:

@@ -251,6 +251,7 @@ class Exchange:
             peer=channel.peer,
             secure=channel.secure,
             params=params,
+            http_version=head.http_version,
         )
         return channel.app.authorize(route.access, request)
 

@@ -42,6 +42,7 @@ class Request:
     params: dict[str, str]
     principal: object = None
     body: bytes = b""  # of a route that is not `streamed`
+    http_version: str = "1.1"
     _query: dict[str, str] | None = None
     _stream: BodyStream | None = None
 

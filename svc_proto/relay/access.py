@@ -1,26 +1,20 @@
 """Who may call a route: the caller classes of wire core 0.3 as policies that the route table names.
 
-Loopback means a process on this host that speaks for itself: the peer address is loopback, no proxy on this host
-has forwarded the request, and no web page has made it (DNS rebinding shows in `Host`, a cross-site call in `Origin`).
+Loopback means a program on this host that speaks for itself: `svc_proto.engine.callers` says which request is one's.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 
-from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
+from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
+from svc_proto.engine.callers import is_foreign_page, is_local
 from svc_proto.engine.message import Request
 from svc_proto.machines.sessions import Session, Sessions
-from svc_proto.wire.events import Headers
-from svc_proto.wire.urls import parse_url
 
-__all__ = ["Access", "authorize", "client_address", "is_forwarded", "is_loopback"]
+__all__ = ["Access", "authorize", "client_address"]
 
-LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
-LOOPBACK_NAMES = (*LOOPBACK, "localhost")
-FORWARDED = (b"forwarded", b"via", b"x-real-ip")
-FORWARDED_PREFIX = b"x-forwarded-"
 MAX_ADDRESS = 64  # characters of an address that a proxy reports
 
 
@@ -28,6 +22,7 @@ class Access(Enum):
     """A policy. What `authorize` returns for it is in brackets."""
 
     PUBLIC = "public"  # anybody [None]
+    SOCKET = "socket"  # anybody but another site's page, else 403 [None]
     LOOPBACK = "loopback"  # loopback only, else 403 [None]
     BEARER = "bearer"  # a live session token, on loopback too [Session]
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
@@ -47,18 +42,23 @@ def authorize(access: Access, request: Request, sessions: Sessions, now: Moment)
     match access:
         case Access.PUBLIC:
             return None
+        case Access.SOCKET:
+            if is_foreign_page(request):
+                # Before the limiter counts: a page that somebody looks at must not lock out their own clients.
+                raise Refused(403, "origin_not_allowed", "web pages may not open this WebSocket")
+            return None
         case Access.LOOPBACK:
-            if not is_loopback(request):
+            if not is_local(request):
                 raise Refused(403, "loopback_only", "this route is for programs on the relay's own host")
             return None
         case Access.BEARER:
             return _bearer(request, sessions, now)
         case Access.LOOPBACK_OR_BEARER:
-            if request.headers.get(b"authorization") is None and is_loopback(request):
+            if request.headers.get(b"authorization") is None and is_local(request):
                 return None
             return _bearer(request, sessions, now)
         case Access.LOCAL_OR_BEARER:
-            return None if is_loopback(request) else _bearer(request, sessions, now)
+            return None if is_local(request) else _bearer(request, sessions, now)
         case Access.BRIDGE:
             session = _bearer(request, sessions, now)
             if not session.holds("bridge", now.wall):
@@ -66,21 +66,6 @@ def authorize(access: Access, request: Request, sessions: Sessions, now: Moment)
             return session
         case _:
             raise LocalProtocolError("voice routes have a gate of their own")
-
-
-def is_loopback(request: Request) -> bool:
-    """Whether a program on this host made the request for itself."""
-    if request.peer.host not in LOOPBACK:
-        return False
-    headers = request.headers
-    if is_forwarded(headers):
-        return False
-    return _is_local_host(headers) and _is_local_origin(headers)
-
-
-def is_forwarded(headers: Headers) -> bool:
-    """Whether a proxy has passed the request on."""
-    return any(key in FORWARDED or key.startswith(FORWARDED_PREFIX) for key, _ in headers)
 
 
 def client_address(request: Request, *, trust_proxy: bool) -> str:
@@ -112,20 +97,3 @@ def _without_port(hop: str) -> str:
         return hop[1:].partition("]")[0]
     host, _, port = hop.partition(":")
     return host if "." in host and port.isdecimal() else hop
-
-
-def _is_local_host(headers: Headers) -> bool:
-    host = headers.get(b"host")
-    return host is None or _names_loopback(b"http://" + host)
-
-
-def _is_local_origin(headers: Headers) -> bool:
-    origin = headers.get(b"origin")
-    return origin is None or _names_loopback(origin)
-
-
-def _names_loopback(url: bytes) -> bool:
-    try:
-        return parse_url(url.decode("latin-1")).host.lower() in LOOPBACK_NAMES
-    except RemoteProtocolError:
-        return False

@@ -18,13 +18,13 @@ that is trusted, or the switch of `/relay/security`. A caller that a proxy on th
 from __future__ import annotations
 
 from functools import partial
-from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.engine.callers import is_forwarded, is_local, is_loopback_address
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
-from svc_proto.relay.access import Access, is_forwarded, is_loopback
+from svc_proto.relay.access import Access
 from svc_proto.voice.auth import ApiProbe
 from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.principal import Principal
@@ -97,7 +97,7 @@ class VoiceGate:
         probe = self._probe
         if not (yield from probe.accepts(token)):
             raise _unauthorized("the bearer is neither a live session token nor one that the API server takes")
-        if not is_loopback(request) and not (yield from probe.keyed()):
+        if not is_local(request) and not (yield from probe.keyed()):
             raise _unauthorized("the API server has no key, so its bearer proves nothing here: set API_SERVER_KEY")
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token)
 
@@ -109,7 +109,7 @@ class VoiceGate:
             forwarded = request.headers.get(b"x-forwarded-proto") or b""
             if forwarded.partition(b",")[0].strip().lower() == b"https":
                 return True
-        return _is_loopback_address(request.peer.host) and not is_forwarded(request.headers)
+        return is_loopback_address(request.peer.host) and not is_forwarded(request)
 
 
 def _bearer(headers: Headers) -> str:
@@ -120,16 +120,6 @@ def _bearer(headers: Headers) -> str:
     if not token or len(token) > MAX_TOKEN:
         raise _unauthorized("the bearer token is empty or too long")
     return token
-
-
-def _is_loopback_address(host: str) -> bool:
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        return address.ipv4_mapped.is_loopback
-    return address.is_loopback
 
 
 def _unauthorized(message: str) -> PlainRefused:

@@ -11,6 +11,7 @@ import pytest
 from tests.loops.programs import AGENT, install
 from tests.loops.shells import runs
 from tests.loops.virtual import VirtualWorld
+from tests.loops.wires import Declined
 from tests.loops.world import REMOTE, World, bearer
 
 READY = (sys.executable, "-c", "import sys; print('{}', flush=True); sys.stdin.read()")
@@ -50,6 +51,9 @@ def test_a_refusal_comes_before_the_body(served: World) -> None:
         {"host": "127.0.0.1.evil.example"},
         {"origin": "https://evil.example"},
         {"origin": "null"},
+        {"origin": "http://127.0.0.1:9119"},
+        {"origin": "http://localhost:3000"},
+        {"sec-fetch-site": "same-site"},
         {"x-forwarded-for": "127.0.0.1"},
         {"x-real-ip": "127.0.0.1"},
         {"forwarded": "for=127.0.0.1"},
@@ -64,10 +68,22 @@ def test_a_web_page_or_a_proxy_is_not_this_host(served: World, headers: dict[str
 
 
 @pytest.mark.parametrize(
-    "headers", [{"host": "localhost"}, {"host": "[::1]:8767"}, {"origin": "http://127.0.0.1:9119"}], ids=str
+    "headers", [{"host": "localhost"}, {"host": "[::1]:8767"}, {"sec-fetch-site": "none"}], ids=str
 )
-def test_a_local_page_is_this_host(served: World, headers: dict[str, str]) -> None:
+def test_a_program_on_this_host_is_this_host(served: World, headers: dict[str, str]) -> None:
     assert served.http("GET", "/relay/security", headers=headers).status == 200
+
+
+def test_another_sites_page_pairs_nothing_and_blocks_nobody(served: World) -> None:
+    foreign = {"origin": "http://localhost:25050"}
+    code = served.http("POST", "/pairing/register", body=b'{"code": "EVIL66"}', headers=foreign)
+    assert (code.status, code.code) == (403, "loopback_only")
+    for _ in range(6):  # one more than the limiter would count
+        with pytest.raises(Declined) as declined:
+            served.websocket(headers=foreign)
+        assert (declined.value.answer.status, declined.value.answer.code) == (403, "origin_not_allowed")
+    assert served.sign_in(served.websocket(), pairing_code="EVIL66")["type"] == "auth.fail"
+    served.pair()
 
 
 @pytest.mark.parametrize("authorization", ["Bearer nonsense", "Bearer", "Basic abc", "nonsense"])

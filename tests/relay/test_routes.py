@@ -52,8 +52,8 @@ POST /return_to_svc
 
 # SPEC.md "Relay: pairing and sessions", with the caller classes of wire core 0.3.
 SPEC_RELAY = {
-    ("GET", "/ws"): Access.PUBLIC,
-    ("GET", "/"): Access.PUBLIC,
+    ("GET", "/ws"): Access.SOCKET,
+    ("GET", "/"): Access.SOCKET,
     ("GET", "/health"): Access.PUBLIC,
     ("POST", "/pairing"): Access.LOOPBACK,
     ("POST", "/pairing/register"): Access.LOOPBACK,

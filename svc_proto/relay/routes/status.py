@@ -24,8 +24,8 @@ def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
     view = _Status(relay)
     return [
-        Route(method="GET", pattern="/ws", access=Access.PUBLIC, handler=view.socket, kind=Kind.WEBSOCKET),
-        Route(method="GET", pattern="/", access=Access.PUBLIC, handler=view.socket, kind=Kind.WEBSOCKET),
+        Route(method="GET", pattern="/ws", access=Access.SOCKET, handler=view.socket, kind=Kind.WEBSOCKET),
+        Route(method="GET", pattern="/", access=Access.SOCKET, handler=view.socket, kind=Kind.WEBSOCKET),
         Route(method="GET", pattern="/health", access=Access.PUBLIC, handler=view.health),
         Route(method="GET", pattern="/relay/info", access=Access.LOOPBACK, handler=view.info),
         Route(method="GET", pattern="/relay/security", access=Access.LOOPBACK, handler=view.security),

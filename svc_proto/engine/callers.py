@@ -1,0 +1,102 @@
+"""Who makes a request: a program on this host, another site's page, somebody behind a proxy. Every server asks here.
+
+A request is local if none of these speaks against it:
+
+| sign                                                         | who it may be instead                                |
+|--------------------------------------------------------------|------------------------------------------------------|
+| a peer that is not 127.0.0.1, ::1 or ::ffff:127.0.0.1        | another host                                         |
+| `Forwarded`, `Via`, `X-Real-IP`, `X-Forwarded-…`             | whoever is behind a proxy on this host               |
+| HTTP/1.0, or `Connection: upgrade` without an `Upgrade`      | the same: nginx, set up as its manual shows it       |
+| a `Host` that is no name of loopback                         | a page that points its own name here (DNS rebinding) |
+| an `Origin`, or `Sec-Fetch-Site`, that is not the page's own | a page from this host or another, in its browser     |
+"""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.engine.message import Request
+from svc_proto.wire.urls import parse_url
+
+__all__ = [
+    "LOOPBACK",
+    "is_forwarded",
+    "is_foreign_page",
+    "is_from_this_host",
+    "is_local",
+    "is_loopback_address",
+    "is_loopback_name",
+    "names_this_network",
+]
+
+LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+FORWARDED = (b"forwarded", b"via", b"x-real-ip")
+FORWARDED_PREFIX = b"x-forwarded-"
+# That no name server elsewhere answers for: RFC 6761, RFC 6762, RFC 8375, and those that ICANN keeps from the root.
+PRIVATE_NAMES = (".localhost", ".local", ".home.arpa", ".internal", ".lan")
+_IPV4 = re.compile(r"[0-9.]+")
+
+
+def is_local(request: Request) -> bool:
+    """Whether a program on this host, or a page of the server's own, makes the request for itself."""
+    return is_from_this_host(request) and not is_foreign_page(request)
+
+
+def is_from_this_host(request: Request) -> bool:
+    """The same, whatever page a browser on this host shows."""
+    host = request.headers.get(b"host")
+    named = host is None or is_loopback_name(b"http://" + host)
+    return named and request.peer.host in LOOPBACK and not is_forwarded(request)
+
+
+def is_forwarded(request: Request) -> bool:
+    """Whether a proxy has passed the request on."""
+    headers = request.headers
+    if request.http_version == "1.0" or any(key in FORWARDED or key.startswith(FORWARDED_PREFIX) for key, _ in headers):
+        return True
+    return headers.get(b"upgrade") is None and b"upgrade" in headers.tokens(b"connection")
+
+
+def is_foreign_page(request: Request) -> bool:
+    """Whether a page makes the request that did not come from the server itself: other port, other site."""
+    headers = request.headers
+    origin = headers.get(b"origin")
+    if origin is None:
+        return headers.get(b"sec-fetch-site") not in (None, b"same-origin", b"none")
+    scheme, _, authority = origin.lower().partition(b"://")
+    # Where TLS does not end here it may have ended at a proxy.
+    schemes = (b"https",) if request.secure else (b"https", b"http")
+    return scheme not in schemes or authority != (headers.get(b"host") or b"").lower()
+
+
+def names_this_network(authority: bytes, names: tuple[str, ...] = ()) -> bool:
+    """Whether a `Host` is an address, a name that only this network knows, or one of `names`: no rebound one."""
+    host = authority.decode("latin-1").lower()
+    name = host.partition(":")[0].removesuffix(".")
+    private = "." not in name or _IPV4.fullmatch(name) is not None or name.endswith(PRIVATE_NAMES)
+    return host.startswith("[") or (bool(name) and private) or name in names
+
+
+def is_loopback_name(url: bytes) -> bool:
+    """Whether a URL leads to this host, whoever resolves its name."""
+    try:
+        return parse_url(url.decode("latin-1")).host.lower() in (*LOOPBACK, "localhost")
+    except RemoteProtocolError:
+        return False
+
+
+def is_loopback_address(host: str) -> bool:
+    """Whether a peer is on this host: all of 127/8, also as `::ffff:127.…`."""
+    address = _address(host)
+    return address is not None and address.is_loopback
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return address if mapped is None else mapped

@@ -1,0 +1,148 @@
+"""Who makes a request, by its peer and its head alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.engine.callers import (
+    is_foreign_page,
+    is_forwarded,
+    is_from_this_host,
+    is_local,
+    is_loopback_address,
+    names_this_network,
+)
+from svc_proto.engine.message import Request
+from svc_proto.facts import Address
+from svc_proto.wire.events import Headers
+
+OWN = (b"host", b"127.0.0.1:8767")
+
+
+def request(
+    peer: str = "127.0.0.1", *headers: tuple[bytes, bytes], secure: bool = False, version: str = "1.1"
+) -> Request:
+    return Request(
+        method="GET",
+        path="/",
+        raw_query="",
+        headers=Headers(headers),
+        peer=Address(peer, 5000),
+        secure=secure,
+        params={},
+        http_version=version,
+    )
+
+
+@pytest.mark.parametrize(
+    ("peer", "local", "loopback"),
+    [
+        ("127.0.0.1", True, True),
+        ("::1", True, True),
+        ("::ffff:127.0.0.1", True, True),
+        ("127.0.0.2", False, True),
+        ("::ffff:127.0.0.9", False, True),
+        ("192.0.2.1", False, False),
+        ("::ffff:192.0.2.1", False, False),
+        ("a name", False, False),
+    ],
+)
+def test_local_are_three_addresses(peer: str, local: bool, loopback: bool) -> None:
+    assert is_local(request(peer)) is local
+    assert is_loopback_address(peer) is loopback
+
+
+@pytest.mark.parametrize(
+    "name", [b"forwarded", b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-real-ip", b"via"]
+)
+def test_what_a_proxy_forwards_is_never_local(name: bytes) -> None:
+    assert is_forwarded(request("127.0.0.1", (name, b"127.0.0.1")))
+    assert not is_local(request("127.0.0.1", (name, b"127.0.0.1")))
+
+
+def test_a_proxy_that_says_nothing_of_itself_shows_in_how_it_speaks() -> None:
+    assert not is_local(request("127.0.0.1", OWN, version="1.0"))
+    assert not is_local(request("127.0.0.1", OWN, (b"connection", b"Upgrade")))
+    assert is_local(request("127.0.0.1", OWN, (b"connection", b"upgrade, h2"), (b"upgrade", b"websocket")))
+    assert is_local(request("127.0.0.1", OWN, (b"connection", b"close")))
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        (b"localhost", True),
+        (b"LOCALHOST:8767", True),
+        (b"127.0.0.1:8767", True),
+        (b"[::1]:8767", True),
+        (b"rebound.example", False),
+        (b"rebound.example:8767", False),
+        (b"127.0.0.1.rebound.example", False),
+        (b"192.0.2.1", False),
+        (b"a:b:c", False),
+    ],
+)
+def test_a_rebound_name_shows_in_host(host: bytes, expected: bool) -> None:
+    assert is_local(request("127.0.0.1", (b"host", host))) is expected
+
+
+@pytest.mark.parametrize(
+    ("headers", "foreign"),
+    [
+        ((), False),
+        (((b"origin", b"http://127.0.0.1:8767"),), False),
+        (((b"origin", b"HTTP://127.0.0.1:8767"),), False),
+        (((b"origin", b"https://127.0.0.1:8767"),), False),  # TLS may have ended at a proxy
+        (((b"origin", b"http://127.0.0.1:9119"),), True),
+        (((b"origin", b"http://127.0.0.1"),), True),
+        (((b"origin", b"http://localhost:8767"),), True),
+        (((b"origin", b"https://page.example"),), True),
+        (((b"origin", b"null"),), True),
+        (((b"origin", b"file://"),), True),
+        (((b"origin", b"\xff"),), True),
+        (((b"origin", b""),), True),
+        (((b"sec-fetch-site", b"none"),), False),
+        (((b"sec-fetch-site", b"same-origin"),), False),
+        (((b"sec-fetch-site", b"same-site"),), True),
+        (((b"sec-fetch-site", b"cross-site"),), True),
+    ],
+)
+def test_a_page_shows_in_origin_and_in_sec_fetch_site(headers: tuple[tuple[bytes, bytes], ...], foreign: bool) -> None:
+    asked = request("127.0.0.1", OWN, *headers)
+    assert is_foreign_page(asked) is foreign
+    assert is_local(asked) is not foreign
+    assert is_from_this_host(asked)
+
+
+def test_an_origin_needs_a_host_and_over_tls_its_own_scheme() -> None:
+    assert is_foreign_page(request("127.0.0.1", (b"origin", b"http://127.0.0.1")))
+    assert is_foreign_page(request("127.0.0.1", OWN, (b"origin", b"http://127.0.0.1:8767"), secure=True))
+    assert not is_foreign_page(request("127.0.0.1", OWN, (b"origin", b"https://127.0.0.1:8767"), secure=True))
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost:8642",
+        "127.0.0.1",
+        "[::1]:8642",
+        "10.0.2.2:8642",
+        "svc",
+        "my_api:1",
+        "pi.local",
+        "PI.LOCAL.",
+        "a.localhost:1",
+        "nas.lan",
+        "nas.home.arpa",
+        "nas.internal",
+        "box.example:8642",
+    ],
+)
+def test_names_of_this_network(host: str) -> None:
+    assert names_this_network(host.encode(), ("box.example",))
+
+
+@pytest.mark.parametrize(
+    "host", ["", ":8642", ".", "evil.example", "evil.example:8642", "127.0.0.1.evil.example", "evil.example.", "\xff.x"]
+)
+def test_names_that_may_have_been_made_to_point_here(host: str) -> None:
+    assert not names_this_network(host.encode("latin-1"), ("box.example",))
