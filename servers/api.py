@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -110,7 +111,8 @@ def api_program(
         listener.sock.close()
         raise
     path = Path(config.config_path).expanduser().absolute()
-    bound = evolve(config, port=listener.address.port, home=str(home), config_path=str(path))
+    names = (socket.gethostname().lower(), config.host.lower())
+    bound = evolve(config, port=listener.address.port, home=str(home), config_path=str(path), names=names)
     core = Engine(Api(bound), entropy=os.urandom, log_level=bound.log_level)
     public = listener.address.host not in LOOPBACK
 

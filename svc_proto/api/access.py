@@ -7,7 +7,6 @@ method, then the key, then what only callers with a key may say. Nothing of the 
 from __future__ import annotations
 
 import hmac
-import re
 from collections.abc import Sequence
 from enum import Enum
 from typing import assert_never
@@ -17,6 +16,7 @@ from attrs import field, frozen
 from svc_proto.api.config import ANY_ORIGIN
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.callers import names_this_network
 from svc_proto.engine.message import Request
 from svc_proto.wire.events import Headers
 
@@ -24,8 +24,6 @@ __all__ = ["SESSION_ID", "SESSION_KEY", "Access", "Cors", "authorize", "branded_
 
 SESSION_ID = "Session-Id"  # continues a stored session, wire api 5.3
 SESSION_KEY = "Session-Key"  # scopes the long-term memory
-LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
-PRIVATE_NAMES = (".localhost", ".local")  # that no foreign name server answers for: RFC 6761, RFC 6762
 SECURITY = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
@@ -41,7 +39,6 @@ PREFLIGHT = (
     (b"access-control-allow-headers", b"Authorization, Content-Type, Idempotency-Key"),
     (b"access-control-max-age", b"600"),  # s
 )
-_IPV4 = re.compile(r"[0-9.]+")
 
 
 class Access(Enum):
@@ -51,15 +48,15 @@ class Access(Enum):
     KEY = "key"  # the bearer, if the server has a key; else anybody
 
 
-def authorize(access: Access, request: Request, key: str) -> None:
-    """Apply a policy. Raises `Refused` 401 or 403."""
+def authorize(access: Access, request: Request, key: str, names: tuple[str, ...] = ()) -> None:
+    """Apply a policy; `names` are those of this host. Raises `Refused` 401 or 403."""
     match access:
         case Access.PUBLIC:
             return
         case Access.KEY if key:
             _check_bearer(request.headers, key)
         case Access.KEY:
-            _check_keyless(request)
+            _check_keyless(request, names)
         case _:
             assert_never(access)
 
@@ -114,18 +111,13 @@ def _check_bearer(headers: Headers, key: str) -> None:
         raise Refused(401, "invalid_api_key", "Invalid API key")
 
 
-def _check_keyless(request: Request) -> None:
+def _check_keyless(request: Request, names: tuple[str, ...]) -> None:
     for name in (SESSION_ID, SESSION_KEY):
         if branded_header(request.headers, name) is not None:
             text = f"the {name} header needs a server with an API key: set API_SERVER_KEY"
             raise Refused(403, "", text)
-    if request.peer.host in LOOPBACK and not _names_this_network(request.headers.get(b"host")):
+    host = request.headers.get(b"host")
+    if host is not None and not names_this_network(host, names):
         # A page whose name was made to point here (DNS rebinding) needs no `Origin` to read what it likes.
         text = "without an API key this server answers to addresses and local names only: set API_SERVER_KEY"
         raise Refused(403, "host_not_allowed", text)
-
-
-def _names_this_network(authority: bytes | None) -> bool:
-    host = (authority or b"").decode("latin-1").lower()
-    name = host.partition(":")[0]
-    return host.startswith("[") or "." not in name or _IPV4.fullmatch(name) is not None or name.endswith(PRIVATE_NAMES)

@@ -29,6 +29,7 @@ class ApiConfig:
     ssl_cert: str | None = None  # paths of a certificate and its key: serve TLS
     ssl_key: str | None = None
     key: str = field(default="", repr=False)  # the bearer; empty: none is asked for
+    names: tuple[str, ...] = ()  # of this host, by which callers without a key may name it beside those of its network
     cors_origins: tuple[str, ...] = ()  # empty: a request with an `Origin` is refused; `*`: any
     model_name: str | None = None  # what the server calls itself in /v1/models
     home: str = "~/.svc"

@@ -97,7 +97,7 @@ class Api:
             raise TypeError("the API's routes name an Access")
         if not self.cors.allows(request.headers):
             raise Refused(403, "", "this web page may not call the API")
-        authorize(access, request, self.config.key)
+        authorize(access, request, self.config.key, self.config.names)
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """See `svc_proto.api.errors`; a page that may not call learns nothing else (wire api 2.4: an empty body)."""
