@@ -20,6 +20,8 @@ from svc_proto.voice_config import VoiceConfig, voice_config
 
 __all__ = ["ApiAddress", "ConfigError", "RelayConfig", "SessionPolicy", "relay_config"]
 
+THIS_HOST = "127.0.0.0/8, ::1"  # where the proxies are that are believed, unless others are named
+
 
 class SessionPolicy(Enum):
     """What a session may change by `PATCH /sessions`: anything of anybody, or only less of its own."""
@@ -58,7 +60,7 @@ class RelayConfig:
     profile_discovery: bool = True
     tui_command: tuple[str, ...] = ()  # the agent gateway of the TUI channel; empty: none
     pairing_code: str | None = None
-    trust_proxy_headers: bool = False
+    trusted_proxies: tuple[str, ...] = ()  # addresses and networks whose forwarding headers count
     allow_insecure_api_bearer: bool = False
     media_max_size_mb: int = 100
     media_ttl_seconds: int = 86_400
@@ -149,7 +151,7 @@ def relay_config(
         profile_discovery=source.flag("RELAY_PROFILE_DISCOVERY_ENABLED", default=True),
         tui_command=source.command("SVC_TUI_COMMAND"),
         pairing_code=source.code("RELAY_PAIRING_CODE"),
-        trust_proxy_headers=source.flag("RELAY_TRUST_PROXY_HEADERS"),
+        trusted_proxies=_proxies(source),
         allow_insecure_api_bearer=source.flag("RELAY_ALLOW_INSECURE_API_BEARER")
         or source.option("allow_insecure_api_key") is True,
         media_max_size_mb=source.whole("RELAY_MEDIA_MAX_SIZE_MB", 100, low=1, high=100_000),
@@ -173,6 +175,11 @@ def relay_config(
             brand=brand,
         ),
     )
+
+
+def _proxies(source: Settings) -> tuple[str, ...]:
+    proxies = source.networks("RELAY_TRUSTED_PROXIES", THIS_HOST)
+    return proxies if source.flag("RELAY_TRUST_PROXY_HEADERS") else ()
 
 
 def _pin(source: Settings, variable: str) -> str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from ipaddress import ip_network
 from urllib.parse import urlsplit
 
 from attrs import frozen
@@ -134,6 +135,17 @@ class Settings:
             return tuple(shlex.split(self.env.get(variable) or ""))
         except ValueError:
             raise ConfigError(f"{variable} must be a command line with matching quotes") from None
+
+    def networks(self, variable: str, default: str) -> tuple[str, ...]:
+        """Addresses and networks with commas between them."""
+        parts = tuple(part.strip() for part in (self.text(variable, None) or default).split(",") if part.strip())
+        for part in parts:
+            try:
+                ip_network(part, strict=False)
+            except ValueError:
+                example = "addresses and networks such as 192.168.1.2 or 10.0.0.0/8"
+                raise ConfigError(f"{variable} must hold {example}, not {part!r}") from None
+        return parts
 
     def code(self, variable: str) -> str | None:
         """A pairing code."""

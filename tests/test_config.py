@@ -30,7 +30,7 @@ def test_the_defaults_of_the_specification() -> None:
         terminal_tmux=True,
         tui_command=(),
         pairing_code=None,
-        trust_proxy_headers=False,
+        trusted_proxies=(),
         allow_insecure_api_bearer=False,
         media_max_size_mb=100,
         media_ttl_seconds=86_400,
@@ -53,7 +53,7 @@ VARIABLES = {
     "RELAY_LOG_LEVEL": ("log_level", "debug", Level.DEBUG),
     "RELAY_TERMINAL_SHELL": ("terminal_shell", "/bin/zsh", "/bin/zsh"),
     "RELAY_PAIRING_CODE": ("pairing_code", " q7m2zk ", "Q7M2ZK"),
-    "RELAY_TRUST_PROXY_HEADERS": ("trust_proxy_headers", "1", True),
+    "RELAY_TRUST_PROXY_HEADERS": ("trusted_proxies", "1", ("127.0.0.0/8", "::1")),
     "SVC_TUI_COMMAND": ("tui_command", "/opt/agent --name 'my agent'", ("/opt/agent", "--name", "my agent")),
     "RELAY_TERMINAL_TMUX": ("terminal_tmux", "0", False),
     "RELAY_ALLOW_INSECURE_API_BEARER": ("allow_insecure_api_bearer", "yes", True),
@@ -109,7 +109,17 @@ def test_an_option_beats_its_variable(option: str, row: tuple[str, str, object, 
 def test_flags() -> None:
     assert relay_config({}, {"allow_insecure_api_key": True}).allow_insecure_api_bearer
     assert not relay_config({}, {"allow_insecure_api_key": False}).allow_insecure_api_bearer
-    assert not relay_config({"RELAY_TRUST_PROXY_HEADERS": "off"}).trust_proxy_headers
+    assert not relay_config({"RELAY_TRUST_PROXY_HEADERS": "off"}).trusted_proxies
+
+
+def test_whose_forwarding_headers_count() -> None:
+    env = {"RELAY_TRUSTED_PROXIES": " 192.168.1.2,10.0.0.0/8 ,2001:db8::/32,"}
+    proxies = ("192.168.1.2", "10.0.0.0/8", "2001:db8::/32")
+    assert relay_config(env).trusted_proxies == ()
+    assert relay_config({**env, "RELAY_TRUST_PROXY_HEADERS": "1"}).trusted_proxies == proxies
+    for wrong in ("proxy.example", "10.0.0.0/33", "10.0.0.1;10.0.0.2"):
+        with pytest.raises(ConfigError, match="RELAY_TRUSTED_PROXIES must hold addresses and networks"):
+            relay_config({"RELAY_TRUSTED_PROXIES": wrong})
 
 
 def test_tls() -> None:

@@ -16,7 +16,7 @@ from math import ceil
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.engine.callers import is_foreign_page, is_from_this_host, names_this_network
+from svc_proto.engine.callers import Proxies, is_foreign_page, is_from_this_host, names_this_network
 from svc_proto.engine.message import Request
 from svc_proto.machines.limiter import Limiter
 from svc_proto.wire.events import Headers
@@ -53,6 +53,7 @@ class Gate:
         self._names = config.names
         self._password = config.password.encode("utf-8")
         self._limiter = Limiter()
+        self._proxies = Proxies(config.relay.trusted_proxies)
 
     def check(self, request: Request, now: Moment) -> None:
         """Let a request pass, or raise `Refused` 401, 403 or 429."""
@@ -65,8 +66,12 @@ class Gate:
         elif not is_from_this_host(request):
             raise Refused(403, "loopback_only", "without a password the dashboard is for its own host only")
 
+    def address(self, request: Request) -> str:
+        """Who is counted for it."""
+        return self._proxies.address(request)
+
     def _check_password(self, request: Request, now: Moment) -> None:
-        address = request.peer.host
+        address = self.address(request)
         blocked = self._limiter.blocked_for(address, now)
         if blocked > 0:
             after = ((b"retry-after", b"%d" % ceil(blocked)),)

@@ -78,7 +78,7 @@ class Dashboard:
             self._gate.check(request, self.engine.now)
         except Refused as refused:
             if refused.code == "wrong_password":  # what follows the last guess is not worth a line each
-                self.engine.log(Level.WARNING, "wrong password", address=request.peer.host)
+                self.engine.log(Level.WARNING, "wrong password", address=self._gate.address(request))
             raise
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:

@@ -14,7 +14,10 @@ A request is local if none of these speaks against it:
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from attrs import field, frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.engine.message import Request
@@ -22,6 +25,7 @@ from svc_proto.wire.urls import parse_url
 
 __all__ = [
     "LOOPBACK",
+    "Proxies",
     "is_forwarded",
     "is_foreign_page",
     "is_from_this_host",
@@ -36,7 +40,37 @@ FORWARDED = (b"forwarded", b"via", b"x-real-ip")
 FORWARDED_PREFIX = b"x-forwarded-"
 # That no name server elsewhere answers for: RFC 6761, RFC 6762, RFC 8375, and those that ICANN keeps from the root.
 PRIVATE_NAMES = (".localhost", ".local", ".home.arpa", ".internal", ".lan")
+MAX_ADDRESS = 64  # characters of an address that a proxy reports
 _IPV4 = re.compile(r"[0-9.]+")
+
+
+def _parsed(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(ip_network(text, strict=False) for text in texts)
+
+
+@frozen
+class Proxies:
+    """The peers whose word on where a request came from counts: addresses and networks. Without any, nobody's does."""
+
+    networks: tuple[IPv4Network | IPv6Network, ...] = field(converter=_parsed)
+
+    def address(self, request: Request) -> str:
+        """Who is counted for it: its peer, or the last hop of `X-Forwarded-For` that is none of these proxies."""
+        address = request.peer.host
+        for hop in reversed(request.headers.tokens(b"x-forwarded-for")):
+            if not self._trusts(address):
+                break
+            address = _without_port(hop.decode("latin-1"))[:MAX_ADDRESS]
+        return address
+
+    def say_https(self, request: Request) -> bool:
+        """Whether one of them says that the request came over HTTPS (wire terminal-voice 7: the first item counts)."""
+        said = (request.headers.get(b"x-forwarded-proto") or b"").partition(b",")[0].strip().lower()
+        return said == b"https" and self._trusts(request.peer.host)
+
+    def _trusts(self, host: str) -> bool:
+        address = _address(host)
+        return address is not None and any(address in network for network in self.networks)
 
 
 def is_local(request: Request) -> bool:
@@ -91,6 +125,14 @@ def is_loopback_address(host: str) -> bool:
     """Whether a peer is on this host: all of 127/8, also as `::ffff:127.…`."""
     address = _address(host)
     return address is not None and address.is_loopback
+
+
+def _without_port(hop: str) -> str:
+    # Some proxies add the port, which is another one for each connection: "192.0.2.1:5000", "[2001:db8::1]:5000".
+    if hop.startswith("["):
+        return hop[1:].partition("]")[0]
+    host, _, port = hop.partition(":")
+    return host if "." in host and port.isdecimal() else hop
 
 
 def _address(host: str) -> IPv4Address | IPv6Address | None:

@@ -13,9 +13,7 @@ from svc_proto.engine.callers import is_foreign_page, is_local
 from svc_proto.engine.message import Request
 from svc_proto.machines.sessions import Session, Sessions
 
-__all__ = ["Access", "authorize", "client_address"]
-
-MAX_ADDRESS = 64  # characters of an address that a proxy reports
+__all__ = ["Access", "authorize"]
 
 
 class Access(Enum):
@@ -68,15 +66,6 @@ def authorize(access: Access, request: Request, sessions: Sessions, now: Moment)
             raise LocalProtocolError("voice routes have a gate of their own")
 
 
-def client_address(request: Request, *, trust_proxy: bool) -> str:
-    """The address the limiter counts: the peer, or what the trusted proxy in front says it was."""
-    if trust_proxy:
-        hops = request.headers.tokens(b"x-forwarded-for")
-        if hops:
-            return _without_port(hops[-1].decode("latin-1"))[:MAX_ADDRESS]
-    return request.peer.host
-
-
 def _bearer(request: Request, sessions: Sessions, now: Moment) -> Session:
     header = request.headers.get(b"authorization")
     if header is None:
@@ -89,11 +78,3 @@ def _bearer(request: Request, sessions: Sessions, now: Moment) -> Session:
     if session is None:
         raise Refused(401, "unauthorized", "the session token is unknown or expired")
     return session
-
-
-def _without_port(hop: str) -> str:
-    # Some proxies add the port, which is another one for each connection: "192.0.2.1:5000", "[2001:db8::1]:5000".
-    if hop.startswith("["):
-        return hop[1:].partition("]")[0]
-    host, _, port = hop.partition(":")
-    return host if "." in host and port.isdecimal() else hop

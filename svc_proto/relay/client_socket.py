@@ -26,7 +26,6 @@ from svc_proto.engine.socket import Socket
 from svc_proto.machines.pairing import PairingMeta, operator_first, phone_wishes
 from svc_proto.machines.session import Session, parse_device
 from svc_proto.machines.table import Table, step
-from svc_proto.relay.access import client_address
 from svc_proto.relay.channels import dispatch
 from svc_proto.version import VERSION
 from svc_proto.wire.envelope import Envelope, parse_envelope, write_envelope
@@ -108,7 +107,7 @@ class ClientSocket:
         self.relay = relay
         self.state = ClientState.WAITING
         self.session: Session | None = None
-        self.address = client_address(request, trust_proxy=relay.config.trust_proxy_headers)
+        self.address = relay.proxies.address(request)
         self._secure = request.secure
         self.terminals: Terminals | None = None
         self.tui: Tui | None = None

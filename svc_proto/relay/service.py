@@ -13,6 +13,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
 from svc_proto.config import RelayConfig
+from svc_proto.engine.callers import Proxies
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.engine.message import Request, Response, json_response
@@ -76,6 +77,7 @@ class Relay:
         self.codes = PairingCodes()
         self.sessions = Sessions()
         self.limiter = Limiter()
+        self.proxies = Proxies(config.trusted_proxies)
         self.bridge = BridgeCommands()
         self.phones = Phones()
         self.notifications = Notifications()

@@ -105,10 +105,8 @@ class VoiceGate:
         relay = self._relay
         if request.secure or relay.allow_insecure_api_bearer:
             return True
-        if relay.config.trust_proxy_headers:
-            forwarded = request.headers.get(b"x-forwarded-proto") or b""
-            if forwarded.partition(b",")[0].strip().lower() == b"https":
-                return True
+        if relay.proxies.say_https(request):
+            return True
         return is_loopback_address(request.peer.host) and not is_forwarded(request)
 
 

@@ -4,8 +4,10 @@ import enum
 from base64 import b64encode
 
 import pytest
+from attrs import evolve
 
 from svc_proto.basics.errors import Refused
+from svc_proto.config import RelayConfig
 from svc_proto.dashboard.access import FIELDS, Gate
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
@@ -145,6 +147,16 @@ def test_guessing_has_an_end() -> None:
     assert verdict(gate, right) == 200  # another address
     assert verdict(gate, right, peer=FAR, after=299.0) == 429
     assert verdict(gate, right, peer=FAR, after=300.0) == 200
+
+
+def test_behind_a_proxy_that_is_named_the_one_in_front_is_counted() -> None:
+    proxied = {**OWN, "authorization": basic("wrong")}
+    for networks, blocked in ((("127.0.0.0/8",), [429, 401]), ((), [429, 429])):
+        gate = Gate(evolve(KEPT, relay=RelayConfig(trusted_proxies=networks)))
+        for _ in range(5):
+            assert verdict(gate, {**proxied, "x-forwarded-for": "203.0.113.5, 198.51.100.1"}) == 401
+        hops = ("203.0.113.6, 198.51.100.1", "203.0.113.5, 198.51.100.2")
+        assert [verdict(gate, {**proxied, "x-forwarded-for": hop}) for hop in hops] == blocked
 
 
 def test_the_page_may_load_nothing_from_elsewhere() -> None:

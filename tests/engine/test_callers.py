@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.engine.callers import (
+    Proxies,
     is_foreign_page,
     is_forwarded,
     is_from_this_host,
@@ -146,3 +147,54 @@ def test_names_of_this_network(host: str) -> None:
 )
 def test_names_that_may_have_been_made_to_point_here(host: str) -> None:
     assert not names_this_network(host.encode("latin-1"), ("box.example",))
+
+
+# --- proxies --------------------------------------------------------------------------------------------------------
+
+ONE = Proxies(("192.0.2.9",))
+TWO = Proxies(("192.0.2.9", "10.0.0.0/8", "2001:db8:ffff::/48"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ([], "192.0.2.9"),
+        ([b"198.51.100.1"], "198.51.100.1"),
+        ([b"10.0.0.1, 198.51.100.1"], "198.51.100.1"),
+        ([b"10.0.0.1", b"198.51.100.2"], "198.51.100.2"),
+        ([b"198.51.100.1:4711"], "198.51.100.1"),
+        ([b"[2001:db8::1]:4711"], "2001:db8::1"),
+        ([b"2001:db8::1"], "2001:db8::1"),
+        ([b"a" * 500], "a" * 64),
+        ([b" , "], "192.0.2.9"),
+    ],
+)
+def test_the_address_behind_a_trusted_proxy(fields: list[bytes], expected: str) -> None:
+    headers = [(b"x-forwarded-for", value) for value in fields]
+    assert ONE.address(request("192.0.2.9", *headers)) == expected
+    assert ONE.address(request("::ffff:192.0.2.9", *headers)) == expected.replace("192.0.2.9", "::ffff:192.0.2.9")
+    assert ONE.address(request("192.0.2.8", *headers)) == "192.0.2.8"
+    assert Proxies(()).address(request("192.0.2.9", *headers)) == "192.0.2.9"
+
+
+@pytest.mark.parametrize(
+    ("hops", "expected"),
+    [
+        (b"203.0.113.5, 198.51.100.1, 10.1.2.3", "198.51.100.1"),
+        (b"198.51.100.1, 2001:db8:ffff::7, 10.1.2.3:99", "198.51.100.1"),
+        (b"10.9.9.9, 10.1.2.3", "10.9.9.9"),  # nobody else: it came from the farthest of them
+        (b"198.51.100.1, unknown, 10.1.2.3", "unknown"),
+    ],
+)
+def test_a_chain_of_proxies_ends_at_the_last_that_is_not_trusted(hops: bytes, expected: str) -> None:
+    assert TWO.address(request("192.0.2.9", (b"x-forwarded-for", hops))) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [(b"https", True), (b" HTTPS , http", True), (b"http, https", False), (b"", False), (b"httpsx", False)],
+)
+def test_https_is_what_a_trusted_proxy_says_first(said: bytes, expected: bool) -> None:
+    assert ONE.say_https(request("192.0.2.9", (b"x-forwarded-proto", said))) is expected
+    assert not ONE.say_https(request("192.0.2.8", (b"x-forwarded-proto", said)))
+    assert not ONE.say_https(request("192.0.2.9"))

@@ -9,7 +9,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.machines.sessions import Sessions
-from svc_proto.relay.access import authorize, client_address
+from svc_proto.relay.access import authorize
 from svc_proto.relay.voice_access import GRANTS
 from svc_proto.wire.events import Headers
 from tests.relay.world import PEER, REMOTE, START, RelayBook
@@ -25,26 +25,6 @@ def request(peer: str = "127.0.0.1", *headers: tuple[bytes, bytes]) -> Request:
         secure=False,
         params={},
     )
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ([], "192.0.2.9"),
-        ([b"198.51.100.1"], "198.51.100.1"),
-        ([b"10.0.0.1, 198.51.100.1"], "198.51.100.1"),
-        ([b"10.0.0.1", b"198.51.100.2"], "198.51.100.2"),
-        ([b"198.51.100.1:4711"], "198.51.100.1"),
-        ([b"[2001:db8::1]:4711"], "2001:db8::1"),
-        ([b"2001:db8::1"], "2001:db8::1"),
-        ([b"a" * 500], "a" * 64),
-        ([b" , "], "192.0.2.9"),
-    ],
-)
-def test_the_address_behind_a_trusted_proxy(fields: list[bytes], expected: str) -> None:
-    headers = [(b"x-forwarded-for", value) for value in fields]
-    assert client_address(request("192.0.2.9", *headers), trust_proxy=True) == expected
-    assert client_address(request("192.0.2.9", *headers), trust_proxy=False) == "192.0.2.9"
 
 
 # --- the caller classes of wire core 0.3, through the relay ---------------------------------------------------------

@@ -74,7 +74,9 @@ def test_from_start_to_exit_command_by_command() -> None:
 def story() -> RelayBook:
     """Pair two devices, drive one, fail in every way, patch, revoke, stop; every secret is noted."""
     book = RelayBook(
-        RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", api_key=API_KEY, trust_proxy_headers=True)
+        RelayConfig(
+            home="/home/svc", config_path="/home/svc/config.yaml", api_key=API_KEY, trusted_proxies=(REMOTE.host,)
+        )
     )
     book.secrets.add(API_KEY)
     minted = book.request("POST", "/pairing/mint").json

@@ -156,18 +156,19 @@ def test_the_variable_makes_it_safe() -> None:
     [(b"https", 200), (b"HTTPS, http", 200), (b"http, https", 403), (b"http", 403), (b"", 403), (b"httpsx", 403)],
 )
 def test_a_trusted_proxy_says_https(header: bytes, status: int) -> None:
-    book = voice_book(KEY, trust_proxy_headers=True)
+    book = voice_book(KEY, trusted_proxies=(REMOTE.host,))
     assert ask(book, peer=REMOTE, headers=((b"x-forwarded-proto", header),)).status == status
 
 
-def test_a_proxy_that_is_not_trusted_says_nothing() -> None:
-    book = voice_book(KEY)
+@pytest.mark.parametrize("trusted", [(), (PEER.host,)])
+def test_a_proxy_that_is_not_trusted_says_nothing(trusted: tuple[str, ...]) -> None:
+    book = voice_book(KEY, trusted_proxies=trusted)
     refused(ask(book, peer=REMOTE, headers=HTTPS), 403, "HTTPS")
 
 
-@pytest.mark.parametrize("trusted", [False, True])
-def test_a_proxy_on_this_host_passes_on_callers_from_elsewhere(trusted: bool) -> None:
-    book = voice_book(KEY, trust_proxy_headers=trusted)
+@pytest.mark.parametrize("trusted", [(), (PEER.host,)])
+def test_a_proxy_on_this_host_passes_on_callers_from_elsewhere(trusted: tuple[str, ...]) -> None:
+    book = voice_book(KEY, trusted_proxies=trusted)
     refused(ask(book, headers=((b"x-forwarded-for", b"203.0.113.9"),)), 403, "HTTPS")
 
 

@@ -79,7 +79,7 @@ class _Status:
                 "ok": True,
                 "scope": "runtime",
                 "allow_insecure_api_bearer": relay.allow_insecure_api_bearer,
-                "trust_proxy_headers": relay.config.trust_proxy_headers,
+                "trust_proxy_headers": bool(relay.config.trusted_proxies),
             },
         )
 

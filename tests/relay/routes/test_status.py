@@ -84,7 +84,7 @@ def test_info(book: RelayBook) -> None:
 
 
 def test_security() -> None:
-    book = RelayBook(RelayConfig(allow_insecure_api_bearer=True, trust_proxy_headers=True))
+    book = RelayBook(RelayConfig(allow_insecure_api_bearer=True, trusted_proxies=("192.0.2.9",)))
     expected = {"ok": True, "scope": "runtime", "allow_insecure_api_bearer": True, "trust_proxy_headers": True}
     assert book.request("GET", "/relay/security").json == expected
     expected["allow_insecure_api_bearer"] = False
