@@ -11,7 +11,7 @@ from attrs import field, frozen
 from svc_proto.basics import strict_json
 from svc_proto.client.pins import distrust
 from svc_proto.client.problem import Problem, because
-from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
@@ -122,9 +122,7 @@ def unreachable(target: Target, failure: Failure) -> str:
 
 def fields_for(target: Target) -> tuple[tuple[bytes, bytes], ...]:
     """The headers of a request to it."""
-    if not target.token:
-        return (JSON,)
-    return (JSON, (b"authorization", b"Bearer " + target.token.encode("ascii", "replace")))
+    return (JSON, *bearer(target.token))
 
 
 def plain(text: str, limit: int = MOST_SHOWN) -> str:

@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Response
@@ -42,8 +42,7 @@ class Upstream:
     @property
     def fields(self) -> tuple[tuple[bytes, bytes], ...]:
         """The headers of a request to it. Nothing of the browser's is passed on."""
-        key = ((b"authorization", b"Bearer " + self.key.encode("ascii")),) if self.key else ()
-        return (JSON, *key)
+        return (JSON, *bearer(self.key))
 
     def call(
         self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None

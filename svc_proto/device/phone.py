@@ -43,7 +43,7 @@ from svc_proto.device.safety.guarded import PhoneHandset
 from svc_proto.device.safety.settings import SafetySettings
 from svc_proto.device.safety.view import SafetyView
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.client import Fetched, open_socket
+from svc_proto.engine.client import Fetched, bearer, open_socket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Task
 from svc_proto.engine.socket import Socket
@@ -352,7 +352,7 @@ class Phone:
             self._socket.close(1000, "another route")
 
     def _open(self) -> None:
-        opening = open_socket(self.engine, self._remote.socket_url, self)
+        opening = open_socket(self.engine, self._remote.socket_url, self, headers=bearer(self.token or ""))
         self._opening = self.engine.spawn(opening, name="open", on_done=self._opened, on_error=self._failed)
 
     def _opened(self, outcome: Socket | Fetched | Failure) -> None:

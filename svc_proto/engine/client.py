@@ -13,6 +13,7 @@ connection of HTTP/1.1, and remembered. Each call has a connection of its own, s
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from attrs import frozen
@@ -46,8 +47,9 @@ from svc_proto.wire.urls import Url, parse_url
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ClientChannel", "Fetched", "dial", "fetch", "open_socket"]
+__all__ = ["ClientChannel", "Fetched", "bearer", "dial", "fetch", "open_socket"]
 
+_TOKEN = re.compile("[!-~]+")
 HTTP1, HTTP2 = "http/1.1", "h2"  # RFC 7301 section 6
 MAX_REMEMBERED = 64  # servers whose HTTP/2 opens no WebSockets: the one longest known is forgotten
 MAX_ANSWER = 8 * 1024 * 1024  # bytes of a response body that is kept whole
@@ -62,6 +64,11 @@ class Fetched:
     status: int
     headers: Headers
     body: bytes
+
+
+def bearer(token: str) -> tuple[tuple[bytes, bytes], ...]:
+    """The header field that shows a token; none for what can be no token, such as an empty one."""
+    return ((b"authorization", b"Bearer " + token.encode("ascii")),) if _TOKEN.fullmatch(token) else ()
 
 
 def fetch(

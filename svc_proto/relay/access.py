@@ -13,7 +13,7 @@ from svc_proto.engine.callers import is_foreign_page, is_local
 from svc_proto.engine.message import Request
 from svc_proto.machines.sessions import Session, Sessions
 
-__all__ = ["Access", "authorize"]
+__all__ = ["Access", "authorize", "session_of"]
 
 
 class Access(Enum):
@@ -66,15 +66,15 @@ def authorize(access: Access, request: Request, sessions: Sessions, now: Moment)
             raise LocalProtocolError("voice routes have a gate of their own")
 
 
+def session_of(request: Request, sessions: Sessions, now: Moment) -> Session | None:
+    """The live session whose token `Authorization` shows."""
+    scheme, _, token = (request.headers.get(b"authorization") or b"").partition(b" ")
+    return sessions.lookup(token.strip().decode("latin-1"), now) if scheme.lower() == b"bearer" else None
+
+
 def _bearer(request: Request, sessions: Sessions, now: Moment) -> Session:
-    header = request.headers.get(b"authorization")
-    if header is None:
-        raise Refused(401, "unauthorized", "this route needs Authorization: Bearer <session token>")
-    scheme, _, token = header.partition(b" ")
-    token = token.strip()
-    if scheme.lower() != b"bearer" or not token:
-        raise Refused(401, "unauthorized", "the Authorization header must be: Bearer <session token>")
-    session = sessions.lookup(token.decode("latin-1"), now)
+    session = session_of(request, sessions, now)
     if session is None:
-        raise Refused(401, "unauthorized", "the session token is unknown or expired")
+        text = "this route needs Authorization: Bearer <session token>, with a token that is known and not expired"
+        raise Refused(401, "unauthorized", text)
     return session

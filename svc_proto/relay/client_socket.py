@@ -216,15 +216,15 @@ class ClientSocket:
             self._refuse(NOT_AUTH, envelope)
             return
         relay, now = self.relay, self.relay.engine.now
+        token, code = _word(envelope, "session_token"), _word(envelope, "pairing_code")
+        session = relay.sessions.lookup(token, now) if token else None
+        if session is not None:  # in a block, too: whoever is near could start one, and a token cannot be guessed
+            self._step(ClientTrigger.TOKEN)
+            self._welcome(session, token, envelope.id)
+            return
         if relay.limiter.blocked_for(self.address, now) > 0:
             # Opened before the block: else a stock of open sockets would be a stock of guesses.
             self._refuse(BLOCKED, envelope)
-            return
-        token, code = _word(envelope, "session_token"), _word(envelope, "pairing_code")
-        session = relay.sessions.lookup(token, now) if token else None
-        if session is not None:
-            self._step(ClientTrigger.TOKEN)
-            self._welcome(session, token, envelope.id)
             return
         operator = relay.codes.consume(code, now) if code else None
         if operator is not None:

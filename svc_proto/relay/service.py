@@ -28,7 +28,7 @@ from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
-from svc_proto.relay.access import Access, authorize
+from svc_proto.relay.access import Access, authorize, session_of
 from svc_proto.relay.client_socket import ClientSocket, ClientState
 from svc_proto.relay.media import Media
 from svc_proto.relay.profiles import RESCAN_EVERY, load_profiles
@@ -211,10 +211,10 @@ class Relay:
         return sum(client.state is ClientState.OPEN for client in self.clients.values())
 
     def open_client(self, request: Request) -> ClientSocket:
-        """A WebSocket is asked for: refuse a blocked address with 429, else serve it."""
-        client = ClientSocket(self, request)
-        wait = self.limiter.blocked_for(client.address, self.engine.now)
-        if wait > 0:
+        """A WebSocket is asked for: refuse a blocked address with 429, unless it shows a good token, else serve it."""
+        client, now = ClientSocket(self, request), self.engine.now
+        wait = self.limiter.blocked_for(client.address, now)
+        if wait > 0 and session_of(request, self.sessions, now) is None:
             seconds = ceil(wait)
             raise Refused(
                 429,

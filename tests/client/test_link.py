@@ -60,6 +60,21 @@ def test_signing_in() -> None:
     assert link.state is LinkState.ONLINE
 
 
+@pytest.mark.parametrize(
+    ("credentials", "shown"), [({"session_token": "t0ken"}, b"Bearer t0ken"), ({"pairing_code": "Q7M2ZK"}, None)]
+)
+def test_a_token_is_shown_at_the_handshake(credentials: dict[str, str], shown: bytes | None) -> None:
+    """A relay lets it in then, even if others at this address have guessed codes."""
+    seen: list[bytes | None] = []
+
+    def declined(asked: Asked) -> tuple[int, bytes]:
+        seen.append(asked.headers.get(b"authorization"))
+        return 503, b""
+
+    World(lambda engine: open_link(engine, "ws://h:8767", credentials, ME), http=declined).fails()
+    assert seen == [shown]
+
+
 def test_a_bare_welcome() -> None:
     _, welcome = link_world(envelope("auth.ok", {"session_token": "t", "expires_at": True, "grants": []})).run()
     assert welcome == Welcome(token="t", server_version="unknown", expires_at=None, grants={}, transport_hint="unknown")

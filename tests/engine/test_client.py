@@ -5,7 +5,7 @@ from typing import Any
 
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Connected, Send
 from svc_proto.engine import client
-from svc_proto.engine.client import STREAM, ClientChannel, Fetched, dial, fetch, open_socket
+from svc_proto.engine.client import STREAM, ClientChannel, Fetched, bearer, dial, fetch, open_socket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
@@ -286,3 +286,9 @@ def test_a_websocket_that_is_cut_off() -> None:
     book, caller, accepted = opening(handler)
     book >> Received(ONE, accepted.replace(b"Accept: ", b"Accept: x")) << [Abort(ONE)]
     assert caller.results[0].kind is FailureKind.INVALID
+
+
+def test_only_what_can_be_a_token_is_shown() -> None:
+    assert bearer("1c2d-3e4f") == ((b"authorization", b"Bearer 1c2d-3e4f"),)
+    for wrong in ("", "a b", "a\r\nhost: x", "tökén"):
+        assert bearer(wrong) == ()

@@ -86,6 +86,17 @@ def test_another_sites_page_pairs_nothing_and_blocks_nobody(served: World) -> No
     served.pair()
 
 
+def test_a_block_keeps_no_good_token_out(served: World) -> None:
+    ws = served.pair(peer=REMOTE)
+    for _ in range(5):
+        assert served.sign_in(served.websocket(peer=REMOTE), pairing_code="WRONG1")["type"] == "auth.fail"
+    with pytest.raises(Declined) as declined:
+        served.websocket(peer=REMOTE)
+    assert declined.value.answer.status == 429
+    again = served.websocket(peer=REMOTE, headers=bearer(ws.token))
+    assert served.sign_in(again, session_token=ws.token)["type"] == "auth.ok"
+
+
 @pytest.mark.parametrize("authorization", ["Bearer nonsense", "Bearer", "Basic abc", "nonsense"])
 def test_a_bad_bearer_is_a_401(served: World, authorization: str) -> None:
     for method, path in (("GET", "/sessions"), ("PATCH", "/sessions/abcd"), ("GET", "/ping"), ("POST", "/tap")):

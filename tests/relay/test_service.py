@@ -232,6 +232,25 @@ def test_sockets_survive_a_block_and_stock_no_guesses() -> None:
     assert book.websocket(peer=OTHER).auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"  # it was not used up
 
 
+def test_a_block_refuses_codes_and_never_a_good_token() -> None:
+    """Whoever is near can start a block: a page on the phone itself, another device of the same IPv6 network."""
+    book = RelayBook()
+    paired = book.pair()
+    stock = book.websocket()
+    for _ in range(5):
+        fail_once(book)
+    shown = [(b"authorization", b"Bearer " + paired.token.encode())]
+    for wrong in ([], [(b"authorization", b"Bearer nonsense")], [(b"authorization", b"Basic " + shown[0][1][7:])]):
+        assert book.knock(headers=wrong).result.status == 429
+    assert book.websocket(headers=shown).auth(session_token=paired.token)["type"] == "auth.ok"
+    assert stock.auth(session_token=paired.token)["type"] == "auth.ok"
+    code = book.websocket(headers=shown).auth(pairing_code="Q7M2ZK")  # nor does a good token make guesses of codes
+    assert "rate limited" in code["payload"]["reason"]
+    assert book.knock().result.status == 429
+    book.request("DELETE", f"/sessions/{paired.prefix}")
+    assert book.knock(headers=shown).result.status == 429
+
+
 @pytest.mark.parametrize(("proxies", "trust"), [((), False), (("127.0.0.0/8",), False), ((f"{REMOTE.host}/24",), True)])
 def test_whom_the_limiter_counts_behind_a_proxy(proxies: tuple[str, ...], trust: bool) -> None:
     """Whoever could invent an address for each guess could guess for ever: only a named proxy is believed."""

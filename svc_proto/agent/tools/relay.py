@@ -16,7 +16,7 @@ from svc_proto.agent.waiting import OneAtATime
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Level, ReadConfig, WriteConfig
-from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.urls import parse_url
@@ -91,7 +91,7 @@ class RelayLink:
             body = strict_json.dumps_bytes(arguments)
         elif arguments:
             path = f"{path}?{urlencode({name: _query_text(value) for name, value in arguments.items()})}"
-        headers = ((b"authorization", b"Bearer " + token.encode("ascii")), (b"content-type", b"application/json"))
+        headers = (*bearer(token), (b"content-type", b"application/json"))
         fetched = yield from fetch(self._engine, method, self._url + path, headers=headers, body=body, within=WITHIN)
         if isinstance(fetched, Failure):
             raise ToolFailed(f"{NO_RELAY}: {fetched.kind.value}")
