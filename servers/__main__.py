@@ -19,7 +19,13 @@ from attrs import evolve
 from runtimes.host import Program, Services
 from runtimes.listen import Listener, bind
 from servers.api import api_program, open_api_listener, read_api_config, say_disabled
-from servers.dashboard import beside, dashboard_program, open_dashboard_listener, read_dashboard_config
+from servers.dashboard import (
+    beside,
+    dashboard_program,
+    open_dashboard_listener,
+    read_dashboard_config,
+    why_no_dashboard,
+)
 from servers.launch import ProgramCommand, authority, launch, open_home_store, private_home, relay_options, trust_in
 from servers.relay import announce, open_listener, read_config, relay_program
 from svc_proto.api.config import ApiConfig
@@ -33,6 +39,7 @@ from svc_proto.engine.client import fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.errand import Errand
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.local_secret import secret_fields
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing import CODE_LIFETIME
 
@@ -85,6 +92,10 @@ def main(
         pointed = bool(options["webapi_url"] or os.environ.get("RELAY_WEBAPI_URL", "").strip())
         own = {"port": dashboard_port, "no_ssl": options["no_ssl"], "log_level": options["log_level"]}
         board = read_dashboard_config(os.environ, own) if dashboard else None
+        problem = None if board is None else why_no_dashboard(board, relay)
+        if problem is not None:
+            board = None
+            print(f"dashboard: not started: {problem}", file=sys.stderr, flush=True)
         return _open(relay, wanted, board, qr=qr, pointed=pointed)
 
     launch(programs, runtime)
@@ -192,11 +203,13 @@ class _Invitation(Errand):
 
 def _inviter(config: RelayConfig, address: str, key: str | None, show: Callable[[Tell], None]) -> Program:
     """Asks the relay, as a program on its host, for an invite. `key` is the API's; None lets the relay look for it."""
-    url = f"{'https' if config.tls else 'http'}://{address}/pairing/mint"
+    url = f"{'https' if config.tls else 'http'}://{address}"
     body = strict_json.dumps_bytes({} if key is None else {"api_key": key})
 
     def plan(engine: Engine) -> Flow[int]:
-        answer = yield from fetch(engine, "POST", url, body=body, within=10.0)
+        yield from fetch(engine, "GET", f"{url}/health", within=10.0)  # once it is there, its secret is, too
+        secret = yield from secret_fields(engine)
+        answer = yield from fetch(engine, "POST", f"{url}/pairing/mint", headers=secret, body=body, within=10.0)
         if isinstance(answer, Failure):
             engine.emit(Tell("no invite", {"why": f"{answer.kind.value} {answer.detail}".strip()}))
         elif answer.status != 200:
@@ -205,7 +218,8 @@ def _inviter(config: RelayConfig, address: str, key: str | None, show: Callable[
             engine.emit(Tell("invite", cast("dict[str, object]", strict_json.loads(answer.body))))
         return 0
 
-    services = Services(client_tls=trust_in(config.ssl_cert) if config.ssl_cert is not None else None)
+    trust = trust_in(config.ssl_cert) if config.ssl_cert is not None else None
+    services = Services(state=private_home(config.home), client_tls=trust)
     return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=show)
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib.resources import files
+from pathlib import Path
 
 import click
 from attrs import evolve
@@ -25,14 +26,22 @@ from servers.launch import (
     trust_in,
 )
 from servers.relay import read_config
-from svc_proto.config import RelayConfig
+from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig, dashboard_config
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.callers import LOOPBACK
 from svc_proto.engine.core import Engine
 from svc_proto.settings import ConfigError
 
-__all__ = ["beside", "dashboard_program", "main", "open_dashboard_listener", "page_files", "read_dashboard_config"]
+__all__ = [
+    "beside",
+    "dashboard_program",
+    "main",
+    "open_dashboard_listener",
+    "page_files",
+    "read_dashboard_config",
+    "why_no_dashboard",
+]
 
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # bind addresses that loopback is part of
 RELAY_PORT = ("SVC_RELAY_PORT", "HERMES_RELAY_PORT")
@@ -61,6 +70,9 @@ def main(runtime: str, *, chat: bool, **options: object) -> None:
     def programs() -> list[Program]:
         relay = read_config(os.environ, {})
         config = read_dashboard_config(os.environ, options, relay_port=relay.port)
+        problem = why_no_dashboard(config, relay)
+        if problem is not None:
+            raise CannotStartError(problem, code=2)
         config, trusted = _alone(config, relay, chat=chat)
         return [dashboard_program(config, trusted=trusted)]
 
@@ -77,6 +89,15 @@ def read_dashboard_config(
         raise CannotStartError(str(error), code=2) from error
 
 
+def why_no_dashboard(config: DashboardConfig, relay: RelayConfig) -> str | None:
+    """Why it may not start: without a password it would open this host's door to whoever comes through a proxy."""
+    stored = Path(relay.home).expanduser() / PUBLIC_ROUTE
+    trust = relay.trust_of_this_host(public_route=stored.exists())
+    if config.password or (trust is LocalTrust.ADDRESS and not relay.trusted_proxies):
+        return None
+    return "behind a proxy, and with the local secret, a dashboard needs a password: set SVC_DASHBOARD_PASSWORD"
+
+
 def dashboard_program(
     config: DashboardConfig, *, listener: Listener | None = None, trusted: tuple[str, ...] = ()
 ) -> Program:
@@ -85,7 +106,8 @@ def dashboard_program(
     `trusted` are the certificates of the servers that it calls over TLS.
     """
     logger = setup(int(config.log_level))
-    services = Services(logger=logger, client_tls=trust_in(*trusted) if trusted else None)
+    home = Path(config.relay.home).expanduser().absolute()
+    services = Services(state=home, logger=logger, client_tls=trust_in(*trusted) if trusted else None)
     listener = listener or open_dashboard_listener(config)
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     bound = evolve(config, port=listener.address.port)

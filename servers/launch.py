@@ -83,6 +83,7 @@ def relay_options(command: Command) -> Command:
             default=None,
             help="Accept an API key for voice over plain HTTP from other hosts.  [RELAY_ALLOW_INSECURE_API_BEARER]",
         ),
+        click.option("--local-trust", help="In programs of this host: address or secret.  [RELAY_LOCAL_TRUST]"),
         click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
     ]
     for option in reversed(options):

@@ -18,8 +18,9 @@ from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, Settings, http_address
 from svc_proto.voice_config import VoiceConfig, voice_config
 
-__all__ = ["ApiAddress", "ConfigError", "RelayConfig", "SessionPolicy", "relay_config"]
+__all__ = ["PUBLIC_ROUTE", "ApiAddress", "ConfigError", "LocalTrust", "RelayConfig", "SessionPolicy", "relay_config"]
 
+PUBLIC_ROUTE = "public-route"  # file of the service home that is there once an invite has led here from outside
 THIS_HOST = "127.0.0.0/8, ::1"  # where the proxies are that are believed, unless others are named
 
 
@@ -28,6 +29,13 @@ class SessionPolicy(Enum):
 
     OPEN = "open"  # SPEC.md
     REDUCE_ONLY = "reduce-only"
+
+
+class LocalTrust(Enum):
+    """What makes a caller a program of this host: being there, or showing the local secret as well."""
+
+    ADDRESS = "address"
+    SECRET = "secret"
 
 
 @frozen
@@ -61,6 +69,7 @@ class RelayConfig:
     tui_command: tuple[str, ...] = ()  # the agent gateway of the TUI channel; empty: none
     pairing_code: str | None = None
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks whose forwarding headers count
+    local_trust: LocalTrust | None = None  # None: the address, until there is a proxy in front
     allow_insecure_api_bearer: bool = False
     media_max_size_mb: int = 100
     media_ttl_seconds: int = 86_400
@@ -106,6 +115,11 @@ class RelayConfig:
             raise ConfigError("the API server's address must be an http:// or https:// URL with a host")
         return ApiAddress(found.host, found.port or (443 if found.tls else 8642), found.tls)
 
+    def trust_of_this_host(self, *, public_route: bool) -> LocalTrust:
+        """What counts, if an invite has led here from outside or not."""
+        by_itself = LocalTrust.SECRET if self.trusted_proxies or public_route else LocalTrust.ADDRESS
+        return self.local_trust or by_itself
+
     @property
     def qr_secret_name(self) -> str:
         """File in the service home that holds the key of QR signatures (wire core 3.4)."""
@@ -123,7 +137,8 @@ def relay_config(
 ) -> RelayConfig:
     """Read the settings of the relay from an environment and from start options (None or absent: not given).
 
-    Options: `host`, `port`, `no_ssl`, `shell`, `webapi_url`, `log_level`, `config`, `allow_insecure_api_key`, `brand`.
+    Options: `host`, `port`, `no_ssl`, `shell`, `webapi_url`, `log_level`, `config`, `allow_insecure_api_key`, `brand`,
+    `local_trust`.
     Raises `ConfigError`.
     """
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
@@ -152,6 +167,7 @@ def relay_config(
         tui_command=source.command("SVC_TUI_COMMAND"),
         pairing_code=source.code("RELAY_PAIRING_CODE"),
         trusted_proxies=_proxies(source),
+        local_trust=_local_trust(source),
         allow_insecure_api_bearer=source.flag("RELAY_ALLOW_INSECURE_API_BEARER")
         or source.option("allow_insecure_api_key") is True,
         media_max_size_mb=source.whole("RELAY_MEDIA_MAX_SIZE_MB", 100, low=1, high=100_000),
@@ -180,6 +196,14 @@ def relay_config(
 def _proxies(source: Settings) -> tuple[str, ...]:
     proxies = source.networks("RELAY_TRUSTED_PROXIES", THIS_HOST)
     return proxies if source.flag("RELAY_TRUST_PROXY_HEADERS") else ()
+
+
+def _local_trust(source: Settings) -> LocalTrust | None:
+    name, text = source.named("RELAY_LOCAL_TRUST", "local_trust")
+    try:
+        return None if text is None else LocalTrust(text)
+    except ValueError:
+        raise ConfigError(f"{name} must be address or secret, not {text!r}") from None
 
 
 def _pin(source: Settings, variable: str) -> str | None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
-from svc_proto.config import ApiAddress, ConfigError, RelayConfig, SessionPolicy, relay_config
+from svc_proto.config import ApiAddress, ConfigError, LocalTrust, RelayConfig, SessionPolicy, relay_config
 
 # --- defaults -------------------------------------------------------------------------------------------------------
 
@@ -93,6 +93,7 @@ OPTIONS: dict[str, tuple[str, str, object, object]] = {
     "webapi_url": ("RELAY_WEBAPI_URL", "http://a", "http://b:1", "http://b:1"),
     "log_level": ("RELAY_LOG_LEVEL", "ERROR", "warning", Level.WARNING),
     "config": ("RELAY_HERMES_CONFIG", "/a", "/b", "/b"),
+    "local_trust": ("RELAY_LOCAL_TRUST", "address", "secret", LocalTrust.SECRET),
     "brand": ("SVC_BRAND", "hermes", "svc", SVC),
 }
 FIELDS = {"shell": "terminal_shell", "config": "config_path"}
@@ -110,6 +111,20 @@ def test_flags() -> None:
     assert relay_config({}, {"allow_insecure_api_key": True}).allow_insecure_api_bearer
     assert not relay_config({}, {"allow_insecure_api_key": False}).allow_insecure_api_bearer
     assert not relay_config({"RELAY_TRUST_PROXY_HEADERS": "off"}).trusted_proxies
+
+
+def test_what_counts_on_this_host() -> None:
+    proxied = {"RELAY_TRUST_PROXY_HEADERS": "1"}
+    for env, route, trust in (
+        ({}, False, LocalTrust.ADDRESS),
+        ({}, True, LocalTrust.SECRET),
+        (proxied, False, LocalTrust.SECRET),
+        ({**proxied, "RELAY_LOCAL_TRUST": "address"}, True, LocalTrust.ADDRESS),
+        ({"RELAY_LOCAL_TRUST": "secret"}, False, LocalTrust.SECRET),
+    ):
+        assert relay_config(env).trust_of_this_host(public_route=route) is trust
+    with pytest.raises(ConfigError, match="--local-trust must be address or secret, not 'all'"):
+        relay_config({}, {"local_trust": "all"})
 
 
 def test_whose_forwarding_headers_count() -> None:

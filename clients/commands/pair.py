@@ -158,7 +158,7 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
             raise Problem(f"the relay at {relay.url} cannot be reached: {because(found)}; {relay.remedy}")
         yield from register(engine, relay, code, meta)
 
-    perform(plan, runtime, client_tls=trust_for(config))
+    perform(plan, runtime, home=_home(config), client_tls=trust_for(config))
     if as_json:
         print_json(
             {"ok": True, "code": code, "relay_url": relay.url, "ttl_seconds": meta.ttl_seconds, "grants": meta.grants}
@@ -173,7 +173,8 @@ def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) ->
     from svc_proto.client.operator import local_relay, revoke
 
     relay = local_relay(config)
-    answer = perform(lambda engine: revoke(engine, relay, prefix), runtime, client_tls=trust_for(config))
+    home = _home(config)
+    answer = perform(lambda engine: revoke(engine, relay, prefix), runtime, home=home, client_tls=trust_for(config))
     if as_json:
         print_json(answer)
     else:

@@ -30,14 +30,15 @@ def main(what: str, host: str, port: int | None, *, as_json: bool, runtime: str)
 
     Such a key can be read by anybody on the way. The switch falls back when the relay restarts.
     """
-    from clients.commands.host import read_relay_config, trust_for
+    from clients.commands.host import read_relay_config, service_home, trust_for
     from clients.commands.perform import perform
     from svc_proto.client.operator import local_relay, security
     from svc_proto.client.report import security_lines
 
     config = read_relay_config(host=host, port=port)
     relay = local_relay(config)
-    state = perform(lambda engine: security(engine, relay, WANTED[what]), runtime, client_tls=trust_for(config))
+    wanted, trust = WANTED[what], trust_for(config)
+    state = perform(lambda engine: security(engine, relay, wanted), runtime, home=service_home(), client_tls=trust)
     if as_json:
         print_json(state, ordered=True)
     else:

@@ -14,6 +14,7 @@ from svc_proto.client.problem import Problem, because
 from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.local_secret import secret_fields
 from svc_proto.facts import Failure
 
 __all__ = [
@@ -41,6 +42,7 @@ class Target:
     url: str
     token: str = field(default="", repr=False)
     remedy: str = ""  # what to do when it cannot be reached
+    local: bool = False  # the relay on this host: it is shown the local secret, if there is one
 
 
 def request(
@@ -53,11 +55,12 @@ def request(
     within: float = 10.0,
 ) -> Flow[Fetched]:
     """Make one request. Raises `Problem` when there is no answer, whatever its status may be otherwise."""
+    secret = (yield from secret_fields(engine)) if target.local else ()
     answer = yield from fetch(
         engine,
         method,
         target.url + path,
-        headers=fields_for(target),
+        headers=(*fields_for(target), *secret),
         body=b"" if body is None else strict_json.dumps_bytes(body),
         within=within,
     )

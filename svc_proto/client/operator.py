@@ -1,6 +1,7 @@
 """What the operator's commands ask of the relay on this host: health, codes, revocation, the security switch.
 
-All of it over loopback and without a credential (wire core 0.3), with the time limits of wire core 10.1.
+All of it over loopback and without a credential (wire core 0.3) but the local secret, where the relay asks for it, with
+the time limits of wire core 10.1.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from svc_proto.client.calls import Target, answer_object, error_text, request, r
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.client.routes import bracketed
 from svc_proto.config import RelayConfig
+from svc_proto.engine.callers import is_loopback_name
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -32,8 +34,8 @@ MIN_PREFIX, MAX_PREFIX = 4, 64  # characters, spec "Limits"; a whole token has 3
 def local_relay(config: RelayConfig) -> Target:
     """Where programs on this host find the relay that listens as configured."""
     host = ANYWHERE.get(config.host, config.host)
-    scheme = "https" if config.tls else "http"
-    return Target(LOCAL, f"{scheme}://{bracketed(host)}:{config.port}", remedy=REMEDY)
+    url = f"{'https' if config.tls else 'http'}://{bracketed(host)}:{config.port}"
+    return Target(LOCAL, url, remedy=REMEDY, local=is_loopback_name(url.encode()))
 
 
 def health(engine: Engine, relay: Target, *, within: float = PROBE_WITHIN) -> Flow[Mapping[str, object] | Failure]:
@@ -56,6 +58,8 @@ def registration(code: str, meta: PairingMeta) -> dict[str, object]:
         body["grants"] = {channel: int(span) for channel, span in meta.grants.items()}
     if meta.transport_hint is not None:
         body["transport_hint"] = meta.transport_hint
+    if meta.endpoints is not None:
+        body["endpoints"] = meta.endpoints
     return body
 
 

@@ -5,7 +5,7 @@ A relay that does not answer is no error: the QR then leads to the API server al
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from svc_proto.basics.entropy import new_code
 from svc_proto.client.api_address import find_api
@@ -89,7 +89,10 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
             )
         else:
             code = new_code(engine.entropy)
-            yield from register(engine, relay, code, order.meta)
+            # The relay is told of a way from outside: from then on it asks programs on this host for the local secret.
+            outside = public if order.mode in (Mode.AUTO, Mode.PUBLIC) else None
+            meta = order.meta if outside is None else evolve(order.meta, endpoints=[candidate(outside, 0)])
+            yield from register(engine, relay, code, meta)
     expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
     doing(engine, "looking for ways to this host")
     api, key, address = yield from _api(engine, order, notes)

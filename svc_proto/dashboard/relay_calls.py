@@ -48,7 +48,8 @@ class _RelayCalls:
     def __init__(self, dashboard: Dashboard) -> None:
         self._dashboard = dashboard
         config = dashboard.config
-        self._relay = Upstream("relay", config.relay_url, config.patience)
+        # The secret of this host is shown on behalf of somebody who has proved who they are, and of nobody else.
+        self._relay = Upstream("relay", config.relay_url, config.patience, local=bool(config.password))
 
     def overview(self, request: Request) -> Flow[Response]:
         return self._get("/relay/info")

@@ -18,6 +18,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.message import Response
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import Headers
@@ -38,6 +39,7 @@ class Upstream:
     url: str
     patience: float
     key: str = field(default="", repr=False)
+    local: bool = False  # show it the local secret
 
     @property
     def fields(self) -> tuple[tuple[bytes, bytes], ...]:
@@ -49,7 +51,9 @@ class Upstream:
     ) -> Flow[Response]:
         """Make one request, to be over at the monotonic second `until`. Raises `Refused`."""
         within = self.patience if until is None else max(until - engine.now.mono, 0.0)
-        answer = yield from fetch(engine, method, self.url + path, headers=self.fields, body=body, within=within)
+        secret = (yield from secret_fields(engine)) if self.local else ()
+        headers = (*self.fields, *secret)
+        answer = yield from fetch(engine, method, self.url + path, headers=headers, body=body, within=within)
         if isinstance(answer, Failure):
             raise self.unreachable(self.reason(answer))
         return self.judge(answer)

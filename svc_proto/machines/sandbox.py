@@ -24,6 +24,7 @@ SERVICE_SECRETS = (
     "svc.db-shm",
     "svc-relay-qr-secret",
     "hermes-relay-qr-secret",
+    "local-secret",
     "svc-relay-sessions.json",
     "remote-sessions.json",
     "pairing",

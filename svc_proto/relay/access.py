@@ -1,6 +1,6 @@
 """Who may call a route: the caller classes of wire core 0.3 as policies that the route table names.
 
-Loopback means a program on this host that speaks for itself: `svc_proto.engine.callers` says which request is one's.
+Loopback means a program on this host that speaks for itself: see `svc_proto.engine.callers` and `relay.local_door`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from enum import Enum
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.engine.callers import is_foreign_page, is_local
+from svc_proto.engine.callers import is_foreign_page
 from svc_proto.engine.message import Request
 from svc_proto.machines.sessions import Session, Sessions
+from svc_proto.relay.local_door import LocalDoor
 
 __all__ = ["Access", "authorize", "session_of"]
 
@@ -35,7 +36,7 @@ class Access(Enum):
     VOICE_REALTIME_SOCKET = "voice:realtime, while realtime is on"
 
 
-def authorize(access: Access, request: Request, sessions: Sessions, now: Moment) -> Session | None:
+def authorize(access: Access, request: Request, sessions: Sessions, door: LocalDoor, now: Moment) -> Session | None:
     """Apply a policy: the caller's session where the policy asks for one. Raises `Refused` 401 or 403."""
     match access:
         case Access.PUBLIC:
@@ -46,17 +47,16 @@ def authorize(access: Access, request: Request, sessions: Sessions, now: Moment)
                 raise Refused(403, "origin_not_allowed", "web pages may not open this WebSocket")
             return None
         case Access.LOOPBACK:
-            if not is_local(request):
-                raise Refused(403, "loopback_only", "this route is for programs on the relay's own host")
+            door.check(request)
             return None
         case Access.BEARER:
             return _bearer(request, sessions, now)
         case Access.LOOPBACK_OR_BEARER:
-            if request.headers.get(b"authorization") is None and is_local(request):
+            if request.headers.get(b"authorization") is None and door.admits(request):
                 return None
             return _bearer(request, sessions, now)
         case Access.LOCAL_OR_BEARER:
-            return None if is_local(request) else _bearer(request, sessions, now)
+            return None if door.admits(request) else _bearer(request, sessions, now)
         case Access.BRIDGE:
             session = _bearer(request, sessions, now)
             if not session.holds("bridge", now.wall):

@@ -30,6 +30,7 @@ from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
 from svc_proto.relay.access import Access, authorize, session_of
 from svc_proto.relay.client_socket import ClientSocket, ClientState
+from svc_proto.relay.local_door import LocalDoor
 from svc_proto.relay.media import Media
 from svc_proto.relay.profiles import RESCAN_EVERY, load_profiles
 from svc_proto.relay.routes import (
@@ -78,6 +79,7 @@ class Relay:
         self.sessions = Sessions()
         self.limiter = Limiter()
         self.proxies = Proxies(config.trusted_proxies)
+        self.door = LocalDoor(config)
         self.bridge = BridgeCommands()
         self.phones = Phones()
         self.notifications = Notifications()
@@ -143,7 +145,7 @@ class Relay:
             raise TypeError("the relay's routes name an Access")
         if access in GRANTS:
             return self._voice_gate.admit(access, request)
-        return authorize(access, request, self.sessions, self.engine.now)
+        return authorize(access, request, self.sessions, self.door, self.engine.now)
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; for voice see `PlainRefused`."""
@@ -303,6 +305,7 @@ class Relay:
         for record in records:
             self._restore(record)
         self.profiles = yield from self._load_profiles()
+        yield from self.door.prepare(engine)
         yield from self.shells.prepare()
         yield from self.media.prepare()
         if self.config.pairing_code is not None:

@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.engine.callers import is_forwarded, is_local, is_loopback_address
+from svc_proto.engine.callers import is_forwarded, is_loopback_address
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.relay.access import Access
@@ -97,7 +97,7 @@ class VoiceGate:
         probe = self._probe
         if not (yield from probe.accepts(token)):
             raise _unauthorized("the bearer is neither a live session token nor one that the API server takes")
-        if not is_local(request) and not (yield from probe.keyed()):
+        if not self._relay.door.admits(request) and not (yield from probe.keyed()):
             raise _unauthorized("the API server has no key, so its bearer proves nothing here: set API_SERVER_KEY")
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token)
 

@@ -72,6 +72,14 @@ def test_every_route() -> None:
     assert found["dashboard_url"] == "http://d"
 
 
+@pytest.mark.parametrize(("mode", "told"), [(Mode.AUTO, True), (Mode.PUBLIC, True), (Mode.LAN, False)])
+def test_the_relay_is_told_of_a_way_from_outside(mode: Mode, told: bool) -> None:
+    there = meshed(evolve(ORDER, mode=mode, public_url="https://home.example"))
+    there.run()
+    body = json.loads(there.asked[1].body)
+    assert [each["role"] for each in body.get("endpoints", [])] == ["public"] * told
+
+
 @pytest.mark.parametrize(("mode", "roles"), [(Mode.LAN, ["lan"]), (Mode.MESH, ["mesh"]), (Mode.PUBLIC, ["public"])])
 def test_one_route(mode: Mode, roles: list[str]) -> None:
     found = payload(meshed(evolve(ORDER, mode=mode, public_url="https://home.example")).run())

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from svc_proto.agent.tools.pairing import DEVICE_NAME
+from svc_proto.config import LocalTrust
+from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
+from tests.loops.boards import RELAY, Board
 from tests.loops.programs import AGENT, install
 from tests.loops.shells import runs
 from tests.loops.virtual import VirtualWorld
@@ -95,6 +99,37 @@ def test_a_block_keeps_no_good_token_out(served: World) -> None:
     assert declined.value.answer.status == 429
     again = served.websocket(peer=REMOTE, headers=bearer(ws.token))
     assert served.sign_in(again, session_token=ws.token)["type"] == "auth.ok"
+
+
+def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: World, tmp_path: Path) -> None:
+    world.start_relay(local_trust=LocalTrust.SECRET)
+    path = f"/{LOCAL_SECRET}"
+    if isinstance(world, VirtualWorld):
+        secret = world.relay_host.disk.get(world.relay_host.state + path).decode()
+    else:
+        secret = (tmp_path / path[1:]).read_text()
+        assert (tmp_path / path[1:]).stat().st_mode & 0o777 == 0o600
+    shown = {HEADER.decode(): secret}
+    refused = world.http("POST", "/pairing")
+    assert (refused.status, refused.code) == (403, "loopback_only")
+    assert secret not in refused.body.decode()
+    code = world.http("POST", "/pairing", headers=shown).json["code"]
+    assert world.sign_in(world.websocket(peer=REMOTE), pairing_code=code)["type"] == "auth.ok"
+    api = world.api()
+    api.turn(api.session(), "/phone ping")  # the agent pairs itself
+    names = [session["device_name"] for session in world.http("GET", "/sessions", headers=shown).json["sessions"]]
+    assert DEVICE_NAME in names
+    kept = Board(world, password="correct horse")
+    known = {"authorization": "Basic OmNvcnJlY3QgaG9yc2U="}
+    assert kept.ask("GET", f"{RELAY}/overview", headers=known).status == 200
+    assert kept.relay("GET", "/overview").status == 401
+
+
+def test_a_dashboard_shows_the_local_secret_for_nobody_in_particular(world: World) -> None:
+    world.start_relay(local_trust=LocalTrust.SECRET)
+    board = Board(world)
+    assert board.relay("POST", "/pairing", {}).status == 403
+    assert "has a password" in board.detail(board.relay("GET", "/overview"))["error"]
 
 
 @pytest.mark.parametrize("authorization", ["Bearer nonsense", "Bearer", "Basic abc", "nonsense"])

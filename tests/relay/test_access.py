@@ -10,6 +10,7 @@ from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.machines.sessions import Sessions
 from svc_proto.relay.access import authorize
+from svc_proto.relay.local_door import LocalDoor
 from svc_proto.relay.voice_access import GRANTS
 from svc_proto.wire.events import Headers
 from tests.relay.world import PEER, REMOTE, START, RelayBook
@@ -159,4 +160,4 @@ def test_an_expired_bearer_is_unknown() -> None:
 def test_voice_routes_have_a_gate_of_their_own() -> None:
     for access in GRANTS:
         with pytest.raises(LocalProtocolError):
-            authorize(access, request(), Sessions(), START)
+            authorize(access, request(), Sessions(), LocalDoor(RelayConfig()), START)

@@ -6,8 +6,19 @@ import base64
 import json
 from typing import Any
 
-from svc_proto.commands import Compute, Exit, OpenedFile, OpenFile, Query, Ready, ReleaseFile, Send, SweepFolder
-from svc_proto.config import RelayConfig
+from svc_proto.commands import (
+    Compute,
+    Exit,
+    OpenedFile,
+    OpenFile,
+    Query,
+    ReadConfig,
+    Ready,
+    ReleaseFile,
+    Send,
+    SweepFolder,
+)
+from svc_proto.config import LocalTrust, RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.store import LoadSessions
 from svc_proto.facts import FailureKind, Received, Started, Stopping
@@ -29,6 +40,7 @@ def test_from_start_to_exit_command_by_command() -> None:
         book.answer(load, ())
         book.fail(book.order(OpenFile), FailureKind.NOT_FOUND)
         book.answer(book.order(Compute), ())  # the profile folders
+        book.fail(book.order(ReadConfig), FailureKind.NOT_FOUND)  # no public route
         book.fail(book.order(Compute), FailureKind.NOT_FOUND)  # tmux
         book.answer(book.order(OpenFile), OpenedFile(1, "/private/tmp", 0, 0.0, regular=False))
         release, opening = book.take()
@@ -75,7 +87,11 @@ def story() -> RelayBook:
     """Pair two devices, drive one, fail in every way, patch, revoke, stop; every secret is noted."""
     book = RelayBook(
         RelayConfig(
-            home="/home/svc", config_path="/home/svc/config.yaml", api_key=API_KEY, trusted_proxies=(REMOTE.host,)
+            home="/home/svc",
+            config_path="/home/svc/config.yaml",
+            api_key=API_KEY,
+            trusted_proxies=(REMOTE.host,),
+            local_trust=LocalTrust.ADDRESS,
         )
     )
     book.secrets.add(API_KEY)

@@ -42,6 +42,7 @@ from svc_proto.commands import (
     OpenFile,
     Operation,
     Query,
+    ReadConfig,
     ReadFile,
     Ready,
     ReleaseFile,
@@ -370,6 +371,9 @@ class RelayBook:
                 return Done(op, list(self.files.values())[handle])
             case EnsureSecret(op=op):
                 return Done(op, SECRET)
+            case ReadConfig(op=op, name=path):
+                found = self.files.get(path)
+                return Failed(op, Failure(FailureKind.NOT_FOUND)) if found is None else Done(op, found.decode())
             case WriteConfig(op=op, name=path, text=text):
                 self.files[path] = text.encode()
                 return Done(op, None)

@@ -13,6 +13,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.client import Fetched, fetch, open_socket
 from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.envelope import parse_envelope, write_envelope
@@ -28,7 +29,8 @@ WITHIN = 10.0  # s for each of the two steps
 
 def pair(engine: Engine, url: str) -> Flow[str | Failure]:
     """A fresh session token of the relay at an http or https URL."""
-    made = yield from fetch(engine, "POST", f"{url}/pairing", within=WITHIN)
+    secret = yield from secret_fields(engine)
+    made = yield from fetch(engine, "POST", f"{url}/pairing", headers=secret, within=WITHIN)
     if isinstance(made, Failure):
         return made
     code = _member(made, "code")

@@ -18,6 +18,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.local_secret import secret_fields
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.urls import parse_url
 
@@ -64,7 +65,8 @@ class RelayLink:
         """Whether a phone is connected that can be controlled (wire bridge 4.1, 6); of a relay elsewhere, perhaps."""
         if not self._is_here():
             return self.configured
-        answer = yield from fetch(self._engine, "GET", f"{self._url}/bridge/status", within=QUICK)
+        secret = yield from secret_fields(self._engine)
+        answer = yield from fetch(self._engine, "GET", f"{self._url}/bridge/status", headers=secret, within=QUICK)
         if isinstance(answer, Failure):
             return False
         status = _members(answer)

@@ -1,0 +1,44 @@
+"""The local secret: it tells the programs of the relay's own user from everything else that comes from its host.
+
+The relay keeps it in its state folder, for nobody but its user (mode 0600), and programs of that user show it in a
+header. It is made anew at each start, so it is of no use to whoever listened at the relay's port while no relay did.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+
+from svc_proto.commands import ReadConfig, WriteConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure
+from svc_proto.wire.events import Headers
+
+__all__ = ["HEADER", "LOCAL_SECRET", "make_secret", "secret_fields", "shows_secret"]
+
+LOCAL_SECRET = "local-secret"  # in the state folder: hexadecimal, without a line end
+HEADER = b"x-svc-local-secret"
+SIZE = 32  # bytes of entropy
+READ_WITHIN = 1.0  # s
+_SECRET = re.compile(f"[0-9a-f]{{{2 * SIZE}}}")
+
+
+def make_secret(engine: Engine) -> Flow[tuple[bytes, Failure | None]]:
+    """A new secret, and what went wrong when it was put down; then nobody can know it."""
+    secret = engine.entropy(SIZE).hex()
+    written = yield from ask(engine, WriteConfig(engine.new_op(), LOCAL_SECRET, secret))
+    return secret.encode("ascii"), written
+
+
+def secret_fields(engine: Engine) -> Flow[tuple[tuple[bytes, bytes], ...]]:
+    """The header field for a request to the relay on this host; none if there is no secret that we may read."""
+    text = yield from ask(engine, ReadConfig(engine.new_op(), LOCAL_SECRET), within=READ_WITHIN)
+    if isinstance(text, Failure) or not _SECRET.fullmatch(text):
+        return ()
+    return ((HEADER, text.encode("ascii")),)
+
+
+def shows_secret(headers: Headers, secret: bytes) -> bool:
+    """Whether a request shows it."""
+    return hmac.compare_digest(headers.get(HEADER) or b"", secret)

@@ -1,0 +1,65 @@
+"""The door for programs on the relay's own host: whether it is enough to be there, or the local secret is asked for.
+
+It is asked for if the operator says so, and by itself as soon as there is a proxy in front: one that is trusted, or one
+that a public route of an invite leads to. Such a proxy may make a stranger's request look like one of this host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
+from svc_proto.engine.callers import is_local
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.local_secret import make_secret, shows_secret
+from svc_proto.engine.message import Request
+from svc_proto.facts import Failure
+
+__all__ = ["LocalDoor"]
+
+HERE_ONLY = "this route is for programs on the relay's own host"
+WITH_SECRET = f"{HERE_ONLY} that show its local secret (RELAY_LOCAL_TRUST); a dashboard does once it has a password"
+
+
+class LocalDoor:
+    """See the module."""
+
+    def __init__(self, config: RelayConfig) -> None:
+        self._config = config
+        self._secret = b""  # empty: none is asked for
+
+    def prepare(self, engine: Engine) -> Flow[None]:
+        """At the start: is there a proxy?"""
+        config = self._config
+        stored: object = yield from ask(engine, ReadConfig(engine.new_op(), PUBLIC_ROUTE))
+        if config.trust_of_this_host(public_route=not isinstance(stored, Failure)) is LocalTrust.SECRET:
+            yield from self._lock(engine)
+
+    def remember(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
+        """An invite with these routes goes out: one from outside leads to a proxy, now and after a restart."""
+        public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
+        if not public or self._secret or self._config.trust_of_this_host(public_route=True) is LocalTrust.ADDRESS:
+            return
+        yield from self._lock(engine)
+        kept = yield from ask(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, "a public route\n"))
+        if isinstance(kept, Failure):
+            engine.log(Level.ERROR, "public route not stored", problem=kept.kind.value)
+
+    def admits(self, request: Request) -> bool:
+        """Whether a program of this host makes the request, and shows what is asked for."""
+        return is_local(request) and (not self._secret or shows_secret(request.headers, self._secret))
+
+    def check(self, request: Request) -> None:
+        """The same. Raises `Refused` 403."""
+        if not self.admits(request):
+            raise Refused(403, "loopback_only", WITH_SECRET if self._secret else HERE_ONLY)
+
+    def _lock(self, engine: Engine) -> Flow[None]:
+        self._secret, problem = yield from make_secret(engine)
+        if problem is None:
+            engine.log(Level.INFO, "programs on this host are asked for the local secret")
+        else:  # nobody knows it: the door is shut
+            engine.log(Level.ERROR, "local secret not stored", problem=problem.kind.value)

@@ -1,0 +1,67 @@
+"""The secret of this host: made by the relay, shown by programs of the same person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from svc_proto.commands import ReadConfig, WriteConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET, make_secret, secret_fields, shows_secret
+from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
+from svc_proto.wire.events import Headers
+from tests.engine.service import TestBook, open_book
+from tests.engine.test_flow import Owner
+
+ONE = OperationId(1)
+FULL = Failure(FailureKind.NO_SPACE)
+SECRET = "0123456789abcdef" * 4
+
+
+def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[TestBook, Owner]:
+    """A flow that has given its order."""
+    book = open_book()
+    owner = Owner(book)
+
+    def begin() -> None:
+        owner.spawn(flow(book.engine))
+
+    book.engine.timers.timer("begin", begin).set(book.now.mono)
+    return book.after(0.0), owner
+
+
+@pytest.mark.parametrize("problem", [None, FULL])
+def test_it_is_made_and_put_down(problem: Failure | None) -> None:
+    book, owner = asking(make_secret)
+    (order,) = book.take()
+    assert isinstance(order, WriteConfig)
+    assert (order.name, len(order.text)) == (LOCAL_SECRET, 64)
+    book >> (Done(ONE, None) if problem is None else Failed(ONE, problem)) << []
+    assert owner.told == [(order.text.encode(), problem)]
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        (SECRET, ((HEADER, SECRET.encode()),)),
+        (Failure(FailureKind.NOT_FOUND), ()),
+        (Failure(FailureKind.DENIED), ()),
+        ("", ()),
+        (SECRET[:-1], ()),
+        (SECRET + "\r\nx: y", ()),
+    ],
+)
+def test_it_is_read_anew_for_each_call(found: str | Failure, shown: object) -> None:
+    book, owner = asking(secret_fields)
+    book << [ReadConfig(ONE, LOCAL_SECRET)]
+    book >> (Failed(ONE, found) if isinstance(found, Failure) else Done(ONE, found)) << []
+    assert owner.told == [shown]
+
+
+def test_showing_it() -> None:
+    secret = SECRET.encode()
+    assert shows_secret(Headers([(HEADER, secret)]), secret)
+    for headers in (Headers(), Headers([(HEADER, b"")]), Headers([(HEADER, b"\xff")]), Headers([(b"x", secret)])):
+        assert not shows_secret(headers, secret)

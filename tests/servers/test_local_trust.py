@@ -1,0 +1,78 @@
+"""The local secret between real programs: who shows it, who does not start without a password."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from svc_proto.config import PUBLIC_ROUTE
+from svc_proto.engine.local_secret import LOCAL_SECRET
+from tests.servers.support import ROOT, TIMEOUT, call, environment, running, sign_in
+
+LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
+PASSWORD = {"SVC_DASHBOARD_PASSWORD": "correct horse"}
+NOT_STARTED = r"^dashboard: not started: .*set SVC_DASHBOARD_PASSWORD"
+
+
+def svc(home: Path, port: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "clients.commands.svc", *arguments]
+    env = environment(home, {"RELAY_PORT": str(port), "RELAY_HOST": "127.0.0.1"})
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+
+
+def test_our_own_commands_show_the_secret(tmp_path: Path) -> None:
+    with running(tmp_path, "servers", *LOCAL, env={"RELAY_LOCAL_TRUST": "secret"}) as servers:
+        port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
+        servers.line("^Invite URL")  # the start asks its own relay
+        assert any("dashboard: not started" in line for line in servers.seen)
+        file = tmp_path / "svc" / LOCAL_SECRET
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert call(port, "POST", "/pairing").status == 403
+        assert svc(tmp_path, port, "pair", "--register-code", "Q7M2ZK", "--json").returncode == 0
+        token = sign_in(port, pairing_code="Q7M2ZK")["session_token"]
+        assert svc(tmp_path, port, "relay", "insecure-api-key", "on").returncode == 0
+        assert svc(tmp_path, port, "pair", "--json").returncode == 0
+        assert svc(tmp_path, port, "pair", "--revoke", token[:8]).returncode == 0
+        stranger = svc(tmp_path / "other", port, "pair", "--json")
+        assert stranger.returncode == 1
+        assert "local secret" in stranger.stderr
+        secret = file.read_text()
+        assert servers.stop() == 0
+    assert not [line for line in servers.seen if secret in line]
+
+
+def test_an_invite_from_outside_asks_for_it_from_then_on(tmp_path: Path) -> None:
+    secrets = []
+    for number in range(2):
+        with running(tmp_path, "servers", *LOCAL, "--no-qr") as servers:
+            if number == 1:
+                servers.line(NOT_STARTED)
+            port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
+            assert call(port, "POST", "/pairing").status == (403 if number else 200)
+            assert svc(tmp_path, port, "pair", "--json", "--public-url", "https://home.example/relay").returncode == 0
+            assert call(port, "POST", "/pairing").status == 403
+            secrets.append((tmp_path / "svc" / LOCAL_SECRET).read_text())
+            assert servers.stop() == 0
+    assert secrets[0] != secrets[1]
+    assert (tmp_path / "svc" / PUBLIC_ROUTE).exists()
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"RELAY_TRUST_PROXY_HEADERS": "1"},
+        {"RELAY_TRUST_PROXY_HEADERS": "1", "RELAY_LOCAL_TRUST": "address"},
+        {"RELAY_LOCAL_TRUST": "secret"},
+    ],
+    ids=str,
+)
+def test_a_dashboard_behind_a_proxy_needs_a_password(env: dict[str, str], tmp_path: Path) -> None:
+    with running(tmp_path, "servers.dashboard", "--port", "0", env=env) as board:
+        board.line("^error: .*set SVC_DASHBOARD_PASSWORD")
+        assert board.wait() == 2
+    with running(tmp_path, "servers.dashboard", "--port", "0", env={**env, **PASSWORD}) as board:
+        board.line("^dashboard: ")
+        assert board.stop() == 0
