@@ -1,0 +1,70 @@
+"""What a page that has nothing to do with the relay can do to it from a browser on the same host: nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import Site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+PAGE = "<!doctype html><title>A page of somebody else</title>"
+ATTACK = """async (relay) => {
+    const options = {method: "POST", mode: "no-cors", body: '{"code": "EVIL66"}'};
+    const sent = await fetch(`http://${relay}/pairing/register`, options).then(() => "sent", () => "not sent");
+    const opened = [];
+    for (let n = 0; n < 6; n++) {
+        opened.push(await new Promise((tell) => {
+            const socket = new WebSocket(`ws://${relay}/ws`);
+            socket.onopen = () => tell("open");
+            socket.onerror = () => tell("refused");
+        }));
+    }
+    return [sent, ...opened];
+}"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that it has there
+        """Standard error is the tests'."""
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[int]:
+    """The port of another server on this host, such as somebody's development server."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "index.html").write_text(PAGE)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "place", ["http://localhost:{port}/", "http://127.0.0.1:{port}/", "file://{folder}/index.html"]
+)
+@pytest.mark.parametrize("relay", ["127.0.0.1", "localhost"])
+def test_it_registers_no_code_and_opens_no_socket(
+    browser: Browser, site: Site, elsewhere: int, tmp_path: Path, place: str, relay: str
+) -> None:
+    world = site.world
+    world.start_relay()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(place.format(port=elsewhere, folder=tmp_path / "pages"))
+    told = page.evaluate(ATTACK, f"{relay}:{world.relay.port}")
+    context.close()
+    assert told == ["sent", *["refused"] * 6]
+    assert world.sign_in(world.websocket(), pairing_code="EVIL66")["type"] == "auth.fail"
+    world.pair()  # and nobody was locked out
