@@ -6,16 +6,24 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import which
 
 import pytest
 
 from servers.launch import ProgramCommand
 from tests.runtimes.conftest import certificate
-from tests.servers.support import FOREIGN
+from tests.servers.support import FOREIGN, SYSTEM_PATH
 
 __all__ = ["certificate", "failing"]
 
+MISSING = [program for program in ("nginx", "caddy") if which(program, path=SYSTEM_PATH) is None]
+
 Failing = Callable[..., tuple[int, str]]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for program in MISSING:
+        terminalreporter.write_line(f"{program} is not installed: the servers were not tested behind it")
 
 
 @pytest.fixture

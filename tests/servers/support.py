@@ -32,6 +32,7 @@ from svc_proto.wire.http1 import Http1Connection
 
 __all__ = [
     "ROOT",
+    "SYSTEM_PATH",
     "TIMEOUT",
     "Answer",
     "Client",
@@ -47,6 +48,7 @@ __all__ = [
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes long
 STREAM = StreamId(1)
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # where servers of the system are
 FOREIGN = ("RELAY_", "SVC_", "HERMES_", "API_SERVER_")
 
 
@@ -184,6 +186,7 @@ def call(
     body: Mapping[str, object] | None = None,
     *,
     token: str | None = None,
+    headers: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
     host: str = "127.0.0.1",
 ) -> Answer:
@@ -192,9 +195,9 @@ def call(
         connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT)
     else:
         connection = http.client.HTTPSConnection("localhost", port, timeout=TIMEOUT, context=tls)
-    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    fields = {**(headers or {}), **({} if token is None else {"authorization": f"Bearer {token}"})}
     try:
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        connection.request(method, path, None if body is None else json.dumps(body), fields)
         response = connection.getresponse()
         return Answer(response.status, dict(response.getheaders()), json.loads(response.read()))
     finally:

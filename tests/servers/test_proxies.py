@@ -1,0 +1,122 @@
+"""The real servers behind real proxies, set up as docs/security.md shows it: no stranger opens the local door."""
+
+from __future__ import annotations
+
+import base64
+import re
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from svc_proto.config import RelayConfig
+from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
+from svc_proto.relay.access import Access
+from svc_proto.relay.service import Relay
+from tests.servers.support import ROOT, SYSTEM_PATH, Running, call, running, sign_in
+
+LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
+PASSWORD = "correct horse"
+DOOR = (Access.LOOPBACK, Access.LOOPBACK_OR_BEARER, Access.LOCAL_OR_BEARER)
+BLOCKS = re.findall(r"```(nginx|caddy)\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.DOTALL)
+GOOD, SHORT = BLOCKS[:2], BLOCKS[1:]  # Caddy's is both
+NGINX = """
+daemon off; master_process off; error_log stderr notice; pid {folder}/nginx.pid;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    server {{ listen 127.0.0.1:{port}; {block} }}
+}}
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+@contextmanager
+def proxy(folder: Path, kind: str, block: str, behind: int) -> Iterator[int]:
+    """The port of a proxy in front of another port, on loopback only."""
+    folder.mkdir()
+    port, file = free_port(), folder / "proxy.conf"
+    block = block.replace("8767", str(behind)).replace("relay.example", f"http://127.0.0.1:{port}")
+    if kind == "nginx":
+        file.write_text(NGINX.format(folder=folder, port=port, block=block))
+        command = ["-p", str(folder), "-c", str(file)]
+    else:
+        file.write_text("{\nadmin off\nauto_https off\n}\n" + block)
+        command = ["run", "--config", str(file), "--adapter", "caddyfile"]
+    program = which(kind, path=SYSTEM_PATH) or kind
+    with subprocess.Popen(
+        [program, *command], env={"HOME": str(folder)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            Running(process).line("event method|serving initial configuration")
+            yield port
+        finally:
+            process.kill()
+
+
+def ports_of(servers: Running, count: int) -> dict[str, int]:
+    found = [servers.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(count)]
+    return {match[1]: int(match[2]) for match in found}
+
+
+def door_is_shut(port: int) -> None:
+    routes = [route for route in Relay(RelayConfig()).router.routes if route.access in DOOR]
+    assert len(routes) > 10
+    for route in routes:
+        path = route.pattern.replace("{token_prefix}", "abcd")
+        assert call(port, route.method, path).status in (401, 403), route
+    assert call(port, "GET", "/health").status == 200
+
+
+def needs(kind: str) -> None:
+    if which(kind, path=SYSTEM_PATH) is None:
+        pytest.skip(f"{kind} is not installed")
+
+
+@pytest.mark.parametrize(("kind", "block"), SHORT, ids=["caddy", "nginx", "nginx with sockets"])
+def test_the_shortest_blocks_open_no_local_route(kind: str, block: str, tmp_path: Path) -> None:
+    needs(kind)
+    with running(tmp_path, "servers", *LOCAL) as servers:
+        ports = ports_of(servers, 3)
+        assert call(ports["relay"], "POST", "/pairing").status == 200  # the door is there
+        with proxy(tmp_path / "relay", kind, block, ports["relay"]) as port:
+            door_is_shut(port)
+        with proxy(tmp_path / "board", kind, block, ports["dashboard"]) as port:
+            for path in ("/", "/api/plugins/svc-relay/overview", "/api/agent/sessions"):
+                assert call(port, "GET", path).status == 403
+            assert call(port, "POST", "/api/plugins/svc-relay/pairing").status == 403
+
+
+@pytest.mark.parametrize(("kind", "block"), GOOD, ids=["nginx", "caddy"])
+def test_phones_and_the_owner_come_through(kind: str, block: str, tmp_path: Path) -> None:
+    needs(kind)
+    env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD}
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
+        ports = ports_of(servers, 3)
+        secret = {HEADER.decode(): (tmp_path / "svc" / LOCAL_SECRET).read_text()}
+        with proxy(tmp_path / "relay", kind, block, ports["relay"]) as port:
+            door_is_shut(port)
+            assert call(port, "POST", "/pairing", headers=secret).status == 403
+            assert call(ports["relay"], "POST", "/pairing").status == 403
+            code = call(ports["relay"], "POST", "/pairing", headers=secret).body["code"]
+            token = sign_in(port, pairing_code=code)["session_token"]
+            assert sign_in(port, session_token=token)["session_token"] == token
+            assert [each["is_current"] for each in call(port, "GET", "/sessions", token=token).body["sessions"]] == [
+                True
+            ]
+        with proxy(tmp_path / "board", kind, block, ports["dashboard"]) as port:
+            known = {"authorization": "Basic " + base64.b64encode(f":{PASSWORD}".encode()).decode()}
+            overview = "/api/plugins/svc-relay/overview"
+            assert call(port, "GET", overview).status == 401
+            assert call(port, "GET", overview, headers=known).body["session_count"] == 1
