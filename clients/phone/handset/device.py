@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from clients.phone.handset.arguments import clamp
 from clients.phone.handset.events import EventBuffer, EventKind
 from clients.phone.handset.layout import App, Look, Screen, build, longest_scroll
 from clients.phone.handset.model import (
@@ -29,7 +28,6 @@ from clients.phone.handset.model import (
     hit,
     walk,
 )
-from clients.phone.handset.refusal import Refusal
 from clients.phone.handset.screens import MUSIC, SETTINGS
 from clients.phone.handset.system import (
     LAUNCHER,
@@ -53,6 +51,8 @@ from clients.phone.handset.world import (
     Radio,
 )
 from svc_proto.basics.moment import Moment
+from svc_proto.device.arguments import clamp
+from svc_proto.device.refusal import Refusal
 
 __all__ = ["MAX_VOLUME", "Device"]
 

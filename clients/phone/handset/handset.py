@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from clients.phone.handset.arguments import Arguments, sendable
 from clients.phone.handset.device import Device
 from clients.phone.handset.layout import App
 from clients.phone.handset.model import find_node
 from clients.phone.handset.pressed import texts_pressed
-from clients.phone.handset.refusal import Refusal
 from clients.phone.handset.routes import METHODS, ROUTES
 from clients.phone.handset.screens import SAMPLE_APPS, client_app
 from clients.phone.handset.world import Gesture, OutboxItem, Permissions
 from svc_proto.basics.moment import Moment
+from svc_proto.device.arguments import Arguments, sendable
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
+from svc_proto.device.refusal import Refusal
 
 __all__ = ["SimulatedHandset"]
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from clients.phone.handset.arguments import Arguments
 from clients.phone.handset.device import Device
 from clients.phone.handset.model import Node, Seen, Window, find_node, hit, walk
-from clients.phone.handset.refusal import Refusal
 from clients.phone.handset.routes_read import mentions
+from svc_proto.device.arguments import Arguments
 from svc_proto.device.handset import HandsetCommand
+from svc_proto.device.refusal import Refusal
 
 __all__ = ["Aim", "take_aim", "texts_pressed"]
 

@@ -9,10 +9,10 @@ from clients.phone.handset import routes_act as act
 from clients.phone.handset import routes_comms as comms
 from clients.phone.handset import routes_read as read
 from clients.phone.handset import routes_share as share
-from clients.phone.handset.arguments import Arguments
 from clients.phone.handset.device import Device
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.moment import Moment
+from svc_proto.device.arguments import Arguments
 from svc_proto.device.handset import Performed
 
 __all__ = ["METHODS", "ROUTES", "RouteAction"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from clients.phone.handset.arguments import Arguments, clamp, scalar_text, sendable, utf16_length
 from clients.phone.handset.device import MAX_VOLUME, Device
 from clients.phone.handset.intents import Intent, resolve
 from clients.phone.handset.model import HEIGHT, WIDTH, Bounds, find_node
 from clients.phone.handset.pressed import take_aim
-from clients.phone.handset.refusal import Refusal
 from svc_proto.basics.moment import Moment
+from svc_proto.device.arguments import Arguments, clamp, scalar_text, sendable, utf16_length
 from svc_proto.device.handset import Later, Performed, Reply
+from svc_proto.device.refusal import Refusal
 
 __all__ = [
     "broadcast",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
-from clients.phone.handset.arguments import Arguments, clamp, utf16_length
 from clients.phone.handset.device import Device
-from clients.phone.handset.refusal import Refusal
 from clients.phone.handset.screens import DIALER
 from clients.phone.handset.world import Contact, Phone, Radio
 from svc_proto.basics.moment import Moment
+from svc_proto.device.arguments import Arguments, clamp, utf16_length
 from svc_proto.device.handset import Later, Performed, Reply
+from svc_proto.device.refusal import Refusal
 
 __all__ = ["call", "location", "search_contacts", "send_sms", "sms_parts"]
 

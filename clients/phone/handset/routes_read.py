@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from itertools import islice
 
-from clients.phone.handset.arguments import Arguments, clamp
 from clients.phone.handset.device import Device
 from clients.phone.handset.events import CAPACITY
 from clients.phone.handset.hashing import screen_hash
 from clients.phone.handset.model import LIMIT, Node, Seen, find_node, listing, union, walk
 from clients.phone.handset.png import draw
-from clients.phone.handset.refusal import Refusal
 from svc_proto.basics.moment import Moment
+from svc_proto.device.arguments import Arguments, clamp
 from svc_proto.device.handset import NeedsUpload, Performed, Reply
+from svc_proto.device.refusal import Refusal
 
 __all__ = [
     "current_app",

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from clients.phone.handset.arguments import Arguments, scalar_text
 from clients.phone.handset.device import Device
-from clients.phone.handset.refusal import Refusal
 from clients.phone.handset.screens import MESSAGES
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.moment import Moment
+from svc_proto.device.arguments import Arguments, scalar_text
 from svc_proto.device.handset import Performed, Reply
+from svc_proto.device.refusal import Refusal
 
 __all__ = ["send_mms", "share_media"]
 

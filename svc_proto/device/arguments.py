@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from clients.phone.handset.refusal import Refusal
+from svc_proto.device.refusal import Refusal
 
 __all__ = ["Arguments", "clamp", "scalar_text", "sendable", "utf16_length"]
 

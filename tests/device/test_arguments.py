@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from clients.phone.handset.arguments import Arguments, clamp, sendable, utf16_length
-from clients.phone.handset.refusal import Refusal
+from svc_proto.device.arguments import Arguments, clamp, sendable, utf16_length
 from svc_proto.device.handset import Reply
+from svc_proto.device.refusal import Refusal
 
 
 @pytest.mark.parametrize(
