@@ -17,6 +17,7 @@ from svc_proto.device.refusal import Refusal
 
 __all__ = ["Arguments", "clamp", "scalar_text", "sendable", "utf16_length"]
 
+MAX_NAME = 100  # characters of a member's name in a refusal
 INT_BITS = 32  # width of a count, a duration or a coordinate on the phone
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 
@@ -26,6 +27,12 @@ class Arguments:
 
     def __init__(self, body: Mapping[str, object]) -> None:
         self._body = body
+
+    def only(self, *names: str) -> None:
+        """Refuse any member but these, 400 with its name. A null is as good as missing."""
+        for name, value in self._body.items():
+            if value is not None and name not in names:
+                raise Refusal(400, f"unknown argument: {sendable(name[:MAX_NAME])}")
 
     def raw(self, *names: str) -> object:
         """The value as it came, or None."""

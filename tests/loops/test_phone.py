@@ -155,10 +155,10 @@ def test_many_callers_of_one_phone(driven: tuple[World, PhoneHandle, SimulatedHa
 
 def test_the_record_of_it(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
     world, phone, _ = driven
-    world.http("POST", "/send_sms", headers=bearer(phone.token), body=b'{"to": "1", "body": "x", "password": "hush"}')
+    world.http("POST", "/broadcast", headers=bearer(phone.token), body=b'{"action": "x", "password": "hush"}')
     records = world.http("GET", "/bridge/activity?limit=500").json["activity"]
     assert 1 <= len(records) <= 100
-    assert records[0]["path"] == "/send_sms"
+    assert records[0]["path"] == "/broadcast"
     assert b"hush" not in world.http("GET", "/bridge/activity").body
     assert world.http("GET", "/relay/info").json["pending_commands"] == 0
 

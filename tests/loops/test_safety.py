@@ -281,6 +281,22 @@ def test_denied(relayed: World, path: str, body: object) -> None:
     assert len(at.person.asked) == 2
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/send_sms", {"number": "+15550100", "text": "love you", "to": "+1900666", "body": "SUBSCRIBE"}),
+        ("/send_mms", {"number": "+15550100", "to": "+1900666", "text": "love you"}),
+        ("/call", {"to": "+15550100", "number": "+1900666"}),
+        ("/share_media", {"path": "/a.png", "attachments": [{"media": "t", "uri": "file:///b"}]}),
+    ],
+)
+def test_what_the_question_could_not_show_is_refused_unasked(relayed: World, path: str, body: object) -> None:
+    handset = SimulatedHandset()
+    at = scene(relayed, handset=handset)
+    assert at.call("POST", path, body).status == 400
+    assert (at.person.asked, list(handset.outbox)) == ([], [])
+
+
 def test_a_denial_tells_the_agent_not_to_try_again(relayed: World) -> None:
     at = scene(relayed, handset=composing(), word=no)
     answer = at.call("POST", "/tap_text", SEND)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import assert_never
 
 from clients.phone.handset.device import Device
@@ -11,6 +10,7 @@ from clients.phone.handset.world import Contact, Phone, Radio
 from svc_proto.basics.moment import Moment
 from svc_proto.device.arguments import Arguments, clamp, utf16_length
 from svc_proto.device.handset import Later, Performed, Reply
+from svc_proto.device.outgoing import read_call, read_sms
 from svc_proto.device.refusal import Refusal
 
 __all__ = ["call", "location", "search_contacts", "send_sms", "sms_parts"]
@@ -20,9 +20,6 @@ CARRIER_WAIT = 15.0  # s for the network's answer to a text message
 CONTACTS_LIMIT = 100
 BEST_FIRST = ("mobile", "main", "home", "work", "other")
 HARDLY_A_PHONE = ("watch", "pager", "fax")  # in a label or a type: listed last
-SMS_SCHEMA = {"to": "string, required", "body": "string, required"}
-_DIALABLE = re.compile(r"[0-9 +().,*#pw-]{2,}")
-_RECIPIENT = re.compile(r"[0-9 +().-]*[0-9][0-9 +().-]*")
 # The default alphabet of GSM 03.38; the characters of its extension take two places.
 _GSM = frozenset(
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?"
@@ -71,9 +68,7 @@ def search_contacts(device: Device, args: Arguments, _now: Moment) -> Performed:
 
 def call(device: Device, args: Arguments, now: Moment) -> Performed:
     """Place a call, or open the dialer when the client may not call by itself."""
-    number = args.required("number").strip()
-    if _DIALABLE.fullmatch(number) is None:
-        raise Refusal(400, "number: two or more of digits, space and + ( ) - . , * # p w")
+    number = read_call(args).number
     if DIALER not in device.apps:
         raise Refusal(400, "number: there is no dialer on this phone")
     device.fill(DIALER, {"number": number})
@@ -89,14 +84,8 @@ def call(device: Device, args: Arguments, now: Moment) -> Performed:
 
 def send_sms(device: Device, args: Arguments, now: Moment) -> Performed:
     """Send a text message and report what the network said."""
-    try:
-        to, body = args.required("to"), args.text("body")
-    except Refusal as refusal:
-        raise _bad_sms(refusal.error) from None
-    if not body:
-        raise _bad_sms("missing or empty argument: body")
-    if _RECIPIENT.fullmatch(to) is None:
-        raise Refusal(400, "to: not a phone number", None, status="failed", reason="invalid_recipient")
+    message = read_sms(args)
+    to, body = message.to, message.body
     if not device.permissions.sms:
         raise _not_permitted("sms", "android.permission.SEND_SMS", status="blocked", reason="permission_denied")
     parts = sms_parts(body)
@@ -124,10 +113,6 @@ def sms_parts(text: str) -> int:
     else:
         places, single, several = utf16_length(text), 70, 67
     return 1 if places <= single else -(-places // several)
-
-
-def _bad_sms(error: str) -> Refusal:
-    return Refusal(400, error, None, status="failed", reason="invalid_schema", expected_schema=dict(SMS_SCHEMA))
 
 
 def _not_permitted(what: str, permission: str, **more: object) -> Refusal:

@@ -18,6 +18,7 @@ from attrs import evolve
 
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Later, NeedsUpload, Performed, Reply
+from svc_proto.device.refusal import Refusal
 from svc_proto.device.safety import rules
 from svc_proto.device.safety.activity import ActivityLog
 from svc_proto.device.safety.blocklist import Blocklist
@@ -107,8 +108,10 @@ class SafetyGate:
         refusal = self._refusal(command, now)
         if refusal is not None:
             return self._logged(log_id, refusal)
-        texts = self._texts(command)
-        question = self._question(command, texts)
+        try:
+            question = self._question(command)
+        except Refusal as unusable:
+            return self._logged(log_id, unusable.reply())
         if question is None:
             return self._logged(log_id, self._handset.perform(command, now))
         return self._ask(log_id, command, question, now)
@@ -341,11 +344,11 @@ class SafetyGate:
     def _texts(self, command: HandsetCommand) -> tuple[str, ...]:
         return rules.inspected_texts(command, self._handset.text_of, self._pressed)
 
-    def _question(self, command: HandsetCommand, texts: tuple[str, ...]) -> Question | None:
+    def _question(self, command: HandsetCommand) -> Question | None:
         if command.path in rules.ALWAYS_ASK:
             question = rules.prompt(command)
             return None if self.trust.covers(question) else question
-        for text in texts:
+        for text in self._texts(command):
             for verb in self.verbs.matches(text):  # a trusted verb does not vouch for another one beside it
                 question = rules.question_about(command, verb, text)
                 if not self.trust.covers(question):

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from svc_proto.basics.brand import BRANDS
+from svc_proto.device.arguments import Arguments
 from svc_proto.device.handset import HandsetCommand, Reply
+from svc_proto.device.outgoing import READERS
 from svc_proto.device.safety.confirmation import Question
 from svc_proto.device.safety.view import ACCESSIBILITY_HINT
 
@@ -38,7 +40,7 @@ __all__ = [
 FREE_ROUTES = ("/ping", "/setup")  # answered whatever the state is: liveness and a note, they touch nothing
 STORE_ROUTES = ("/ping", "/events", "/setup")  # spec: "store-build phones answer only harmless probes"
 MASTERLESS_ROUTES = ("/current_app", *(brand.self_foreground for brand in BRANDS.values()))  # spec "Bridge", note
-ALWAYS_ASK = ("/call", "/send_sms", "/send_mms", "/share_media")  # wire bridge 5.2, column "always confirm"
+ALWAYS_ASK = tuple(READERS)  # wire bridge 5.2, column "always confirm"
 READ_ROUTES = (  # they need no screen that is on; wire bridge 5.2, column "wakes screen"
     *MASTERLESS_ROUTES,
     "/screen",
@@ -114,14 +116,12 @@ def targets(command: HandsetCommand) -> tuple[str, ...]:
 
 
 def prompt(command: HandsetCommand) -> Question:
-    """What to ask on the four routes that always ask: all that would leave the phone."""
-    body = command.body
-    parts = [_scalar(body, "number") or _scalar(body, "to")]
-    parts.append(_scalar(body, "text") or _scalar(body, "body"))
-    count = _attachments(body)
-    if count:
-        parts.append("1 attachment" if count == 1 else f"{count} attachments")
-    return Question(action=_action(command), verb=None, text="\n".join(part for part in parts if part))
+    """What to ask on the routes that always ask: all that would leave the phone, as the handset reads it.
+
+    Raises `Refusal` where the handset would: nobody is asked about what cannot be done.
+    """
+    outgoing = READERS[command.path](Arguments(command.body))
+    return Question(action=_action(command), verb=None, text=outgoing.shown)
 
 
 def sideload_only() -> Reply:
@@ -225,12 +225,6 @@ def question_about(command: HandsetCommand, verb: str, text: str) -> Question:
 
 def _action(command: HandsetCommand) -> str:
     return command.path.removeprefix("/")
-
-
-def _attachments(body: Mapping[str, object]) -> int:
-    lists = [body.get(name) for name in ("attachments", "media_tokens", "paths")]
-    single = any(_scalar(body, name) for name in ("media", "media_token", "token", "path"))
-    return sum(len(value) for value in lists if isinstance(value, list)) + single
 
 
 def _scalar(body: Mapping[str, object], name: str) -> str:

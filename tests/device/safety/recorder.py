@@ -37,7 +37,13 @@ READING = [
 READING += ["/events", "/events/stream", "/location", "/search_contacts"]
 TOUCHING = ["/tap", "/tap_text", "/long_press", "/drag", "/type", "/swipe", "/scroll", "/press_key"]
 TOUCHING += ["/open_app", "/clipboard", "/media", "/send_intent", "/broadcast"]
-ASKING = ["/call", "/send_sms", "/share_media", "/send_mms"]
+SENDABLE: dict[str, dict[str, object]] = {  # the least that each route which asks can be asked for
+    "/call": {"number": "+1"},
+    "/send_sms": {"to": "+1", "body": "x"},
+    "/share_media": {"text": "x"},
+    "/send_mms": {"to": "+1", "text": "x"},
+}
+ASKING = list(SENDABLE)
 ACTING = TOUCHING + ASKING
 ALL_ROUTES = PROBES + READING + ACTING  # the 34 of the specification, self-foreground in both spellings
 FREE = {"/ping", "/setup"}
@@ -49,7 +55,8 @@ def later(seconds: float) -> Moment:
 
 
 def command(path: str, request_id: str = "r1", /, **body: object) -> HandsetCommand:
-    return HandsetCommand("POST", path, body, request_id)
+    """A command; without arguments it gets those that its route cannot do without."""
+    return HandsetCommand("POST", path, body or SENDABLE.get(path, {}), request_id)
 
 
 @define

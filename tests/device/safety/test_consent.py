@@ -83,7 +83,7 @@ def test_an_overlay_that_the_system_took_away() -> None:
     system = Consents(accessibility=True, overlay=True)
     gate = SafetyGate(handset, consents=system)
     gate.set_master(True, NOW)
-    key = ask(gate, command("/call", number="1"))
+    key = ask(gate, command("/call", number="112"))
     system.overlay = False
     assert gate.decide(key, allow=True, now=NOW) is None
     ((request_id, reply),) = gate.advance(NOW)

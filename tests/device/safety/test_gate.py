@@ -213,7 +213,7 @@ def test_do_not_ask_again_by_action_and_the_other_gates_still_apply() -> None:
     gate = gate_of(handset)
     gate.decide(ask(gate, command("/call", number="+1")), allow=True, remember=True, now=NOW)
     assert gate.perform(command("/call", number="+2"), NOW) == OK
-    ask(gate, command("/send_sms", "r2", to="+1"))
+    ask(gate, command("/send_sms", "r2"))
     handset.performed.clear()
     handset.foreground = BANK
     assert refused(gate, handset, command("/call")).status == 403

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.device.handset import HandsetCommand
+from svc_proto.device.refusal import Refusal
 from svc_proto.device.safety import rules
+from svc_proto.device.safety.confirmation import Question
 from tests.device.safety.recorder import command
 
 TEXTS = {"w0:1": "Send", "w0:2": "Cancel", "5": "Five"}
@@ -61,14 +63,19 @@ def test_the_packages_that_count(path: str, body: dict[str, object], expected: t
     [
         ("/call", {"number": "+15550100"}, "+15550100"),
         ("/send_sms", {"to": "+15550100", "body": "on my way"}, "+15550100\non my way"),
-        ("/send_mms", {"to": "+1", "text": "look", "media": "t1"}, "+1\nlook\n1 attachment"),
-        ("/share_media", {"media_tokens": ["a", "b"], "paths": ["/c"], "attachments": [{}]}, "4 attachments"),
-        ("/share_media", {}, ""),
+        ("/send_mms", {"to": "+1", "text": "look", "media": "t1"}, "to +1\nmedia t1\ntext look"),
+        ("/share_media", {"paths": ["/c"], "package": "com.example"}, "app com.example\nfile /c"),
     ],
 )
 def test_the_prompt_shows_what_would_leave_the_phone(path: str, body: dict[str, object], text: str) -> None:
     question = rules.prompt(command(path, **body))
     assert (question.action, question.verb, question.text) == (path[1:], None, text)
+
+
+@pytest.mark.parametrize("path", rules.ALWAYS_ASK)
+def test_nobody_is_asked_about_what_cannot_be_done(path: str) -> None:
+    with pytest.raises(Refusal):
+        rules.prompt(HandsetCommand("POST", path, {}))
 
 
 def test_the_denial_names_the_action_and_says_it_is_final() -> None:
@@ -78,7 +85,7 @@ def test_the_denial_names_the_action_and_says_it_is_final() -> None:
     assert reply.result["final"] is True
     assert str(reply.result["instruction"]).startswith("The user did not allow call: +1\n")
     assert "Do not retry" in str(reply.result["instruction"])
-    nothing = rules.denied(rules.prompt(command("/call"))).result["instruction"]
+    nothing = rules.denied(Question(action="call", verb=None, text="")).result["instruction"]
     assert str(nothing).startswith("The user did not allow call\n")
 
 
