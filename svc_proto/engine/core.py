@@ -15,6 +15,7 @@ from svc_proto.basics.timers import Timers
 from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.holders import Holders
 from svc_proto.engine.reload import Reload
 from svc_proto.facts import (
     Accepted,
@@ -77,6 +78,7 @@ class Engine:
         self.now = Moment(0.0, 0.0)
         self.timers = Timers()
         self.stopping = False
+        self.holders = Holders()
         self.without_sockets: dict[tuple[str, int], None] = {}  # servers whose HTTP/2 opens no WebSockets, see `client`
         self._out: list[Command] = []
         self._channels: dict[ChannelId, Channel] = {}

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level, ReadFile, ReleaseFile
 from svc_proto.engine.date import http_date
-from svc_proto.engine.flow import Flow, Task, ask
+from svc_proto.engine.flow import Flow, Task, TaskState, ask
 from svc_proto.engine.message import FilePart, Request, Response, Streamed, refused_for
 from svc_proto.engine.router import Kind, Route
 from svc_proto.engine.socket import Socket, SocketHandler
@@ -116,6 +116,7 @@ class Exchange:
         "_channel",
         "_full_since",
         "_head",
+        "_holder",
         "_incoming",
         "_length",
         "_outgoing",
@@ -142,6 +143,7 @@ class Exchange:
         self._head = head
         self._length = 0  # bytes of body that were announced
         self._pattern = "none"  # of the route, for the log
+        self._holder = ""  # while it is among what `Engine.holders` knows
         self._body: list[bytes] = []
         self._answered_at = 0  # bytes of body that came before the answer
         self._incoming: BodyStream | None = None
@@ -186,12 +188,7 @@ class Exchange:
             return
         limit = self._route.body_limit
         if self.received > limit:
-            self._body = []
-            self._cancel()
-            if self.state in HALF_SAID:
-                self._channel.drop()
-            else:
-                self._failed(_too_large(limit))
+            self._cut(_too_large(limit))
         elif self._incoming is None:
             self._body.append(data)
         else:
@@ -205,6 +202,11 @@ class Exchange:
         self._step(ExchangeTrigger.BODY_END)
         if self.state is ExchangeState.DONE:
             self._channel.finished(self)
+            return
+        try:
+            self._ask_again()
+        except Exception as error:
+            self._cut(error)
             return
         if self._incoming is not None:
             self._incoming.end()
@@ -231,6 +233,15 @@ class Exchange:
         if self.state in UNANSWERED:
             self._send(self._channel.app.refusal(refused, self._head), closing=True)
         self.lost()
+
+    def withdraw(self, refused: Refused) -> None:
+        """Who it was admitted for is gone, in this very `handle`. A handler that has done that itself may say so."""
+        if self._task is None:
+            acts = self.state in (ExchangeState.RUNNING, ExchangeState.STREAMING)
+        else:
+            acts = self._task.state is TaskState.RUNNING
+        if not acts and self.state in (*UNANSWERED, *HALF_SAID):
+            self._cut(refused)
 
     # --- the course of a request ---
 
@@ -282,7 +293,11 @@ class Exchange:
         self.begun = self.heard = self._channel.engine.now.mono  # the time that it took is not the peer's
 
     def _admit(self, principal: object) -> None:
-        self._request.principal = principal
+        request = self._request
+        request.principal = principal
+        if request.holder:
+            self._holder = request.holder
+            self._channel.engine.holders.enter(request.holder, self)
         try:
             self._check()
         except Exception as error:
@@ -290,6 +305,15 @@ class Exchange:
             return
         if self._route.streamed:
             self._open_stream()
+
+    def _ask_again(self) -> None:
+        """A body that took its time: what let it in may have ended. Who would have to ask others is not asked twice."""
+        channel, request = self._channel, self._request
+        waited = self._incoming is not None or channel.engine.now.mono > self.begun
+        if waited and request.principal is not None:
+            again = channel.app.authorize(self._route.access, request)
+            if isinstance(again, Generator):
+                again.close()
 
     def _turn_away(self, error: Exception) -> None:
         self._failed(error)
@@ -484,12 +508,24 @@ class Exchange:
 
     # --- helpers ---
 
+    def _cut(self, error: Exception) -> None:
+        """Nothing more is done for this request, whatever it has come to."""
+        self._body = []
+        self._cancel()
+        if self.state in HALF_SAID:
+            self._channel.drop()  # an orderly end could look like the end of the body
+        else:
+            self._failed(error)
+
     def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
     def _step(self, trigger: ExchangeTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)
+        if self._holder and self.state is ExchangeState.DONE:
+            self._channel.engine.holders.leave(self._holder, self)
+            self._holder = ""
 
 
 def _too_large(limit: int) -> Refused:

@@ -31,7 +31,10 @@ CODES = {
 
 @define(eq=False)
 class Request:
-    """One request. `path` is decoded nowhere but in `params`; `principal` is what the access policy found."""
+    """One request. `path` is decoded nowhere but in `params`.
+
+    `principal` is what the access policy found. It may name a `holder`, whose end (`Engine.holders`) is the request's.
+    """
 
     method: str
     path: str
@@ -41,6 +44,7 @@ class Request:
     secure: bool
     params: dict[str, str]
     principal: object = None
+    holder: str = ""
     body: bytes = b""  # of a route that is not `streamed`
     http_version: str = "1.1"
     _query: dict[str, str] | None = None

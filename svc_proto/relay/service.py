@@ -7,7 +7,7 @@ from enum import Enum
 from math import ceil
 from typing import cast
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
@@ -48,6 +48,7 @@ from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
 from svc_proto.relay.voice_access import GRANTS, VoiceGate
 from svc_proto.voice.errors import PlainRefused
+from svc_proto.voice.principal import Principal
 from svc_proto.voice.setup import build_voice
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -57,14 +58,6 @@ __all__ = ["Relay"]
 STORE_PATIENCE = 31.0  # s, a little more than the store itself is given
 RECHECK = 3600.0  # s: sessions expire by the wall clock, so look again at least this often in case it was stepped
 TARGET_SURFACES = ("android", "quest")  # what announces itself so is a phone right after auth.ok (wire bridge 1.4)
-
-
-@frozen
-class _Parked:
-    """A caller that waits for a phone."""
-
-    ticket: OperationId
-    caller: str  # token hash of the caller's session
 
 
 class Relay:
@@ -87,7 +80,7 @@ class Relay:
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
         self.clients: dict[int, ClientSocket] = {}
         self.started = Moment(0.0, 0.0)
-        self._parked: dict[str, _Parked] = {}
+        self._parked: dict[str, OperationId] = {}  # callers that wait for a phone
         self.router = Router(
             [
                 *status.routes(self),
@@ -144,8 +137,14 @@ class Relay:
         if not isinstance(access, Access):
             raise TypeError("the relay's routes name an Access")
         if access in GRANTS:
-            return self._voice_gate.admit(access, request)
-        return authorize(access, request, self.sessions, self.door, self.engine.now)
+            found = self._voice_gate.admit(access, request)
+            if isinstance(found, Principal) and found.kind == "session":
+                request.holder = found.bearer_hash
+            return found
+        session = authorize(access, request, self.sessions, self.door, self.engine.now)
+        if session is not None:
+            request.holder = session.token_hash
+        return session
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; for voice see `PlainRefused`."""
@@ -178,12 +177,9 @@ class Relay:
             family.recheck(session.token_hash)
 
     def end_session(self, session: Session, reason: str) -> None:
-        """Close the sockets and the parked work of a session that was revoked or has expired."""
-        # Callers first: one that waits for a phone of the same session is refused, and has not just lost the phone.
-        for request_id, parked in list(self._parked.items()):
-            if parked.caller == session.token_hash:
-                body = {"ok": False, "error": reason, "code": "unauthorized"}
-                self._settle(request_id, Outcome(401, body))
+        """Cut the requests and close the sockets of a session that was revoked or has expired."""
+        # Requests first: one that waits for a phone of the same session is refused, and has not just lost the phone.
+        self.engine.holders.end(session.token_hash, Refused(401, "unauthorized", reason))
         for client in list(self.clients.values()):
             if client.session is session:
                 self.remove_phone(client.number)
@@ -283,10 +279,9 @@ class Relay:
             if self.phones.of_socket(number) is not None and not client.holds("bridge"):
                 self.remove_phone(number)
 
-    def park(self, request_id: str, caller: Session) -> OperationId:
+    def park(self, request_id: str) -> OperationId:
         """Have `Engine.resume` called on the returned ticket when the command is settled."""
-        ticket = self.engine.new_op()
-        self._parked[request_id] = _Parked(ticket, caller.token_hash)
+        ticket = self._parked[request_id] = self.engine.new_op()
         self._watch_commands()
         return ticket
 
@@ -384,9 +379,9 @@ class Relay:
             self._settle(request_id, outcome)
 
     def _settle(self, request_id: str, outcome: Outcome) -> None:
-        parked = self._parked.pop(request_id, None)
-        if parked is not None:
-            self.engine.resume(parked.ticket, outcome)
+        ticket = self._parked.pop(request_id, None)
+        if ticket is not None:
+            self.engine.resume(ticket, outcome)
 
     def _expire_commands(self) -> None:
         for request_id, outcome in self.bridge.expire_due(self.engine.now):

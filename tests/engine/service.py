@@ -90,6 +90,9 @@ class ToyService:
         self.on: dict[str, Callable[[], None]] = {}
         self.refusal_fails = False
         self.known = False  # SLOW needs to ask nobody
+        self.holder = ""  # of every request
+        self.barred = False  # nobody may any more
+        self.asked = 0
         self.extra_fields: tuple[tuple[bytes, bytes], ...] = ()
         self.answer: Callable[[Request], Response | Streamed | Flow[Response | Streamed]] = lambda request: plain(b"")
         self.router = Router(
@@ -170,6 +173,10 @@ class ToyService:
             raise KeyError("a secret")
         if access is Access.SLOW:
             return self._ask_around()
+        self.asked += 1
+        if self.barred:
+            raise Refused(403, "barred", "no more")
+        request.holder = self.holder
         return "somebody"
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:

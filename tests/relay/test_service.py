@@ -7,7 +7,7 @@ from enum import Enum
 
 import pytest
 
-from svc_proto.commands import Abort, Level, Query
+from svc_proto.commands import Abort, Level, Query, SendFile
 from svc_proto.config import RelayConfig
 from svc_proto.engine.message import Request
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
@@ -15,7 +15,8 @@ from svc_proto.facts import Address, Started
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.wire.events import NO_HEADERS
 from svc_proto.wire.limits import Limits
-from tests.relay.world import REMOTE, RelayBook
+from tests.relay.routes.media_world import open_book as open_media
+from tests.relay.world import REMOTE, Call, RelayBook
 
 OTHER = Address("203.0.113.8", 50_000)
 
@@ -318,8 +319,69 @@ def test_the_store_sees_changes_in_order() -> None:
     orders = [command.request for command in book.commands if isinstance(command, Query)]
     assert [type(order) for order in orders[-2:]] == [SaveSession, DeleteSession]
     book.release()
-    assert (patch.result.status, deletion.result.status) == (200, 200)
+    assert (patch.result.status, deletion.result.status) == (401, 200)  # its session ended while it waited
     assert book.store == {}
+
+
+SMS = b'{"to": "+15550100", "body": "Hello"}'
+HALF_SMS = "POST /send_sms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
+
+
+def half_sent(book: RelayBook, token: str) -> Call:
+    """A text message on its way, but for the last byte."""
+    return book.raw((HALF_SMS % (token, len(SMS))).encode() + SMS[:-1])
+
+
+def test_a_revoked_session_has_no_half_sent_request_carried_out() -> None:
+    book = RelayBook()
+    phone, caller = book.pair(), book.pair(device_id="caller")
+    call = half_sent(book, caller.token)
+    book.request("DELETE", f"/sessions/{caller.prefix}")
+    assert call.result.json == {"ok": False, "error": "the session was revoked", "code": "unauthorized"}
+    call.say_bytes(SMS[-1:])
+    assert phone.phone.envelopes() == []
+    assert len(book.engine.holders) == 0
+
+
+def test_a_grant_that_ended_meanwhile_lets_nothing_through() -> None:
+    book = RelayBook()
+    phone, caller = book.pair(), book.pair(device_id="caller", operator={"grants": {"bridge": 10}})
+    call = half_sent(book, caller.token)
+    book.after(10)
+    call.say_bytes(SMS[-1:])
+    assert (call.result.status, call.result.json["code"]) == (403, "grant_required")
+    assert phone.phone.envelopes() == []
+
+
+def test_a_session_that_expires_ends_its_requests() -> None:
+    book = RelayBook()
+    caller = book.pair(operator={"ttl_seconds": 10})
+    call = half_sent(book, caller.token)
+    book.after(10)
+    assert call.result.status == 401
+
+
+def test_downloads_end_with_their_session() -> None:
+    book = open_media()
+    paired = book.pair()
+    book.hold = (SendFile,)
+    download = book.call("GET", "/media/by-path?path=/tmp/a.txt", token=paired.token)
+    book.request("DELETE", f"/sessions/{paired.prefix}")
+    assert (download.answer, download.aborted, book.held) == (None, True, [])
+    assert book.host_files.handles == {}
+
+
+def test_uploads_end_with_their_session() -> None:
+    book = open_media()
+    paired = book.pair()
+    head = f"POST /media/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {paired.token}\r\n"
+    fields = "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 1000\r\n\r\n--x\r\n"
+    part = 'Content-Disposition: form-data; name="file"; filename="a.png"\r\n\r\n' + "x" * 200
+    call = book.raw((head + fields + part).encode())
+    assert book.disk.files("/home/svc/spool") != {}
+    book.request("DELETE", f"/sessions/{paired.prefix}")
+    assert call.result.status == 401
+    assert book.disk.files("/home/svc/spool") == {}
 
 
 # --- stop -----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from svc_proto.engine.router import Route
 from svc_proto.machines.arguments import check_arguments
 from svc_proto.machines.bridge import Outcome, relay_outcome
 from svc_proto.machines.phones import take_selector
-from svc_proto.machines.session import Session
 from svc_proto.relay.access import Access
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ class _Control:
             device_name=phone.name,
             alias_used=selector,
         )
-        ticket = relay.park(request_id, cast("Session", request.principal))
+        ticket = relay.park(request_id)
         try:
             payload: dict[str, object] = {
                 "request_id": request_id,

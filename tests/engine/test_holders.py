@@ -1,0 +1,172 @@
+"""What an exchange does when whoever holds it is gone, and when the policy says no to a body that took its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from attrs import define, field
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Abort, Command
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.holders import Holders
+from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.stream import ResponseWriter
+from svc_proto.facts import Received
+from svc_proto.wire.events import NO_HEADERS
+from tests.engine.service import TestBook, get, open_book, plain, post
+from tests.playbook import CH, accepted, sends
+
+GONE = Refused(401, "unauthorized", "gone")
+
+
+@define(eq=False)
+class Note:
+    told: list[Refused] = field(factory=list)
+
+    def withdraw(self, refused: Refused) -> None:
+        self.told.append(refused)
+
+
+def test_who_holds_what() -> None:
+    holders, mine, more, yours = Holders(), Note(), Note(), Note()
+    for holder, held in (("me", mine), ("me", more), ("you", yours)):
+        holders.enter(holder, held)
+    holders.leave("me", more)
+    holders.leave("me", more)
+    holders.end("me", GONE)
+    holders.end("nobody", GONE)
+    assert (mine.told, more.told, yours.told) == ([GONE], [], [])
+    holders.leave("me", mine)
+    holders.leave("me", mine)
+    holders.leave("you", yours)
+    assert len(holders) == 0
+
+
+# --- the holder is gone ---------------------------------------------------------------------------------------------
+
+
+def held_book() -> TestBook:
+    book = open_book()
+    book.toy.holder = "me"
+    book.toy.on["accepted"] = lambda: book.engine.holders.end("me", GONE)
+    return book
+
+
+def end(book: TestBook) -> TestBook:
+    """In the `handle` of something else, the holder is gone."""
+    return book >> accepted(4)
+
+
+def refused(book: TestBook) -> list[Command | Callable[[Command], bool]]:
+    return [book.says(401, b"unauthorized: gone")]
+
+
+def test_a_request_whose_body_is_to_come_is_refused() -> None:
+    book = held_book()
+    book >> Received(CH, post(b"/echo", b"ab", length=4)) << []
+    end(book) << refused(book)
+    book >> Received(CH, b"cd") << []
+    assert (book.toy.seen, len(book.engine.holders)) == ([], 0)
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_a_handler_that_waits_is_cancelled() -> None:
+    book = held_book()
+    book.get(b"/park") << []
+    end(book) << refused(book)
+    assert book.toy.cleaned == ["park"]
+
+
+def test_a_handler_that_reads_is_cancelled() -> None:
+    book = held_book()
+    book.toy.answer = gather
+    book >> Received(CH, post(b"/stream", b"ab", length=4)) << []
+    end(book) << refused(book)
+    book >> Received(CH, b"cd") << []
+    assert len(book.engine.holders) == 0
+
+
+def test_an_answer_that_has_begun_is_cut() -> None:
+    book = held_book()
+
+    def endless(writer: ResponseWriter) -> Flow[None]:
+        writer.write(b"word")
+        yield from book.toy._park(Request("GET", "/", "", NO_HEADERS, accepted().peer, False, {}))
+
+    book.toy.answer = lambda request: Streamed(200, NO_HEADERS, endless)
+    book.get(b"/answer") << [sends(CH, contains=b"word")]
+    end(book) << [Abort(CH)]
+    assert book.toy.cleaned == ["park"]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_handler_that_ends_its_own_holder_may_say_so(streamed: bool) -> None:
+    book = held_book()
+
+    def last(request: Request) -> Response:
+        book.engine.holders.end("me", GONE)
+        return plain(b"done")
+
+    def last_later(request: Request) -> Flow[Response | Streamed]:
+        yield from request.stream.read()
+        return last(request)
+
+    if streamed:
+        book.toy.answer = last_later
+        book >> Received(CH, post(b"/stream", b"", length=2)) << []
+        book >> Received(CH, b"ab") << [book.says(200, b"done")]
+    else:
+        book.toy.answer = last
+        book.get(b"/answer") << [book.says(200, b"done")]
+    assert len(book.engine.holders) == 0
+
+
+def test_what_was_answered_already_is_left_alone() -> None:
+    book = held_book()
+    book >> Received(CH, post(b"/small", b"", length=11)) << [sends(CH, startswith=b"HTTP/1.1 413")]
+    end(book) << []
+    book >> Received(CH, b"x" * 11 + get(b"/hello")) << [book.says(200, b"hello")]
+
+
+# --- the policy is asked again --------------------------------------------------------------------------------------
+
+
+def test_a_body_that_took_its_time_is_judged_again() -> None:
+    book = open_book()
+    book >> Received(CH, post(b"/echo", b"ab", length=4)) << []
+    book.toy.barred = True
+    book.after(1) << []
+    book >> Received(CH, b"cd") << [book.says(403, b"barred: no more")]
+    assert book.toy.seen == []
+
+
+def test_a_streamed_body_is_judged_again_at_its_end() -> None:
+    book = open_book()
+    book.toy.answer = gather
+    book >> Received(CH, post(b"/stream", b"ab", length=4)) << []
+    book.toy.barred = True
+    book >> Received(CH, b"cd") << [book.says(403, b"barred: no more")]
+
+
+def test_what_is_whole_at_once_is_judged_once() -> None:
+    book = open_book()
+    book >> Received(CH, post(b"/echo", b"ab")) << [book.says(200, b"ab")]
+    assert book.toy.asked == 1
+
+
+def test_a_policy_that_asks_others_asks_once() -> None:
+    book = open_book()
+    book.toy.known = True
+    book >> Received(CH, post(b"/slow", b"ab", length=4)) << []
+    book.after(1) << []
+    book >> Received(CH, b"cd") << [book.says(200, b"abcd")]
+    assert book.toy.cleaned == []
+
+
+def gather(request: Request) -> Flow[Response | Streamed]:
+    body = b""
+    while data := (yield from request.stream.read()):
+        body += data
+    return plain(body)
