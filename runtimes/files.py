@@ -76,6 +76,7 @@ class _Blob:
 
     fd: int
     path: str
+    spare: int  # bytes of the disk to be left free
     written: int = 0
     ended: bool = False  # `FinishBlob` was ordered
 
@@ -164,9 +165,7 @@ class Files:
             self._blobs[number] = blob
             return number
 
-        self._pump.work(
-            command.op, self._writer, lambda: _create(spool, command.suffix), keep=keep, release=_discard_blob
-        )
+        self._pump.work(command.op, self._writer, lambda: _create(spool, command), keep=keep, release=_discard_blob)
 
     def _write(self, command: WriteBlob) -> None:
         blob = self._blobs.get(command.handle)
@@ -267,17 +266,21 @@ def _read_exactly(fd: int, offset: int, n: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _create(spool: Path, suffix: str) -> _Blob:
-    if not _SUFFIX.fullmatch(suffix):
+def _create(spool: Path, command: CreateBlob) -> _Blob:
+    if not _SUFFIX.fullmatch(command.suffix):
         raise HostError(FailureKind.INVALID, "suffix of an upload")
-    path = private_folder(spool).absolute() / (secrets.token_hex(16) + suffix)
+    path = private_folder(spool).absolute() / (secrets.token_hex(16) + command.suffix)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    return _Blob(fd, str(path))
+    return _Blob(fd, str(path), command.spare)
 
 
 def _append(blob: _Blob, data: bytes) -> int:
     if blob.fd < 0:
         raise HostError(FailureKind.INVALID, "the upload was ended")
+    if blob.spare:
+        disk = os.fstatvfs(blob.fd)
+        if disk.f_bavail * disk.f_frsize < blob.spare + len(data):
+            raise HostError(FailureKind.NO_SPACE, "the disk is nearly full")
     view = memoryview(data)
     while view:
         n = os.write(blob.fd, view)

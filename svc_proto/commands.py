@@ -343,11 +343,15 @@ class ReleaseFile:
 
 @frozen
 class CreateBlob(Operation[int]):
-    """Start an upload: a new private file in the spool folder whose name ends in `suffix`. Result: a handle."""
+    """Start an upload: a new private file in the spool folder whose name ends in `suffix`. Result: a handle.
+
+    A write that would leave less than `spare` bytes of the disk free fails with `NO_SPACE`.
+    """
 
     answer = int
 
     suffix: str = ""
+    spare: int = 0
 
     def undo(self, result: int) -> Command:
         """Delete the file."""

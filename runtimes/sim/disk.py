@@ -180,9 +180,9 @@ class Disk:
             raise HostError(FailureKind.EXISTS, "the file exists")
         return self.put(path, b"", mode=mode)
 
-    def append(self, file: File, data: bytes) -> int:
-        """Write at the end, all or nothing; the new size."""
-        self._make_room(len(data))
+    def append(self, file: File, data: bytes, *, spare: int = 0) -> int:
+        """Write at the end, all or nothing, and leave `spare` bytes free; the new size."""
+        self._make_room(len(data) + spare)
         file.data += data
         file.modified = self.wall()
         return len(file.data)

@@ -75,6 +75,7 @@ class _Pending:
 class _Blob:
     path: str
     file: File
+    spare: int
 
 
 class Operations:
@@ -247,7 +248,7 @@ class Operations:
             path = f"{self._host.spool}/{self._world.rng.randbytes(8).hex()}{command.suffix}"
             file = self._host.disk.create(path)
             handle = self._new_handle()
-            self._blobs[handle] = _Blob(path, file)
+            self._blobs[handle] = _Blob(path, file, command.spare)
             return handle
 
         self._begin(command, effect)
@@ -256,7 +257,7 @@ class Operations:
         blob = self._blobs.get(command.handle)  # None: crossed with the `Done` of its `FinishBlob`
         self._begin(
             command,
-            lambda: self._host.disk.append(_still(blob).file, command.data),
+            lambda: self._host.disk.append(_still(blob).file, command.data, spare=_still(blob).spare),
             lane=("blob", command.handle),
         )
 

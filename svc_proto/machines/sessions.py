@@ -1,7 +1,8 @@
 """The registry of paired sessions (spec "Paired session", wire core 4).
 
 A session leaves the registry by being revoked, or through `expire_due`, which hands every expired one out once so
-that its sockets and stored record can go too. Between its expiry and that call it is there but dead.
+that its sockets and stored record can go too. Between its expiry and that call it is there but dead. One whose stored
+record could not be erased is a tombstone until it is: it would be alive again after a restart.
 Whatever is called in whatever order, no grant outlives its session.
 """
 
@@ -56,6 +57,7 @@ class Sessions:
     def __init__(self, cap: int = MAX_SESSIONS) -> None:
         self._cap = cap
         self._sessions: ExpiringMap[str, Session] = ExpiringMap(cap)  # on the wall clock
+        self._tombstones: dict[str, Session] = {}  # they count towards the cap
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -121,15 +123,7 @@ class Sessions:
                 f"the token prefix must have at least {MIN_PREFIX} characters",
                 extra={"field": "token_prefix"},
             )
-        if len(prefix) >= TOKEN_LENGTH:
-            whole = self._sessions.peek(sha256_hex(prefix))
-            return [whole] if whole is not None and self._is_alive(whole, now) else []
-        start = prefix[:PREFIX_LENGTH]
-        return [
-            session
-            for session in self._sessions.values()
-            if session.token_prefix.startswith(start) and self._is_alive(session, now)
-        ]
+        return [session for session in _named(self._sessions.values(), prefix) if self._is_alive(session, now)]
 
     def active(self, now: Moment) -> list[Session]:
         """The active sessions, last seen newest first."""
@@ -141,6 +135,18 @@ class Sessions:
         self._is_alive(session, now)
         session.step(SessionTrigger.REVOKE)
         self._sessions.discard(session.token_hash)
+
+    def bury(self, session: Session) -> None:
+        """The stored record of a session that is over could not be erased."""
+        self._tombstones[session.token_hash] = session
+
+    def erased(self, session: Session) -> None:
+        """The stored record is gone."""
+        self._tombstones.pop(session.token_hash, None)
+
+    def tombstones(self, prefix: str = "") -> list[Session]:
+        """The sessions that are over and whose records are still to be erased, those that `find` would have found."""
+        return _named(list(self._tombstones.values()), prefix)
 
     def patch(
         self,
@@ -208,7 +214,7 @@ class Sessions:
         return alive
 
     def _check_room(self) -> None:
-        if len(self._sessions) >= self._cap:
+        if len(self._sessions) + len(self._tombstones) >= self._cap:
             raise Refused(503, "too_many_sessions", "there are too many paired sessions; revoke some")
 
     def _new_token(self, entropy: Entropy) -> str:
@@ -222,6 +228,13 @@ class Sessions:
 
     def _file(self, session: Session) -> None:
         self._sessions.put(session.token_hash, session, session.expires_at)
+
+
+def _named(sessions: list[Session], prefix: str) -> list[Session]:
+    if len(prefix) >= TOKEN_LENGTH:
+        token_hash = sha256_hex(prefix)
+        return [session for session in sessions if session.token_hash == token_hash]
+    return [session for session in sessions if session.token_prefix.startswith(prefix[:PREFIX_LENGTH])]
 
 
 def _expiry(wall: float, ttl: float, max_ttl: float | None) -> float | None:

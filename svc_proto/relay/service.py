@@ -56,6 +56,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 __all__ = ["Relay"]
 
 STORE_PATIENCE = 31.0  # s, a little more than the store itself is given
+ERASE_AGAIN = 60.0  # s between two tries to erase what the store did not take
 RECHECK = 3600.0  # s: sessions expire by the wall clock, so look again at least this often in case it was stepped
 TARGET_SURFACES = ("android", "quest")  # what announces itself so is a phone right after auth.ok (wire bridge 1.4)
 
@@ -108,6 +109,7 @@ class Relay:
         self.voice = self.voice_parts.voice
         self._voice_gate = VoiceGate(self)
         self._session_timer = engine.timers.timer("session expiry", self.expire_sessions)
+        self._erase_timer = engine.timers.timer("erase sessions", self._erase_again)
         self._profile_timer = engine.timers.timer("profiles", self._rescan)
         self._bridge_timer = engine.timers.timer("bridge command", self._expire_commands)
 
@@ -123,6 +125,8 @@ class Relay:
     def on_stopping(self) -> None:
         """Nobody waits for a phone any longer."""
         self._profile_timer.cancel()
+        self._erase_timer.cancel()
+        self._erase_again()
         for client in list(self.clients.values()):
             self._phone_lost(client.number)
             client.stop_programs()
@@ -168,7 +172,7 @@ class Relay:
         return (yield from self._write(change, "session not stored", session))
 
     def erase(self, session: Session) -> Flow[Failure | None]:
-        """Remove a session from the store."""
+        """Remove a session that is over from the store: what fails is tried again, now and then and at the stop."""
         return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
 
     def grants_changed(self, session: Session) -> None:
@@ -319,6 +323,8 @@ class Relay:
 
         def write() -> Flow[None]:
             answer = yield from ask(engine, Query(engine.new_op(), change))
+            if isinstance(change, DeleteSession):
+                self._erasing_ended(session, failed=isinstance(answer, Failure))
             if isinstance(answer, Failure):
                 engine.log(
                     Level.ERROR,
@@ -331,6 +337,18 @@ class Relay:
 
         engine.spawn(write(), name="store")
         return cast("Failure | None", (yield from wait(ticket, engine.now.mono + STORE_PATIENCE)))
+
+    def _erasing_ended(self, session: Session, *, failed: bool) -> None:
+        if not failed:
+            self.sessions.erased(session)
+            return
+        self.sessions.bury(session)
+        if self._erase_timer.when is None and not self.engine.stopping:
+            self._erase_timer.set(self.engine.now.mono + ERASE_AGAIN)
+
+    def _erase_again(self) -> None:
+        for session in self.sessions.tombstones():
+            self._erase_later(session)
 
     def _load_profiles(self) -> Flow[list[dict[str, object]]]:
         config = self.config

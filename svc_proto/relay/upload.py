@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IncomingFile", "form_type", "receive_part"]
 
+SPARE = 64 * 1024 * 1024  # bytes of the disk that uploads leave free: the store needs some to revoke a session
 DISK_PATIENCE = 120.0  # s, for one step of an upload on a slow disk
 
 
@@ -56,7 +57,7 @@ class IncomingFile(ABC):
     def create(self, suffix: str, *, within: float = DISK_PATIENCE) -> Flow[None]:
         """Create the file; the end of its name is given."""
         self.begun = True
-        blob = yield from ask(self.engine, CreateBlob(self.engine.new_op(), suffix), within=within)
+        blob = yield from ask(self.engine, CreateBlob(self.engine.new_op(), suffix, SPARE), within=within)
         if isinstance(blob, Failure):
             raise self.not_stored(blob)
         self._blob = blob

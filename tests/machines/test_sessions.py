@@ -397,3 +397,19 @@ class SessionsUnderAnySequence(RuleBasedStateMachine):
 
 SessionsUnderAnySequence.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 TestSessionsUnderAnySequence = SessionsUnderAnySequence.TestCase
+
+
+def test_tombstones_count_towards_the_cap() -> None:
+    sessions = Sessions(cap=1)
+    token, session = sessions.create(at(0), source())
+    sessions.revoke(session, at(0))
+    sessions.bury(session)
+    with pytest.raises(Refused):
+        sessions.create(at(0), source())
+    assert sessions.lookup(token, at(0)) is None
+    assert sessions.tombstones(token) == sessions.tombstones(token[:8]) == sessions.tombstones() == [session]
+    assert sessions.tombstones("zzzz") == sessions.tombstones("z" * 36) == []
+    sessions.erased(session)
+    sessions.erased(session)
+    assert sessions.tombstones() == []
+    sessions.create(at(0), source())

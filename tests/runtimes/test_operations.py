@@ -115,6 +115,13 @@ def test_uploads(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> Non
     assert list(spool.iterdir()) == [path]
 
 
+def test_an_upload_leaves_room_on_the_disk(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    with running(runtime, services=Services(spool=tmp_path)) as live:
+        greedy = live.done(CreateBlob(next(op), spare=1 << 60))
+        assert refusal(live, WriteBlob(next(op), greedy, b"x")) is FailureKind.NO_SPACE
+        assert live.done(WriteBlob(next(op), live.done(CreateBlob(next(op), spare=1)), b"x")) == 1
+
+
 def test_writes_behind_the_end_of_an_upload(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
     with running(runtime, services=Services(spool=tmp_path)) as live:
         handle = live.done(CreateBlob(next(op)))
@@ -384,8 +391,8 @@ def test_what_comes_too_late_is_released(
         go.wait(TIMEOUT)
         return found
 
-    def slow_create(spool: Path, suffix: str) -> files_module._Blob:
-        made = real_create(spool, suffix)
+    def slow_create(spool: Path, command: CreateBlob) -> files_module._Blob:
+        made = real_create(spool, command)
         begun.set()
         go.wait(TIMEOUT)
         return made

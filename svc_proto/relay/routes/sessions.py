@@ -45,13 +45,16 @@ class _Sessions:
 
     def revoke(self, request: Request) -> Flow[Response]:
         relay = self._relay
-        session = self._named(request)
-        relay.sessions.revoke(session, relay.engine.now)
-        relay.engine.log(Level.INFO, "session revoked", session=session.token_prefix, device=session.device_name)
-        relay.end_session(session, "the session was revoked")
+        prefix = request.params["token_prefix"]
+        found = relay.sessions.find(prefix, relay.engine.now)
+        session = _only(found or relay.sessions.tombstones(prefix))
+        if found:
+            relay.sessions.revoke(session, relay.engine.now)
+            relay.engine.log(Level.INFO, "session revoked", session=session.token_prefix, device=session.device_name)
+            relay.end_session(session, "the session was revoked")
         erased = yield from relay.erase(session)
         if isinstance(erased, Failure):
-            raise Refused(500, "store_failed", "revoked until the relay restarts: the store did not take it")
+            raise Refused(500, "store_failed", "revoked, but the store did not take it yet: the relay goes on trying")
         return json_response(
             200, {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}
         )
@@ -59,7 +62,7 @@ class _Sessions:
     def patch(self, request: Request) -> Flow[Response]:
         relay = self._relay
         ttl, grants = parse_patch(request.json())
-        session = self._named(request)
+        session = _only(relay.sessions.find(request.params["token_prefix"], relay.engine.now))
         reduce_only = relay.config.session_policy is SessionPolicy.REDUCE_ONLY
         if reduce_only and session is not request.principal:
             raise Refused(403, "self_only", "a session may only change itself here")
@@ -83,11 +86,11 @@ class _Sessions:
         }
         return json_response(200, body)
 
-    def _named(self, request: Request) -> Session:
-        found = self._relay.sessions.find(request.params["token_prefix"], self._relay.engine.now)
-        if not found:
-            raise Refused(404, "not_found", "no session has a token that begins so")
-        if len(found) > 1:
-            count = len(found)
-            raise Refused(409, "ambiguous_prefix", f"{count} sessions match that prefix", extra={"matches": count})
-        return found[0]
+
+def _only(found: list[Session]) -> Session:
+    if not found:
+        raise Refused(404, "not_found", "no session has a token that begins so")
+    if len(found) > 1:
+        count = len(found)
+        raise Refused(409, "ambiguous_prefix", f"{count} sessions match that prefix", extra={"matches": count})
+    return found[0]

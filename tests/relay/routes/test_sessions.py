@@ -166,6 +166,43 @@ def test_a_store_that_refuses(book: RelayBook) -> None:
     assert book.events(Level.ERROR) == ["session not erased", "session not stored"]
 
 
+def test_what_the_store_did_not_erase_is_erased_later(book: RelayBook) -> None:
+    paired = book.pair()
+    book.refuse = (DeleteSession,)
+    assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 500
+    assert book.request("GET", "/sessions", token=paired.token).status == 401
+    book.after(60)
+    assert len(book.store) == 1
+    book.refuse = ()
+    book.after(59)
+    assert len(book.store) == 1
+    book.after(1)
+    assert book.store == {}
+    assert book.events(Level.ERROR) == ["session not erased"] * 2
+    assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 404
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_repeated_delete_erases(book: RelayBook, whole: bool) -> None:
+    paired = book.pair()
+    name = paired.token if whole else paired.prefix
+    book.refuse = (DeleteSession,)
+    assert [book.request("DELETE", f"/sessions/{name}").status for _ in range(2)] == [500, 500]
+    book.refuse = ()
+    again = book.request("DELETE", f"/sessions/{name}")
+    assert (again.status, again.json["revoked"], book.store) == (200, paired.prefix, {})
+    assert book.request("DELETE", f"/sessions/{name}").status == 404
+
+
+def test_what_the_store_did_not_erase_is_erased_at_the_stop(book: RelayBook) -> None:
+    paired = book.pair()
+    book.refuse = (DeleteSession,)
+    book.request("DELETE", f"/sessions/{paired.prefix}")
+    book.refuse = ()
+    book.stop()
+    assert (book.store, [exit_.code for exit_ in book.exits]) == ({}, [0])
+
+
 def test_a_caller_that_leaves_does_not_stop_the_erasure(book: RelayBook) -> None:
     paired = book.pair()
     book.hold = (DeleteSession,)
