@@ -1,7 +1,8 @@
 """Which files of the host a phone may fetch: decided on the real path of what was opened (wire core 6.4).
 
 The protected list is judged first, then the roots, so that a refusal does not tell whether a file exists.
-Paths are absolute POSIX paths; containment is by component.
+Paths are absolute POSIX paths; containment is by component. What they are compared with is real, so roots and protected
+places are given by their real paths, too: a home behind a link is the same home.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from collections.abc import Iterable
 
 from attrs import field, frozen
 
-__all__ = ["CREDENTIAL_FOLDERS", "SYSTEM_TREES", "Sandbox", "is_within", "normal_path"]
+__all__ = ["CREDENTIAL_FOLDERS", "SYSTEM_TREES", "Sandbox", "is_within", "normal_path", "protected_paths"]
 
 SYSTEM_TREES = ("/etc", "/proc", "/sys", "/dev", "/root", "/boot", "/var/log", "/var/lib", "/var/run", "/run")
 CREDENTIAL_FOLDERS = (".ssh", ".aws", ".gnupg", ".kube", ".docker", ".config", ".azure", ".gcloud")
-SERVICE_SECRETS = (
+SERVICE_FILES = (  # what is ours in the service home
     ".env",
     "config.yaml",
     "auth.json",
@@ -30,6 +31,11 @@ SERVICE_SECRETS = (
     "pairing",
     "mcp-tokens",
     "profiles",
+    "agent-approvals.json",
+    "responses.json",
+    "memories",
+    "spool",
+    "images/inbox",
 )
 
 
@@ -44,6 +50,16 @@ def normal_path(path: str) -> str:
     return "/" + "/".join(parts)
 
 
+def protected_paths(*, home: str, service_home: str, ours: Iterable[str]) -> tuple[str, ...]:
+    """What no phone may fetch, by name: the system's, the running user's, and the relay's in its home and in `ours`."""
+    home = normal_path(home)
+    # A system tree that is the user's own home (root's /root) is not foreign; its credential folders still are.
+    trees = [tree for tree in SYSTEM_TREES if tree != home]
+    trees += [f"{home}/{folder}" for folder in CREDENTIAL_FOLDERS]
+    trees += [f"{service_home}/{name}" for name in SERVICE_FILES]
+    return _normal_paths((*trees, *ours))
+
+
 def _normal_paths(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(normal_path, paths))
 
@@ -53,18 +69,7 @@ class Sandbox:
     """The roots under which files may be fetched, and what is protected even there."""
 
     roots: tuple[str, ...] = field(converter=_normal_paths)
-    home: str  # of the user that the relay runs as
-    service_home: str
-    protected: tuple[str, ...] = field(init=False)
-
-    @protected.default
-    def _protected(self) -> tuple[str, ...]:
-        home = normal_path(self.home)
-        # A system tree that is the user's own home (root's /root) is not foreign; its credential folders still are.
-        trees = [tree for tree in SYSTEM_TREES if tree != home]
-        trees += [f"{home}/{folder}" for folder in CREDENTIAL_FOLDERS]
-        trees += [f"{normal_path(self.service_home)}/{name}" for name in SERVICE_SECRETS]
-        return _normal_paths(trees)
+    protected: tuple[str, ...] = field(converter=_normal_paths)
 
     def allows(self, path: str) -> bool:
         """Whether a file at this real path may be served."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import re
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused
@@ -22,7 +23,7 @@ from svc_proto.engine.message import FilePart, Request, Response
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.inbox import image_type
 from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
-from svc_proto.machines.sandbox import Sandbox, is_within, normal_path
+from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
 from svc_proto.wire.events import Headers
 from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag, is_unchanged, requested_range
 
@@ -100,7 +101,7 @@ CONTENT_TYPES = {
 
 
 class Media:
-    """The relay's media: one registry, one sandbox. `prepare` resolves the roots once, at the start."""
+    """The relay's media: one registry, one sandbox. `prepare` finds out where its places really are, at the start."""
 
     def __init__(self, engine: Engine, config: RelayConfig) -> None:
         self._engine = engine
@@ -110,20 +111,19 @@ class Media:
         self._expired: deque[MediaEntry] = deque(maxlen=MAX_EXPIRED)
         self.registry = MediaRegistry(ttl=float(config.media_ttl_seconds), cap=config.media_lru_cap)
         self.max_size = config.media_max_size_mb * MIB
-        self.sandbox = self._sandbox((config.temp_dir, config.workspace, *config.media_allowed_roots))
+        roots = (config.temp_dir, config.workspace, *config.media_allowed_roots)
+        protected = protected_paths(home=config.user_home, service_home=config.home, ours=_ours(config, roots))
+        self.sandbox = Sandbox(roots=roots, protected=protected)
 
     def prepare(self) -> Flow[None]:
-        """Find out where the roots really are, and delete the uploads of an earlier run: their tokens are gone."""
-        engine = self._engine
-        roots: list[str] = []
-        for root in (self._config.temp_dir, self._config.workspace, *self._config.media_allowed_roots):
-            opened = yield from ask(engine, OpenFile(engine.new_op(), root))
-            if isinstance(opened, Failure):
-                roots.append((yield from self._where(root)) or root)
-            else:
-                engine.emit(ReleaseFile(opened.handle))
-                roots.append(opened.real_path)
-        self.sandbox = self._sandbox(tuple(roots))
+        """Resolve the sandbox, and delete the uploads of an earlier run: their tokens are gone."""
+        engine, named = self._engine, self.sandbox
+        roots = yield from self._real(named.roots)
+        homes = yield from self._real((self._config.user_home,))
+        real = yield from self._real(named.protected)
+        # By name, too: such a path is not even opened. A system tree that leads to the user's home is not foreign.
+        protected = dict.fromkeys((*named.protected, *(place for place in real if place not in homes)))
+        self.sandbox = Sandbox(roots=roots, protected=protected)
         swept = yield from ask(engine, SweepFolder(engine.new_op(), SPOOL, engine.now.wall))
         if isinstance(swept, Failure):
             engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)
@@ -224,6 +224,19 @@ class Media:
             return Refused(403, "too_large", f"the file has more than {limit} bytes", extra={"limit": limit})
         return None
 
+    def _real(self, paths: Iterable[str]) -> Flow[list[str]]:
+        """Where they really lead; one of which that cannot be said stays as it is."""
+        engine, real = self._engine, []
+        for path in paths:
+            opened = yield from ask(engine, OpenFile(engine.new_op(), path))
+            if isinstance(opened, Failure):
+                where = (yield from self._where(path)) or path
+            else:
+                engine.emit(ReleaseFile(opened.handle))
+                where = opened.real_path
+            real.append(where)
+        return real
+
     def _where(self, path: str) -> Flow[str]:
         """Where a path leads that cannot be opened. Empty if that cannot be said."""
         engine = self._engine
@@ -295,9 +308,6 @@ class Media:
 
     # --- helpers ---
 
-    def _sandbox(self, roots: tuple[str, ...]) -> Sandbox:
-        return Sandbox(roots=roots, home=self._config.user_home, service_home=self._config.home)
-
     def _expire(self) -> None:
         for entry in self.registry.expire_due(self._engine.now):
             self._drop(entry)
@@ -316,6 +326,16 @@ class Media:
             self._timer.cancel()
         else:
             self._timer.set(expiry)
+
+
+def _ours(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
+    """What the relay keeps outside of the service home. The whole relay home, unless a root has been put into it."""
+    voice = config.voice
+    ours = [config.config_path, config.ssl_key, voice.output_path, voice.realtime_path]
+    ours += [voice.output_runs, voice.lab_runs, voice.agent_runs]
+    if not any(is_within(normal_path(root), (normal_path(voice.home),)) for root in roots):
+        ours.append(voice.home)
+    return [path for path in ours if path]
 
 
 def display_name(name: str | None) -> str | None:

@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.machines.sandbox import Sandbox, is_within, normal_path
+from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
 
-BOX = Sandbox(
-    roots=("/tmp/", "/home/u/.svc/workspace", "/srv/media/../shared"), home="/home/u", service_home="/home/u/.svc"
-)
+
+def box(*roots: str, home: str = "/home/u", ours: tuple[str, ...] = ()) -> Sandbox:
+    return Sandbox(roots=roots, protected=protected_paths(home=home, service_home=f"{home}/.svc", ours=ours))
+
+
+BOX = box("/tmp/", "/home/u/.svc/workspace", "/srv/media/../shared")
 
 
 @pytest.mark.parametrize(
@@ -39,16 +42,20 @@ def test_outside_the_roots(path: str) -> None:
 
 
 def test_what_is_protected_stays_so_under_a_wide_root() -> None:
-    wide = Sandbox(roots=("/",), home="/home/u", service_home="/home/u/.svc")
+    wide = box("/", ours=("/home/u/.svc-relay/",))
     assert wide.allows("/home/u/film.mkv")
     for path in ("/etc/shadow", "/home/u/.aws/credentials", "/home/u/.svc/.env", "/home/u/.svc/pairing/x", "/root/x"):
         assert not wide.allows(path)
+    for path in ("memories/USER.md", "spool/a", "images/inbox/a.png"):
+        assert not wide.allows(f"/home/u/.svc/{path}")
+    assert wide.allows("/home/u/.svc/images/a.png")
+    assert not wide.allows("/home/u/.svc-relay/recordings/a.wav")
 
 
 def test_the_home_of_the_running_user_is_not_a_foreign_tree() -> None:
-    box = Sandbox(roots=("/root/.svc/workspace",), home="/root", service_home="/root/.svc")
-    assert box.allows("/root/.svc/workspace/a.png")
-    assert not box.allows("/root/.ssh/id")
+    own = box("/root/.svc/workspace", home="/root")
+    assert own.allows("/root/.svc/workspace/a.png")
+    assert not own.allows("/root/.ssh/id")
 
 
 @given(st.lists(st.sampled_from(["a", "b", "..", ".", "", "tmp"]), max_size=8))

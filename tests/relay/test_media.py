@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import OpenFile
-from svc_proto.config import RelayConfig
+from svc_proto.config import RelayConfig, relay_config
 from svc_proto.facts import Started
 from svc_proto.relay.media import CONTENT_TYPES, base64_bytes, content_type_field, display_name
 from tests.relay.world import RelayBook
@@ -43,6 +43,44 @@ def test_a_root_that_does_not_exist_yet_counts_from_the_folder_above_it() -> Non
     config = RelayConfig(home="/home/me/.svc", workspace="/home/me/.svc/workspace")
     book = started(config, ("/home/me", "/data/me"), folders=("/data/me", "/tmp"))
     assert book.relay.media.sandbox.roots == ("/tmp", "/data/me/.svc/workspace")
+
+
+def test_what_is_protected_is_so_behind_links_too() -> None:
+    config = RelayConfig(
+        home="/home/me/.svc",
+        user_home="/home/me",
+        media_allowed_roots=("/home/me", "/data"),
+        ssl_key="/home/me/tls.key",
+    )
+    links = (("/home/me", "/data/me"), ("/data/me/.ssh", "/data/dotfiles/ssh"), ("/data/me/.svc", "/data/svc"))
+    book = started(config, *links, folders=("/data/me", "/data/dotfiles/ssh", "/data/svc"))
+    sandbox = book.relay.media.sandbox
+    for path in ("/data/dotfiles/ssh/id_ed25519", "/data/svc/.env", "/data/svc/spool/a", "/data/me/tls.key"):
+        assert not sandbox.allows(path)
+        assert not sandbox.allows(path.replace("/data/me", "/home/me"))
+    assert sandbox.allows("/data/me/film.mkv")
+
+
+def test_recordings_are_protected_wherever_they_are() -> None:
+    env = {"SVC_RELAY_HOME": "/srv/relay", "RELAY_REALTIME_VOICE_RUN_DIR": "/srv/runs", "SVC_HOME": "/home/me/.svc"}
+    config = relay_config({**env, "RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "RELAY_HERMES_CONFIG": "/srv/svc.yaml"})
+    sandbox = started(config, folders=("/srv",)).relay.media.sandbox
+    for path in ("/srv/relay/voice-output-runs/a.wav", "/srv/relay/x", "/srv/runs/a.wav", "/srv/svc.yaml"):
+        assert not sandbox.allows(path)
+    assert sandbox.allows("/srv/film.mkv")
+
+
+def test_a_relay_home_with_a_root_in_it_gives_that_away() -> None:
+    env = {"SVC_RELAY_HOME": "/srv", "SVC_HOME": "/srv", "SVC_WORKSPACE": "/srv/workspace"}
+    sandbox = started(relay_config(env), folders=("/srv/workspace",)).relay.media.sandbox
+    assert sandbox.allows("/srv/workspace/a.png")
+    assert not sandbox.allows("/srv/voice-output-runs/a.wav")
+
+
+def test_a_system_tree_that_leads_to_the_home_is_not_foreign() -> None:
+    config = RelayConfig(home="/var/roothome/.svc", workspace="/var/roothome/work", user_home="/var/roothome")
+    book = started(config, ("/root", "/var/roothome"), folders=("/var/roothome/work",))
+    assert book.relay.media.sandbox.allows("/var/roothome/work/a.png")
 
 
 def test_roots_stay_as_they_are_named_where_nothing_can_be_opened() -> None:

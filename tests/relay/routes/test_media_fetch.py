@@ -124,6 +124,7 @@ def test_refusals_by_path(book: RelayBook, paired: Paired, path: str, status: in
 
 
 def test_protected_paths_are_not_even_opened(book: RelayBook, paired: Paired) -> None:
+    book.commands.clear()
     by_path(book, paired.token, "/dev/watchdog")
     by_path(book, paired.token, "/tmp/../proc/self/environ")
     opened = [command.path for command in book.commands if isinstance(command, OpenFile)]
