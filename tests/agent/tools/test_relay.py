@@ -12,6 +12,8 @@ from svc_proto.agent.tools import relay
 from svc_proto.agent.tools.relay import FILE, NO_TOKEN, PhoneAnswer, RelayLink
 from svc_proto.agent.tools.tool import ToolFailed
 from svc_proto.agent.waiting import gather
+from svc_proto.basics.moment import Moment
+from svc_proto.device.handset import HandsetCommand, Performed, Reply
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -58,13 +60,47 @@ def test_it_pairs_by_itself_once_and_keeps_the_token() -> None:
     assert stored["token"] not in repr(world.logs)
 
 
-def test_the_session_is_no_phone_and_holds_no_more_than_it_needs() -> None:
+def test_the_session_is_no_phone_and_keeps_the_grant_that_it_needs() -> None:
     world = AgentWorld(relay=True)
     call(world)
     token = json.loads(world.disk.get(PATH))["token"]
-    session = world.relay.sessions.lookup(token, world.relay.engine.now)
+    world.sim.run_for(2.0)
+    now = world.relay.engine.now
+    session = world.relay.sessions.lookup(token, now)
     assert session is not None
-    assert session.holds("bridge", world.relay.engine.now.wall)
+    assert [channel for channel in session.grants if session.holds(channel, now.wall)] == ["bridge"]
+    assert session.grants["bridge"] == session.expires_at
+
+
+class Sulking(SimulatedHandset):
+    """Answers everything with the relay's own refusal."""
+
+    asked = 0
+
+    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
+        self.asked += 1
+        return Reply(401, {"ok": False, "error": "the session token is unknown or expired", "code": "unauthorized"})
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_phones_401_is_an_answer(own: bool) -> None:
+    handset = Sulking()
+    world = AgentWorld(phone=True, handset=handset)
+    token = ""
+    if own:
+        token = world.relay.sessions.create(world.relay.engine.now, world.relay.engine.entropy)[0]
+    first, second = call(world, token=token)[0], call(world, token=token)[0]
+    assert (first.status, second.status, handset.asked) == (401, 401, 2)
+    assert devices(world).count("Agent on this host") == (0 if own else 1)
+
+
+def test_who_is_blocked_stays_so_when_the_agent_pairs() -> None:
+    world = AgentWorld(relay=True)
+    relay = world.relay
+    for _ in range(5):
+        relay.limiter.failure("203.0.113.7", relay.engine.now)
+    call(world)
+    assert relay.limiter.blocked_for("203.0.113.7", relay.engine.now) > 0
 
 
 @pytest.mark.parametrize("times", [1, 3])

@@ -107,13 +107,20 @@ def test_bad_registrations_register_nothing(book: RelayBook, body: object, code:
     assert book.knock().result.status == 429  # and clears no block
 
 
-@pytest.mark.parametrize("path", ["/pairing/register", "/pairing/approve", "/pairing/mint", "/pairing"])
+@pytest.mark.parametrize("path", ["/pairing/register", "/pairing/approve", "/pairing/mint"])
 def test_success_clears_the_limiter(book: RelayBook, path: str) -> None:
     for _ in range(5):
         book.websocket().auth(pairing_code="ZZZZZZ")
     assert book.knock().result.status == 429
     book.request("POST", path, {"code": "Q7M2ZK"} if path[9:] in ("register", "approve") else None)
     assert book.websocket().is_open
+
+
+def test_a_code_for_a_program_clears_no_block(book: RelayBook) -> None:
+    for _ in range(5):
+        book.websocket().auth(pairing_code="ZZZZZZ")
+    assert book.request("POST", "/pairing").status == 200
+    assert book.knock().result.status == 429
 
 
 def test_registering_again_replaces(book: RelayBook) -> None:
