@@ -133,4 +133,7 @@ def _with_pipes(command: Spawn) -> ChildProcess:
 
 
 def _environment(command: Spawn) -> dict[str, str]:
-    return {**os.environ, **dict(command.env)}
+    names = frozenset(command.inherit)
+    starts = tuple(name[:-1] for name in command.inherit if name.endswith("*"))
+    kept = {name: value for name, value in os.environ.items() if name in names or name.startswith(starts)}
+    return {**kept, **dict(command.env)}

@@ -240,7 +240,8 @@ class Spawn(Operation[Spawned]):
 
     With `terminal` the channel is a pseudo-terminal that the child, in a session of its own, has as its controlling
     terminal. Without, it is the child's standard input and output, and its error output goes to channel `errors` if
-    given, else nowhere. `env` is added to the runtime's environment. `CloseWrite` closes the input; `Abort` closes both
+    given, else nowhere. Of the runtime's own environment the child gets the variables that `inherit` names (with a `*`
+    at the end: all that begin so) and no others; `env` is added. `CloseWrite` closes the input; `Abort` closes both
     ends without a signal. The channel ends with `Closed(ch, why, exit)` when the child has exited and what it wrote
     before was delivered; after an `Abort` at once, and the runtime reaps the child whenever it exits.
     """
@@ -253,6 +254,7 @@ class Spawn(Operation[Spawned]):
     cwd: str | None = None
     terminal: TerminalSize | None = None
     errors: ChannelId | None = None
+    inherit: tuple[str, ...] = ()
 
     def undo(self, result: Spawned) -> Command:
         """Let go of it; a pseudo-terminal's child is hung up by that."""

@@ -64,6 +64,7 @@ class RelayConfig:
     log_level: Level = Level.INFO
     terminal_shell: str | None = None
     user_shell: str | None = None  # of the person who runs the relay
+    terminal_env: tuple[str, ...] = ()  # variables that terminals and gateways get beside the usual ones
     terminal_tmux: bool = True  # keep terminals in tmux sessions, where tmux is installed
     profile_discovery: bool = True
     tui_command: tuple[str, ...] = ()  # the agent gateway of the TUI channel; empty: none
@@ -162,6 +163,7 @@ def relay_config(
         log_level=source.level("RELAY_LOG_LEVEL", "log_level"),
         terminal_shell=source.shell("RELAY_TERMINAL_SHELL", "shell"),
         user_shell=env.get("SHELL") or None,
+        terminal_env=source.names("SVC_TERMINAL_ENV"),
         terminal_tmux=source.flag("RELAY_TERMINAL_TMUX", default=True),
         profile_discovery=source.flag("RELAY_PROFILE_DISCOVERY_ENABLED", default=True),
         tui_command=source.command("SVC_TUI_COMMAND"),

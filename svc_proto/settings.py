@@ -147,6 +147,14 @@ class Settings:
                 raise ConfigError(f"{variable} must hold {example}, not {part!r}") from None
         return parts
 
+    def names(self, variable: str) -> tuple[str, ...]:
+        """Names of environment variables with commas or spaces between them; a `*` at the end of one: all of these."""
+        names = tuple((self.env.get(variable) or "").replace(",", " ").split())
+        for name in names:
+            if not name.removesuffix("*").isidentifier():
+                raise ConfigError(f"{variable} must hold names of variables, not {name!r}")
+        return names
+
     def code(self, variable: str) -> str | None:
         """A pairing code."""
         text = self.text(variable, None)

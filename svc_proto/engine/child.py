@@ -15,9 +15,22 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Child", "ChildHandler", "Finished", "run_command", "spawn_child"]
+__all__ = ["INHERITED", "Child", "ChildHandler", "Finished", "run_command", "spawn_child"]
 
 HANGUP_PATIENCE = 1.0  # s from SIGHUP or SIGTERM to SIGKILL, wire terminal 1.6
+INHERITED = (
+    # who and where: what a shell needs to be one
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "HOSTNAME", "MAIL",
+    # how it looks and speaks
+    "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "TERMINFO", "TERMINFO_DIRS", "EDITOR", "VISUAL", "PAGER",
+    # where things are
+    "TMPDIR", "TMUX_TMPDIR", "XDG_*", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "MANPATH", "SVC_HOME",
+    "HERMES_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
+    # the way to the person's desktop, sound and keys
+    "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "PULSE_*", "PIPEWIRE_*", "ALSA_*",
+    "SSH_AUTH_SOCK",
+)  # fmt: skip
+"""What a child sees of the environment that this process was started with: that one holds keys and passwords."""
 MAX_OUTPUT = 1024 * 1024  # bytes of a command's output that are kept
 
 
@@ -137,13 +150,14 @@ def spawn_child(
     cwd: str | None = None,
     terminal: TerminalSize | None = None,
     errors: ChildHandler | None = None,
+    inherit: tuple[str, ...] = INHERITED,
     within: float = 10.0,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Flow[Child | Failure]:
     """Start a child whose output goes to `handler`, and what it writes to its error output to `errors`."""
     ch = engine.new_channel()
     error_channel = None if errors is None else engine.new_channel()
-    order = Spawn(engine.new_op(), ch, argv, env, cwd, terminal, error_channel)
+    order = Spawn(engine.new_op(), ch, argv, env, cwd, terminal, error_channel, inherit)
     spawned = yield from ask(engine, order, within=within)
     if isinstance(spawned, Failure):
         return spawned
@@ -155,10 +169,12 @@ def spawn_child(
     return child
 
 
-def run_command(engine: Engine, argv: tuple[str, ...], *, within: float = 5.0) -> Flow[Finished | Failure]:
+def run_command(
+    engine: Engine, argv: tuple[str, ...], *, inherit: tuple[str, ...] = INHERITED, within: float = 5.0
+) -> Flow[Finished | Failure]:
     """Run a command without input to its end; the first megabyte of its output is kept."""
     collector = _Collector(engine)
-    child = yield from spawn_child(engine, argv, collector, within=within)
+    child = yield from spawn_child(engine, argv, collector, inherit=inherit, within=within)
     if isinstance(child, Failure):
         return child
     child.close_input()

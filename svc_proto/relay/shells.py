@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.commands import Compute, TerminalSize, WriteFile
 from svc_proto.config import RelayConfig
-from svc_proto.engine.child import run_command
+from svc_proto.engine.child import INHERITED, run_command
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.facts import Failure
 from svc_proto.machines.terminal import replay_text, tmux_name
@@ -47,6 +47,7 @@ class Shells:
         self._conf: str | None = None
         self.tmux: str | None = None
         self.prefix = f"{config.brand.name}-"
+        self.inherit = (*INHERITED, *config.terminal_env)  # of the shells, and of tmux, which hands it on
 
     def prepare(self) -> Flow[None]:
         """Find tmux and write its configuration; without a writable folder it runs without one."""
@@ -135,11 +136,11 @@ class Shells:
         return (self.tmux or "tmux", "-L", self._config.brand.scheme, *arguments)
 
     def _succeeds(self, *arguments: str) -> Flow[bool]:
-        finished = yield from run_command(self._engine, self._tmux(*arguments))
+        finished = yield from run_command(self._engine, self._tmux(*arguments), inherit=self.inherit)
         return not isinstance(finished, Failure) and finished.status == 0
 
     def _output(self, *arguments: str) -> Flow[bytes]:
-        finished = yield from run_command(self._engine, self._tmux(*arguments))
+        finished = yield from run_command(self._engine, self._tmux(*arguments), inherit=self.inherit)
         if isinstance(finished, Failure) or finished.status != 0:
             return b""
         return finished.output

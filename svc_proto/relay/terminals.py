@@ -174,7 +174,8 @@ class Terminals:
                     replay = yield from self.shells.capture(name)
             terminal = Terminal(self, name, shell)
             argv = self.shells.argv(name, shell, made=made)
-            child = yield from spawn_child(self.engine, argv, terminal, env=self.shells.env(name), terminal=size)
+            env, inherit = self.shells.env(name), self.shells.inherit
+            child = yield from spawn_child(self.engine, argv, terminal, env=env, inherit=inherit, terminal=size)
             if isinstance(child, Failure):
                 self.error(f"the shell could not be started: {child.kind.value}", envelope.id, name)
                 return

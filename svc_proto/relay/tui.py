@@ -100,9 +100,8 @@ class Tui:
             self.client.complain("this relay has no agent gateway", "tui_unavailable", envelope.id)
             return
         gateway = _Gateway(self)
-        child = yield from spawn_child(
-            self.engine, command, gateway, env=self._environment(envelope.payload), errors=_Errors(self)
-        )
+        env, inherit = self._environment(envelope.payload), self.client.relay.shells.inherit
+        child = yield from spawn_child(self.engine, command, gateway, env=env, inherit=inherit, errors=_Errors(self))
         if isinstance(child, Failure):
             self.client.complain(
                 f"the agent gateway could not be started: {child.kind.value}", "tui_unavailable", envelope.id

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from svc_proto.commands import Abort, CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, Spawned, TerminalSize
-from svc_proto.engine.child import Child, Finished, run_command, spawn_child
+from svc_proto.engine.child import INHERITED, Child, Finished, run_command, spawn_child
 from svc_proto.facts import (
     ChannelId,
     Closed,
@@ -150,7 +150,7 @@ def test_it_cannot_be_started() -> None:
 def test_a_command_run_to_its_end() -> None:
     book, told = commanded()
     (order,) = book.engine._out
-    assert order == Spawn(TICKETED, ONE, ("ls",))
+    assert order == Spawn(TICKETED, ONE, ("ls",), inherit=INHERITED)
     book >> Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
     book >> Received(ONE, b"a") << []
     book >> Received(ONE, b"b") << []

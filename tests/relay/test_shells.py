@@ -7,6 +7,7 @@ import pytest
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level, Spawn
 from svc_proto.config import RelayConfig
+from svc_proto.engine.child import INHERITED
 from svc_proto.facts import Started
 from tests.relay.programs import ProgramBook, Tmux, attach, attached, say, shown
 
@@ -247,3 +248,16 @@ def test_the_list_without_a_tmux_server_or_a_shell() -> None:
     book.shells = ()
     (answer,) = say(book.client(), "list")
     assert answer["payload"] == {"sessions": [], "tmux_available": True}
+
+
+# --- the environment ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tmux", [False, True])
+def test_shells_and_tmux_get_named_variables_alone(tmux: bool) -> None:
+    book = ProgramBook(config=RelayConfig(terminal_env=("GOPATH",)), tmux=Tmux() if tmux else None)
+    attach(book.client())
+    orders = [command for command in book.commands if isinstance(command, Spawn)]
+    assert len(orders) == (2 if tmux else 1)
+    assert {order.inherit for order in orders} == {(*INHERITED, "GOPATH")}
+    assert not [name for name in INHERITED if "KEY" in name or "PASSWORD" in name or "TOKEN" in name]

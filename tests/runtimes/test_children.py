@@ -202,7 +202,7 @@ def test_error_output_is_held_back_and_given_up_at_the_end(runtime: str) -> None
 
 def test_environment_and_folder(runtime: str, tmp_path: Path) -> None:
     with running(runtime) as live:
-        child = Child(live, shell='echo "$A-$HOME"; pwd', env=(("A", "é"),), cwd=str(tmp_path))
+        child = Child(live, shell='echo "$A-$HOME"; pwd', env=(("A", "é"),), cwd=str(tmp_path), inherit=("HOME",))
         child.closed()
         assert child.data.decode() == f"é-{os.environ['HOME']}\n{tmp_path}\n"
     with running(runtime) as live:
@@ -210,6 +210,19 @@ def test_environment_and_folder(runtime: str, tmp_path: Path) -> None:
         child.closed()
         assert child.data.decode().split()[:2] == ["b", str(tmp_path)]
         assert b"/dev/pts/" in child.data
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_child_sees_only_what_is_named(runtime: str, terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("API_SERVER_KEY", "SVC_ODD", "SVC_ODDER", "PATH2"):
+        monkeypatch.setenv(name, f"is-{name}")
+    with running(runtime) as live:
+        child = Child(
+            live, "/usr/bin/env", terminal=terminal, inherit=("SVC_ODD*", "PATH", "ABSENT"), env=(("A", "b"),)
+        )
+        child.closed()
+    named = {line.partition("=")[0] for line in child.data.decode().splitlines()}
+    assert named - {"LC_CTYPE"} == {"SVC_ODD", "SVC_ODDER", "PATH", "A"}  # which Python sets where it sees no locale
 
 
 def test_20_000_lines_in_order(runtime: str) -> None:
