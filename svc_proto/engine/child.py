@@ -24,7 +24,7 @@ INHERITED = (
     # how it looks and speaks
     "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "TERMINFO", "TERMINFO_DIRS", "EDITOR", "VISUAL", "PAGER",
     # where things are
-    "TMPDIR", "TMUX_TMPDIR", "XDG_*", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "MANPATH", "SVC_HOME",
+    "TMPDIR", "TMUX_TMPDIR", "XDG_*", "PYTHON*", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "MANPATH", "SVC_HOME",
     "HERMES_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
     # the way to the person's desktop, sound and keys
     "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "PULSE_*", "PIPEWIRE_*", "ALSA_*",
