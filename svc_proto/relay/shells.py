@@ -1,13 +1,15 @@
 """How shells are found and started on this host, with tmux or without (wire terminal 1.4).
 
-tmux runs on a socket and a configuration of its own, so that the user's settings are neither read nor altered. Its
-targets are always exact (`=name`): by default tmux takes a name for a prefix and a pattern.
+tmux runs on a socket and a configuration of its own, so that the user's settings are neither read nor altered, and each
+service home has its own, so that two relays share no session and no environment. Its targets are always exact
+(`=name`): by default tmux takes a name for a prefix and a pattern.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Compute, TerminalSize, WriteFile
 from svc_proto.config import RelayConfig
 from svc_proto.engine.child import INHERITED, run_command
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Shells"]
 
 FALLBACKS = ("/bin/bash", "/bin/sh")
+SOCKET_DIGITS = 12  # of the hash of the service home; its path could be too long for a socket's
 REPLAY_LINES = 200  # wire terminal 1.4
 KILL_PATIENCE = 11.0  # s, a little more than the command itself is given to start and to end
 LIST_FORMAT = "#{session_name} #{session_attached} #{session_windows} #{session_created}"
@@ -47,6 +50,7 @@ class Shells:
         self._conf: str | None = None
         self.tmux: str | None = None
         self.prefix = f"{config.brand.name}-"
+        self._socket = f"{config.brand.scheme}-{sha256_hex(config.home)[:SOCKET_DIGITS]}"
         self.inherit = (*INHERITED, *config.terminal_env)  # of the shells, and of tmux, which hands it on
 
     def prepare(self) -> Flow[None]:
@@ -133,7 +137,7 @@ class Shells:
         return ("-u",) if self._conf is None else ("-f", self._conf, "-u")
 
     def _tmux(self, *arguments: str) -> tuple[str, ...]:
-        return (self.tmux or "tmux", "-L", self._config.brand.scheme, *arguments)
+        return (self.tmux or "tmux", "-L", self._socket, *arguments)
 
     def _succeeds(self, *arguments: str) -> Flow[bool]:
         finished = yield from run_command(self._engine, self._tmux(*arguments), inherit=self.inherit)

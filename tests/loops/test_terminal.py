@@ -36,8 +36,8 @@ def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("TMUX", "ENV", "BASH_ENV", "PS1"):
         monkeypatch.delenv(name, raising=False)
     yield
-    if TMUX is not None:
-        subprocess.run([TMUX, "-L", "svc-relay", "kill-server"], capture_output=True, check=False)
+    for place in tmp_path.glob("tmux-*/*"):
+        subprocess.run([str(TMUX), "-S", str(place), "kill-server"], capture_output=True, check=False)
 
 
 @pytest.fixture

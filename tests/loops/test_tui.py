@@ -173,7 +173,8 @@ def test_a_line_larger_than_what_may_be_unread_costs_no_socket(loop: World) -> N
 
 
 def test_20000_lines_in_order(loop: World) -> None:
-    child(loop, "for n in range(20000): print(json.dumps({'method': 'event', 'n': n}))\nsys.stdout.flush(); sys.stdin.read()")
+    lines = "for n in range(20000): print(json.dumps({'method': 'event', 'n': n}))"
+    child(loop, f"{lines}\nsys.stdout.flush(); sys.stdin.read()")
     ws, _ = attach(loop)
     assert [ws.hear()["payload"]["n"] for _ in range(20_000)] == list(range(20_000))
 

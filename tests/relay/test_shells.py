@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.brand import HERMES
+from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Level, Spawn
 from svc_proto.config import RelayConfig
 from svc_proto.engine.child import INHERITED
 from svc_proto.facts import Started
 from tests.relay.programs import ProgramBook, Tmux, attach, attached, say, shown
 
+SOCKET = "svc-relay-" + sha256_hex("/home/svc")[:12]
 NO_TMUX = {"tmux_available": False}
 
 
@@ -57,7 +59,7 @@ def test_a_fresh_tmux_session() -> None:
     assert made[11:15] == ("-e", "COLORTERM=truecolor", "-e", "SVC_RELAY_TERMINAL=my work.1")
     assert made[15:] == ("/bin/zsh", "-l")
     argv = book.children[0].order.argv
-    assert argv[:5] == ("/usr/bin/tmux", "-L", "svc-relay", "-f", "/home/svc/tmux.conf")
+    assert argv[:5] == ("/usr/bin/tmux", "-L", SOCKET, "-f", "/home/svc/tmux.conf")
     assert argv[5:] == ("-u", "attach-session", "-t", "=svc-my_work_1")  # never made again: it may be killed by then
 
 
@@ -81,12 +83,21 @@ def test_a_tmux_server_that_was_just_ending_is_asked_again() -> None:
 
 
 def test_the_words_of_another_brand() -> None:
-    book = ProgramBook(tmux=Tmux(), config=RelayConfig(brand=HERMES))
+    book = ProgramBook(tmux=Tmux(), config=RelayConfig(brand=HERMES, home="/home/svc"))
     attach(book.client(), "x")
     order = book.children[0].order
     assert "=hermes-x" in order.argv
-    assert order.argv[1:3] == ("-L", "hermes-relay")
+    assert order.argv[1:3] == ("-L", SOCKET.replace("svc", "hermes"))
     assert ("HERMES_RELAY_TERMINAL", "x") in order.env
+
+
+def test_relays_of_two_homes_share_no_tmux() -> None:
+    sockets = set()
+    for home in ("/home/svc", "/home/svc2"):
+        book = ProgramBook(tmux=Tmux(), config=RelayConfig(home=home))
+        attach(book.client())
+        sockets.add(book.children[0].order.argv[2])
+    assert len(sockets) == 2
 
 
 def test_tmux_without_a_configuration_file() -> None:
@@ -94,7 +105,7 @@ def test_tmux_without_a_configuration_file() -> None:
     book.conf_written = False
     book.feed(Started())
     attach(book.client())
-    assert book.children[0].order.argv[:4] == ("/usr/bin/tmux", "-L", "svc-relay", "-u")
+    assert book.children[0].order.argv[:4] == ("/usr/bin/tmux", "-L", SOCKET, "-u")
 
 
 def test_tmux_may_be_switched_off() -> None:
