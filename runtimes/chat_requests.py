@@ -47,7 +47,7 @@ from svc_proto.api.store import (
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 
-__all__ = ["READS", "Handler", "chat_handlers"]
+__all__ = ["ERASES", "READS", "Handler", "chat_handlers"]
 
 Handler = Callable[[Connection, Any], object]
 T = TypeVar("T")
@@ -57,6 +57,7 @@ MAX_NUMBER = 2**63 - 1  # what a database can hold
 CHUNK = 500  # values in one statement: databases limit their number
 BRANCHED = "branched"  # why a session ended that was forked, wire api 3.8
 
+ERASES: frozenset[type[StoreRequest[Any]]] = frozenset({DeleteChat})  # nothing of what they delete may be left
 READS: frozenset[type[StoreRequest[Any]]] = frozenset({GetChat, ListChats, ListMessages, ListTitles, SearchMessages})
 
 _S = CHAT_SESSIONS.c
@@ -101,7 +102,7 @@ def chat_handlers(search: ChatSearch) -> dict[type[StoreRequest[Any]], Handler]:
         GetChat: _get_chat,
         ListChats: _list_chats,
         UpdateChat: _update_chat,
-        DeleteChat: _delete_chat,
+        DeleteChat: lambda connection, request: _delete_chat(connection, request, search),
         ForkChat: _fork_chat,
         AddMessages: _add_messages,
         ListMessages: _list_messages,
@@ -157,7 +158,7 @@ def _update_chat(connection: Connection, request: UpdateChat) -> ChatSession | N
     return _session(connection, request.id)
 
 
-def _delete_chat(connection: Connection, request: DeleteChat) -> bool:
+def _delete_chat(connection: Connection, request: DeleteChat, search: ChatSearch) -> bool:
     if _session(connection, request.id, lock=True) is None:
         return False
     doomed = [request.id]
@@ -169,6 +170,7 @@ def _delete_chat(connection: Connection, request: DeleteChat) -> bool:
         below = _S.parent_id == session_id
         doomed += connection.execute(select(_S.id).where(below, _S.is_child.is_(True))).scalars()
         connection.execute(update(CHAT_SESSIONS).where(below, _S.is_child.is_(False)).values(parent_id=None))
+    search.forget(connection)
     return True
 
 

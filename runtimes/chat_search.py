@@ -22,6 +22,10 @@ class ChatSearch(Protocol):
         """The numbers (`seq`) of messages that hold all `terms` (at least one; of `chat_words.terms`), best first."""
         ...
 
+    def forget(self, connection: Connection) -> None:
+        """Messages were deleted: keep no word of them."""
+        ...
+
 
 class PortableSearch:
     """Looks through all texts, newest first. A term is found inside of words too."""
@@ -31,6 +35,9 @@ class PortableSearch:
         seq = CHAT_MESSAGES.c.seq
         found = select(seq).where(*map(holds, terms)).order_by(seq.desc()).limit(limit).offset(offset)
         return connection.execute(found).scalars().all()
+
+    def forget(self, connection: Connection) -> None:
+        """Nothing is kept beside the texts."""
 
 
 def holds(term: str) -> ColumnElement[bool]:

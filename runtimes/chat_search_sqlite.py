@@ -70,3 +70,7 @@ class Fts5Search:
             found = found.where(*[holds(term) for term in terms if not has_letters(term)])
         found = found.order_by(_INDEX.c.rank, _INDEX.c.rowid.desc()).limit(limit).offset(offset)
         return connection.execute(found).scalars().all()
+
+    def forget(self, connection: Connection) -> None:
+        """Deleted words stay in old segments, with their places, until these are merged."""
+        connection.exec_driver_sql("INSERT INTO chat_search(chat_search) VALUES ('optimize')")

@@ -34,7 +34,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from runtimes.failures import HostError
 from runtimes.store import StoreError
-from runtimes.store_dialects import chat_search, create_chat_search, open_engine, reader_of
+from runtimes.store_dialects import chat_search, create_chat_search, open_engine, reader_of, wipe_log
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind
@@ -84,6 +84,7 @@ class SqlStore:
         self._turn = Lock()
         self._handlers: dict[type, Handler] = dict(_HANDLERS)
         self._reads: frozenset[type] = frozenset({LoadSessions})
+        self._erases: frozenset[type] = frozenset()
         self._chats = False  # whether the requests of chats are among them
         try:
             url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where)
@@ -103,8 +104,12 @@ class SqlStore:
     def execute(self, request: StoreRequest[Any]) -> object:
         """The request's answer, in one transaction."""
         try:
-            with self._turn, self._begin(request) as connection:
-                return self._handler(connection, request)(connection, request)
+            with self._turn:
+                with self._begin(request) as connection:
+                    answer = self._handler(connection, request)(connection, request)
+                if type(request) in self._erases:
+                    wipe_log(self._engine)
+                return answer
         except SQLAlchemyError as error:
             raise HostError(FailureKind.INTERNAL, f"the store failed: {type(error).__name__}") from error
 
@@ -118,10 +123,11 @@ class SqlStore:
     def _handler(self, connection: Connection, request: StoreRequest[Any]) -> Handler:
         handler = self._handlers.get(type(request))
         if handler is None and not self._chats:
-            from runtimes.chat_requests import READS, chat_handlers  # noqa: PLC0415, RUF100 - a relay never needs it
+            from runtimes.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - a relay never needs it
 
             self._handlers |= chat_handlers(chat_search(connection))
             self._reads |= READS
+            self._erases |= ERASES
             self._chats = True
             handler = self._handlers.get(type(request))
         if handler is None:

@@ -11,18 +11,20 @@ from sqlalchemy.pool import StaticPool
 if TYPE_CHECKING:
     from runtimes.chat_search import ChatSearch
 
-__all__ = ["chat_search", "create_chat_search", "open_engine", "reader_of"]
+__all__ = ["chat_search", "create_chat_search", "open_engine", "reader_of", "wipe_log"]
 
 BUSY_TIMEOUT = 5000  # ms that SQLite waits for another process's lock
 
 _READS = "svc_reads"
 
-# WAL: readers do not stop the writer. FULL: a session that was answered for survives a power cut.
+# WAL: readers do not stop the writer. FULL: a session that was answered for survives a power cut. secure_delete: what
+# was deleted is overwritten.
 _SQLITE = (
     f"PRAGMA busy_timeout={BUSY_TIMEOUT}",
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
     "PRAGMA foreign_keys=ON",
+    "PRAGMA secure_delete=ON",
 )
 
 
@@ -42,6 +44,16 @@ def open_engine(url: URL) -> Engine:
 def reader_of(engine: Engine) -> Engine:
     """The same engine for transactions that only read: they wait for nobody's lock."""
     return engine.execution_options(**{_READS: True})
+
+
+def wipe_log(engine: Engine) -> None:
+    """Take what was changed over into the file and empty the log, which still has what was there before."""
+    if engine.dialect.name == "sqlite":
+        connection = engine.raw_connection()
+        try:
+            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.close()
 
 
 def create_chat_search(connection: Connection) -> None:

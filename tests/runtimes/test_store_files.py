@@ -21,7 +21,7 @@ from runtimes.chat_tables import CHAT_SESSIONS
 from runtimes.schema import MIGRATIONS, SqlStore
 from runtimes.store import open_store
 from svc_proto.api.rows import ChatSession, Message
-from svc_proto.api.store import GetChat, ListChats, ListMessages, SearchMessages
+from svc_proto.api.store import DeleteChat, GetChat, ListChats, ListMessages, SearchMessages
 from svc_proto.engine.store import LoadSessions, SaveSession
 from tests.runtimes.chat_stores import add, ask, chat, create, message
 
@@ -266,3 +266,19 @@ def test_lists_and_windows_are_read_from_an_index(crowded: Path, where: str) -> 
             plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}"))
             assert index in plan
             assert "TEMP B-TREE" not in plan
+
+
+def test_nothing_of_a_deleted_chat_is_left_in_the_files(tmp_path: Path) -> None:
+    path = tmp_path / "svc.db"
+    store = open_store(path)
+    create(store, chat("c"), chat("kept"))
+    for number in range(20):
+        add(store, message(f"m{number}", f"deletedmessage{number} " + "filling " * 100))
+        add(store, message(f"k{number}", f"keptmessage{number}", session_id="kept"), to="kept")
+    assert ask(store, DeleteChat(id="c"))
+    left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"deletedmessage" not in left
+    assert b"filling" not in left
+    assert b"keptmessage" in left
+    assert len(ask(store, SearchMessages(query="keptmessage7", limit=5))) == 1
+    store.close()
