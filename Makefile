@@ -113,8 +113,10 @@ define install
 	@echo "installing $(2) into $(VENV)"
 	@$(PIP) install --require-hashes -r requirements/build.lock
 	@$(PIP) install --require-hashes --no-build-isolation --use-pep517 -r requirements/$(1).lock
-	@$(PIP) install --require-hashes --only-binary :all: -r requirements/voice.lock 2>/dev/null || \
-		echo "no wheels of the voice engines for this machine: speech needs a provider's key, or pip install svc-relay[voice]" >&2
+	@errors=$$($(PIP) install --require-hashes --only-binary :all: -r requirements/voice.lock 2>&1) || case "$$errors" in \
+		*"No matching distribution"*) echo "no wheels of the voice engines for this machine: speech needs a provider's key, or pip install svc-relay[voice]" >&2 ;; \
+		*) echo "$$errors" >&2; exit 1 ;; \
+	esac
 	@$(PIP) install --no-deps --no-build-isolation -e .
 endef
 
