@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import suppress
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, shown
+from clients.commands.cli import SETTINGS, Single, json_text, shown
 from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
@@ -97,7 +96,7 @@ class _Writer:
         match news.event:
             case "event":
                 line = {"event": news.fields["event"], "data": news.fields["data"]}
-                print(json.dumps(line, ensure_ascii=False), flush=True)
+                print(json_text(line), flush=True)
             case "text":
                 text = shown(str(news.fields["text"]), on_terminal=self._clean)
                 sys.stdout.write(text)

@@ -17,7 +17,7 @@ import click
 from runtimes.leave import leave
 from svc_proto.client.problem import Problem
 
-__all__ = ["SETTINGS", "Lazy", "Single", "json_option", "print_json", "print_lines", "shown"]
+__all__ = ["SETTINGS", "Lazy", "Single", "json_option", "json_text", "print_json", "print_lines", "shown"]
 
 INTERRUPTED = 130  # the shell's code for Ctrl-C
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -37,7 +37,15 @@ def print_lines(lines: list[str]) -> None:
 
 def print_json(value: object, *, ordered: bool = False) -> None:
     """To standard output, indented; `ordered` by name."""
-    print(json.dumps(value, indent=2, sort_keys=ordered, ensure_ascii=False))
+    print(json_text(value, indent=2, ordered=ordered))
+
+
+def json_text(value: object, *, indent: int | None = None, ordered: bool = False) -> str:
+    """A document that reads well and makes no terminal do anything: what has no shape of its own is escaped."""
+    text = json.dumps(value, indent=indent, sort_keys=ordered, ensure_ascii=False)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
 
 
 def shown(text: str, *, on_terminal: bool) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from clients.commands.cli import json_text
 from svc_proto.wire.events import TextMessage
 from tests.clients.commands.support import Shelf
 from tests.clients.commands.test_desktop import paired
@@ -182,3 +183,12 @@ def test_a_phones_answer_is_passed_on(desk: Shelf) -> None:
     done = desk.run("svc-relay", "bridge", "GET", "/screen")
     assert done.code == 1
     assert isinstance(json.loads(done.out), dict)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_no_document_makes_a_terminal_do_anything(indent: int | None) -> None:
+    value = {"é\u009b31m": ["\u009d0;title\u009c\x7f", "\u202eevil\u2066", "\U000e0041", "日本 \t\n", 1.5, None]}
+    text = json_text(value, indent=indent)
+    assert json.loads(text) == value
+    assert "日本" in text
+    assert all(sign.isprintable() or sign == "\n" for sign in text)
