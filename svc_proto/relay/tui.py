@@ -29,6 +29,7 @@ __all__ = ["Tui"]
 
 TERM_PATIENCE = 2.0  # s from SIGTERM to SIGKILL, wire terminal 2.3
 MAX_UNREAD = 32 * 1024 * 1024  # bytes that a gateway leaves unread before a request is refused
+MAX_GATEWAYS = 8  # processes of one session, which may have any number of sockets
 MAX_WAITING = 256  # messages behind a gateway that is being started
 NOT_RUNNING = -32000  # JSON-RPC: the server itself is at fault
 SHOWN = 400  # characters of a line of error output in a log record
@@ -45,6 +46,11 @@ class Tui:
         self._starting: Task | None = None
         self._waiting: deque[Envelope] = deque()
         self._waiting_size = 0
+
+    @property
+    def busy(self) -> bool:
+        """There is a gateway, or one is being started."""
+        return self._gateway is not None or self._starting is not None
 
     def handle(self, envelope: Envelope) -> None:
         """Take one message of the TUI channel; those behind an attach wait for it."""
@@ -99,6 +105,9 @@ class Tui:
         if not command:
             self.client.complain("this relay has no agent gateway", "tui_unavailable", envelope.id)
             return
+        if self._gateways_of_others() >= MAX_GATEWAYS:
+            self.client.complain(f"a session may have {MAX_GATEWAYS} agent gateways", "tui_busy", envelope.id)
+            return
         gateway = _Gateway(self)
         env, inherit = self._environment(envelope.payload), self.client.relay.shells.inherit
         child = yield from spawn_child(self.engine, command, gateway, env=env, inherit=inherit, errors=_Errors(self))
@@ -110,6 +119,12 @@ class Tui:
         gateway.child = child
         self._gateway = gateway
         self.send("tui.attached", {"pid": child.pid, "server_version": VERSION})
+
+    def _gateways_of_others(self) -> int:
+        """Of the other sockets of this session."""
+        mine = self.client
+        others = (each for each in mine.relay.clients.values() if each.session is mine.session and each is not mine)
+        return sum(each.tui is not None and each.tui.busy for each in others)
 
     def _environment(self, payload: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
         config = self.client.relay.config

@@ -211,6 +211,21 @@ def test_a_gateway_that_cannot_be_started_costs_nothing_else(config: RelayConfig
     assert phone.only()["type"] == "terminal.attached"
 
 
+def test_a_session_has_a_bounded_number_of_gateways() -> None:
+    book = ProgramBook(config=with_tui())
+    paired = book.pair(client_surface="desktop", operator={"grants": {"tui": 0}})
+    phones = [book.reconnect(paired.token) for _ in range(10)]
+    for phone in phones:
+        phone.send("tui", "tui.attach", {})
+    kinds = [phone.envelopes()[-1]["type"] for phone in phones]
+    assert (kinds, len(book.children)) == (["tui.attached"] * 8 + ["error"] * 2, 8)
+    phones[0].send("tui", "tui.attach", {})  # in place of its own
+    assert phones[0].only()["type"] == "tui.attached"
+    phones[1].vanish()
+    phones[9].send("tui", "tui.attach", {})
+    assert phones[9].only()["type"] == "tui.attached"
+
+
 def test_messages_behind_an_attach_wait_for_it() -> None:
     book = ProgramBook(config=with_tui())
     phone = book.client()
