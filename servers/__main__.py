@@ -240,8 +240,10 @@ def _show(news: Tell) -> None:
         print(f"No pairing code: the relay could not be asked ({news.fields['why']}).", file=sys.stderr, flush=True)
         return
     invite: Mapping[str, object] = news.fields
-    if sys.stdout.isatty():
-        _draw(str(invite["qr_payload"]))
+    if not sys.stdout.isatty():  # a file or a journal would keep the API's key
+        print(f"Enter the code {invite['code']} at {invite['relay_url']} {WITHIN}. For a QR: svc pair", flush=True)
+        return
+    _draw(str(invite["qr_payload"]))
     print(f"Scan the QR, or enter the code {invite['code']} at {invite['relay_url']} {WITHIN}.")
     print(f"Invite URL (holds credentials): {invite['pairing_url']}", flush=True)
 
