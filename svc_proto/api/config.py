@@ -14,6 +14,8 @@ from svc_proto.settings import ConfigError, Settings, http_address
 __all__ = ["ANY_ORIGIN", "ApiConfig", "api_config"]
 
 ANY_ORIGIN = "*"
+MIN_KEY = 16  # characters of a key that other hosts can guess at; nothing slows them down
+LOOPBACK = ("localhost", "::1", "::ffff:127.0.0.1")  # and all of 127/8
 MAX_MODEL_CALLS = 1_000
 MAX_RUNS = 10_000
 MAX_TOKENS = 10_000_000
@@ -64,13 +66,14 @@ def api_config(
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
     home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
     cert, key = source.certificate("API_SERVER_SSL_CERT", "API_SERVER_SSL_KEY")
+    host = source.text("API_SERVER_HOST", "host") or "127.0.0.1"
     return ApiConfig(
         enabled=source.flag("API_SERVER_ENABLED", default=True),
-        host=source.text("API_SERVER_HOST", "host") or "127.0.0.1",
+        host=host,
         port=source.port("API_SERVER_PORT", "port", 8642),
         ssl_cert=cert,
         ssl_key=key,
-        key=_key(source, "API_SERVER_KEY"),
+        key=_key(source, "API_SERVER_KEY", host),
         cors_origins=_origins(source, "API_SERVER_CORS_ORIGINS"),
         model_name=source.text("API_SERVER_MODEL_NAME", None),
         home=home,
@@ -89,8 +92,10 @@ def api_config(
     )
 
 
-def _key(source: Settings, variable: str) -> str:
+def _key(source: Settings, variable: str, host: str) -> str:
     key = source.text(variable, None) or ""
+    if 0 < len(key) < MIN_KEY and host not in LOOPBACK and not host.startswith("127."):
+        raise ConfigError(f"{variable} must have at least {MIN_KEY} characters where other hosts can guess at it")
     if not all("!" <= letter <= "~" for letter in key):
         raise ConfigError(f"{variable} must be printable ASCII without spaces")  # it is never quoted: it is a secret
     return key

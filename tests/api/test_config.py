@@ -17,7 +17,7 @@ def test_every_variable() -> None:
         "API_SERVER_ENABLED": "false",
         "API_SERVER_HOST": "0.0.0.0",
         "API_SERVER_PORT": "1",
-        "API_SERVER_KEY": "k",
+        "API_SERVER_KEY": "sixteen--letters",
         "API_SERVER_SSL_CERT": "/cert.pem",
         "API_SERVER_SSL_KEY": "/key.pem",
         "API_SERVER_CORS_ORIGINS": "https://a.example/, http://b:1",
@@ -40,7 +40,7 @@ def test_every_variable() -> None:
         enabled=False,
         host="0.0.0.0",
         port=1,
-        key="k",
+        key="sixteen--letters",
         ssl_cert="/cert.pem",
         ssl_key="/key.pem",
         cors_origins=("https://a.example", "http://b:1"),
@@ -87,3 +87,17 @@ def test_a_key_that_no_header_carries_is_refused_and_not_quoted(key: str) -> Non
     with pytest.raises(ConfigError, match="printable ASCII") as caught:
         api_config({"API_SERVER_KEY": key})
     assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "server.example"])
+def test_other_hosts_may_not_guess_at_a_short_key(host: str) -> None:
+    with pytest.raises(ConfigError, match="at least 16 characters") as caught:
+        api_config({"API_SERVER_KEY": "fifteen-letters"}, {"host": host})
+    assert "fifteen" not in str(caught.value)
+    assert api_config({"API_SERVER_KEY": "sixteen--letters"}, {"host": host}).key == "sixteen--letters"
+    assert api_config({}, {"host": host}).key == ""  # whoever wants none has said so
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
+def test_on_this_host_a_short_key_will_do(host: str) -> None:
+    assert api_config({"API_SERVER_KEY": "k"}, {"host": host}).key == "k"

@@ -12,7 +12,7 @@ from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
 from tests.servers.support import Running, call, running, shown_pin
 
-KEY = "sk-api-0b7e61"
+KEY = "sk-api-0b7e61-94c2"
 LOCAL = ("--port", "0")
 KEYED = {"API_SERVER_KEY": KEY}
 
@@ -126,19 +126,20 @@ def test_switched_off(tmp_path: Path) -> None:
 
 def test_files_are_weaker_than_the_environment_and_options(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
-        "platforms: {api_server: {extra: {host: 1.1.1.1, port: 1111, key: from-yaml, cors_origins: [http://a, http://b]}}}\n"
+        "platforms: {api_server: {extra: {host: 1.1.1.1, port: 1111, key: sixteen-from-yaml, "
+        "cors_origins: [http://a, http://b]}}}\n"
         "gateway: {api_server: {max_concurrent_runs: 3}}\n"
     )
     env = {"SVC_HOME": str(tmp_path)}
     config = read_api_config(env, {})
-    assert (config.host, config.port, config.key) == ("1.1.1.1", 1111, "from-yaml")
+    assert (config.host, config.port, config.key) == ("1.1.1.1", 1111, "sixteen-from-yaml")
     assert config.cors_origins == ("http://a", "http://b")
     assert config.max_concurrent_runs == 3
-    (tmp_path / ".env").write_text("# mine\nexport API_SERVER_KEY='from-dotenv'\nAPI_SERVER_PORT=2222\nPATH=/x\n")
+    (tmp_path / ".env").write_text("# mine\nexport API_SERVER_KEY='sixteen-from-dotenv'\nAPI_SERVER_PORT=2222\nX=/x\n")
     config = read_api_config(env, {})
-    assert (config.host, config.port, config.key) == ("1.1.1.1", 2222, "from-dotenv")
-    config = read_api_config({**env, "API_SERVER_KEY": "from-env", "API_SERVER_HOST": " "}, {"port": 3333})
-    assert (config.host, config.port, config.key) == ("1.1.1.1", 3333, "from-env")
+    assert (config.host, config.port, config.key) == ("1.1.1.1", 2222, "sixteen-from-dotenv")
+    config = read_api_config({**env, "API_SERVER_KEY": "sixteen-from-env", "API_SERVER_HOST": " "}, {"port": 3333})
+    assert (config.host, config.port, config.key) == ("1.1.1.1", 3333, "sixteen-from-env")
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
