@@ -54,7 +54,7 @@ class Responses:
         if text is None:
             return None
         self._texts[response_id] = text
-        return cast("Mapping[str, object]", strict_json.loads(text, max_depth=1_000))
+        return cast("Mapping[str, object]", strict_json.loads(text, max_depth=1_000, ours=True))
 
     def session_of(self, response_id: str) -> Flow[str | None]:
         """The session that a response belongs to."""
@@ -102,7 +102,7 @@ class Responses:
                 engine.log(Level.WARNING, "responses not read", problem=text.kind.value)
             return
         try:
-            self._restore(strict_json.loads(text, max_depth=1_000))
+            self._restore(strict_json.loads(text, max_depth=1_000, ours=True))
         except (strict_json.JsonError, TypeError, ValueError, KeyError):
             self._texts, self._sessions, self._conversations = {}, {}, {}
             engine.log(Level.WARNING, "responses not read", problem="invalid")

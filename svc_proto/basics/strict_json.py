@@ -5,9 +5,10 @@ Refused on input
   NaN, Infinity, and numbers that overflow to them; integers of more digits than Python converts (4300)
   a name twice in one object
   nesting deeper than `max_depth`, text longer than `max_bytes`
+  what would take longer than about 50 ms, however short it is: too many values, strings or escapes (`JsonTooLarge`)
 
-The depth is judged before parsing. Counting brackets is enough for nearly every text; only one that has more of them
-than `max_depth` is looked at again, without its strings.
+Depth and work are judged before parsing, on the text without its strings. Nearly every text needs no such look: one
+of up to `FREE` bytes can hold nothing that takes long, nor one with few brackets anything deep.
 """
 
 from __future__ import annotations
@@ -19,27 +20,43 @@ from itertools import accumulate
 from math import isinf
 from typing import NoReturn
 
-__all__ = ["MAX_DEPTH", "JsonError", "canonical", "dumps", "dumps_bytes", "loads"]
+__all__ = ["MAX_DEPTH", "JsonError", "JsonTooLarge", "canonical", "dumps", "dumps_bytes", "loads"]
 
 MAX_DEPTH = 64  # levels of objects and arrays
 MAX_NAME_SHOWN = 40  # characters of a name in an error text
+FREE = 16 * 1024  # bytes of a text whose work is not judged: the worst takes 10 ms
+MAX_STRINGS = 150_000  # names included
+MAX_ESCAPES = 500_000
+MAX_WORK = 40_000_000  # ns that the rest may take, by the table below: 77,000 names or empty objects, 440,000 digits
+_COST = {b"{": 300, b"}": 100, b"[": 50, b"]": 50, b":": 400, b",": 30, b".": 400, b"e": 400, b"E": 400}  # ns each
+_BYTE_COST = 30  # ns for each byte between the strings: an integer of 4,300 digits takes 130,000
 
-# A string, closed or not: it ends with the text at the latest, so that no text makes this look at anything twice.
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-_NO_BRACKET = re.compile(r"[^\[\]{}]+")
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
-_STEP = {"[": 1, "{": 1, "]": -1, "}": -1}
+_BLANK = b" \t\r\n"
+_NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_LONE_SURROGATE = re.compile(
+    r"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|[c-fC-F]..(?<!\\u[dD][89abAB]..\\u[dD][c-fC-F]..))", re.DOTALL
+)
 
 
 class JsonError(ValueError):
     """The text is not JSON that we accept. The message says where or what, and quotes no value."""
 
 
-def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH) -> object:
-    """Parse one JSON text. `max_bytes` is the limit of its length in UTF-8. Raises `JsonError`."""
-    text = _as_text(data, max_bytes)
-    if text.count("[") + text.count("{") > max_depth and _depth(text) > max_depth:
-        raise JsonError(f"nested deeper than {max_depth} levels")
+class JsonTooLarge(JsonError):  # noqa: N818 - it may be JSON
+    """The text may be JSON, but it would hold up everybody else for too long."""
+
+
+def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH, ours: bool = False) -> object:
+    """Parse one JSON text. `max_bytes` is the limit of its length in UTF-8. Raises `JsonError`.
+
+    A text that is `ours`, from a file or a program of this host, may take as long as it does.
+    """
+    raw, text = _both_forms(data)
+    if max_bytes is not None and len(raw) > max_bytes:
+        raise JsonTooLarge(f"longer than {max_bytes} bytes")
+    if len(raw) > FREE or raw.count(b"[") + raw.count(b"{") > max_depth:
+        _judge(raw, max_depth, ours=ours)
     try:
         value: object = _DECODER.decode(text)
     except JsonError:
@@ -50,7 +67,7 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
         raise JsonError("an integer has too many digits") from None
     except RecursionError:
         raise JsonError("nested too deep") from None
-    if _SURROGATE_ESCAPE.search(text) and not _is_encodable(_BODY.encode(value)):
+    if b"\\" in raw and b"\\u" in raw and _LONE_SURROGATE.search(text.replace("\\\\", "  ")):
         raise JsonError("a lone surrogate")
     return value
 
@@ -73,30 +90,39 @@ def canonical(value: object) -> str:
     return _CANONICAL.encode(value)
 
 
-def _as_text(data: bytes | str, max_bytes: int | None) -> str:
-    if isinstance(data, str):
-        if max_bytes is None and data.isascii():
-            return data
-        try:
-            _check_size(len(data.encode("utf-8")), max_bytes)
-        except UnicodeEncodeError:
-            raise JsonError("a lone surrogate") from None
-        return data
-    _check_size(len(data), max_bytes)
+def _both_forms(data: bytes | str) -> tuple[bytes, str]:
     try:
-        return data.decode("utf-8")
+        return (data.encode("utf-8"), data) if isinstance(data, str) else (data, data.decode("utf-8"))
+    except UnicodeEncodeError:
+        raise JsonError("a lone surrogate") from None
     except UnicodeDecodeError as error:
         raise JsonError(f"not UTF-8 at byte {error.start}") from None
 
 
-def _check_size(size: int, max_bytes: int | None) -> None:
-    if max_bytes is not None and size > max_bytes:
-        raise JsonError(f"longer than {max_bytes} bytes")
+def _judge(raw: bytes, max_depth: int, *, ours: bool) -> None:
+    """Look at a text before it is parsed, in a few passes in C. What stands behind an error in it may be misread."""
+    if b"\\" in raw:
+        if raw.count(b"\\") > MAX_ESCAPES and not ours:
+            raise JsonTooLarge(f"more than {MAX_ESCAPES} escapes")
+        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")  # what is left of quotes delimits strings
+    pieces = raw.split(b'"', -1 if ours else 2 * MAX_STRINGS + 1)
+    if len(pieces) > 2 * MAX_STRINGS + 1 and not ours:
+        raise JsonTooLarge(f"more than {MAX_STRINGS} strings")
+    rest = b"".join(pieces[::2]).translate(None, _BLANK)
+    if not ours and _work(rest) > MAX_WORK:
+        raise JsonTooLarge("too many values")
+    brackets = rest.translate(None, _NO_BRACKET)
+    if max(accumulate(map(_STEP.__getitem__, brackets)), default=0) > max_depth:
+        raise JsonError(f"nested deeper than {max_depth} levels")
 
 
-def _depth(text: str) -> int:
-    brackets = _NO_BRACKET.sub("", _STRING.sub("", text))
-    return max(accumulate(map(_STEP.__getitem__, brackets)), default=0)
+def _work(rest: bytes) -> int:
+    """How long it takes to parse what stands between the strings, in ns."""
+    work = _BYTE_COST * len(rest)
+    if work > MAX_WORK:
+        return work
+    counted = rest.replace(b"true", b"").replace(b"false", b"")  # whose `e` makes no float of them
+    return work + sum(cost * counted.count(mark) for mark, cost in _COST.items())
 
 
 def _is_encodable(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.message import Request
+from svc_proto.engine.message import Request, parse_json
 
 __all__ = ["body_of", "flag_of", "prefix_of", "text_of", "unprocessable", "whole_of"]
 
@@ -57,7 +57,7 @@ def body_of(request: Request) -> dict[str, object]:
     if not request.body:
         return {}
     try:
-        value = strict_json.loads(request.body)
+        value = parse_json(request.body)
     except strict_json.JsonError as error:
         raise unprocessable("json_invalid", f"not valid JSON: {error}", "body") from None
     if not isinstance(value, dict):

@@ -17,7 +17,16 @@ from svc_proto.wire.urls import parse_query
 if TYPE_CHECKING:
     from svc_proto.engine.stream import BodyStream, ResponseWriter
 
-__all__ = ["FilePart", "Request", "Response", "Streamed", "empty_response", "json_response", "refused_for"]
+__all__ = [
+    "FilePart",
+    "Request",
+    "Response",
+    "Streamed",
+    "empty_response",
+    "json_response",
+    "parse_json",
+    "refused_for",
+]
 
 JSON = (b"content-type", b"application/json")
 CODES = {
@@ -71,7 +80,7 @@ class Request:
     def json(self) -> object:
         """The body as JSON, whatever its Content-Type (wire core 0.2); refuses with 400 `invalid_json`."""
         try:
-            return strict_json.loads(self.body)
+            return parse_json(self.body)
         except strict_json.JsonError as error:
             raise Refused(400, "invalid_json", f"the body is not valid JSON: {error}") from None
 
@@ -116,6 +125,14 @@ class Streamed:
     status: int
     headers: Headers
     producer: Callable[[ResponseWriter], Flow[None]]
+
+
+def parse_json(body: bytes) -> object:
+    """A body as JSON. Raises `JsonError`, but refuses with 413 what would take too long."""
+    try:
+        return strict_json.loads(body)
+    except strict_json.JsonTooLarge as error:
+        raise Refused(413, "body_too_large", f"the body is too large: {error}") from None
 
 
 def json_response(status: int, value: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:

@@ -237,7 +237,7 @@ class _Gateway:
         if not line.strip():
             return
         try:
-            message = strict_json.loads(line, max_bytes=MAX_LINE)
+            message = strict_json.loads(line, max_bytes=MAX_LINE, ours=True)
         except strict_json.JsonError as error:
             self._tui.engine.log(Level.WARNING, "agent gateway line dropped", problem=str(error))
             return

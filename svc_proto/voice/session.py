@@ -31,6 +31,7 @@ from svc_proto.machines.voice_session import Claim, Cursor, Denied, Ids, VoiceLi
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, run_name
 from svc_proto.voice.pcm import SAMPLE_WIDTH, levels
+from svc_proto.wire.envelope import parse_message
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -483,9 +484,9 @@ def problem_of(engine: Engine, error: Exception) -> str:
 
 
 def _parse(text: str) -> dict[str, object]:
-    """A JSON object with a `type`; `Refused` otherwise."""
+    """A JSON object with a `type`; `Refused` otherwise, or `RemoteProtocolError` (1009)."""
     try:
-        message = strict_json.loads(text)
+        message = parse_message(text)
     except strict_json.JsonError as error:
         raise Refused(400, "invalid_json", f"the message is not valid JSON: {error}") from None
     if not isinstance(message, dict):

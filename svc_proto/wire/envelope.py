@@ -8,8 +8,9 @@ from typing import cast
 from attrs import frozen
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.errors import RemoteProtocolError
 
-__all__ = ["Envelope", "parse_envelope", "write_envelope"]
+__all__ = ["Envelope", "parse_envelope", "parse_message", "write_envelope"]
 
 NO_PAYLOAD: Mapping[str, object] = {}
 
@@ -24,10 +25,18 @@ class Envelope:
     payload: Mapping[str, object]
 
 
+def parse_message(text: str) -> object:
+    """A WebSocket message as JSON. Raises `JsonError`; `RemoteProtocolError` (1009) where it would take too long."""
+    try:
+        return strict_json.loads(text)
+    except strict_json.JsonTooLarge as error:
+        raise RemoteProtocolError(f"the message is too big: {error}", close_code=1009) from None
+
+
 def parse_envelope(text: str) -> Envelope | None:
     """Read one message; None for what is not a JSON object. Members of a wrong type count as absent."""
     try:
-        value = strict_json.loads(text)
+        value = parse_message(text)
     except strict_json.JsonError:
         return None
     if not isinstance(value, dict):

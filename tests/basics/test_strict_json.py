@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.basics.strict_json import JsonError, canonical, dumps, dumps_bytes, loads
+from svc_proto.basics.strict_json import (
+    FREE,
+    MAX_ESCAPES,
+    MAX_STRINGS,
+    JsonError,
+    JsonTooLarge,
+    canonical,
+    dumps,
+    dumps_bytes,
+    loads,
+)
 
 TEXT = st.text(st.characters(codec="utf-8"))
 SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
@@ -71,7 +81,7 @@ def test_size_is_counted_in_bytes(data: bytes | str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 65 + "]" * 65, '{"a":' * 65 + "1" + "}" * 65, "[" * 200_000, '["' + "]" * 100 + '",' + "[" * 64 + "]" * 65],
+    ["[" * 65 + "]" * 65, '{"a":' * 65 + "1" + "}" * 65, "[" * 100_000, '["' + "]" * 100 + '",' + "[" * 64 + "]" * 65],
 )
 def test_too_deep(text: str) -> None:
     with pytest.raises(JsonError, match="deeper than 64"):
@@ -93,7 +103,7 @@ def test_depth_of_text_without_brackets_outside_strings() -> None:
 
 def test_a_depth_beyond_the_interpreter_is_an_error_too() -> None:
     with pytest.raises(JsonError, match="too deep"):
-        loads("[" * 200_000, max_depth=1_000_000)
+        loads("[" * 100_000, max_depth=1_000_000)
 
 
 @pytest.mark.timeout(10)
@@ -103,6 +113,112 @@ def test_a_depth_beyond_the_interpreter_is_an_error_too() -> None:
 def test_the_depth_scan_is_linear(text: str) -> None:
     with pytest.raises(JsonError):
         loads(text)
+
+
+MANY = 8 * 1024 * 1024  # bytes of a text
+
+
+@pytest.mark.parametrize(
+    ("item", "problem"),
+    [
+        ("{},", "too many values"),
+        ('{"":{}},', "strings"),
+        ('{"":{},"\\ud83d\\ude00":{}},', "escapes"),
+        ("[],", "too many values"),
+        ("1,", "too many values"),
+        ("1e1,", "too many values"),
+        ("9" * 4300 + ",", "too many values"),
+        ("true,", "too many values"),
+        ("]", "too many values"),
+        ("truefalse", "too many values"),
+        ('"",', "strings"),
+        ('"\\\\",', "escapes"),
+        ('"\\n' + "\\n" * 100 + '",', "escapes"),
+    ],
+)
+def test_what_would_take_seconds_is_refused_before_it_is_parsed(item: str, problem: str) -> None:
+    text = "[" + item * (MANY // len(item)) + "0]"
+    for data in (text, text.encode()):
+        with pytest.raises(JsonTooLarge, match=problem):
+            loads(data)
+
+
+def test_the_bounds_are_exact() -> None:
+    assert loads('["' + "\\n" * MAX_ESCAPES + '"]')
+    assert loads("[" + '"",' * (MAX_STRINGS - 1) + '""]')
+    for text in ('["' + "\\n" * (MAX_ESCAPES + 1) + '"]', "[" + '"",' * MAX_STRINGS + '""]'):
+        with pytest.raises(JsonTooLarge):
+            loads(text)
+    assert isinstance(loads("[" + "{}," * 75_000 + "{}]"), list)
+    with pytest.raises(JsonTooLarge):
+        loads("[" + "{}," * 77_000 + "{}]")
+
+
+NODE = {
+    "id": "com.example:id/title",
+    "text": 'Settings, [more] {and} "less": here',
+    "class": "android.widget.TextView",
+    "bounds": {"left": 0, "top": 120, "right": 1080, "bottom": 240},
+    "clickable": True,
+    "enabled": False,
+    "scroll": 0.5,
+    "children": [],
+}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [NODE] * 4000,
+        {"message": "A line of text, with [brackets], {braces}: and more.\n" * 150_000},
+        {"content": "QUJD" * (MANY // 4)},
+        {"message": "\u4e2d\u6587, " * (MANY // 8)},
+        {"message": "a" * (MANY - 100) + "\N{GRINNING FACE}"},
+        [0.1234567890123] * 30_000,
+    ],
+)
+def test_what_people_and_phones_send_is_taken(value: object) -> None:
+    assert loads(dumps_bytes(value)) == value
+    assert loads(dumps(value)) == value
+
+
+def test_our_own_files_may_take_long() -> None:
+    text = "[" + '{"a\\n":[]},' * 300_000 + "0]"
+    with pytest.raises(JsonTooLarge):
+        loads(text)
+    assert len(loads(text, ours=True)) == 300_001  # type: ignore[arg-type]  # it is a list
+    with pytest.raises(JsonError, match="deeper"):
+        loads("[" * 65 + "]" * 65, ours=True)
+
+
+@pytest.mark.parametrize("tail", ["", " " * FREE])
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ('"\\ud83d\\ude00"', True),
+        ('"\\\\\\ud83d\\ude00"', True),
+        ('"\\\\ud83d"', True),
+        ('"\\ud83d\\\\\\ude00"', False),
+        ('"\\ud83d\\ud83d\\ude00"', False),
+        ('"\\ud83d\\ude00\\ude00"', False),
+        ('"\\uD83D\\uDE00\\uDFFF"', False),
+        ('"\\ud83dx\\ude00"', False),
+        ('"\\udbff\\u0041"', False),
+        ('"\\ud7ff\\ue000"', True),
+    ],
+)
+def test_surrogates_come_in_pairs(text: str, good: bool, tail: str) -> None:
+    if good:
+        assert dumps_bytes(loads(text + tail))
+        return
+    with pytest.raises(JsonError, match="surrogate"):
+        loads(text + tail)
+
+
+@given(VALUE, st.booleans())
+def test_the_look_before_parsing_sees_what_is_between_strings(value: object, ascii_only: bool) -> None:
+    text = json.dumps([value, "\\", '"', "]" * 70, "[" * 70], ensure_ascii=ascii_only)
+    assert loads(text + " " * FREE) == loads(text)
 
 
 @given(st.binary(max_size=60) | st.text('[]{}":,\\u0dD89aefEN-1 \n\ud800', max_size=40))

@@ -36,6 +36,9 @@ def test_json() -> None:
     assert (refused.value.status, refused.value.code) == (400, "invalid_json")
     assert "secret" not in refused.value.message
     with pytest.raises(Refused) as refused:
+        request(b"[" + b"{}," * 100_000 + b"0]").json()
+    assert (refused.value.status, refused.value.code) == (413, "body_too_large")
+    with pytest.raises(Refused) as refused:
         request(b"[1]").json_object()
     assert (refused.value.status, refused.value.code) == (400, "invalid_body")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -165,6 +166,38 @@ def test_any_request_at_any_route(
     headers = [(name, value) for name, value in headers if value]
     call = book.call(route[0], f"{path}?device={segment}", body, headers=headers, peer=PEER if local else REMOTE)
     check_refused(call)
+    check_untouched(book, paired, before)
+
+
+TOO_MUCH = "[" + "{}," * 100_000 + "0]"  # to be read
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/pairing/register"),
+        ("POST", "/clipboard/inbox"),
+        ("POST", "/media/upload"),
+        ("POST", "/tap"),
+        ("POST", "/voice/synthesize"),
+        ("PATCH", "/relay/security"),
+    ],
+)
+def test_bodies_that_would_take_too_long_to_read(method: str, path: str) -> None:
+    book = RelayBook()
+    paired, before = witness(book)
+    answer = book.call(method, path, TOO_MUCH.encode(), token=paired.token).result
+    assert (answer.status, answer.json["code"]) == (413, "body_too_large")
+    check_untouched(book, paired, before)
+
+
+def test_messages_that_would_take_too_long_to_read() -> None:
+    book = RelayBook()
+    paired, before = witness(book)
+    phone = book.pair(device_id="other").phone
+    phone.text(TOO_MUCH)
+    assert phone.closed is not None
+    assert phone.closed.code == 1009
     check_untouched(book, paired, before)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
+from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.voice.socket import MAX_MESSAGE, PING_EVERY, RECHECK
 from tests.machines.sources import WALL
 from tests.voice.rig import PHONE, Client, Rig, spoken
@@ -29,6 +30,14 @@ def test_a_message_that_is_too_large(letter: str) -> None:
     client.leave(1009)
     rig.attach(rig.output, answer).say("session.resume", resume_token=answer["resume_token"])
     assert rig.output.sessions.sessions()[0].attached
+
+
+def test_a_message_that_would_take_too_long_to_read() -> None:
+    rig = Rig()
+    _, client = spoken(rig)
+    with pytest.raises(RemoteProtocolError, match="too big") as caught:
+        client.send("[" + "{}," * 100_000 + "0]")
+    assert caught.value.close_code == 1009
 
 
 def test_candidates_are_few_and_have_little_time() -> None:

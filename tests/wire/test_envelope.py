@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.wire.envelope import Envelope, parse_envelope, write_envelope
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.envelope import Envelope, parse_envelope, parse_message, write_envelope
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -49,6 +51,13 @@ def test_what_is_written_is_read_back(channel: str, kind: str, identity: str, pa
     assert parse_envelope(write_envelope(channel, kind, identity, payload)) == Envelope(
         channel, kind, identity, payload
     )
+
+
+@pytest.mark.parametrize("parse", [parse_envelope, parse_message])
+def test_a_message_that_would_take_too_long_closes_the_socket(parse: Callable[[str], object]) -> None:
+    with pytest.raises(RemoteProtocolError, match="too big: too many values") as caught:
+        parse("[" + "{}," * 100_000 + "0]")
+    assert caught.value.close_code == 1009
 
 
 @given(st.text())

@@ -13,7 +13,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import Request, Response, json_response, parse_json
 from svc_proto.engine.router import Route
 from svc_proto.machines.arguments import check_arguments
 from svc_proto.machines.bridge import Outcome, relay_outcome
@@ -132,7 +132,7 @@ def _arguments(request: Request) -> dict[str, object]:
     if not request.body:
         return {}
     try:
-        value = strict_json.loads(request.body)
+        value = parse_json(request.body)
     except strict_json.JsonError:
         return {}
     if not isinstance(value, dict):

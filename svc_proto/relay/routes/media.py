@@ -14,7 +14,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import boolean, invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import Request, Response, json_response, parse_json
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
 from svc_proto.machines.media import MediaEntry
@@ -182,7 +182,7 @@ def _read_json(request: Request, upload: _Upload) -> Flow[None]:
             raise _too_large(JSON_LIMIT, "an upload as JSON; send a larger file as multipart/form-data")
         pieces.append(data)
     try:
-        body = strict_json.loads(b"".join(pieces))
+        body = parse_json(b"".join(pieces))
     except strict_json.JsonError as error:
         raise Refused(400, "invalid_json", f"the body is neither multipart/form-data nor valid JSON: {error}") from None
     if not isinstance(body, dict):
