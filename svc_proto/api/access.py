@@ -16,8 +16,8 @@ from attrs import field, frozen
 from svc_proto.api.config import ANY_ORIGIN
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.callers import names_this_network
-from svc_proto.engine.message import Request
+from svc_proto.engine.callers import is_loopback_address, names_this_network
+from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.wire.events import Headers
 
 __all__ = ["SESSION_ID", "SESSION_KEY", "Access", "Cors", "authorize", "branded_header"]
@@ -48,15 +48,20 @@ class Access(Enum):
     KEY = "key"  # the bearer, if the server has a key; else anybody
 
 
-def authorize(access: Access, request: Request, key: str, names: tuple[str, ...] = ()) -> None:
-    """Apply a policy; `names` are those of this host. Raises `Refused` 401 or 403."""
+def authorize(access: Access, request: Request, key: str, names: tuple[str, ...] = ()) -> Stranger | None:
+    """Apply a policy: `STRANGER` where anybody may call, and does from elsewhere. Raises `Refused` 401 or 403.
+
+    `names` are those of this host.
+    """
     match access:
         case Access.PUBLIC:
-            return
+            return STRANGER
         case Access.KEY if key:
             _check_bearer(request.headers, key)
+            return None
         case Access.KEY:
             _check_keyless(request, names)
+            return None if is_loopback_address(request.peer.host) else STRANGER
         case _:
             assert_never(access)
 

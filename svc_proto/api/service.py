@@ -26,7 +26,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import Request, Response
+from svc_proto.engine.message import Request, Response, Stranger
 from svc_proto.engine.router import Match, Route, Router
 from svc_proto.engine.server import ServerChannel, admit
 from svc_proto.facts import Accepted, Failure
@@ -36,6 +36,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 __all__ = ["BODY_LIMIT", "Api"]
 
 BODY_LIMIT = 10_000_000  # bytes, wire api 2.5
+BODILESS = ("GET", "HEAD")
 STORE_PATIENCE = 30.0  # s
 NO_ROUTE = "not_found"  # the code of the router's 404
 
@@ -91,13 +92,13 @@ class Api:
 
     # --- HttpApp ---
 
-    def authorize(self, access: Enum, request: Request) -> None:
+    def authorize(self, access: Enum, request: Request) -> Stranger | None:
         """See `svc_proto.api.access`."""
         if not isinstance(access, Access):
             raise TypeError("the API's routes name an Access")
         if not self.cors.allows(request.headers):
             raise Refused(403, "", "this web page may not call the API")
-        authorize(access, request, self.config.key, self.config.names)
+        return authorize(access, request, self.config.key, self.config.names)
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """See `svc_proto.api.errors`; a page that may not call learns nothing else (wire api 2.4: an empty body)."""
@@ -137,13 +138,13 @@ class Api:
 
 
 class ApiRouter(Router):
-    """The route table; every route takes bodies up to `BODY_LIMIT`.
+    """The route table; what changes something takes bodies up to `BODY_LIMIT`, GET and HEAD take none.
 
     The question that a browser asks before it sends a request is answered the same way for every path.
     """
 
     def __init__(self, routes: Iterable[Route]) -> None:
-        super().__init__(evolve(route, body_limit=BODY_LIMIT) for route in routes)
+        super().__init__(evolve(route, body_limit=0 if route.method in BODILESS else BODY_LIMIT) for route in routes)
 
     def match(self, method: str, path: str) -> Match:
         """As `Router.match`; OPTIONS is answered everywhere."""
@@ -154,4 +155,4 @@ def _preflight(request: Request) -> Response:
     return Response(200, Headers(PREFLIGHT))
 
 
-_PREFLIGHT = Match(Route(method="OPTIONS", pattern="*", access=Access.PUBLIC, handler=_preflight), {})
+_PREFLIGHT = Match(Route(method="OPTIONS", pattern="*", access=Access.PUBLIC, handler=_preflight, body_limit=0), {})

@@ -29,7 +29,7 @@ from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level, ReadFile, ReleaseFile
 from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow, Task, TaskState, ask
-from svc_proto.engine.message import FilePart, Request, Response, Streamed, refused_for
+from svc_proto.engine.message import STRANGER, FilePart, Request, Response, Streamed, refused_for
 from svc_proto.engine.router import Kind, Route
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.engine.stream import BodyStream, ResponseWriter, send_file
@@ -164,6 +164,10 @@ class Exchange:
         """It is the peer's turn: more of the body is to come."""
         return self.state in COMING and not self.full
 
+    @property
+    def _limit(self) -> int:
+        return self._route.body_limit or self._channel.limits.max_skipped
+
     # --- events, called by the channel ---
 
     def begin(self) -> None:
@@ -186,11 +190,12 @@ class Exchange:
             if self.received - self._answered_at > self._channel.limits.max_drain:
                 self._channel.shut()
             return
-        limit = self._route.body_limit
+        limit = self._limit
         if self.received > limit:
             self._cut(_too_large(limit))
         elif self._incoming is None:
-            self._body.append(data)
+            if self._route.body_limit:
+                self._body.append(data)
         else:
             was_full = self.full
             self._incoming.feed(data)
@@ -310,7 +315,7 @@ class Exchange:
         """A body that took its time: what let it in may have ended. Who would have to ask others is not asked twice."""
         channel, request = self._channel, self._request
         waited = self._incoming is not None or channel.engine.now.mono > self.begun
-        if waited and request.principal is not None:
+        if waited and request.principal not in (None, STRANGER):
             again = channel.app.authorize(self._route.access, request)
             if isinstance(again, Generator):
                 again.close()
@@ -323,8 +328,8 @@ class Exchange:
     def _check(self) -> None:
         """What can be said of the body, or the handshake, before it is read."""
         head, channel, route = self._head, self._channel, self._route
-        if self._length > route.body_limit:
-            raise _too_large(route.body_limit)
+        if self._length > self._limit:
+            raise _too_large(self._limit)
         if route.kind is Kind.WEBSOCKET and not head.websocket:
             status, problem, headers = handshake_problem(head) or (400, "this path speaks WebSocket", ())
             raise Refused(status, "upgrade_required", problem, headers=tuple(headers))
@@ -364,7 +369,8 @@ class Exchange:
 
     def _open_socket(self, handler: SocketHandler) -> None:
         channel = self._channel
-        channel.put(AcceptSocket(self.stream))
+        stranger = self._request.principal is STRANGER
+        channel.put(AcceptSocket(self.stream, max_message=channel.limits.stranger_message if stranger else None))
         self._step(ExchangeTrigger.LOST)
         channel.exchanges = {}  # HTTP/1.1 has one at a time; an emptied dict would keep its table
         socket = channel.sockets[self.stream] = Socket(channel, self.stream, handler)

@@ -208,6 +208,9 @@ class _LaneConnection:
         if isinstance(event, ResponseEnd):
             self.ended = True
 
+    def trust(self, stream: StreamId) -> None:
+        self._under.http2.trust(stream)
+
     def data_to_send(self) -> bytes:
         """Nothing: what was said is with the connection below, and written at the end of this `handle`."""
         self._under.soil()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import TYPE_CHECKING, cast
 
 from attrs import define, frozen
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from svc_proto.engine.stream import BodyStream, ResponseWriter
 
 __all__ = [
+    "STRANGER",
     "FilePart",
     "Request",
     "Response",
+    "Stranger",
     "Streamed",
     "empty_response",
     "json_response",
@@ -36,6 +39,16 @@ CODES = {
     501: "not_implemented",
     505: "version_not_supported",
 }
+
+
+class Stranger(Enum):
+    """See `STRANGER`."""
+
+    STRANGER = "stranger"
+
+
+STRANGER = Stranger.STRANGER
+"""The principal of a caller who may be anybody: a policy that lets everybody in has found nobody."""
 
 
 @define(eq=False)

@@ -37,8 +37,9 @@ class Route:
 
     `access` is the name of a policy that the service knows; it is checked before the body is read. `pattern` is a path
     whose segments in braces match any one segment that is not empty and become `request.params`. A GET route answers
-    HEAD as well. With `streamed` the handler runs as soon as the head is there and reads `request.stream`; before it
-    answers with a file or a stream of its own, it must have read to the end.
+    HEAD as well. With `body_limit` 0 no body is taken: a small one is thrown away, since some clients send one with a
+    GET, and a large one refused. With `streamed` the handler runs as soon as the head is there and reads
+    `request.stream`; before it answers with a file or a stream of its own, it must have read to the end.
     """
 
     method: str

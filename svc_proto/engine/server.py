@@ -56,8 +56,10 @@ class HttpApp(Protocol):
     def authorize(self, access: Enum, request: Request) -> object:
         """Decide on a request whose body was not read yet: return the principal, or raise `Refused`.
 
-        Who has to ask somebody first returns a flow that does the same; the connection is not read meanwhile. Asked
-        again about a principal when the body is complete, if that took time, before a handler acts on all of it.
+        `STRANGER` is the principal where anybody may call: a WebSocket that it opens takes small messages only, until
+        its handler says `trust`. Who has to ask somebody first returns a flow that does the same; the connection is
+        not read meanwhile. Asked again about a principal when the body is complete, if that took time, before a
+        handler acts on all of it.
         """
         ...
 

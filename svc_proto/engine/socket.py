@@ -140,6 +140,10 @@ class Socket:
         if self.state is SocketState.OPEN:
             self._timer.set(self._keepalive.due)
 
+    def trust(self) -> None:
+        """Whoever speaks here is known from now on, and may say more at a time than strangers may."""
+        self._carrier.conn.trust(self.stream)
+
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Begin the closing handshake; `on_closed` follows. Harmless when already closing."""
         if self.state is SocketState.OPEN:

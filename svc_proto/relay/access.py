@@ -10,7 +10,7 @@ from enum import Enum
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.callers import is_foreign_page
-from svc_proto.engine.message import Request
+from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
 
@@ -20,8 +20,8 @@ __all__ = ["Access", "authorize", "session_of"]
 class Access(Enum):
     """A policy. What `authorize` returns for it is in brackets."""
 
-    PUBLIC = "public"  # anybody [None]
-    SOCKET = "socket"  # anybody but another site's page, else 403 [None]
+    PUBLIC = "public"  # anybody [STRANGER]
+    SOCKET = "socket"  # anybody but another site's page, else 403 [STRANGER]
     LOOPBACK = "loopback"  # loopback only, else 403 [None]
     BEARER = "bearer"  # a live session token, on loopback too [Session]
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
@@ -36,16 +36,18 @@ class Access(Enum):
     VOICE_REALTIME_SOCKET = "voice:realtime, while realtime is on"
 
 
-def authorize(access: Access, request: Request, sessions: Sessions, door: LocalDoor, now: Moment) -> Session | None:
+def authorize(
+    access: Access, request: Request, sessions: Sessions, door: LocalDoor, now: Moment
+) -> Session | Stranger | None:
     """Apply a policy: the caller's session where the policy asks for one. Raises `Refused` 401 or 403."""
     match access:
         case Access.PUBLIC:
-            return None
+            return STRANGER
         case Access.SOCKET:
             if is_foreign_page(request):
                 # Before the limiter counts: a page that somebody looks at must not lock out their own clients.
                 raise Refused(403, "origin_not_allowed", "web pages may not open this WebSocket")
-            return None
+            return STRANGER
         case Access.LOOPBACK:
             door.check(request)
             return None

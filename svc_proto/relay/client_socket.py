@@ -309,6 +309,7 @@ class ClientSocket:
         )
         if sent:  # else the socket is closing, since the relay stops
             self.session = session
+            self.socket.trust()
             relay.limiter.success(self.address, relay.engine.now)
             relay.welcome(self, session)
         return sent

@@ -145,10 +145,10 @@ class Relay:
             if isinstance(found, Principal) and found.kind == "session":
                 request.holder = found.bearer_hash
             return found
-        session = authorize(access, request, self.sessions, self.door, self.engine.now)
-        if session is not None:
-            request.holder = session.token_hash
-        return session
+        found = authorize(access, request, self.sessions, self.door, self.engine.now)
+        if isinstance(found, Session):
+            request.holder = found.token_hash
+        return found
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; for voice see `PlainRefused`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
-from svc_proto.wire.events import Event
+from svc_proto.wire.events import Event, StreamId
 
 __all__ = ["Connection", "Role"]
 
@@ -41,6 +41,10 @@ class Connection(Protocol):
 
     def send(self, event: Event) -> None:
         """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
+        ...
+
+    def trust(self, stream: StreamId) -> None:
+        """The peer of the WebSocket on this stream is known: messages may be as large as `Limits` has it."""
         ...
 
     def data_to_send(self) -> bytes:

@@ -105,7 +105,7 @@ class InboundGuard(Extension):
     name = "inbound"
 
     def __init__(self, max_message: int, agreed: DeflateParameters | None) -> None:
-        self._max = max_message
+        self.max_message = max_message  # bytes; may be raised at any time
         self._deflated = agreed is not None
         self._agreed = agreed or NOT_AGREED
         self._inflater: zlib._Decompress | None = None
@@ -136,7 +136,7 @@ class InboundGuard(Extension):
             self._compressed = self._deflated and rsv.rsv1
             if self._compressed:
                 return RsvBits(True, False, False)
-        if not self._compressed and self._size + payload_length > self._max:
+        if not self._compressed and self._size + payload_length > self.max_message:
             return CloseReason.MESSAGE_TOO_BIG
         return RsvBits(False, False, False)
 
@@ -168,7 +168,7 @@ class InboundGuard(Extension):
         if self._inflater is None:
             bits = self._agreed.server_max_window_bits if proto.client else self._agreed.client_max_window_bits
             self._inflater = zlib.decompressobj(-max(bits, MIN_ZLIB_BITS))
-        room = self._max - self._size
+        room = self.max_message - self._size
         try:
             inflated = self._inflater.decompress(data, room + 1)
         except zlib.error:

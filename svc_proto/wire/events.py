@@ -148,11 +148,15 @@ class ResponseEnd:
 
 @frozen
 class AcceptSocket:
-    """Server, sent: accept the WebSocket asked for on this stream."""
+    """Server, sent: accept the WebSocket asked for on this stream.
+
+    `max_message` is in bytes, in place of that of `Limits`, until `Connection.trust`.
+    """
 
     stream: StreamId
     headers: Headers = NO_HEADERS
     subprotocol: str | None = None
+    max_message: int | None = None
 
 
 @frozen

@@ -220,6 +220,11 @@ class Http1Connection:
         if self._socket is not None:
             self._socket.receive_eof()
 
+    def trust(self, stream: StreamId) -> None:
+        """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
+        if self._socket is not None:
+            self._socket.trust()
+
     def data_to_send(self) -> bytes:
         """All bytes queued since the last call, joined; empty when there are none."""
         if self._socket is not None:
@@ -475,7 +480,7 @@ class Http1Connection:
         agreement = accept_offer(head.headers.all(EXTENSIONS)) if self._deflate else None
         deflate, extensions = agreement or (None, None)
         self._write(informational(101, accept_headers(head, event, extensions)))
-        self._open_socket(deflate)
+        self._open_socket(deflate, event.max_message)
 
     def _send_request(self, event: RequestHead) -> None:
         fields = list(event.headers)
@@ -533,9 +538,16 @@ class Http1Connection:
         self._open_socket(deflate)
         return SocketAccepted(self._stream, headers, subprotocol, deflate is not None)
 
-    def _open_socket(self, deflate: DeflateParameters | None) -> None:
+    def _open_socket(self, deflate: DeflateParameters | None, max_message: int | None = None) -> None:
         self._step(ReadingTrigger.SWITCH)
-        self._socket = WebSocket(self._role, self._stream, limits=self._limits, entropy=self._entropy, deflate=deflate)
+        self._socket = WebSocket(
+            self._role,
+            self._stream,
+            limits=self._limits,
+            entropy=self._entropy,
+            deflate=deflate,
+            max_message=max_message,
+        )
         if self._inbox:
             self._socket.receive_data(bytes(self._inbox))  # what came right behind the head
         if self._eof:

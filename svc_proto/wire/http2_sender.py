@@ -123,6 +123,12 @@ class Http2Sender:
         """Whether anything waits on any stream."""
         return bool(self._outgoing)
 
+    def trust(self, stream: StreamId) -> None:
+        """The peer of the WebSocket on this stream is known: its messages may be as large as the limits have it."""
+        known = self._streams.get(stream)
+        if known is not None and known.socket is not None:
+            known.socket.trust()
+
     # --- saying ---
 
     def send(self, event: Event) -> None:
@@ -169,7 +175,7 @@ class Http2Sender:
             fields, deflate = accept_fields(known.head, event, deflate=self._deflate)
             self._headers(known, fields)
             known.said_head = True
-            self._open_socket(known, deflate)
+            self._open_socket(known, deflate, event.max_message)
         else:
             raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a server here")
 
@@ -227,9 +233,11 @@ class Http2Sender:
 
     # --- sockets, and the end of a stream ---
 
-    def _open_socket(self, known: Stream, deflate: DeflateParameters | None) -> None:
+    def _open_socket(self, known: Stream, deflate: DeflateParameters | None, max_message: int | None = None) -> None:
         limits, entropy = self._limits, self._entropy
-        known.socket = WebSocket(self._role, known.id, limits=limits, entropy=entropy, deflate=deflate)
+        known.socket = WebSocket(
+            self._role, known.id, limits=limits, entropy=entropy, deflate=deflate, max_message=max_message
+        )
         if known.heard_end:
             known.socket.receive_eof()
             self._readable.append(known)

@@ -23,7 +23,9 @@ class Limits:
     linger: float = 2.0  # from our FIN to the peer's: abort
     max_linger: int = 64 * MIB  # bytes thrown away in that time: read no more of them
     max_drain: int = 256 * 1024  # request body read and thrown away after an early answer; more than that: close
+    max_skipped: int = 64 * 1024  # request body where none is taken, read and thrown away; more than that: 413
     max_message: int = 8 * MIB  # one WebSocket message, inflated: close 1009 (wire bridge 1.5)
+    stranger_message: int = 64 * 1024  # the same from a peer that nobody knows yet (wire core 1.3): close 1009
     ping_interval: float = 30.0  # silence after which we ping (wire core 1.1)
     ping_patience: float = 20.0  # after our ping without a byte: drop (the peer sees 1006)
     close_timeout: float = 5.0  # from our close frame to the peer's: drop

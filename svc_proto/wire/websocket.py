@@ -16,7 +16,8 @@ What an idle socket does not need is made when it is: a relay holds thousands of
 | CLOSING | EOF      | CLOSED  |
 
 Limits
-  a message of more than `max_message` bytes, inflated, or of more than 65,536 frames: close 1009
+  a message of more than `max_message` bytes, inflated, or of more than 65,536 frames: close 1009. Nothing is inflated
+    beyond that, and what there is of the message is let go of at once
   pings answered between two flushes: the last 64 (RFC 6455 section 5.5.3 asks for the last one)
   a message of less than 1 KiB is not compressed: it would hardly shrink
 """
@@ -97,6 +98,8 @@ class WebSocket:
         "_deflater",
         "_entropy",
         "_eof",
+        "_guard",
+        "_limits",
         "_out",
         "_pieces",
         "_pongs",
@@ -113,12 +116,16 @@ class WebSocket:
         limits: Limits = DEFAULT_LIMITS,
         entropy: Entropy,
         deflate: DeflateParameters | None = None,
+        max_message: int | None = None,
     ) -> None:
+        """`max_message` is the limit until `trust`; None: that of `limits`."""
         self._client = role is Role.CLIENT
         self._stream = stream
         self._entropy = entropy
         self._state = WebSocketState.OPEN
-        self._reader = FrameProtocol(self._client, [InboundGuard(limits.max_message, deflate)])
+        self._limits = limits
+        self._guard = InboundGuard(min(limits.max_message, max_message or limits.max_message), deflate)
+        self._reader = FrameProtocol(self._client, [self._guard])
         self._deflater = self._new_deflater(deflate)
         self._pieces: _Pieces[Any] | None = None  # of a message that comes in fragments
         self._eof = False
@@ -129,6 +136,10 @@ class WebSocket:
     def state(self) -> WebSocketState:
         """Where the closing handshake is."""
         return self._state
+
+    def trust(self) -> None:
+        """The peer is known: its messages may be as large as the limits have it."""
+        self._guard.max_message = self._limits.max_message
 
     def receive_data(self, data: bytes) -> None:
         """Take bytes from the peer. Parsing is left to `next_event`, one frame a call, so nothing piles up here."""
@@ -279,6 +290,9 @@ class WebSocket:
 
     def _step(self, trigger: WebSocketTrigger) -> None:
         self._state = LIFE[self._state, trigger]
+        if self._state is WebSocketState.CLOSED:  # the connection may linger: nothing of a message stays
+            self._pieces = None
+            self._reader = FrameProtocol(self._client, [])
 
 
 class _Pieces(Generic[AnyStr]):

@@ -67,6 +67,24 @@ def test_every_route_but_health_needs_the_key(book: ApiBook, route: Route) -> No
     assert not book.leaks()
 
 
+@pytest.mark.parametrize("route", ROUTES, ids=IDS)
+def test_nothing_of_a_body_is_read_before_the_key(book: ApiBook, route: Route) -> None:
+    head = f"{route.method} {path_of(route)} HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n"
+    call = book.raw(head.encode())
+    assert bytes(call.inbox).startswith(b"HTTP/1.1 413 " if route.access is Access.PUBLIC else b"HTTP/1.1 401 ")
+    call.vanish()
+
+
+def test_what_takes_a_body_and_what_does_not() -> None:
+    assert {route.method for route in ROUTES if route.body_limit == 0} == {"GET", "HEAD"}
+    assert {route.body_limit for route in ROUTES if route.method not in ("GET", "HEAD")} == {BODY_LIMIT}
+    book = ApiBook()
+    assert book.request("GET", "/health", b"{}").status == 200
+    assert book.request("GET", "/api/sessions", b"{}").status == 200
+    assert book.request("OPTIONS", "/nowhere", b"{}").status == 200
+    assert book.request("OPTIONS", "/nowhere", bytes(70_000)).status == 413
+
+
 @pytest.mark.parametrize("path", sorted({path_of(route) for route in ROUTES}))
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "BREW"])
 def test_wrong_methods(book: ApiBook, path: str, method: str) -> None:
@@ -160,10 +178,11 @@ def test_members_of_every_type(route: Route, value: object) -> None:
 )
 def test_bodies_that_are_too_large(book: ApiBook, route: Route) -> None:
     path = path_of(route)
-    head = f"{route.method} {path} {KEYED}Content-Length: {BODY_LIMIT + 1}\r\n\r\n"
+    limit = 65_536 if route.method == "GET" else 10_000_000
+    head = f"{route.method} {path} {KEYED}Content-Length: {limit + 1}\r\n\r\n"
     answer = book.raw(head.encode()).result  # before a byte of the body has come
     assert answer.status == 413
-    assert problem(answer, path)["message"] == "the body may have at most 10000000 bytes"
+    assert problem(answer, path)["message"] == f"the body may have at most {limit} bytes"
     if not path.startswith(MANAGEMENT):
         assert answer.json["error"]["code"] == "body_too_large"
 

@@ -11,7 +11,7 @@ from svc_proto.commands import Level, OpenFile, ReadConfig, ReadFile, Send
 from svc_proto.engine.core import Engine
 from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow, ask, wait
-from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
+from svc_proto.engine.message import STRANGER, Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Kind, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.socket import Socket
@@ -32,6 +32,7 @@ HANDSHAKE = (
 
 class Access(Enum):
     ANY = "any"
+    OPEN = "open"  # nobody asks who it is
     NOBODY = "nobody"
     BUG = "bug"
     SLOW = "slow"  # whoever the configuration names
@@ -138,6 +139,16 @@ class ToyService:
                     handler=lambda request: self.handler,
                     kind=Kind.WEBSOCKET,
                 ),
+                Route(method="GET", pattern="/open", access=Access.OPEN, handler=self._echo, body_limit=0),
+                Route(method="POST", pattern="/keyless", access=Access.OPEN, handler=self._echo),
+                Route(
+                    method="GET",
+                    pattern="/open-ws",
+                    access=Access.OPEN,
+                    handler=lambda request: self.handler,
+                    kind=Kind.WEBSOCKET,
+                    body_limit=0,
+                ),
                 self._get("/access-bug", lambda request: plain(b"never"), access=Access.BUG),
                 Route(
                     method="GET",
@@ -177,7 +188,7 @@ class ToyService:
         if self.barred:
             raise Refused(403, "barred", "no more")
         request.holder = self.holder
-        return "somebody"
+        return STRANGER if access is Access.OPEN else "somebody"
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         if self.refusal_fails:

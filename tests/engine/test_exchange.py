@@ -139,6 +139,20 @@ def test_a_body_that_will_not_be_drained_is_told_to_end() -> None:
     book.after(2.0) << [Abort(CH)]  # whoever waits for our FIN before it goes need not wait for a deadline
 
 
+def test_a_body_where_none_is_taken_is_thrown_away() -> None:
+    book = open_book(Limits(max_skipped=100))
+    body = b"Content-Length: 100\r\n\r\n" + b"x" * 100
+    book >> Received(CH, b"GET /open HTTP/1.1\r\nHost: x\r\n" + body) << [book.says(200, b"")]
+    assert [request.body for request in book.toy.seen] == [b""]
+    answer = book.says(413, b"body_too_large: the body may have at most 100 bytes")
+    book >> Received(CH, b"GET /open HTTP/1.1\r\nHost: x\r\nContent-Length: 101\r\n\r\n") << [answer]
+    book >> Received(CH, b"x" * 101) << []
+    chunked = b"GET /open HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n" + b"x" * 100 + b"\r\n"
+    book >> Received(CH, chunked) << []
+    book >> Received(CH, b"1\r\nx\r\n0\r\n\r\n") << [answer]
+    book.get(b"/hello") << [book.says(200, b"hello")]
+
+
 def test_expect_continue() -> None:
     book = open_book()
     (

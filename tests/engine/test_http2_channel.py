@@ -338,6 +338,26 @@ def test_a_large_answer_to_a_slow_reader() -> None:
     assert answers(heard)[1] == (200, b"b" * 600_000)
 
 
+def test_a_stranger_may_say_less_on_a_socket() -> None:
+    book = Book2()
+    for stream, path in ((ONE, "/open-ws"), (THREE, "/ws"), (FIVE, "/open-ws")):
+        book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))
+    book.talk()
+    book.toy.handler.open_socket.trust()  # that of the last
+    book.toy.handler.told.clear()
+    for stream in (THREE, FIVE):
+        book.client.send(TextMessage(stream, "x" * 70_000))
+        assert book.talk() == []
+    assert book.toy.handler.told == [("text", "x" * 70_000)] * 2
+    book.client.send(TextMessage(ONE, "x" * 70_000))
+    (closed,) = book.talk()
+    assert isinstance(closed, SocketClosed)
+    assert (closed.stream, closed.code) == (ONE, 1009)
+    book.toy.handler.open_socket.trust()  # harmless when it is over
+    book.client.send(TextMessage(THREE, "still here"))
+    assert book.talk() == []
+
+
 def test_a_stream_whose_window_stays_shut_is_reset() -> None:
     book = Book2()
     book.ask(ONE, "/big")

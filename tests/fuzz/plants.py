@@ -96,7 +96,7 @@ def _a_session_is_not_stored(patch: Patch) -> None:
 def _the_callers_grant_is_not_asked_for(patch: Patch) -> None:
     real = access.authorize
 
-    def authorize(wanted: access.Access, *rest: Any) -> Session | None:
+    def authorize(wanted: access.Access, *rest: Any) -> object:
         return real(access.Access.BEARER if wanted is access.Access.BRIDGE else wanted, *rest)
 
     patch.setattr("svc_proto.relay.service.authorize", authorize)

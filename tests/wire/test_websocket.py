@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 import zlib
 from itertools import product
 
@@ -370,6 +371,46 @@ def test_a_compressed_message_at_the_limit_is_taken() -> None:
     for _ in range(2):
         assert feed(ws, frame(0xC2, packed(b"x" * 1000))) == [BinaryMessage(ONE, b"x" * 1000)]
         assert feed(ws, frame(0x82, b"x" * 1000)) == [BinaryMessage(ONE, b"x" * 1000)]
+
+
+STRANGE = 64 * 1024  # bytes of a message
+
+
+@pytest.mark.parametrize("agreed", [AGREED, None])
+@pytest.mark.parametrize("fin", [0x80, 0])
+def test_a_stranger_may_say_less(agreed: DeflateParameters | None, fin: int) -> None:
+    def said(size: int) -> bytes:
+        return frame(fin | 0x42, packed(bytes(size))) if agreed else frame(fin | 0x02, bytes(size))
+
+    def strange() -> WebSocket:
+        return WebSocket(Role.SERVER, ONE, entropy=seeded(), deflate=agreed, max_message=STRANGE)
+
+    assert feed(strange(), said(STRANGE)) == ([BinaryMessage(ONE, bytes(STRANGE))] if fin else [])
+    (closed,) = feed(strange(), said(STRANGE + 1))
+    assert isinstance(closed, SocketClosed)
+    assert closed.ours == 1009
+    ws = strange()
+    ws.trust()
+    assert feed(ws, said(STRANGE + 1)) == ([BinaryMessage(ONE, bytes(STRANGE + 1))] if fin else [])
+
+
+def test_what_a_stranger_sends_is_inflated_to_its_limit_and_not_kept() -> None:
+    data = frame(0x41, packed(b'{"a":"' + b"A" * 8_000_000))
+    sockets = [WebSocket(Role.SERVER, ONE, entropy=seeded(), deflate=AGREED, max_message=STRANGE) for _ in range(50)]
+    half = len(data) // 2
+    for ws in sockets:
+        assert len(feed(ws, data[:100])) <= 1
+    tracemalloc.start()
+    try:
+        for ws in sockets:
+            feed(ws, data[100:half])
+            assert ws.state is WebSocketState.CLOSED
+            feed(ws, data[half:])
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 50 * 2000  # bytes
+    assert most < 50 * 2000 + 1_000_000
 
 
 @pytest.mark.parametrize("role", list(Role))

@@ -22,11 +22,11 @@ __all__ = ["routes"]
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    view = _Status(relay)
+    view, ws = _Status(relay), Kind.WEBSOCKET
     return [
-        Route(method="GET", pattern="/ws", access=Access.SOCKET, handler=view.socket, kind=Kind.WEBSOCKET),
-        Route(method="GET", pattern="/", access=Access.SOCKET, handler=view.socket, kind=Kind.WEBSOCKET),
-        Route(method="GET", pattern="/health", access=Access.PUBLIC, handler=view.health),
+        Route(method="GET", pattern="/ws", access=Access.SOCKET, handler=view.socket, kind=ws, body_limit=0),
+        Route(method="GET", pattern="/", access=Access.SOCKET, handler=view.socket, kind=ws, body_limit=0),
+        Route(method="GET", pattern="/health", access=Access.PUBLIC, handler=view.health, body_limit=0),
         Route(method="GET", pattern="/relay/info", access=Access.LOOPBACK, handler=view.info),
         Route(method="GET", pattern="/relay/security", access=Access.LOOPBACK, handler=view.security),
         Route(method="PATCH", pattern="/relay/security", access=Access.LOOPBACK, handler=view.set_security),
