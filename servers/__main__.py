@@ -34,13 +34,13 @@ from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.engine.callers import LOOPBACK
 from svc_proto.engine.client import fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.errand import Errand
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import secret_fields
 from svc_proto.facts import Failure
+from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.machines.pairing import CODE_LIFETIME
 
 __all__ = ["main"]

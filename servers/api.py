@@ -32,8 +32,8 @@ from servers.launch import (
 from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.api.service import Api
 from svc_proto.api.start import env_file_variables, yaml_variables
-from svc_proto.engine.callers import LOOPBACK
 from svc_proto.engine.core import Engine
+from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.settings import ConfigError
 
 __all__ = ["announce_api", "api_program", "main", "open_api_listener", "read_api_config", "say_disabled"]

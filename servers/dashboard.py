@@ -29,8 +29,8 @@ from servers.relay import read_config
 from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig, dashboard_config
 from svc_proto.dashboard.service import Dashboard
-from svc_proto.engine.callers import LOOPBACK
 from svc_proto.engine.core import Engine
+from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.settings import ConfigError
 
 __all__ = [

@@ -28,8 +28,8 @@ from servers.launch import (
     say_why,
 )
 from svc_proto.config import ConfigError, RelayConfig, relay_config
-from svc_proto.engine.callers import LOOPBACK
 from svc_proto.engine.core import Engine
+from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.relay.service import Relay
 
 __all__ = ["announce", "main", "open_listener", "read_config", "relay_program"]

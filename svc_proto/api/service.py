@@ -25,10 +25,11 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
 from svc_proto.engine.core import Engine
+from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, Stranger
 from svc_proto.engine.router import Match, Route, Router
-from svc_proto.engine.server import ServerChannel, admit
+from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -63,6 +64,7 @@ class Api:
     def bind(self, engine: Engine) -> None:
         """Keep the engine; make the parts."""
         self.engine, config = engine, self.config
+        self._door = Door(engine, self, self.limits)
         self.parts = build_agent(
             engine,
             AgentConfig(
@@ -84,7 +86,7 @@ class Api:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Serve a connection; one too many is turned away."""
-        return admit(self.engine, fact, self, self.limits)
+        return self._door.admit(fact)
 
     def on_stopping(self) -> None:
         """No new turns from here on; those that run are interrupted, and what they said is stored."""

@@ -15,10 +15,11 @@ from svc_proto.dashboard.checks import unprocessable
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.engine.core import Engine
+from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.server import ServerChannel, admit
+from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -47,6 +48,7 @@ class Dashboard:
     def bind(self, engine: Engine) -> None:
         """Keep the engine."""
         self.engine = engine
+        self._door = Door(engine, self, self.limits)
 
     def on_started(self) -> None:
         """Open the doors."""
@@ -63,7 +65,7 @@ class Dashboard:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Serve a connection; one too many is turned away."""
-        return admit(self.engine, fact, self, self.limits)
+        return self._door.admit(fact)
 
     def on_stopping(self) -> None:
         """Nothing to leave in order: what is under way are calls to servers that go on."""

@@ -21,10 +21,10 @@ from attrs import field, frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.engine.message import Request
+from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.wire.urls import parse_url
 
 __all__ = [
-    "LOOPBACK",
     "Proxies",
     "is_forwarded",
     "is_foreign_page",
@@ -35,7 +35,6 @@ __all__ = [
     "names_this_network",
 ]
 
-LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 FORWARDED = (b"forwarded", b"via", b"x-real-ip")
 FORWARDED_PREFIX = b"x-forwarded-"
 # That no name server elsewhere answers for: RFC 6761, RFC 6762, RFC 8375, and those that ICANN keeps from the root.

@@ -104,6 +104,7 @@ LIFE: Table[ExchangeState, ExchangeTrigger] = {
 
 UNANSWERED = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING)
 COMING = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.DUPLEX, ExchangeState.DRAINING)
+KEEPING = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING, ExchangeState.DUPLEX)
 HALF_SAID = (ExchangeState.DUPLEX, ExchangeState.SENDING)  # nothing but a cut can say that something went wrong
 
 
@@ -163,6 +164,11 @@ class Exchange:
     def waits_for_body(self) -> bool:
         """It is the peer's turn: more of the body is to come."""
         return self.state in COMING and not self.full
+
+    @property
+    def held(self) -> int:
+        """Bytes of the body that are kept."""
+        return self.received if self.state in KEEPING and self.received and self._route.body_limit else 0
 
     @property
     def _limit(self) -> int:
@@ -227,9 +233,11 @@ class Exchange:
             self._outgoing.wake()
 
     def lost(self) -> None:
-        """The connection is gone: stop working for it."""
+        """The connection is gone: stop working for it, and keep nothing of it."""
         self._step(ExchangeTrigger.LOST)
         self._cancel()
+        self._task = self._incoming = self._outgoing = None  # which keep this exchange
+        self._body = []
 
     def fail(self, refused: Refused) -> None:
         """The peer broke a rule: answer if nothing was answered yet, and stop working for it."""
@@ -269,6 +277,7 @@ class Exchange:
             params=params,
             http_version=head.http_version,
         )
+        channel.named(request)
         return channel.app.authorize(route.access, request)
 
     def _await_admission(self, asking: Flow[object]) -> None:
@@ -300,6 +309,8 @@ class Exchange:
     def _admit(self, principal: object) -> None:
         request = self._request
         request.principal = principal
+        if principal is not STRANGER:
+            self._channel.vouch()
         if request.holder:
             self._holder = request.holder
             self._channel.engine.holders.enter(request.holder, self)

@@ -30,6 +30,7 @@ from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.engine.message import Request
 
 __all__ = ["Http2Channel", "Lane"]
 
@@ -37,7 +38,7 @@ __all__ = ["Http2Channel", "Lane"]
 class Http2Channel(HttpChannel):
     """One accepted connection that speaks HTTP/2."""
 
-    __slots__ = ("_over", "app", "http2", "lanes", "peer", "phase", "secure")
+    __slots__ = ("_over", "app", "bodies", "http2", "lanes", "peer", "phase", "secure")
 
     def __init__(self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> None:
         self.http2 = Http2Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
@@ -46,6 +47,7 @@ class Http2Channel(HttpChannel):
         self.peer = accepted.peer
         self.secure = accepted.tls
         self.lanes: dict[StreamId, Lane] = {}
+        self.bodies = 0  # bytes that its lanes hold for a peer that nobody knows
         self.phase = Phase.HEAD
         self._over: list[Lane] = []  # to be told so at the end of this `handle`
         self._timer.set(engine.now.mono + limits.head_timeout)
@@ -114,10 +116,16 @@ class Http2Channel(HttpChannel):
 
     # --- for lanes ---
 
+    @property
+    def held(self) -> int:
+        """Bytes that are held for the peer."""
+        return self.http2.held + self.bodies
+
     def end(self, lane: Lane) -> None:
         """Nothing more is said on a lane; it is told at the end of this `handle`."""
         if not lane.gone:
             lane.gone = True
+            self.bodies -= lane.counted
             del self.lanes[lane.stream]
             self._over.append(lane)
             self.soil()
@@ -127,6 +135,9 @@ class Http2Channel(HttpChannel):
     def settle(self) -> None:
         """Close when there is nothing left to do, else set the deadline."""
         if self.closing:
+            return
+        self.hold(self.crowded)
+        if self.gone:
             return
         if not self.lanes and (self.conn.must_close or self.engine.stopping or self.eof):
             self.shut()
@@ -182,6 +193,7 @@ class _LaneConnection:
     __slots__ = ("_under", "ended", "events")
 
     paused = idle = head_pending = False
+    held = 0  # it is counted below
 
     def __init__(self, under: Http2Channel) -> None:
         self._under = under
@@ -211,6 +223,9 @@ class _LaneConnection:
     def trust(self, stream: StreamId) -> None:
         self._under.http2.trust(stream)
 
+    def release(self) -> None:
+        """The connection below may go on."""
+
     def data_to_send(self) -> bytes:
         """Nothing: what was said is with the connection below, and written at the end of this `handle`."""
         self._under.soil()
@@ -220,7 +235,7 @@ class _LaneConnection:
 class Lane(ServerChannel):
     """One stream of an HTTP/2 connection, on which a client asks for one thing."""
 
-    __slots__ = ("_lane", "_owed", "_under", "stream")
+    __slots__ = ("_lane", "_owed", "_under", "counted", "stream")
 
     alone = False
 
@@ -229,6 +244,7 @@ class Lane(ServerChannel):
         accepted = Accepted(engine.new_channel(), under.peer, under.peer, tls=under.secure)
         self._under = under
         self._owed = 0  # bytes of body that were heard, and for which the peer may not send others yet
+        self.counted = 0  # of `Http2Channel.bodies`
         self.stream = stream
         self._lane = _LaneConnection(under)
         super().__init__(engine, accepted, under.app, under.limits, self._lane)
@@ -239,6 +255,28 @@ class Lane(ServerChannel):
             self._owed += len(event.data)
         self._lane.events.append(event)
         self.pump()
+
+    @property
+    def held(self) -> int:
+        """What came and was not taken, and what was taken and is kept."""
+        return self._owed + super().held
+
+    def settle(self) -> None:
+        """As of any connection; the one below knows what all of them hold for a stranger."""
+        super().settle()
+        under = self._under
+        if under.visit is not None and not self.gone:
+            held = self.held
+            under.bodies += held - self.counted
+            self.counted = held
+
+    def named(self, request: Request) -> None:
+        """It is the connection that comes from somewhere."""
+        self._under.named(request)
+
+    def vouch(self) -> None:
+        """Whoever has shown one stream who it is has shown all."""
+        self._under.vouch()
 
     def hold(self, holding: bool) -> None:
         """A handler that has to read first holds its stream back; the peer may go on once it has."""

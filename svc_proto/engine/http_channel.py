@@ -21,6 +21,8 @@ from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.engine.door import Visit
+    from svc_proto.engine.message import Request
 
 __all__ = ["HttpChannel"]
 
@@ -28,12 +30,13 @@ __all__ = ["HttpChannel"]
 class HttpChannel(Channel):
     """A channel that speaks HTTP or WebSocket through a wire connection."""
 
-    __slots__ = ("_fin_sent", "_pumping", "_thrown", "_timer", "closing", "conn", "eof", "sockets")
+    __slots__ = ("_fin_sent", "_pumping", "_thrown", "_timer", "closing", "conn", "eof", "sockets", "visit")
 
     def __init__(self, engine: Engine, ch: ChannelId, limits: Limits, conn: Connection) -> None:
         super().__init__(engine, ch, limits)
         self.conn = conn
         self.sockets: dict[StreamId, Socket] = {}
+        self.visit: Visit | None = None  # while nobody knows the peer
         self.closing = False  # we will send, or have sent, our FIN: nothing is read any more
         self.eof = False
         self._fin_sent = False
@@ -66,9 +69,13 @@ class HttpChannel(Channel):
         """Tell everything that lived on this channel."""
         super().closed(why)
         self._timer.retire()
+        if self.visit is not None:
+            self.visit.end()
+            self.visit = None
         sockets, self.sockets = self.sockets, {}
         for socket in sockets.values():
             socket.end(1006, why)
+        self.conn.release()
 
     def writable(self) -> None:
         """Pass it on to the sockets."""
@@ -104,6 +111,32 @@ class HttpChannel(Channel):
         return bool(self.sockets)
 
     # --- for exchanges, sockets and subclasses ---
+
+    @property
+    def held(self) -> int:
+        """Bytes that are held for the peer."""
+        return self.conn.held
+
+    @property
+    def crowded(self) -> bool:
+        """Tell what is held for a peer that nobody knows: True, and nothing more of it is to be read for now."""
+        return self.visit is not None and self.visit.weigh(self.held)
+
+    def named(self, request: Request) -> None:
+        """A request came. `Refused` if there are too many from where it comes."""
+        if self.visit is not None:
+            self.visit.named(request)
+
+    def vouch(self) -> None:
+        """The peer is known from here on."""
+        visit, self.visit = self.visit, None
+        if visit is not None and visit.end():
+            self.settle()
+
+    def trust(self, stream: StreamId) -> None:
+        """The peer of a WebSocket is known."""
+        self.conn.trust(stream)
+        self.vouch()
 
     def put(self, event: Event) -> None:
         """Say something; it is flushed at the end of this `handle`."""

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
-from svc_proto.engine.channel import Channel
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.message import Request, Response, refused_for
@@ -39,7 +38,7 @@ from svc_proto.wire.limits import Limits
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["HttpApp", "Phase", "ServerChannel", "admit"]
+__all__ = ["HttpApp", "Phase", "ServerChannel"]
 
 PRI = b"PRI "  # how the preface of HTTP/2 begins, and no request of HTTP/1.1
 NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # stands for a head that could not be read
@@ -70,14 +69,6 @@ class HttpApp(Protocol):
     def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
         """Header fields that every answer to this request carries, whatever it is; names in lower case."""
         ...
-
-
-def admit(engine: Engine, fact: Accepted, app: HttpApp, limits: Limits) -> ServerChannel | None:
-    """Serve an accepted connection; one over `max_connections` is turned away."""
-    if engine.channel_count >= limits.max_connections:
-        engine.log(Level.WARNING, "too many connections", limit=limits.max_connections)
-        return None
-    return ServerChannel(engine, fact, app, limits)
 
 
 class Phase(Enum):
@@ -197,12 +188,19 @@ class ServerChannel(HttpChannel):
 
     # --- between events ---
 
+    @property
+    def held(self) -> int:
+        """Bytes that are held for the peer."""
+        return self.conn.held + sum(exchange.held for exchange in self.exchanges.values())
+
     def settle(self) -> None:
         """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
         if self.closing:
             return
         current = next(iter(self.exchanges.values()), None)  # HTTP/1.1 has one at a time
-        self.hold(self.conn.paused or self.admitting or (current is not None and current.full))
+        self.hold(self.crowded or self.conn.paused or self.admitting or (current is not None and current.full))
+        if self.gone:
+            return
         if self.eof and not self.exchanges and self.willing:
             self.shut()
             return
@@ -231,7 +229,7 @@ class ServerChannel(HttpChannel):
 
     # --- HTTP/2 ---
 
-    def over_http2(self, accepted: Accepted) -> Channel:
+    def over_http2(self, accepted: Accepted) -> HttpChannel:
         """What takes this connection over, since its peer speaks HTTP/2."""
         from svc_proto.engine.http2_channel import Http2Channel  # it is built upon this module
 
@@ -240,6 +238,9 @@ class ServerChannel(HttpChannel):
     def _hand_over(self, data: bytes) -> None:
         """RFC 9113 section 3.3: the peer knew beforehand, or by ALPN, that we speak HTTP/2."""
         channel = self.over_http2(Accepted(self.ch, self.peer, self.peer, tls=self.secure))
+        visit, self.visit = self.visit, None
+        if visit is not None:
+            channel.visit, visit.channel = visit, channel
         self.closed("")
         self.engine.attach(channel)
         channel.received(data)

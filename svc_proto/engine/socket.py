@@ -142,7 +142,7 @@ class Socket:
 
     def trust(self) -> None:
         """Whoever speaks here is known from now on, and may say more at a time than strangers may."""
-        self._carrier.conn.trust(self.stream)
+        self._carrier.trust(self.stream)
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Begin the closing handshake; `on_closed` follows. Harmless when already closing."""
@@ -185,7 +185,9 @@ class Socket:
         was, self.state = self.state, step(LIFE, self.state, SocketTrigger.END)
         self._timer.retire()
         if was is not SocketState.CLOSED:
-            self._tell(self._handler.on_closed, code, reason)
+            handler = self._handler
+            del self._handler  # it keeps this socket, and would until cycles are next collected
+            self._tell(handler.on_closed, code, reason)
 
     def _due(self) -> None:
         if self.state is not SocketState.OPEN:

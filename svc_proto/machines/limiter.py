@@ -22,6 +22,7 @@ from svc_proto.machines.table import Table, step
 
 __all__ = [
     "BLOCK_FOR",
+    "LOOPBACK",
     "LIMITER_TABLE",
     "MAX_ADDRESSES",
     "MAX_FAILURES",
@@ -32,6 +33,7 @@ __all__ = [
     "address_key",
 ]
 
+LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")  # addresses of programs on this host
 MAX_FAILURES = 5  # spec "Limits"
 WINDOW = 60.0  # s, spec "Limits"
 BLOCK_FOR = 300.0  # s, spec "Limits"

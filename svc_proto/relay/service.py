@@ -15,10 +15,11 @@ from svc_proto.commands import Level, Query, Ready, StoreRequest
 from svc_proto.config import RelayConfig
 from svc_proto.engine.callers import Proxies
 from svc_proto.engine.core import Engine
+from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Router
-from svc_proto.engine.server import ServerChannel, admit
+from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import Accepted, Failure, OperationId
 from svc_proto.machines.bridge import BridgeCommands, Outcome
@@ -73,7 +74,7 @@ class Relay:
         self.sessions = Sessions()
         self.limiter = Limiter()
         self.proxies = Proxies(config.trusted_proxies)
-        self.door = LocalDoor(config)
+        self.local_door = LocalDoor(config)
         self.bridge = BridgeCommands()
         self.phones = Phones()
         self.notifications = Notifications()
@@ -101,6 +102,9 @@ class Relay:
     def bind(self, engine: Engine) -> None:
         """Keep the engine; make the timers."""
         self.engine = engine
+        self._door = Door(
+            engine, self, self.limits, behind=self.proxies.address if self.config.trusted_proxies else None
+        )
         self.shells = Shells(engine, self.config)
         self.media = Media(engine, self.config)
         config = self.config
@@ -120,7 +124,7 @@ class Relay:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Serve a connection; one too many is turned away."""
-        return admit(self.engine, fact, self, self.limits)
+        return self._door.admit(fact)
 
     def on_stopping(self) -> None:
         """Nobody waits for a phone any longer."""
@@ -145,7 +149,7 @@ class Relay:
             if isinstance(found, Principal) and found.kind == "session":
                 request.holder = found.bearer_hash
             return found
-        found = authorize(access, request, self.sessions, self.door, self.engine.now)
+        found = authorize(access, request, self.sessions, self.local_door, self.engine.now)
         if isinstance(found, Session):
             request.holder = found.token_hash
         return found
@@ -304,7 +308,7 @@ class Relay:
         for record in records:
             self._restore(record)
         self.profiles = yield from self._load_profiles()
-        yield from self.door.prepare(engine)
+        yield from self.local_door.prepare(engine)
         yield from self.shells.prepare()
         yield from self.media.prepare()
         if self.config.pairing_code is not None:

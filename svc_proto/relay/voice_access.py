@@ -97,7 +97,7 @@ class VoiceGate:
         probe = self._probe
         if not (yield from probe.accepts(token)):
             raise _unauthorized("the bearer is neither a live session token nor one that the API server takes")
-        if not self._relay.door.admits(request) and not (yield from probe.keyed()):
+        if not self._relay.local_door.admits(request) and not (yield from probe.keyed()):
             raise _unauthorized("the API server has no key, so its bearer proves nothing here: set API_SERVER_KEY")
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token)
 

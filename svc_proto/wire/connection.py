@@ -51,6 +51,10 @@ class Connection(Protocol):
         """All bytes queued since the last call, joined; empty when there are none."""
         ...
 
+    def release(self) -> None:
+        """The connection is gone: let go of all that has come, at once, not when cycles are next collected."""
+        ...
+
     @property
     def must_close(self) -> bool:
         """Nothing more can be said on this connection: write what is queued, then half-close."""
@@ -64,6 +68,11 @@ class Connection(Protocol):
     @property
     def idle(self) -> bool:
         """No request is in progress, no byte of a next one has come, and the connection can still be used."""
+        ...
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory for what came in and is not complete, or cannot be told yet; of sockets without `trust`."""
         ...
 
     @property

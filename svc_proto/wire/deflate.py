@@ -30,6 +30,7 @@ MEMORY_LEVEL = 5  # of zlib, 1 to 9
 MAX_WINDOW_BITS = 15  # RFC 7692 section 7.1.2: the default
 MIN_ZLIB_BITS = 9  # zlib writes no raw stream with a window of 2**8
 MAX_FRAGMENTS = 65_536  # frames of one message
+INFLATER = 8 * 1024  # bytes of zlib's state beside the window, zconf.h
 TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.2: taken off after compression, put back before inflation
 MAX_UNUSED = 1 + len(TAIL)  # bytes after a final block: RFC 7692 section 7.2.3.4 has one, then our tail
 _BITS = re.compile(r'8|9|1[0-5]|"(?:8|9|1[0-5])"')  # RFC 7692 section 7.1.2.1: 8 to 15 without leading zeros
@@ -114,6 +115,15 @@ class InboundGuard(Extension):
         self._control = False  # the frame in progress
         self._size = 0  # bytes of the message so far, inflated
         self._frames = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory for the window of what is inflated."""
+        return 0 if self._inflater is None else INFLATER + (1 << self._agreed.client_max_window_bits)
+
+    def release(self) -> None:
+        """Nothing more comes."""
+        self._inflater = None
 
     def enabled(self) -> bool:
         """Tell `FrameProtocol` to call the hooks."""

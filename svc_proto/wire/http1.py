@@ -197,6 +197,13 @@ class Http1Connection:
         return waiting and not (self._inbox or self._eof or self._finished)
 
     @property
+    def held(self) -> int:
+        """Bytes of memory for what came in and is not complete, or cannot be told yet."""
+        if self._reading is Reading.BODY:
+            return len(self._h11.trailing_data[0] if self._chunks is None else self._chunks.rest)
+        return len(self._inbox) if self._socket is None else self._socket.held
+
+    @property
     def head_pending(self) -> bool:
         """A head has begun to arrive and is not complete."""
         return self._reading is Reading.HEAD and bool(self._inbox)
@@ -225,13 +232,17 @@ class Http1Connection:
         if self._socket is not None:
             self._socket.trust()
 
+    def release(self) -> None:
+        """The connection is gone."""
+        if self._socket is not None:
+            self._socket.release()
+
     def data_to_send(self) -> bytes:
         """All bytes queued since the last call, joined; empty when there are none."""
         if self._socket is not None:
             self._out.append(self._socket.data_to_send())
-        data = b"".join(self._out)
-        self._out.clear()
-        return data
+        said, self._out = self._out, []
+        return b"".join(said)
 
     # --- reading ---
 
@@ -538,15 +549,10 @@ class Http1Connection:
         self._open_socket(deflate)
         return SocketAccepted(self._stream, headers, subprotocol, deflate is not None)
 
-    def _open_socket(self, deflate: DeflateParameters | None, max_message: int | None = None) -> None:
+    def _open_socket(self, deflate: DeflateParameters | None, most: int | None = None) -> None:
         self._step(ReadingTrigger.SWITCH)
         self._socket = WebSocket(
-            self._role,
-            self._stream,
-            limits=self._limits,
-            entropy=self._entropy,
-            deflate=deflate,
-            max_message=max_message,
+            self._role, self._stream, limits=self._limits, entropy=self._entropy, deflate=deflate, max_message=most
         )
         if self._inbox:
             self._socket.receive_data(bytes(self._inbox))  # what came right behind the head

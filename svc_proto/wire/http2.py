@@ -121,6 +121,11 @@ class Http2Connection(Http2Sender):
         return not (self._streams or self._waiting or self.must_close or self._cutter.head_pending)
 
     @property
+    def held(self) -> int:
+        """Bytes of memory for what is not complete: a frame, a head, messages of strangers."""
+        return self._cutter.held + self._held
+
+    @property
     def head_pending(self) -> bool:
         """A head, or the preface of the connection, has begun to arrive and is not complete."""
         return self._cutter.head_pending
@@ -332,6 +337,8 @@ class Http2Connection(Http2Sender):
         elif isinstance(event, SocketClosed):
             known.said_end = True
         if known.id in self._streams:
+            if known.strange:
+                self._hold(known, known.socket.held)
             self._outgoing.add(known)  # a pong, perhaps, or a close frame
         return event
 

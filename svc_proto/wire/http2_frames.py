@@ -90,6 +90,11 @@ class Cutter:
             return True
         return len(self._inbox) > 3 and self._inbox[3] == Kind.HEADERS
 
+    @property
+    def held(self) -> int:
+        """Bytes of a frame, or of a header block, that is not complete."""
+        return len(self._inbox) + self._block
+
     def receive(self, data: bytes) -> None:
         """Take bytes."""
         self._inbox += data

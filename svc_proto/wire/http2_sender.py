@@ -58,6 +58,7 @@ class Http2Sender:
         "_entropy",
         "_eof",
         "_h2",
+        "_held",
         "_left",
         "_limits",
         "_outgoing",
@@ -77,6 +78,7 @@ class Http2Sender:
         self._entropy = entropy
         self._deflate = deflate
         self._secure = secure
+        self._held = 0  # bytes of memory for messages of strangers that are not complete
         self._streams: dict[StreamId, Stream] = {}
         self._readable: deque[Stream] = deque()  # those whose WebSocket may have something to tell
         self._waiting: list[Event] = []  # of a client, until it knows whether the server opens WebSockets
@@ -128,6 +130,15 @@ class Http2Sender:
         known = self._streams.get(stream)
         if known is not None and known.socket is not None:
             known.socket.trust()
+            known.strange = False
+            self._hold(known, 0)
+
+    def release(self) -> None:
+        """The connection is gone."""
+        for known in self._streams.values():
+            if known.socket is not None:
+                known.socket.release()
+        self._h2.release()
 
     # --- saying ---
 
@@ -238,6 +249,7 @@ class Http2Sender:
         known.socket = WebSocket(
             self._role, known.id, limits=limits, entropy=entropy, deflate=deflate, max_message=max_message
         )
+        known.strange = max_message is not None
         if known.heard_end:
             known.socket.receive_eof()
             self._readable.append(known)
@@ -260,8 +272,13 @@ class Http2Sender:
         if known.heard_end and known.wrote_end and known.said_end and not known.queued:
             self._forget(known)
 
+    def _hold(self, known: Stream, size: int) -> None:
+        self._held += size - known.held
+        known.held = size
+
     def _forget(self, known: Stream) -> None:
         known.drop_queue()
+        self._hold(known, 0)
         self._outgoing.remove(known)
         if self._streams.pop(known.id, None) is not None and known.owed:
             self._h2.acknowledge_received_data(known.owed, known.id)  # the connection's window is for all

@@ -44,14 +44,18 @@ class _Decoder(Decoder):
         return [HeaderTuple(_RENAMED[field[0]], field[1]) if field[0] in _RENAMED else field for field in fields]
 
 
-class _Connection(H2Connection):
+class ServedH2(H2Connection):
     # Streams that are remembered, so that frames which crossed our reset are forgiven. h2 would take 6 MB for it.
     MAX_CLOSED_STREAMS = 1000
 
+    def release(self) -> None:
+        """Nothing more comes: part with the methods of its own in a table, which would keep it."""
+        self._frame_dispatch_table.clear()
 
-def new_h2(*, client: bool, limits: Limits) -> H2Connection:
+
+def new_h2(*, client: bool, limits: Limits) -> ServedH2:
     """A fresh connection of h2 with our first words in it. Heads are not checked: `http2_head` does that."""
-    h2 = _Connection(
+    h2 = ServedH2(
         H2Configuration(
             client_side=client,
             header_encoding=None,

@@ -32,6 +32,8 @@ class Stream:
     due: int | None = None  # the same of the peer's
     owed: int = 0  # bytes that the peer has sent and nobody has taken yet
     queued: int = 0  # bytes that wait
+    strange: bool = False  # nobody has vouched for the peer of our WebSocket
+    held: int = 0  # bytes of memory for a message of it that is not complete, while it is strange
     socket: WebSocket | None = None
     _queue: deque[bytes] = field(factory=deque)
 

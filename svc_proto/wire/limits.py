@@ -26,6 +26,10 @@ class Limits:
     max_skipped: int = 64 * 1024  # request body where none is taken, read and thrown away; more than that: 413
     max_message: int = 8 * MIB  # one WebSocket message, inflated: close 1009 (wire bridge 1.5)
     stranger_message: int = 64 * 1024  # the same from a peer that nobody knows yet (wire core 1.3): close 1009
+    stranger_budget: int = 64 * MIB  # bytes held for all peers that nobody knows: the newest are not read, then dropped
+    stranger_share: int = 16 * MIB  # of that for one address (IPv4, or a /64) that is not of this host: the same
+    stranger_connections: int = 256  # of such peers from one such address: further ones are closed at once
+    stranger_patience: float = 5.0  # for which one is not read: drop
     ping_interval: float = 30.0  # silence after which we ping (wire core 1.1)
     ping_patience: float = 20.0  # after our ping without a byte: drop (the peer sees 1006)
     close_timeout: float = 5.0  # from our close frame to the peer's: drop

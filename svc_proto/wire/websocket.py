@@ -125,7 +125,7 @@ class WebSocket:
         self._state = WebSocketState.OPEN
         self._limits = limits
         self._guard = InboundGuard(min(limits.max_message, max_message or limits.max_message), deflate)
-        self._reader = FrameProtocol(self._client, [self._guard])
+        self._reader: FrameProtocol | None = FrameProtocol(self._client, [self._guard])  # None: it is over
         self._deflater = self._new_deflater(deflate)
         self._pieces: _Pieces[Any] | None = None  # of a message that comes in fragments
         self._eof = False
@@ -137,13 +137,18 @@ class WebSocket:
         """Where the closing handshake is."""
         return self._state
 
+    @property
+    def held(self) -> int:
+        """Bytes of memory for a message of a client that is not complete."""
+        return self._guard.held + (0 if self._pieces is None else self._pieces.held)
+
     def trust(self) -> None:
         """The peer is known: its messages may be as large as the limits have it."""
         self._guard.max_message = self._limits.max_message
 
     def receive_data(self, data: bytes) -> None:
         """Take bytes from the peer. Parsing is left to `next_event`, one frame a call, so nothing piles up here."""
-        if self._state is not WebSocketState.CLOSED:
+        if self._reader is not None:
             self._reader.receive_bytes(data)
 
     def receive_eof(self) -> None:
@@ -152,7 +157,7 @@ class WebSocket:
 
     def next_event(self) -> Event | None:
         """The next message, ping, pong, or the final `SocketClosed`; None when more bytes are needed or it is over."""
-        while self._state is not WebSocketState.CLOSED:
+        while self._reader is not None:
             try:
                 frame = next(self._reader.received_frames(), None)
             except ParseFailed as problem:
@@ -187,6 +192,13 @@ class WebSocket:
                 raise LocalProtocolError(f"a ping or pong carries at most {MAX_CONTROL} bytes")
             case _:
                 raise LocalProtocolError(f"{type(event).__name__} cannot be sent on a WebSocket")
+
+    def release(self) -> None:
+        """Read no more, and let go of all that has come: at once, not when cycles are next collected."""
+        reader, self._reader, self._pieces = self._reader, None, None
+        self._guard.release()
+        if reader is not None:
+            reader._parse_more.close()  # a generator that holds the reader that holds it
 
     def data_to_send(self) -> bytes:
         """All bytes queued since the last call, joined."""
@@ -291,27 +303,29 @@ class WebSocket:
     def _step(self, trigger: WebSocketTrigger) -> None:
         self._state = LIFE[self._state, trigger]
         if self._state is WebSocketState.CLOSED:  # the connection may linger: nothing of a message stays
-            self._pieces = None
-            self._reader = FrameProtocol(self._client, [])
+            self.release()
 
 
 class _Pieces(Generic[AnyStr]):
     """The fragments of one message."""
 
-    __slots__ = ("_empty", "_folded", "_pieces")
+    __slots__ = ("_empty", "_folded", "_pieces", "held")
 
     def __init__(self, empty: AnyStr) -> None:
         self._empty: AnyStr = empty
         self._pieces: list[AnyStr] = []
         self._folded: list[AnyStr] = []
+        self.held = 0  # bytes of memory; a character may take four
 
     def add(self, piece: AnyStr) -> None:
         """Take the next piece."""
         if piece:
             self._pieces.append(piece)
+            self.held += piece.__sizeof__()
         if len(self._pieces) >= FOLD_AT:
             self._folded.append(self._empty.join(self._pieces))
             self._pieces.clear()
+            self.held = sum(folded.__sizeof__() for folded in self._folded)
 
     def whole(self) -> AnyStr:
         """All of them."""

@@ -19,7 +19,6 @@ import attrs
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Ready
-from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel, Lane
@@ -209,7 +208,7 @@ class EchoChannel(ServerChannel):
 
     app: EchoService
 
-    def over_http2(self, accepted: Accepted) -> Channel:
+    def over_http2(self, accepted: Accepted) -> Http2Channel:
         """The same, on every stream."""
         return EchoHttp2Channel(self.engine, accepted, self.app, self.limits)
 

@@ -10,6 +10,7 @@ from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level, OpenFile, ReadConfig, ReadFile, Send
 from svc_proto.engine.core import Engine
 from svc_proto.engine.date import http_date
+from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Kind, Route, Router
@@ -81,9 +82,11 @@ class ToyService:
     """The service. `on` holds what to do instead of nothing when the engine calls; `seen` what handlers saw."""
 
     engine: Engine
+    door: Door
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, behind: Callable[[Request], str] | None = None) -> None:
         self.limits = limits
+        self.behind = behind
         self.seen: list[Request] = []
         self.handler = Recorder()
         self.ticket = OperationId(0)
@@ -164,13 +167,14 @@ class ToyService:
 
     def bind(self, engine: Engine) -> None:
         self.engine = engine
+        self.door = Door(engine, self, self.limits, behind=self.behind)
 
     def on_started(self) -> None:
         self.on.get("started", _nothing)()
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         self.on.get("accepted", _nothing)()
-        return None if fact.alpn == "unwanted" else ServerChannel(self.engine, fact, self, self.limits)
+        return None if fact.alpn == "unwanted" else self.door.admit(fact)
 
     def on_stopping(self) -> None:
         self.on.get("stopping", _nothing)()
@@ -299,9 +303,14 @@ class TestBook(Playbook):
         return Send(ChannelId(ch), b"\r\n".join(lines) + b"\r\n\r\n" + body)
 
 
-def open_book(limits: Limits = DEFAULT_LIMITS, *, log_level: Level = Level.INFO) -> TestBook:
+def open_book(
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    log_level: Level = Level.INFO,
+    behind: Callable[[Request], str] | None = None,
+) -> TestBook:
     """A started engine with one peer."""
-    toy = ToyService(limits)
+    toy = ToyService(limits, behind)
     engine = Engine(toy, entropy=counting_entropy(), log_level=log_level)
     book = TestBook(engine)
     book.toy, book.engine = toy, engine

@@ -41,7 +41,7 @@ class _Pairing:
 
     def register(self, request: Request) -> Flow[Response]:
         code, meta = parse_registration(request.json(), with_endpoints=True)
-        yield from self._relay.door.remember(self._relay.engine, meta.endpoints)
+        yield from self._relay.local_door.remember(self._relay.engine, meta.endpoints)
         self._put(code, meta)
         body: dict[str, object] = {"ok": True, "code": code}
         if meta.endpoints is not None:
@@ -57,7 +57,7 @@ class _Pairing:
         wanted = parse_mint(request.json_object() if request.body else {}, self._relay.config)
         code = new_code(self._relay.engine.entropy)
         invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code)
-        yield from self._relay.door.remember(self._relay.engine, wanted.meta.endpoints)
+        yield from self._relay.local_door.remember(self._relay.engine, wanted.meta.endpoints)
         self._put(code, wanted.meta)
         return json_response(200, {**invite, "expires_at": self._expires_at()})
 

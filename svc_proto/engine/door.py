@@ -1,0 +1,116 @@
+"""Who is let in, and what peers whom nobody knows yet may make us hold: see `machines.strangers`.
+
+A connection is a visit until somebody vouches for its peer: a policy that found out who asks, or the handler of a
+WebSocket. From then on nothing here is asked about it. A visit that has to wait is not read, and cut after
+`stranger_patience`. Behind a proxy, a connection belongs to whom its last request was passed on for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level
+from svc_proto.engine.message import Request
+from svc_proto.engine.server import HttpApp, ServerChannel
+from svc_proto.facts import Accepted
+from svc_proto.machines.strangers import Guest, Strangers
+from svc_proto.wire.limits import Limits
+
+if TYPE_CHECKING:
+    from svc_proto.basics.timers import Timer
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.http_channel import HttpChannel
+
+__all__ = ["Door", "Visit"]
+
+SAID_FOR = 60.0  # s for which one line of the log about people who are turned away will do
+
+
+class Door:
+    """Lets peers in to one service."""
+
+    def __init__(
+        self, engine: Engine, app: HttpApp, limits: Limits, *, behind: Callable[[Request], str] | None = None
+    ) -> None:
+        """`behind`, where peers are proxies, says from which address a request came to them."""
+        self.engine = engine
+        self.limits = limits
+        self.behind = behind
+        self.strangers = Strangers(
+            budget=limits.stranger_budget, share=limits.stranger_share, most=limits.stranger_connections
+        )
+        self._app = app
+        self._quiet_until = 0.0
+
+    def admit(self, fact: Accepted) -> ServerChannel | None:
+        """Serve an accepted connection. One over `max_connections`, or too many from its address, is turned away."""
+        if self.engine.channel_count >= self.limits.max_connections:
+            self.complain("too many connections", limit=self.limits.max_connections)
+            return None
+        channel = ServerChannel(self.engine, fact, self._app, self.limits)
+        visit = Visit(self, channel)
+        if not self.strangers.admit(visit, None if self.behind is not None else fact.peer.host):
+            channel.closed("")
+            self.complain("too many connections of one address", limit=self.limits.stranger_connections)
+            return None
+        channel.visit = visit
+        return channel
+
+    def complain(self, event: str, **fields: object) -> None:
+        """Warn of somebody who was turned away, but not of each."""
+        now = self.engine.now.mono
+        if now >= self._quiet_until:
+            self._quiet_until = now + SAID_FOR
+            self.engine.log(Level.WARNING, event, **fields)
+
+
+class Visit(Guest):
+    """A connection whose peer nobody knows."""
+
+    __slots__ = ("_door", "_timer", "channel")
+
+    def __init__(self, door: Door, channel: HttpChannel) -> None:
+        super().__init__()
+        self.channel = channel
+        self._door = door
+        self._timer: Timer | None = None
+
+    def weigh(self, size: int) -> bool:
+        """So many bytes are held. True: nothing more is to be read; the channel may have been cut."""
+        if size != self.held and not self._door.strangers.weigh(self, size):
+            self._out_of_patience()
+        elif self.waiting and self._timer is None:
+            engine = self._door.engine
+            self._timer = engine.timers.timer("crowd", self._out_of_patience)
+            self._timer.set(engine.now.mono + self._door.limits.stranger_patience)
+        return self.waiting
+
+    def wake(self) -> None:
+        """It may read on."""
+        self._calm()
+        self.channel.settle()
+
+    def named(self, request: Request) -> None:
+        """A request came, perhaps on behalf of somebody. `Refused` if those are too many."""
+        door = self._door
+        if door.behind is not None and not door.strangers.move(self, door.behind(request)):
+            door.complain("too many connections of one address", limit=door.limits.stranger_connections)
+            raise Refused(429, "too_many_connections", "too many connections of this address are open")
+
+    def end(self) -> bool:
+        """The peer is known, or gone. True if it had to wait."""
+        waited = self.waiting
+        self._calm()
+        self._door.strangers.leave(self)
+        return waited
+
+    def _calm(self) -> None:
+        if self._timer is not None:
+            self._timer.retire()
+            self._timer = None
+
+    def _out_of_patience(self) -> None:
+        self._door.complain("no memory left for strangers", held=self._door.strangers.held)
+        self.channel.drop()

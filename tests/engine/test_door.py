@@ -1,0 +1,335 @@
+"""Who is let in, and what those may hold whom nobody knows."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+import zlib
+
+import pytest
+
+from svc_proto.commands import Abort, Level, Log, PauseReading, ResumeReading
+from svc_proto.engine.message import Request
+from svc_proto.facts import Address, ChannelId, Closed, ReadClosed, Received
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import RequestData, RequestHead, TextMessage
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.engine.service import HANDSHAKE, TestBook, get, open_book, post
+from tests.engine.test_http2_channel import FIVE, HOST, ONE, THREE, Book2
+from tests.playbook import accepted, sends, wire_bytes
+from tests.wire.pair import seeded
+from tests.wire.test_websocket import frame, packed
+
+KIB = 1024
+TIGHT = Limits(stranger_budget=100 * KIB, stranger_share=100 * KIB, stranger_connections=3)
+OPEN = HANDSHAKE % b"/open-ws"
+AGREED = OPEN.replace(b"\r\n\r\n", b"\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n")
+FOUR, SIX, EIGHT = ChannelId(4), ChannelId(6), ChannelId(8)
+CH = ChannelId(2)
+
+
+def some(size: int) -> bytes:
+    """So much of a binary message that has no end."""
+    return frame(0x02, bytes(size))
+
+
+def held(book: TestBook) -> int:
+    return book.toy.door.strangers.held
+
+
+def come(book: TestBook, ch: ChannelId, host: str = "192.0.2.7") -> None:
+    book >> accepted(ch, Address(host, 5)) << []
+    book >> Received(ch, OPEN) << [sends(ch, startswith=b"HTTP/1.1 101")]
+
+
+def crowd(limits: Limits = TIGHT) -> TestBook:
+    """Two strangers, of whom the first has nearly spent the budget."""
+    book = open_book(limits)
+    come(book, FOUR, "192.0.2.4")
+    come(book, SIX, "192.0.2.6")
+    for _ in range(2):
+        book >> Received(FOUR, some(32 * KIB) if not held(book) else frame(0x00, bytes(30 * KIB))) << []
+    assert 62 * KIB < held(book) < 63 * KIB
+    return book
+
+
+# --- who is let in --------------------------------------------------------------------------------------------------
+
+
+def test_too_many_from_one_address() -> None:
+    book = open_book(TIGHT)
+    told = Log(Level.WARNING, "too many connections of one address", {"limit": 3})
+    for number in range(4, 10, 2):
+        book >> accepted(number, Address("192.0.2.7", number)) << []
+    book >> accepted(10, Address("192.0.2.7", 10)) << [Abort(ChannelId(10))]
+    book >> accepted(12, Address("192.0.2.7", 12)) << [Abort(ChannelId(12))]
+    assert book.logs == [told]
+    book >> accepted(14, Address("192.0.2.8", 14)) << []
+    for number in range(16, 30, 2):
+        book >> accepted(number, Address("127.0.0.1", number)) << []
+    book >> Closed(FOUR, "") << []
+    book >> accepted(30, Address("192.0.2.7", 30)) << []
+    book.get(b"/hello", ch=6) << [book.says(200, b"hello", ch=6)]  # whom somebody knows
+    book >> accepted(32, Address("192.0.2.7", 32)) << []
+    book.after(14.0) << []
+
+
+def test_the_warning_comes_again_after_a_minute() -> None:
+    book = open_book(Limits(stranger_connections=0, max_connections=5, head_timeout=100.0))
+    for number in (4, 6):
+        book >> accepted(number, Address("192.0.2.7", number)) << [Abort(ChannelId(number))]
+    assert len(book.logs) == 1
+    book.after(60.0) << []
+    book >> accepted(8, Address("192.0.2.7", 8)) << [Abort(EIGHT)]
+    assert len(book.logs) == 2
+
+
+def test_a_proxy_says_from_where_a_request_comes() -> None:
+    def behind(request: Request) -> str:
+        return (request.headers.get(b"x-forwarded-for") or b"nobody").decode()
+
+    book = open_book(TIGHT, behind=behind)
+    head = get(b"/park", b"X-Forwarded-For: 192.0.2.1").replace(b"/park", b"/open")
+    for number in range(4, 12, 2):
+        book >> accepted(number, Address("192.0.2.7", number)) << []
+    for number in (4, 6, 8):
+        book >> Received(ChannelId(number), head) << [book.says(200, b"", ch=number)]
+    book >> Received(ChannelId(10), head)
+    assert wire_bytes(book.take(), 10).startswith(b"HTTP/1.1 429")
+    assert book.logs == [Log(Level.WARNING, "too many connections of one address", {"limit": 3})]
+    other = head.replace(b"192.0.2.1", b"192.0.2.2")
+    book >> Received(ChannelId(10), other) << [book.says(200, b"", ch=10)]
+    book.get(b"/hello", ch=4) << [book.says(200, b"hello", ch=4)]
+    book >> Received(ChannelId(4), head) << [book.says(200, b"", ch=4)]  # known: it counts no more
+
+
+# --- what is held ---------------------------------------------------------------------------------------------------
+
+
+def test_what_counts_over_http1() -> None:
+    book = open_book()
+    book >> Received(CH, b"GET /open HTTP/1.1\r\nHost: ") << []
+    assert held(book) == 26
+    book >> Received(CH, b"x\r\n\r\n") << [book.says(200, b"")]
+    assert held(book) == 0
+    book >> Received(CH, post(b"/keyless", b"abc", length=5)) << []
+    assert held(book) == 3
+    book >> Received(CH, b"de") << [book.says(200, b"abcde")]
+    assert held(book) == 0
+    chunked = b"POST /keyless HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    book >> Received(CH, chunked + b"3\r\nabc\r\n5") << []
+    assert held(book) == 4
+    book >> Received(CH, b"\r\nabcde\r\n0\r\n\r\n") << [book.says(200, b"abcabcde")]
+    book >> Received(CH, post(b"/open", b"", length=5).replace(b"POST", b"GET")) << []
+    book >> Received(CH, b"abc") << []
+    assert held(book) == 0  # thrown away
+    book >> Received(CH, b"de") << [book.says(200, b"")]
+    book >> Received(CH, post(b"/nowhere", b"abc", length=5)) << [sends(CH, startswith=b"HTTP/1.1 404")]
+    assert held(book) == 0
+    book >> ReadClosed(CH)
+    book.take()
+    book >> Closed(CH, "") << []
+    assert held(book) == 0
+
+
+def test_what_waits_for_a_policy_counts_until_that_knows() -> None:
+    book = open_book()
+    book >> Received(CH, post(b"/slow", b"abc", length=5))
+    book.take()
+    assert held(book) == 3
+    book.after(5.0)
+    assert held(book) == 0
+
+
+def test_what_counts_on_a_socket() -> None:
+    book = open_book()
+    book >> Received(CH, AGREED) << [sends(CH, startswith=b"HTTP/1.1 101")]
+    book >> Received(CH, frame(0x42, packed(bytes(1000)))) << []
+    assert 40 * KIB < held(book) < 43 * KIB  # a window of 32 KiB, and what zlib needs beside it
+    book >> Received(CH, frame(0x80)) << []
+    assert 40 * KIB <= held(book) < 41 * KIB
+    book >> Received(CH, frame(0x01, "\N{GRINNING FACE}".encode() * 1000)) << []
+    assert 43 * KIB < held(book) < 44 * KIB
+    book.toy.handler.open_socket.trust()
+    book >> Received(CH, frame(0x00, bytes(1000))) << []
+    assert held(book) == 0
+
+
+def test_what_counts_over_http2() -> None:
+    book = Book2()
+    for stream, path in ((ONE, "/open-ws"), (THREE, "/open-ws")):
+        book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))
+    book.talk()
+    book.client.send(TextMessage(ONE, "x" * 1000))
+    whole = book.client.data_to_send()
+    book.book >> Received(CH, whole[:500])
+    assert 300 < held(book.book) < 600
+    book.book >> Received(CH, whole[500:])
+    assert held(book.book) == 0
+    book.client.send(RequestHead(FIVE, "POST", "/keyless", HOST))
+    book.client.send(RequestData(FIVE, bytes(5000)))
+    book.talk()
+    assert held(book.book) == 5000
+    book.client.abandon(FIVE)
+    book.talk()
+    assert held(book.book) == 0
+    book.toy.handler.open_socket.trust()
+
+
+def test_trust_that_comes_too_late() -> None:
+    for connection in (Http1Connection(Role.SERVER, entropy=seeded()), Http2Connection(Role.SERVER, entropy=seeded())):
+        connection.trust(ONE)
+        assert connection.held == 0
+        connection.release()
+
+
+def test_one_stream_vouches_for_its_connection() -> None:
+    book = Book2(TIGHT)
+    book.client.send(RequestHead(ONE, "POST", "/keyless", HOST))
+    book.client.send(RequestData(ONE, bytes(5000)))
+    book.talk()
+    book.ask(THREE, "/hello")
+    book.talk()
+    assert held(book.book) == 0
+    book.client.send(RequestData(ONE, bytes(5000)))
+    book.talk()
+    assert held(book.book) == 0
+
+
+def test_http2_is_held_back_as_a_whole() -> None:
+    book = Book2(TIGHT)
+    for stream in (ONE, THREE):
+        book.client.send(RequestHead(stream, "POST", "/keyless", HOST))
+        book.client.send(RequestData(stream, bytes(60 * KIB)))
+        book.talk()
+    assert book.pauses == [PauseReading(CH)]
+    book.after(5.0)
+    assert Abort(CH) in book.others
+    book.book >> Closed(CH, "")
+    assert held(book.book) == 0
+
+
+# --- when it is too much ----------------------------------------------------------------------------------------------
+
+
+def test_the_newest_waits_and_goes_on() -> None:
+    book = crowd()
+    book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
+    book >> Closed(FOUR, "") << [ResumeReading(SIX)]
+    book.after(5.0) << []
+    book >> Received(SIX, frame(0x80)) << []
+    assert ("binary", bytes(39 * KIB)) in book.toy.handler.told
+
+
+def test_the_newest_waits_and_goes() -> None:
+    book = crowd()
+    book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
+    book.after(4.9) << []
+    size = held(book)
+    book.after(0.1) << [Abort(SIX)]
+    assert book.logs == [Log(Level.WARNING, "no memory left for strangers", {"held": size})]
+    book >> Closed(SIX, "") << []
+    assert held(book) < size
+
+
+def test_who_is_heard_out_at_once_never_waits() -> None:
+    book = crowd()
+    book >> Received(SIX, some(37 * KIB)) << []
+    come(book, EIGHT, "192.0.2.8")
+    book >> Received(EIGHT, frame(0x82, bytes(60 * KIB))) << []
+    assert book.toy.handler.told[-1] == ("binary", bytes(60 * KIB))
+
+
+def test_who_waits_and_becomes_known_goes_on() -> None:
+    book = crowd()
+    book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
+    book.engine.timers.timer("test", book.toy.handler.open_socket.trust).set(book.now.mono)
+    book.after(0.0) << [ResumeReading(SIX)]
+    book.after(6.0) << []
+
+
+def test_far_too_much_goes_at_once() -> None:
+    book = crowd()
+    book >> Received(SIX, some(62 * KIB)) << [PauseReading(SIX)]
+    come(book, EIGHT, "192.0.2.8")
+    book >> Received(EIGHT, some(KIB)) << [Abort(EIGHT)]
+    book >> Closed(EIGHT, "") << []
+    book.after(1.0) << []
+
+
+def test_far_too_much_over_http2_goes_at_once() -> None:
+    book = Book2(TIGHT)
+    for stream in (ONE, THREE, FIVE):
+        book.client.send(RequestHead(stream, "POST", "/keyless", HOST))
+        book.client.send(RequestData(stream, bytes(60 * KIB)))
+    book.talk()
+    assert book.others[-1] == Abort(CH)
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+WORST = AGREED + frame(0x41, packed(b'{"a":"' + b"A" * 8_388_000))
+
+
+def deflated() -> bytes:
+    """A message without an end, of which as much can be kept as may be."""
+    deflater = zlib.compressobj(wbits=-15)
+    return AGREED + frame(0x41, deflater.compress(b'{"a":"' + b"A" * 65_000) + deflater.flush(zlib.Z_SYNC_FLUSH))
+
+
+@pytest.mark.parametrize("first", [WORST, deflated()], ids=["too large", "unfinished"])
+def test_strangers_take_no_more_than_they_may(first: bytes) -> None:
+    limits = Limits(stranger_budget=1024 * KIB, stranger_share=512 * KIB, stranger_connections=50)
+    book = open_book(limits)
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            ch = ChannelId(4 + 2 * number)
+            book >> accepted(ch, Address(f"192.0.2.{number % 5}", 7))
+            book >> Received(ch, first)
+            if Abort(ch) in book.take():
+                book >> Closed(ch, "") << []
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 200 * 12 * KIB + 1280 * KIB
+    assert most < 200 * 12 * KIB + 1280 * KIB + 1024 * KIB
+    assert held(book) <= 1280 * KIB
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        AGREED + frame(0x41, packed(b"A" * 60_000)),
+        b"GET /" + b"a" * 30_000,
+        post(b"/keyless", bytes(60_000), length=100_000),
+        post(b"/echo", bytes(60_000), length=100_000),
+    ],
+    ids=["socket", "head", "body", "body of somebody"],
+)
+def test_what_a_closed_connection_held_is_free_at_once(said: bytes) -> None:
+    book = open_book(DEFAULT_LIMITS)
+
+    def wave(first: int) -> None:
+        for ch in range(first, first + 100, 2):
+            book >> accepted(ch)
+            book >> Received(ChannelId(ch), said)
+            book.take()
+        for ch in range(first, first + 100, 2):
+            book >> Closed(ChannelId(ch), "")
+            book.take()
+        book.toy.handler.told.clear()
+
+    wave(100)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        wave(1000)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert kept < 50 * 3 * KIB
