@@ -141,7 +141,8 @@ def _open(
                 api_inner = keep(bind("127.0.0.1", 0))  # where programs of this host need trust no certificate
             if not pointed:
                 relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
-        to_relay = partial(relay_program, listener=listener, inner=inner, store=store)
+        servers = 1 + (api is not None) + (board is not None)
+        to_relay = partial(relay_program, listener=listener, inner=inner, store=store, servers=servers)
         if not qr:
             programs = [to_relay(relay)]
         elif host in LOOPBACK:
@@ -153,11 +154,11 @@ def _open(
             coded = evolve(relay, pairing_code=relay.pairing_code or new_code(os.urandom))
             programs = [to_relay(coded, on_ready=_show_code)]
         if api is not None:
-            programs.insert(1, api_program(api, listener=api_listener, inner=api_inner, store=store))
+            programs.insert(1, api_program(api, listener=api_listener, inner=api_inner, store=store, servers=servers))
         if board is not None:
             there = None if api is None or api_listener is None else (_url(api_inner or api_listener), api.key)
             told = beside(board, evolve(relay, port=port), relay_url=_url(inner or listener), api=there)
-            programs.insert(1 if api is None else 2, dashboard_program(told, listener=board_listener))
+            programs.insert(1 if api is None else 2, dashboard_program(told, listener=board_listener, servers=servers))
         undo.pop_all()
         return programs
 

@@ -24,6 +24,7 @@ from servers.launch import (
     api_options,
     authority,
     launch,
+    limits_beside,
     open_home_store,
     private_home,
     read_certificate,
@@ -97,6 +98,7 @@ def api_program(
     listener: Listener | None = None,
     inner: Listener | None = None,
     store: Store | None = None,
+    servers: int = 1,
 ) -> Program:
     """Everything the API needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
@@ -113,7 +115,7 @@ def api_program(
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())
     bound = evolve(config, port=listener.address.port, home=str(home), config_path=str(path), names=names)
-    core = Engine(Api(bound), entropy=os.urandom, log_level=bound.log_level)
+    core = Engine(Api(bound, limits=limits_beside(servers)), entropy=os.urandom, log_level=bound.log_level)
     public = listener.address.host not in LOOPBACK
 
     def ready() -> None:

@@ -21,6 +21,7 @@ from servers.launch import (
     authority,
     dashboard_options,
     launch,
+    limits_beside,
     read_certificate,
     say_why,
     trust_in,
@@ -28,7 +29,7 @@ from servers.launch import (
 from servers.relay import read_config
 from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig, dashboard_config
-from svc_proto.dashboard.service import Dashboard
+from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.settings import ConfigError
@@ -99,7 +100,7 @@ def why_no_dashboard(config: DashboardConfig, relay: RelayConfig) -> str | None:
 
 
 def dashboard_program(
-    config: DashboardConfig, *, listener: Listener | None = None, trusted: tuple[str, ...] = ()
+    config: DashboardConfig, *, listener: Listener | None = None, trusted: tuple[str, ...] = (), servers: int = 1
 ) -> Program:
     """Everything the dashboard needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
@@ -111,7 +112,8 @@ def dashboard_program(
     listener = listener or open_dashboard_listener(config)
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     bound = evolve(config, port=listener.address.port)
-    core = Engine(Dashboard(bound, page_files()), entropy=os.urandom, log_level=bound.log_level)
+    limits = limits_beside(servers, LIMITS)
+    core = Engine(Dashboard(bound, page_files(), limits=limits), entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
         if plain:

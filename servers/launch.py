@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from runtimes.descriptors import raise_descriptors
 from runtimes.files import private_folder
 from runtimes.leave import leave
 from runtimes.option import runtime_option
 from runtimes.run import run
 from runtimes.store import Store, StoreError, open_store
 from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     import ssl
@@ -31,6 +33,7 @@ __all__ = [
     "authority",
     "dashboard_options",
     "launch",
+    "limits_beside",
     "open_home_store",
     "private_home",
     "relay_options",
@@ -180,6 +183,11 @@ def trust_in(*certificates: str) -> ssl.SSLContext:
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
+
+
+def limits_beside(servers: int, limits: Limits = DEFAULT_LIMITS) -> Limits:
+    """The limits of one of so many servers in this process."""
+    return limits.shared(descriptors=raise_descriptors(), servers=servers)
 
 
 def authority(host: str, port: int) -> str:

@@ -21,6 +21,7 @@ from servers.launch import (
     ProgramCommand,
     authority,
     launch,
+    limits_beside,
     open_home_store,
     private_home,
     read_certificate,
@@ -80,11 +81,13 @@ def relay_program(
     inner: Listener | None = None,
     store: Store | None = None,
     on_ready: Callable[[RelayConfig], None] | None = None,
+    servers: int = 1,
 ) -> Program:
     """Everything a relay needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
     `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
-    `on_ready` gets the configuration with the port that was really bound, and speaks in place of `announce`.
+    `on_ready` gets the configuration with the port that was really bound, and speaks in place of `announce`. So many
+    `servers`, this one included, share the process.
     """
     logger = setup(int(config.log_level))
     listener = listener or open_listener(config)
@@ -96,7 +99,7 @@ def relay_program(
         raise
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     bound = evolve(config, port=listener.address.port, tui_command=config.tui_command or GATEWAY)
-    engine = Engine(Relay(bound), entropy=os.urandom, log_level=bound.log_level)
+    engine = Engine(Relay(bound, limits=limits_beside(servers)), entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
         if plain:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 __all__ = ["DEFAULT_LIMITS", "Limits"]
 
 MIB = 1024 * 1024
+RESERVE = 512  # file descriptors
 
 
 @frozen(kw_only=True)
@@ -37,6 +38,20 @@ class Limits:
     low_water: int = 64 * 1024  # unsent bytes: go on
     max_unsent: int = 16 * MIB  # unsent bytes of a WebSocket before another message or pong: drop
     max_connections: int = 10_000  # open channels of one server: further ones are closed at once
+
+    def shared(self, *, descriptors: int, servers: int) -> Limits:
+        """Those of one of several servers in a process that may have so many file descriptors.
+
+        A reserve of up to 512, or a half, is for files, shells and calls of our own.
+        """
+        places = (descriptors - min(RESERVE, descriptors // 2)) // servers
+        budget = self.stranger_budget // servers
+        return evolve(
+            self,
+            max_connections=max(1, min(self.max_connections, places)),
+            stranger_budget=budget,
+            stranger_share=min(self.stranger_share, budget),
+        )
 
 
 DEFAULT_LIMITS = Limits()

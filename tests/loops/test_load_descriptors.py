@@ -20,6 +20,8 @@ from tests.loops.raw import read_response
 from tests.loops.wires import PATIENCE
 
 DESCRIPTORS = 64
+FEW = (DESCRIPTORS, DESCRIPTORS)
+PLACES = DESCRIPTORS // 2  # for connections; the other half is for files and shells
 CROWD = 100  # connections: more than the relay can have
 WATCHED = 0.8  # s, in which it tries eight times
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -27,9 +29,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Scarce:
-    """`python -m servers.relay` with few descriptors."""
+    """`python -m servers.relay` with few descriptors, from its start on or only once it runs, or with all there are."""
 
-    def __init__(self, loop: str, home: Path) -> None:
+    def __init__(self, loop: str, home: Path, *, at_start: bool = False, few: bool = True) -> None:
         self._log = home / "relay.log"
         # What measures coverage wants descriptors of its own.
         env = {key: value for key, value in os.environ.items() if not key.startswith(("COVERAGE_", "COV_CORE_"))}
@@ -39,9 +41,11 @@ class Scarce:
                 cwd=ROOT,
                 env={**env, "SVC_HOME": str(home)},
                 stderr=log,
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS)),
+                preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, FEW)) if at_start else None,
             )
         self.port = self._announced()
+        if few:
+            resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, FEW)
 
     def _announced(self) -> int:
         deadline = time.monotonic() + PATIENCE
@@ -119,3 +123,25 @@ def test_descriptors_run_out_and_come_back(scarce: Scarce) -> None:
     assert scarce.process.wait(PATIENCE) == 0
     assert scarce.log().count("accept.exhausted") == 1
     assert " ERROR " not in scarce.log()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors by /proc")
+def test_connections_leave_descriptors_to_files_and_shells(tmp_path: Path) -> None:
+    relay = Scarce("anyio", tmp_path, at_start=True)
+    try:
+        with ExitStack() as stack:
+            crowd = [relay.connect() for _ in range(PLACES)]
+            for wire in crowd:
+                stack.callback(wire.close)
+                assert healthy(wire)
+            late = relay.connect()
+            stack.callback(late.close)
+            assert late.read_all() == b""
+            assert relay.descriptors() < DESCRIPTORS - 8
+            crowd.pop().close()
+            assert all(healthy(wire) for wire in crowd)
+        assert "too many connections" in relay.log()
+        assert "accept.exhausted" not in relay.log()
+    finally:
+        relay.process.kill()
+        relay.process.wait()
