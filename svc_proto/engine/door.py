@@ -15,7 +15,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
-from svc_proto.machines.strangers import Guest, Strangers
+from svc_proto.machines.strangers import Guest, GuestState, Strangers
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
@@ -81,11 +81,14 @@ class Visit(Guest):
         """So many bytes are held. True: nothing more is to be read; the channel may have been cut."""
         if size != self.held and not self._door.strangers.weigh(self, size):
             self._out_of_patience()
-        elif self.waiting and self._timer is None:
+            return True
+        if self.state is GuestState.READING:
+            return False
+        if self._timer is None:
             engine = self._door.engine
             self._timer = engine.timers.timer("crowd", self._out_of_patience)
             self._timer.set(engine.now.mono + self._door.limits.stranger_patience)
-        return self.waiting
+        return True
 
     def wake(self) -> None:
         """It may read on."""

@@ -120,7 +120,8 @@ class HttpChannel(Channel):
     @property
     def crowded(self) -> bool:
         """Tell what is held for a peer that nobody knows: True, and nothing more of it is to be read for now."""
-        return self.visit is not None and self.visit.weigh(self.held)
+        visit = self.visit
+        return visit is not None and visit.weigh(self.held)
 
     def named(self, request: Request) -> None:
         """A request came. `Refused` if there are too many from where it comes."""

@@ -191,7 +191,10 @@ class ServerChannel(HttpChannel):
     @property
     def held(self) -> int:
         """Bytes that are held for the peer."""
-        return self.conn.held + sum(exchange.held for exchange in self.exchanges.values())
+        held = self.conn.held
+        for exchange in self.exchanges.values():
+            held += exchange.held
+        return held
 
     def settle(self) -> None:
         """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ipaddress
 from collections import deque
 from enum import Enum
+from functools import lru_cache
 
 from attrs import define, field
 
@@ -150,6 +151,7 @@ class Limiter:
             entry.step(LimiterTrigger.FIVE_MINUTES_PASSED)
 
 
+@lru_cache(maxsize=1024)
 def address_key(address: str) -> str:
     """Whom an address counts for: itself when IPv4 (also as `::ffff:…`), its /64 when IPv6.
 

@@ -131,7 +131,7 @@ class Strangers:
             self._sort(address)
         if change < 0 or guest.waiting:
             self._make_room()
-        return self.held <= self._budget + self._budget // 4
+        return change < 0 or self.held <= self._budget + self._budget // 4
 
     def leave(self, guest: Guest) -> None:
         """It closed, or is known now."""
@@ -163,15 +163,17 @@ class Strangers:
         self.held += guest.held
         if guest.waiting:
             address.waiting[guest] = None
-        self._sort(address)
+        if address.waiting:
+            self._sort(address)
 
     def _exit(self, guest: Guest) -> None:
         address = guest.address
         address.guests -= 1
         address.held -= guest.held
         self.held -= guest.held
-        address.waiting.pop(guest, None)
-        self._sort(address)
+        if address.waiting:
+            address.waiting.pop(guest, None)
+            self._sort(address)
         if address.key is not None and not address.guests:
             del self._addresses[address.key]
 

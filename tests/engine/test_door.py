@@ -227,6 +227,7 @@ def test_the_newest_waits_and_goes() -> None:
     book = crowd()
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
     book.after(4.9) << []
+    book >> Received(SIX, frame(0x00, b"x")) << []  # it was on its way, and wins no time
     size = held(book)
     book.after(0.1) << [Abort(SIX)]
     assert book.logs == [Log(Level.WARNING, "no memory left for strangers", {"held": size})]

@@ -112,7 +112,9 @@ def test_the_last_of_its_kind_goes_at_once() -> None:
         assert house.strangers.weigh(guest, 312_500)
     assert [guest.waiting for guest in many] == [False, False, False, True, False]
     assert not house.strangers.weigh(many[4], 1)
+    assert house.strangers.weigh(many[0], 312_499)  # it holds less: it is not the one to go
     house.strangers.leave(many[4])
+    assert house.strangers.weigh(many[0], 312_500)
     assert house.strangers.weigh(many[3], 312_500)  # nothing new
 
 
