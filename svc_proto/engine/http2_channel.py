@@ -119,7 +119,7 @@ class Http2Channel(HttpChannel):
     @property
     def held(self) -> int:
         """Bytes that are held for the peer."""
-        return self.http2.held + self.bodies
+        return super().held + self.bodies
 
     def end(self, lane: Lane) -> None:
         """Nothing more is said on a lane; it is told at the end of this `handle`."""

@@ -10,9 +10,10 @@ import pytest
 
 from svc_proto.commands import Abort, Level, Log, PauseReading, ResumeReading
 from svc_proto.engine.message import Request
+from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Address, ChannelId, Closed, ReadClosed, Received
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import RequestData, RequestHead, TextMessage
+from svc_proto.wire.events import RequestData, RequestEnd, RequestHead, TextMessage
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -209,6 +210,16 @@ def test_http2_is_held_back_as_a_whole() -> None:
     assert Abort(CH) in book.others
     book.book >> Closed(CH, "")
     assert held(book.book) == 0
+
+
+def test_a_connection_that_came_by_no_door() -> None:
+    book = open_book()
+    book.engine.attach(ServerChannel(book.engine, accepted(4), book.toy, DEFAULT_LIMITS))
+    client = Http2Connection(Role.CLIENT, entropy=seeded())
+    client.send(RequestHead(ONE, "GET", "/hello", HOST))
+    client.send(RequestEnd(ONE))
+    book >> Received(FOUR, client.data_to_send()) << [sends(FOUR, contains=b"hello")]
+    assert held(book) == 0
 
 
 # --- when it is too much ----------------------------------------------------------------------------------------------
