@@ -456,7 +456,7 @@ class World:
         return sum(run.ended is None for run in self.api_service.runs._runs.values())
 
     def note_registrations(self) -> None:
-        """The API registers codes too, for itself: what the relay's log says about it is all there is to see."""
+        """What clears the limiter, as the relay's log tells it; a code that a program made for itself does not."""
         log = self.relay.logs
         if self._registered[0] is not self.relay:
             self._registered = (self.relay, 0, self.sim.now)

@@ -35,8 +35,11 @@ class _Pairing:
         self._relay = relay
 
     def make(self, request: Request) -> Response:
-        code = new_code(self._relay.engine.entropy)
-        self._put(code, PairingMeta(), clears=False)  # no operator asks here, but the agent on this host
+        """For programs of this host, such as its agent: no operator registers anything, so no block is cleared."""
+        relay = self._relay
+        code = new_code(relay.engine.entropy)
+        relay.codes.register(code, relay.engine.now, PairingMeta())
+        relay.engine.log(Level.INFO, "pairing code made")
         return json_response(200, {"ok": True, "code": code, "expires_at": self._expires_at()})
 
     def register(self, request: Request) -> Flow[Response]:
@@ -61,11 +64,10 @@ class _Pairing:
         self._put(code, wanted.meta)
         return json_response(200, {**invite, "expires_at": self._expires_at()})
 
-    def _put(self, code: str, meta: PairingMeta, *, clears: bool = True) -> None:
+    def _put(self, code: str, meta: PairingMeta) -> None:
         relay = self._relay
         relay.codes.register(code, relay.engine.now, meta)
-        if clears:
-            relay.limiter.clear()  # spec: a successful registration clears all blocks
+        relay.limiter.clear()  # spec: a successful registration clears all blocks
         relay.engine.log(Level.INFO, "pairing code registered")
 
     def _expires_at(self) -> int:
