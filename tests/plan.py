@@ -84,7 +84,7 @@ PLAN = (
         "no more descriptors, handshakes that stall, peers that do not read",
     ),
     Row(
-        ("test_load", "test_load_slow"),
+        ("test_load", "test_load_slow", "test_load_strangers"),
         ONE,
         "crowds: the same sockets as elsewhere, by the thousand",
     ),

@@ -149,10 +149,10 @@ class Relay:
             if isinstance(found, Principal) and found.kind == "session":
                 request.holder = found.bearer_hash
             return found
-        found = authorize(access, request, self.sessions, self.local_door, self.engine.now)
-        if isinstance(found, Session):
-            request.holder = found.token_hash
-        return found
+        caller = authorize(access, request, self.sessions, self.local_door, self.engine.now)
+        if isinstance(caller, Session):
+            request.holder = caller.token_hash
+        return caller
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; for voice see `PlainRefused`."""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, PauseReading, ResumeReading, Send
-from svc_proto.engine.server import admit
+from svc_proto.engine.door import Door
 from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
 from tests.engine.service import HANDSHAKE, get, open_book, post
@@ -12,8 +12,8 @@ CLOSE = b"connection: close"
 
 def test_as_many_connections_as_there_may_be() -> None:
     book = open_book()  # one is open
-    assert admit(book.engine, accepted(4), book.toy, Limits(max_connections=2)) is not None
-    assert admit(book.engine, accepted(4), book.toy, Limits(max_connections=1)) is None
+    assert Door(book.engine, book.toy, Limits(max_connections=2)).admit(accepted(4)) is not None
+    assert Door(book.engine, book.toy, Limits(max_connections=1)).admit(accepted(4)) is None
 
 
 # --- deadlines of each phase ---
