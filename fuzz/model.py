@@ -141,8 +141,9 @@ def _all_reach(terms: list[Terms | None], channel: str, latest_wall: float) -> b
 
 def check_grants(grants: Mapping[str, object], expires_at: object, prefix: str) -> None:
     """No grant outlives its session."""
+    limit = end_of(expires_at)
     for channel, expiry in grants.items():
-        if end_of(expiry) > end_of(expires_at):
+        if end_of(expiry) > limit:
             violated(Invariant.GRANT_CLAMPED, f"{channel} of {prefix} until {expiry}, the session until {expires_at}")
 
 

@@ -424,7 +424,7 @@ PLANTS = (
     *LIVES,
     Plant(_a_grant_is_not_clamped, (Invariant.GRANT_CLAMPED,)),
     Plant(_a_dead_token_is_accepted, (Invariant.DEAD_TOKEN, Invariant.LIVE_GRANT)),
-    Plant(_the_socket_of_a_revoked_session_stays, (Invariant.SOCKETS_ENDED,)),
+    Plant(_the_socket_of_a_revoked_session_stays, (Invariant.SOCKETS_ENDED, Invariant.SETTLED)),
     Plant(_a_session_is_not_stored, (Invariant.LIVE_TOKEN,)),
     Plant(_the_callers_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
     Plant(_the_phones_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
