@@ -207,6 +207,18 @@ def test_the_provider_is_gone() -> None:
     ]
 
 
+@pytest.mark.parametrize("state", TurnState)
+def test_without_a_provider_no_session_goes_on(state: TurnState) -> None:
+    talk = Talk()
+    talk.ways()[state]()
+    assert talk.state is state
+    orders = talk.broker.provider_lost("gone", talk.now)
+    assert isinstance(orders[-1], CloseClient)
+    assert orders[-1].code == (1000 if state is TurnState.IDLE else 1011)
+    assert talk.state is TurnState.IDLE
+    assert not talk.broker.busy
+
+
 def test_text_turns() -> None:
     talk = Talk()
     assert talk.broker.say("hello", talk.now) == [
