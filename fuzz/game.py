@@ -15,6 +15,7 @@ from fuzz.people.control import Control
 from fuzz.people.crowd import ENDED_WITHIN, RECHECK, Crowd, Deeds
 from fuzz.people.desks import Desks
 from fuzz.people.gateways import Gateways
+from fuzz.people.holder import Holder
 from fuzz.people.lives import Lives
 from fuzz.people.media import Media
 from fuzz.people.owners import Owners
@@ -22,6 +23,7 @@ from fuzz.people.pairing import Pairing
 from fuzz.people.strangers import Strangers
 from fuzz.people.voice_line import AGENT, FAMILIES, VoiceLine
 from fuzz.people.voices import Voices
+from fuzz.people.watchers import Watchers
 from fuzz.rows import Rows, taken
 from fuzz.script import FAULTS, Deed, Script, draw
 from fuzz.story import place_of, sentence, story
@@ -115,12 +117,14 @@ class _Game:
             **self.pairing.deeds,
             **self.control.deeds,
             **self.chats.deeds,
+            **Watchers(self.chats).deeds,
             **self.voices.deeds,
             **owners.deeds,
             **Media(self.crowd).deeds,
             **Strangers(self.crowd, self.pairing).deeds,
             **desks,
             **self.lives.deeds,
+            **Holder(self.crowd).deeds,
         }
         self._start = self.world.sim.now
 
@@ -182,6 +186,7 @@ class _Game:
         self.world.look()
         self.crowd.look()
         self.control.look()
+        self.chats.look()
         self.voices.look()
 
     def wait(self, so: Callable[[], bool], limit: float, why: str) -> None:
@@ -293,6 +298,7 @@ class _Game:
         world.hang_up()
         self.pass_until(world.sim.now + EMPTY)
         self.voices_end()
+        self.voices.check_logs()
         for process, most in ((world.relay, 2), (world.api, 0)):  # the reference phone, and the agent's connection
             if process.channel_count > most or process.operations.open_handles:
                 left = f"{process.channel_count} channels, {process.operations.open_handles} files"

@@ -26,6 +26,7 @@ class Invariant(Enum):
     OWN_ANSWER = "Device Control: a caller gets the answer to its own command, from the phone that got it"
     IN_TIME = "Limits: a bridge command gets its answer within 30 seconds, or `timeout`"
     OWN_BYTES = "Media: the bytes that were uploaded; chat stream: the events of one's own session and run"
+    MEDIA_LIFE = "wire core 6.5: media live for their time, which reading does not extend, or until they are evicted"
     NO_SECRET = "Client storage: tokens and keys are never logged or put into error messages; params are redacted"
     BOUNDED = "Limits of the wire: every buffer has a limit"
     STORED = "Chat: what was told is what is stored, and it is stored before it is told"

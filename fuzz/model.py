@@ -254,3 +254,5 @@ class Chat:
     id: str
     turns: list[Turn] = field(factory=list)
     deleting: bool = False
+    deleted: bool = False  # that was answered
+    runs: int = 0  # that were ever asked for

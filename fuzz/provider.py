@@ -20,6 +20,7 @@ from runtimes.sim.host import Host
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptSocket,
+    CloseSocket,
     Event,
     Headers,
     RequestHead,
@@ -37,6 +38,7 @@ PROVIDER_PORT = 9001
 NUMBER = re.compile(r"voice (\d+)")
 SAMPLES = 1_200  # of one piece of sound, a twentieth of a second
 PAUSE = 0.3  # s at most between two pieces
+ABRUPT = 0.5  # of all ends while it says nothing
 ASTRAY = 0.1  # of all answers that were to be read aloud: it says something else
 
 
@@ -55,6 +57,8 @@ class Provider:
     def __init__(self, host: Host, upstream: Upstream) -> None:
         self.host = host
         self._upstream = upstream
+        self.doomed: list[float] = []  # so many s after something is said next, the socket ends
+        self.lost: list[tuple[float, tuple[int, ...]]] = []  # when a conversation ended, and the numbers in it
         host.world.network.listen(host, PROVIDER_PORT, self)
 
     def accepted(self, end: End) -> None:
@@ -80,6 +84,8 @@ class _Call:
         self._said = ""  # by the person, until it is answered
         self._functions = False
         self._playing = ""  # the response under way
+        self._left = False
+        self._numbered: list[int] = []  # of what was said
         end.adopt(self)
 
     # --- as the owner of an end ---
@@ -88,8 +94,21 @@ class _Call:
         """Nobody counts here."""
 
     def on_closed(self, why: str) -> None:
-        """The relay has left."""
-        self._playing = ""
+        """It is over."""
+        provider, self._playing = self._provider, ""
+        if self._functions:  # else it was somebody who had a text read aloud
+            provider.lost.append((self._world.now, tuple(self._numbered)))
+
+    def _leave(self) -> None:
+        """Go, with a farewell or without."""
+        if self._end.gone:
+            return
+        if self._playing or self._world.rng.random() < ABRUPT:
+            self._end.abort()
+            return
+        self._put(CloseSocket(self._stream, 1001))
+        self._flush()
+        self._left = True
 
     def on_readable(self) -> None:
         """Take what is said."""
@@ -135,6 +154,9 @@ class _Call:
                 item = message["item"]
                 if item["type"] == "message":
                     self._said = item["content"][0]["text"]
+                    self._numbered += map(int, NUMBER.findall(self._said))
+                    if self._provider.doomed:
+                        self._world.after(self._provider.doomed.pop(0), self._leave)
             case "response.create":
                 self._respond(str(message.get("response", {}).get("instructions", "")))
             case "response.cancel":
@@ -214,7 +236,7 @@ class _Call:
         self._put(TextMessage(self._stream, json.dumps({"type": kind, "event_id": self._number("event"), **fields})))
 
     def _put(self, *events: Event) -> None:
-        if not self._end.gone:
+        if not self._end.gone and not self._left:
             for event in events:
                 self._conn.send(event)
 

@@ -49,7 +49,8 @@ class Deed(Enum):
     COME_BACK = "come back"  # who: a phone that has a socket; other: how that one ends; amount: when, s
     CUT_SHORT = "cut short"  # who: a session that waits for a phone; other: which, and how it ends; amount: when, s
     RENEW = "renew"  # who: a socket; other: what grants its session is given; amount: when it tries them again, s
-    ASK = "ask"  # who: a session that wants what a user is asked about; other: how the phone is lost; amount: when, s
+    SHARE = "share"  # the operator gives a file of the host to fetch; who: which file
+    ASK = "ask"  # who: a session; other: what the phone's holder says, and how the phone is lost; amount: s it takes
     # faults
     CUT = "cut"  # who: a connection
     HANG = "hang"  # who: a connection; amount: for so long, s
@@ -63,6 +64,8 @@ class Deed(Enum):
     REFUSE = "refuse"  # the store takes no session; who: a session; other: what is asked; amount: s until a restart
     AGE = "age"  # in the end; amount: s by which the wall clock of the home jumps
     UPSTREAM = "upstream"  # other: how it fails; amount: for so long, s
+    DROP = "drop"  # who: model or voice provider; amount: s after the next question that its connection ends
+    DISK = "disk"  # other: the store refuses, files cannot be had, or all of it is slow; amount: for so long, s
 
 
 FAULTS = (
@@ -78,6 +81,8 @@ FAULTS = (
     Deed.REFUSE,
     Deed.AGE,
     Deed.UPSTREAM,
+    Deed.DROP,
+    Deed.DISK,
 )
 
 WEIGHTS: dict[Deed, int] = {
@@ -117,16 +122,22 @@ FAULT_WEIGHTS: dict[Deed, int] = {
     Deed.UPSTREAM: 3,
 }
 VOICE_WEIGHTS: dict[Deed, int] = {Deed.SPEAK: 4, Deed.TALK: 5, Deed.SAY: 4}
-LIFE_WEIGHTS: dict[Deed, int] = {Deed.COME_BACK: 4, Deed.CUT_SHORT: 3, Deed.RENEW: 3, Deed.ASK: 2, Deed.REFUSE: 3}
-LIVES = 3  # at most, of those
+LIFE_WEIGHTS: dict[Deed, int] = {Deed.COME_BACK: 4, Deed.CUT_SHORT: 3, Deed.RENEW: 3, Deed.REFUSE: 3}
+STORIES = 3  # at most, of those
 CLOCKS = 3  # at most, that are set near something which counts by them
 JUMPS = (3.0, 40.0, 3_600.0, 72_000.0)  # s at most
 TELLING = (Deed.REGISTER, Deed.PAIR, Deed.EXTEND, Deed.STOP, Deed.KILL)
 OLD = 0.15  # of all worlds with faults: the clock goes on by more than a day in the end
 A_DAY_AND_A_HALF = 129_600.0  # s
+NATIVE = 1 << 8 | 6 << 9  # `other` of a talk with a provider that hears and speaks, by somebody who just talks
+AFTERWARDS = 30.0  # s after which they give up, if they have something to wait for
+LOUD = 2 + 3 * (3 + 4 * 6)  # `other` of texts tried aloud at 24 kHz, to somebody who listens late
 DESKS = 4  # steps at most of those who use an agent gateway
 QUIETEST, LOUDEST = 2, 8  # steps of those who speak, in a world where anybody does
 SILENT = 0.3  # of all worlds: nobody does
+MEDIA_ROUNDS = (0, 1, 2)  # of those who use media more than others
+LOOKS_AGAIN = (2.0, 13.5, 37.5)  # s, after which a medium is looked for again: somewhat less than some of them live
+KEPT, SOUND, TRUSTED = 0.65, 0.75, 0.75  # of all worlds: no far end goes, the disk is well, the phone does not ask
 PEACEFUL = 0.3  # of all worlds
 PAIRED = 2.0  # s after which the phone and two devices are paired; a code whose answer is lost is used up
 SUDDEN = 0.4  # of all faults
@@ -213,6 +224,7 @@ def draw(seed: int) -> Script:
             steps.append(Step(round(at + soon, 3), Deed.PAIR, rng.choice(mine.people), code))
             codes += 1
     steps += [*_voices(seed, steps), *_gateways(seed, steps), *_lives(seed, steps)]
+    steps += [*_media(seed, steps), *_drops(seed, steps), *_disks(seed, steps), *_questions(seed, steps)]
     return Script(seed, tuple(sorted((step for step in steps if mine.has(step.deed)), key=lambda step: step.at)))
 
 
@@ -254,7 +266,7 @@ def _lives(seed: int, others: list[Step]) -> list[Step]:
     peaceful = not any(step.deed in FAULTS for step in others)
     weights = {deed: weight for deed, weight in LIFE_WEIGHTS.items() if not (peaceful and deed in FAULTS)}
     steps: list[Step] = []
-    for _ in range(rng.randint(0, LIVES)):
+    for _ in range(rng.randint(0, STORIES)):
         at = round(rng.choice(others).at + 2.0 + 3.0 * rng.random(), 3)
         deed = rng.choices(list(weights), list(weights.values()))[0]
         steps.append(Step(at, deed, rng.randrange(64), rng.randrange(64), round(rng.random() ** 2 * 3.0, 3)))
@@ -267,6 +279,77 @@ def _lives(seed: int, others: list[Step]) -> list[Step]:
         steps.append(Step(round(at, 3), Deed.CLOCK, 0, 0, round(amount, 3)))
     if rng.random() < OLD:
         steps.append(Step(others[-1].at, Deed.AGE, 0, 0, A_DAY_AND_A_HALF))
+    return steps
+
+
+def _media(seed: int, others: list[Step]) -> list[Step]:
+    """Somebody puts a few media there, reads one of them again and again, and once more when it should be over."""
+    rng = Random(f"media {seed}")
+    steps: list[Step] = []
+    for _ in range(rng.choice(MEDIA_ROUNDS)):
+        at, few = rng.choice(others).at, rng.randint(1, 3)
+        favourite = rng.randint(1, few)
+        kinds = rng.choices((Deed.SHARE, Deed.UPLOAD), (2, 1), k=few) + [Deed.FETCH] * rng.randint(1, 3)
+        if rng.random() < 0.5:  # then there are too many of them
+            more = rng.randint(1, 5)
+            kinds += [*rng.choices((Deed.SHARE, Deed.UPLOAD), (2, 1), k=more), Deed.FETCH]
+        else:
+            more = 0
+            kinds += [Deed.FETCH, Deed.FETCH]
+        for place, deed in enumerate(kinds):
+            last = place == len(kinds) - 1
+            pause = rng.choice(LOOKS_AGAIN) if last and not more else 0.3 + rng.choice((0.5, 4.0)) * rng.random()
+            at = round(at + pause, 3)
+            who = rng.randrange(64) if deed is Deed.SHARE else -1  # the newest session
+            steps.append(Step(at, deed, who, -favourite - (more if last else 0), 200.0))
+    return steps
+
+
+def _drops(seed: int, others: list[Step]) -> list[Step]:
+    """Whoever answers goes away in the middle, a model or a voice provider. Others are slow to hear what is read."""
+    rng = Random(f"drops {seed}")
+    if rng.random() < KEPT:
+        return []
+    chats = [step for step in others if step.deed in (Deed.CHAT, Deed.RUN)] or others
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, 3)):
+        who = rng.randrange(2)
+        at, amount = rng.choice(others if who else chats).at, round(rng.choice((1.0, 6.0, 6.0)) * rng.random(), 3)
+        steps.append(Step(at, Deed.DROP, who, 0, amount))
+        if who:  # somebody with the API's key talks with that provider
+            steps.append(Step(at, Deed.TALK, -1, rng.randrange(9) | NATIVE, AFTERWARDS))
+    for _ in range(rng.randint(0, 2)):
+        at = rng.choice(others).at
+        steps.append(Step(at, Deed.SPEAK, -1, LOUD, round(1.0 + 4.0 * rng.random(), 3)))
+    return steps
+
+
+def _disks(seed: int, others: list[Step]) -> list[Step]:
+    """A disk has a bad time while people chat and upload; then somebody pulls the plug, perhaps."""
+    rng = Random(f"disks {seed}")
+    if rng.random() < SOUND:
+        return []
+    at, which, amount = rng.choice(others).at, rng.randrange(3), round(2.0 + 8.0 * rng.random(), 3)
+    steps = [Step(at, Deed.DISK, 0, which, amount)]
+    deeds = ((Deed.CHAT, Deed.RUN), (Deed.SHARE, Deed.UPLOAD, Deed.FETCH), (Deed.UPLOAD,))[which]
+    for _ in range(rng.randint(4, 8)):
+        deed = rng.choice(deeds)
+        who = -1 if deed is Deed.UPLOAD else rng.randrange(64)
+        steps.append(Step(round(at + amount * rng.random(), 3), deed, who, rng.randrange(4), 0.0))
+    if rng.random() < 0.5:
+        steps.append(Step(round(at + amount, 3), Deed.KILL, rng.randrange(2), 0, 1.0))
+    return steps
+
+
+def _questions(seed: int, others: list[Step]) -> list[Step]:
+    """A phone asks its holder, who takes time; meanwhile its connection may be lost."""
+    rng = Random(f"questions {seed}")
+    if rng.random() < TRUSTED:
+        return []
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, 4)):
+        at, amount = round(rng.choice(others).at + rng.random(), 3), round(0.5 + 12.0 * rng.random(), 3)
+        steps.append(Step(at, Deed.ASK, -1, rng.randrange(64), amount))
     return steps
 
 

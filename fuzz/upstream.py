@@ -55,6 +55,10 @@ class Upstream:
         self.host = host
         self.trouble: Manner | None = None
         self.asked = 0
+        self.visits: dict[_Visit, None] = {}  # that wait for words
+        self.doomed: list[float] = []  # so many s after the next question, answering ends
+        self.broken: list[tuple[float, str]] = []  # when an answer ended before its end, and what was asked
+        self.newest: dict[str, float] = {}  # when something was last asked
         host.world.network.listen(host, MODEL_PORT, self)
 
     def accepted(self, end: End) -> None:
@@ -65,6 +69,7 @@ class Upstream:
 class _Visit:
     def __init__(self, upstream: Upstream, end: End) -> None:
         self._upstream = upstream
+        self._question = ""  # until it is answered
         self._end = end
         self._conn = Http1Connection(Role.SERVER, entropy=bytes)
         self._body = bytearray()
@@ -77,7 +82,10 @@ class _Visit:
         """Nobody counts here."""
 
     def on_closed(self, why: str) -> None:
-        """The caller has left."""
+        """It is over; in the middle, perhaps."""
+        upstream = self._upstream
+        if upstream.visits.pop(self, self) is None:
+            upstream.broken.append((upstream.host.world.now, self._question))
 
     def on_readable(self) -> None:
         """Take the question."""
@@ -106,11 +114,17 @@ class _Visit:
         rows = asked["messages"]
         question = next(_text(row["content"]) for row in reversed(rows) if row["role"] == "user")
         manner = upstream.trouble or _manner(question)
+        self._question = question
+        upstream.visits[self] = None
+        upstream.newest[question] = upstream.host.world.now
+        if upstream.doomed:
+            upstream.host.world.after(upstream.doomed.pop(0), self._end.abort)
         after_tool = rows[-1]["role"] == "tool"
         if manner is Manner.REFUSE:
             body = b'{"error":{"message":"no"}}'
             fields = Headers([(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))])
             self._say(ResponseHead(self._stream, 500, fields), ResponseData(self._stream, body))
+            upstream.visits.pop(self)
             self._say(ResponseEnd(self._stream))
             return
         fields = Headers([(b"content-type", b"text/event-stream")])
@@ -140,6 +154,8 @@ class _Visit:
         if self._end.gone:
             return
         if pieces and self._end.unsent == 0:
+            if pieces[0] is DONE:  # and may leave now
+                self._upstream.visits.pop(self, None)
             self._say(ResponseData(self._stream, pieces[0]))
             pieces = pieces[1:]
         if pieces:

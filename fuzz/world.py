@@ -20,6 +20,7 @@ from fuzz.model import Addresses, check_grants, violated
 from fuzz.peers import Caller, Pairs, Party
 from fuzz.provider import PROVIDER_PORT, Provider
 from fuzz.script import Deed, Script, Step
+from fuzz.shelf import Shelf
 from fuzz.terms import OPEN, Policy, Wall
 from fuzz.upstream import MODEL_PORT, Manner, Upstream
 from runtimes.sim.connection import Connection
@@ -91,10 +92,15 @@ STATUSES = (
 TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW, idle_minutes=120)
 POLICIES = (*[OPEN] * 6, Policy(max_ttl=5 * 86_400.0), Policy(reduce_only=True))
 UNSTORED = ("session not stored", "session not erased")  # what the relay's log says of a store that fails
+ASKING = evolve(TRUSTING, answers=Answers.ASK)
 MODERN = 0.5  # of all hosts speak HTTP/2
 AFTERMATH = 20.0  # s after a fault within which it may still be felt
+UNTIL_DROPPED = 55.0  # s after which a relay has given up a socket that hangs, and then some
+TIMES_TO_LIVE = (86_400, 15, 40)  # s, of media
+CAPS = (500, 2, 4)  # of media
 DEVICES = 4
 ATTACKERS = 2
+OFTEN = 0.4  # of all operations, while a disk has a bad time
 
 
 class World:
@@ -134,6 +140,7 @@ class World:
         self.parted: dict[str, float] = {}  # by address, until when at most it was parted from the home
         self.hurt: dict[Connection, None] = {}  # that hung, or were left unread
         self.noisy = -1.0  # until when segments were lost
+        self.outages = 0  # of the relay and the API, so far
         self.store_trouble = False
         self.store_refused = False  # sessions, now and then
         self.unstored: dict[str, None] = {}  # prefixes of sessions that the store did not take
@@ -145,9 +152,13 @@ class World:
         self._seen = -1  # events of the simulation, at the last look
         self._down: dict[str, float] = {}  # by name, since when
         self._rest: dict[str, float] = {}  # when it is started again
+        kept = Random(f"shelf {script.seed}")
+        self.shelf = Shelf(kept.choice(TIMES_TO_LIVE), kept.choice(CAPS))
         self.relay = self._start_relay()
         self._registered = (self.relay, 0, self.sim.now)  # log lines looked at for registrations, and when
         self.api = self._start_api()
+        self.asking = any(step.deed is Deed.ASK for step in script.steps)  # does the phone ask its holder?
+        self.phone_news: list[Callable[[Tell], None]] = []  # who hears it
         self.phone = self._start_phone()
 
     # --- programs ------------------------------------------------------------------------------------------------
@@ -164,6 +175,8 @@ class World:
             tui_command=(GATEWAY,),
             max_session_ttl=self.policy.max_ttl,
             session_policy=SessionPolicy.REDUCE_ONLY if self.policy.reduce_only else SessionPolicy.OPEN,
+            media_ttl_seconds=int(self.shelf.ttl),
+            media_lru_cap=self.shelf.cap,
         )
         variables = {
             "OPENAI_API_KEY": PROVIDER_KEY,
@@ -204,8 +217,8 @@ class World:
         )
 
         def make(entropy: Entropy) -> Core:
-            self.phone_service = Phone(config, SimulatedHandset(name="Reference"), TRUSTING)
-            return _Untold(Engine(self.phone_service, entropy=entropy))
+            self.phone_service = Phone(config, SimulatedHandset(name="Reference"), ASKING if self.asking else TRUSTING)
+            return _Untold(Engine(self.phone_service, entropy=entropy), self.phone_news)
 
         return host.start(make)
 
@@ -244,12 +257,15 @@ class World:
         if name == "relay":
             self.addresses.cleared.remove((began, float("inf")))
             self.addresses.forget(began, self.sim.now)
+            self.shelf.outages[-1] = (began, self.sim.now)
 
     def _went(self, name: str, rest: float) -> None:
+        self.outages += 1
         self._down[name] = self.sim.now
         self._rest[name] = self.sim.now + rest
         if name == "relay":
             self.addresses.forget(self.sim.now, float("inf"))
+            self.shelf.outages.append((self.sim.now, float("inf")))
             for gone in self.on_relay_gone:
                 gone()
 
@@ -335,21 +351,17 @@ class World:
     def break_something(self, step: Step) -> None:
         """A step that is a fault."""
         sim, world = self.sim, self.sim
+        if step.deed is Deed.DROP:  # one party is concerned, and has to bear it
+            self._drop(step)
+            return
         endless = step.deed is Deed.NOISE and step.amount > 0
         self.faulted = max(self.faulted, sim.now + (1e9 if endless else step.amount + AFTERMATH))
         match step.deed:
             case Deed.CUT:
                 if sim.network.connections:
                     sim.cut(sim.network.connections[step.who % len(sim.network.connections)])
-            case Deed.HANG if sim.network.connections:
-                connection = sim.network.connections[step.who % len(sim.network.connections)]
-                self.hang(connection, step.amount)
-            case Deed.PART:
-                other = [*self.devices, self.phone.host][step.who % (DEVICES + 1)]
-                sim.network.partition(self.home, other)
-                self.parted[other.address] = max(self.parted.get(other.address, 0.0), sim.now + step.amount)
-                self._shaken_for(step.amount)
-                sim.after(step.amount, sim.network.heal)
+            case Deed.HANG | Deed.PART:
+                self._hold_up(step)
             case Deed.SLOW:
                 self._slow(step)
             case Deed.NOISE:
@@ -369,6 +381,8 @@ class World:
                 bad = (Manner.REFUSE, Manner.BREAK, Manner.HANG, Manner.NONSENSE)
                 self.upstream.trouble = bad[step.other % len(bad)]
                 world.after(step.amount, lambda: setattr(self.upstream, "trouble", None))
+            case Deed.DISK:
+                self._spoil_disk(step)
             case _:
                 pass
 
@@ -391,16 +405,42 @@ class World:
         self.store_refused = True
         self.sim.after(seconds, lambda: setattr(store, "refused", ()))
 
+    def _hold_up(self, step: Step) -> None:
+        """Nothing passes on one connection, or between two hosts."""
+        network = self.sim.network
+        if step.deed is Deed.PART:
+            other = [*self.devices, self.phone.host][step.who % (DEVICES + 1)]
+            network.partition(self.home, other)
+            self.parted[other.address] = max(self.parted.get(other.address, 0.0), self.sim.now + step.amount)
+            self._shaken_for(step.amount)
+            self.sim.after(step.amount, network.heal)
+        elif network.connections:
+            self.hang(network.connections[step.who % len(network.connections)], step.amount)
+
+    def _spoil_disk(self, step: Step) -> None:
+        sim, kinds = self.sim, (("store",), ("file",), ("slow", "late_answer"))  # what is slow cannot be called back
+        kind = kinds[step.other % len(kinds)]
+        sim.faults = evolve(sim.faults, **dict.fromkeys(kind, OFTEN))
+        self.store_trouble = True
+        sim.after(step.amount, lambda: setattr(sim, "faults", evolve(sim.faults, **dict.fromkeys(kind, 0.0))))
+
+    def _drop(self, step: Step) -> None:
+        far_end = (self.upstream, self.provider)[step.who % 2]
+        far_end.doomed.append(step.amount)
+
     def _slow(self, step: Step) -> None:
         lines = [line for line in self.lines if line.opened]
         if not lines:
             return
-        line = lines[step.who % len(lines)]
+        self.slow_down(lines[step.who % len(lines)], step.amount)
+
+    def slow_down(self, line: Party, seconds: float) -> None:
+        """Somebody takes nothing for so long."""
         line.read_slowly(True)
         if (connection := _carrier(line).connection) is not None:
             self.hurt[connection] = None
-        self._shaken_for(step.amount)
-        self.sim.after(step.amount, lambda: line.read_slowly(False))
+        self._shaken_for(seconds)
+        self.sim.after(seconds, lambda: line.read_slowly(False))
 
     def end(self, name: str, rest: float, *, kill: bool) -> None:
         """The relay or the API is told to go, or killed, and started again after a rest."""
@@ -424,6 +464,8 @@ class World:
         self.sim.calm()
         self.home.disk.capacity = None
         self.upstream.trouble = None
+        self.upstream.doomed.clear()
+        self.provider.doomed.clear()
         for line in [*self.lines, *self._shared]:
             line.read_slowly(False)
         self.home.store.refused = ()
@@ -560,13 +602,21 @@ class World:
 
 
 class _Untold:
-    """A core whose news nobody hears: they are for the program around it, and may hold what a log must not."""
+    """A core whose news are for the program around it, and for who holds the phone: they may hold what no log may."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, listeners: list[Callable[[Tell], None]]) -> None:
         self._core = core
+        self._listeners = listeners
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
-        return [command for command in self._core.handle(fact, now) if not isinstance(command, Tell)]
+        kept: list[Command] = []
+        for command in self._core.handle(fact, now):
+            if not isinstance(command, Tell):
+                kept.append(command)
+                continue
+            for listener in self._listeners:
+                listener(command)
+        return kept
 
     def next_deadline(self) -> float | None:
         return self._core.next_deadline()

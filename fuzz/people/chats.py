@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from attrs import frozen
@@ -17,7 +18,7 @@ from svc_proto.api.rows import Message
 from svc_proto.api.store import ListMessages
 from svc_proto.wire.sse import EventStreamDecoder
 
-__all__ = ["Chats"]
+__all__ = ["MANNERS", "Chats"]
 
 MANNERS = ("plain", "plain", "plain", "tool", "tool", "refuse", "break", "nonsense", "hang")
 HEADERS = {"authorization": f"Bearer {API_KEY}"}
@@ -25,6 +26,7 @@ FIRST = ["session.created", "run.started", "message.started"]
 LAST = (["assistant.completed", "run.completed", "done"], ["error", "done"])
 GAP = "\n\n"  # between the texts of two rounds
 MOST_CHATS = 4
+TOLD_WITHIN = 30.0  # s from the end of a model's connection to that of the turn
 KNOWN = (
     *FIRST,
     "assistant.delta",
@@ -48,12 +50,12 @@ class Chats:
         self.chats: list[Chat] = []
         self.turns: list[Turn] = []
         self.runs: list[str] = []
+        self.reading: dict[str, Caller] = {}  # by question, who wants to hear the answer
         self._asked = 0
         self._numbers = 0
         self.deeds: dict[Deed, Deeds] = {
             Deed.CHAT: lambda step: self._chat(step, MANNERS[step.other % len(MANNERS)], leave=step.amount),
             Deed.SLOW_CHAT: lambda step: self._chat(step, "long", dawdle=step.amount),
-            Deed.RUN: self._run,
             Deed.STOP_RUN: self._stop,
             Deed.DELETE_CHAT: self._delete,
         }
@@ -66,18 +68,36 @@ class Chats:
             if caller.status == 201:
                 self.chats.append(Chat(str(caller.answer.json["id"])))
 
-        self._ask("POST", "/api/sessions", {"title": f"chat {self._asked}"}, done)
+        self.ask("POST", "/api/sessions", {"title": f"chat {self._asked}"}, done)
 
-    def _pick(self, who: int) -> Chat | None:
+    def pick(self, who: int) -> Chat | None:
+        """One of the chats that are there."""
         if self._asked < MOST_CHATS and (not self.chats or who % 4 == 0):
             self.create()
         there = [chat for chat in self.chats if not chat.deleting]
         return there[who % len(there)] if there else None
 
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        done: Callable[[Caller], None],
+        piece: Callable[[bytes], None] | None = None,
+    ) -> Caller:
+        """Ask the API something."""
+        data = b"" if body is None else json.dumps(body).encode()
+        return self.world.call(self.world.home, API, method, path, headers=HEADERS, body=data, done=done, piece=piece)
+
     # --- turns ---------------------------------------------------------------------------------------------------
 
+    def number(self) -> int:
+        """A fresh one."""
+        self._numbers += 1
+        return self._numbers
+
     def _chat(self, step: Step, manner: str, *, leave: float = 0.0, dawdle: float = 0.0) -> None:
-        chat = self._pick(step.who)
+        chat = self.pick(step.who)
         if chat is None:
             return
         caller = self.turn(chat, manner)
@@ -89,8 +109,7 @@ class Chats:
 
     def turn(self, chat: Chat, manner: str) -> Caller:
         """Ask something and read the stream."""
-        self._numbers += 1
-        turn = Turn(chat, f"{manner}: question {self._numbers}")
+        turn = Turn(chat, f"{manner}: question {self.number()}")
         chat.turns.append(turn)
         self.turns.append(turn)
         decoder = EventStreamDecoder()
@@ -103,9 +122,9 @@ class Chats:
             if caller.status == 200:
                 self._finished(turn)
 
-        path = f"/api/sessions/{chat.id}/chat/stream"
-        body = json.dumps({"message": turn.text}).encode()
-        return self.world.call(self.world.home, API, "POST", path, headers=HEADERS, body=body, done=done, piece=piece)
+        caller = self.ask("POST", f"/api/sessions/{chat.id}/chat/stream", {"message": turn.text}, done, piece)
+        self.reading[turn.text] = caller
+        return caller
 
     def _told(self, turn: Turn, event: str, data: dict[str, Any]) -> None:
         if "message" in data and "type" in data and event not in KNOWN:  # an error before the stream began
@@ -163,41 +182,46 @@ class Chats:
 
     # --- others --------------------------------------------------------------------------------------------------
 
-    def _run(self, step: Step) -> None:
-        chat = self._pick(step.who)
-        if chat is None:
-            return
-        self._numbers += 1
-        manner = MANNERS[step.other % len(MANNERS)]
-
-        def done(caller: Caller) -> None:
-            if caller.status in (200, 202):
-                self.runs.append(str(caller.answer.json["run_id"]))
-
-        self._ask("POST", "/v1/runs", {"input": f"{manner}: run {self._numbers}", "session_id": chat.id}, done)
-
     def _stop(self, step: Step) -> None:
         runs = [*self.runs, *(turn.run_id for turn in self.turns if turn.run_id)]
         if runs:
-            self._ask("POST", f"/v1/runs/{runs[-1 - step.who % min(3, len(runs))]}/stop", {}, nothing)
+            self.ask("POST", f"/v1/runs/{runs[-1 - step.who % min(3, len(runs))]}/stop", {}, nothing)
 
     def _delete(self, step: Step) -> None:
         if self.chats:
             chat = self.chats[step.who % len(self.chats)]
             chat.deleting = True
-            self._ask("DELETE", f"/api/sessions/{chat.id}", None, nothing)
+
+            def done(caller: Caller) -> None:
+                chat.deleted = chat.deleted or caller.status == 204
+
+            self.ask("DELETE", f"/api/sessions/{chat.id}", None, done)
+
+    def look(self) -> None:
+        """Whose model has broken off some time ago, and was not asked again, is told so."""
+        broken, now = self.world.upstream.broken, self.world.sim.now
+        while broken and broken[0][0] + TOLD_WITHIN <= now:
+            when, question = broken.pop(0)
+            caller = self.reading.get(question)
+            if caller is None or caller.over or self.world.upstream.newest[question] > when:
+                continue
+            if self.world.quiet_since(when):
+                violated(Invariant.ONE_END, f"{question!r} goes on {now - when:.0f} s after its model broke off")
 
     # --- in the end ----------------------------------------------------------------------------------------------
 
     def compare(self) -> None:
         """Ask for the messages of every chat, and compare them with what was told."""
         for chat in self.chats:
-            if not chat.deleting:
-                self._ask("GET", f"/api/sessions/{chat.id}/messages", None, _Comparison(chat))
+            if chat.deleted and not chat.runs:  # a run that arrives late makes its session anew
+                self.ask("GET", f"/api/sessions/{chat.id}/messages", None, _gone)
+            elif not chat.deleting:
+                self.ask("GET", f"/api/sessions/{chat.id}/messages", None, _Comparison(chat))
 
-    def _ask(self, method: str, path: str, body: object, done: Any) -> None:
-        data = b"" if body is None else json.dumps(body).encode()
-        self.world.call(self.world.home, API, method, path, headers=HEADERS, body=data, done=done)
+
+def _gone(caller: Caller) -> None:
+    if caller.status != 404:
+        violated(Invariant.STORED, f"a chat was deleted, and answers {caller.status}")
 
 
 class _Comparison:
@@ -239,6 +263,6 @@ def _compared(turn: Turn, rows: list[_Row]) -> str:
     stored = [row for row in rows if row.run_id == turn.run_id and row.role == "assistant" and row.content]
     if GAP.join(row.content for row in stored) != content:
         return f"{turn.text!r} was told as {content!r:.100}, and {stored!r:.100} is stored"
-    if not (stored[-1].calls or stored[-1].id == turn.message_id):
+    if turn.message_id and not (stored[-1].calls or stored[-1].id == turn.message_id):
         return f"{turn.text!r} is stored under another id than it was told"
     return ""

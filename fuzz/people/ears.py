@@ -57,6 +57,11 @@ class Ears:
         self._last = 0
 
     @property
+    def told(self) -> set[int]:
+        """The numbers of all that was heard."""
+        return set(self._known)
+
+    @property
     def cursor(self) -> dict[str, int]:
         """What `session.resume` says."""
         return {"last_event_id": self.event, "last_audio_event_id": self.audio}

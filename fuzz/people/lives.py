@@ -8,16 +8,15 @@ from typing import Any
 from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
 from fuzz.people.control import Control
-from fuzz.people.crowd import PHONE, Crowd, Deeds, Device, nothing
+from fuzz.people.crowd import PHONE, Crowd, Deeds, Device
 from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
 from fuzz.script import Deed, Step
 from fuzz.terms import Wish
-from svc_proto.device.safety.settings import Answers
+from fuzz.world import UNTIL_DROPPED
 
 __all__ = ["Lives"]
 
-UNTIL_DROPPED = 55.0  # s after which a relay has given up a socket that hangs, and then some
 REFUSES_FOR = 2.0  # s that the store takes no session
 COMES_UP = 6.0  # s in which a relay that was ended is there again
 SOON = 2  # s that a grant lasts which somebody will try to outlive
@@ -27,8 +26,6 @@ RENEWALS: tuple[dict[str, int], ...] = (
     {"terminal": 600, "tui": 600, "bridge": 600},
     {"bridge": 0, "terminal": 0},
 )
-ARRIVED = 0.5  # s in which a command has come to its phone
-SOMEBODY = {"number": "+1 555", "device": "Reference"}
 SPEAKS, TYPES = 6, 4  # what to ask a gateway and a terminal for, see there
 
 
@@ -51,7 +48,6 @@ class Lives:
             Deed.COME_BACK: self._come_back,
             Deed.CUT_SHORT: self._cut_short,
             Deed.RENEW: self._renew,
-            Deed.ASK: self._ask,
             Deed.REFUSE: self._refuse,
             Deed.AGE: lambda step: self.ages.append(step.amount),
         }
@@ -166,29 +162,6 @@ class Lives:
             return
         if session.surely_holds("terminal", self.world.wall.highest(self.crowd.now)):
             violated(Invariant.GRANT_HELD, f"{device.name} holds a terminal grant, and is told {message['payload']}")
-
-    # --- a phone that has asked its user loses the relay ---
-
-    def _ask(self, step: Step) -> None:
-        callers, world = self._callers(), self.world
-        if not callers:
-            return
-        performer = world.phone_service._performer
-        performer.answers = Answers.ASK
-        self.crowd.remote("POST", "/call", SOMEBODY, callers[step.who % len(callers)], nothing)
-        world.sim.after(ARRIVED, lambda: setattr(performer, "answers", Answers.ALLOW))
-        world.sim.after(ARRIVED + step.amount, lambda: self._lose_phone(step.other % 4 == 0))
-
-    def _lose_phone(self, hangs: bool) -> None:
-        world = self.world
-        if world.phone_service.gate.confirmations():
-            world.count("questions to a user")
-        for connection in world.sim.network.connections:
-            if connection.client.host is world.phone.host:
-                if hangs:
-                    world.hang(connection, UNTIL_DROPPED)
-                else:
-                    connection.cut()
 
     # --- the store takes no session for a while, and the relay is started again ---
 

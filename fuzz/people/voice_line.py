@@ -20,6 +20,7 @@ OUTPUT, LAB, AGENT = "output", "realtime", "realtime-agent"
 FAMILIES = {OUTPUT: "voice:tts", LAB: "voice:realtime", AGENT: "voice:realtime"}  # and the grant that each wants
 SPOKEN_WITHIN = 30.0  # s for the stub to read a text, on a network without trouble
 STALLED = 90.0  # s, wire terminal-voice 6.5
+STUCK = 10.0  # s of silence in the middle of a text that is read, to one who takes what comes
 CLOSED_WITHIN = 15.0  # s for the closing handshake
 REFUSALS = (0, 101, 401, 403, 404, 408, 410, 503)
 
@@ -49,6 +50,7 @@ class VoiceLine:
         self.heard_at = crowd.now
         self.turn_open = False  # something was said, and no end of the turn was told
         self.manner = "plain"
+        self.dawdles = 0.0  # s that it takes to listen, to texts that are long then
         self.doubles = False  # it asks for everything twice
         self.run_id = ""
         self.answered = False  # the model has said all
@@ -69,6 +71,11 @@ class VoiceLine:
         return self.ears.name
 
     @property
+    def log_path(self) -> str:
+        """Where the relay says that it logs the session."""
+        return str(self._answer["event_log_path"])
+
+    @property
     def attached(self) -> bool:
         """Whether there is a socket that may be spoken on."""
         talker = self._talker
@@ -86,6 +93,8 @@ class VoiceLine:
             if over:
                 violated(Invariant.VOICE_OVER, f"{self.name} is open again: {over}")
             self._check_grant(talker.began, "has a socket")
+            if self.dawdles:
+                world.slow_down(talker, self.dawdles)
             if again:
                 resume = {"type": "session.resume", "resume_token": self._answer["resume_token"]}
                 talker.tell({**resume, **self.ears.cursor})
@@ -136,7 +145,8 @@ class VoiceLine:
         """Ask for one response more."""
         number = self.crowd.number()
         self.ears.numbers[number] = None
-        text = f"{self.manner}: voice {number}" if self.family == AGENT else "word " * (number % 40) + f"voice {number}"
+        words = 40 if self.dawdles else number % 40
+        text = f"{self.manner}: voice {number}" if self.family == AGENT else "word " * words + f"voice {number}"
         if self.native:
             text = self.world.rng.choice(("", "", "later: ", "talk: ")) + text
         for _ in range(2 if self.doubles else 1):
@@ -252,6 +262,16 @@ class VoiceLine:
         silent = self.crowd.now - self.heard_at
         if self.attached and self.turn_open and silent > STALLED and self.world.quiet_since(self.heard_at):
             violated(Invariant.ONE_END, f"{self.name} hears nothing of its turn for {silent:.0f} s")
+        stuck = self.crowd.now - max(self.heard_at, self.world.shaken)
+        if self.attached and self.family != AGENT and self.ears.speaking and stuck > STUCK:
+            problem = f"reads, and is told nothing for {stuck:.0f} s in the middle of a response"
+            violated(Invariant.ONE_END, f"{self.name} {problem}")
+
+    def check_gone(self, when: float) -> None:
+        """Its provider went then: nobody is left to talk with."""
+        if self.world.shaken < when:
+            since = self.crowd.now - when
+            violated(Invariant.VOICE_OVER, f"{self.name} is open {since:.0f} s after its provider has gone")
 
     # --- grants ---
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from fuzz.invariants import Invariant
@@ -23,6 +24,7 @@ UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4
 WINDOW = 30.0  # s in which one that was lost may come back, 4.8
 STAYS = 40.0  # s that somebody who has nothing more to say stays
 ENDED_WITHIN = 20.0  # s in which a socket is gone that may not stay, on a network without trouble
+LOST_WITHIN = 20.0  # s in which a session has gone whose provider has
 STOPPED_WITHIN = 25.0  # s from a cancel to the end of its run
 MANNERS = ("plain", "plain", "tool", "ask", "ask", "ask", "hang", "hang", "hang", "refuse", "break")
 RATES = (8_000, 8_000, 16_000, 24_000)  # Hz
@@ -47,8 +49,13 @@ class Voices:
         kind, mood = step.other % 3, step.other // 3
         body: dict[str, object] = {"provider": "stub", "sample_rate": RATES[mood % len(RATES)]}
         family = LAB if kind == 2 else OUTPUT
+
+        def made(line: VoiceLine) -> None:
+            line.dawdles = step.amount if step.who < 0 else 0.0
+            self._behave(line, mood // 4 % 8, step.amount)
+
         if who is not None:
-            self.make(who, family, body, lambda line: self._behave(line, mood // 4 % 8, step.amount))
+            self.make(who, family, body, made)
 
     def _talk(self, step: Step) -> None:
         who = self._who(step.who)
@@ -198,6 +205,16 @@ class Voices:
         for line in self.lines:
             line.check_open(since)
             line.check_stalled()
+        self._look_at_lost()
+
+    def _look_at_lost(self) -> None:
+        """A session goes with its provider, whatever it was doing."""
+        lost, now = self.world.provider.lost, self.crowd.now
+        while lost and lost[0][0] + LOST_WITHIN <= now:
+            when, numbers = lost.pop(0)
+            for line in self.lines:
+                if line.attached and any(number in line.ears.numbers for number in numbers):
+                    line.check_gone(when)
 
     def _ordered(self, device: Device, message: dict[str, Any]) -> None:
         """A phone is told to do something that somebody has to allow first."""
@@ -220,6 +237,22 @@ class Voices:
         rate = {"sample_rate": RATES[0]} if provider == "stub" else {}
         who = Who(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
         self.make(who, family, {"provider": provider, **rate}, speak)
+
+    def check_logs(self) -> None:
+        """What was told is on the disk, in order; unless the relay said that it gave a file up, or was killed."""
+        world, disk = self.world, self.world.home.disk
+        warned = any(line.event == "voice file given up" for program in world.home.processes for line in program.logs)
+        for line in self.lines:
+            if line.family == LAB or not disk.exists(line.log_path):
+                continue  # the lab numbers nothing
+            lines = map(json.loads, disk.get(line.log_path).decode().splitlines())
+            kept = [event["event_id"] for event in lines if "event_id" in event]
+            if any(later <= earlier for earlier, later in pairwise(kept)):
+                violated(Invariant.STORED, f"the log of {line.name} is out of order: {kept}")
+            missing = line.ears.told.difference(kept)
+            if missing and not warned and not world.outages:
+                violated(Invariant.STORED, f"{line.name} was told {sorted(missing)}, and its log knows nothing of that")
+            world.count("voice logs")
 
     def check_ended(self) -> None:
         """No run goes on: so no response does."""

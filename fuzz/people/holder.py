@@ -1,0 +1,100 @@
+"""The one who holds the reference phone: the phone asks, they answer at its keyboard, in time or too late."""
+
+from __future__ import annotations
+
+from fuzz.invariants import Invariant
+from fuzz.model import violated
+from fuzz.peers import Caller
+from fuzz.people.crowd import Crowd, Deeds
+from fuzz.script import Deed, Step
+from fuzz.world import UNTIL_DROPPED
+from runtimes.sim.connection import Connection
+from svc_proto.commands import Tell
+from svc_proto.device.person import KEYBOARD
+
+__all__ = ["Holder"]
+
+WORDS = ("y", "y", "n", "")  # that they say; the last one says nothing
+ARRIVED = 0.2  # s in which a command has come to its phone
+AT_ONCE = 10.0  # s within which the phone has done what it was allowed
+
+
+class Holder:
+    """The steps of whoever has the phone send a message, and the answers of who holds it."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self._word: dict[str, tuple[str, float]] = {}  # by text: what will be said, and after so many s
+        self._open: dict[str, str] = {}  # questions by their name, and the text in them
+        self._allowed: dict[str, float] = {}  # texts, and when they were
+        self._keys: Connection | None = None
+        if self.world.asking:
+            self.world.phone_news.append(self._heard)
+        self.deeds: dict[Deed, Deeds] = {Deed.ASK: self._ask}
+
+    def _ask(self, step: Step) -> None:
+        if not self.crowd.sessions:
+            return
+        text = f"note {self.crowd.number()}"
+        self._word[text] = WORDS[step.other % len(WORDS)], step.amount
+        body = {"to": "+15550100", "body": text, "device": "Reference"}
+
+        def done(caller: Caller) -> None:
+            if caller.status == 200 and text not in self._allowed:
+                violated(Invariant.CONFIRMED, f"{text!r} was sent, and its question was not answered with yes")
+            if caller.status == 200:
+                self.world.count("allowed by hand")
+
+        self.crowd.remote("POST", "/send_sms", body, self.crowd.session(step.who), done)
+        way, late = step.other // 4 % 4, step.other // 16 % 4
+        if way < 2:  # the phone loses the relay, while it asks for the most part
+            self.world.sim.after(ARRIVED + late * step.amount / 10, lambda: self._lose_phone(hangs=way == 0))
+
+    def _lose_phone(self, *, hangs: bool) -> None:
+        world = self.world
+        if world.phone_service.gate.confirmations():
+            world.count("questions that lost the relay")
+        for connection in world.sim.network.connections:
+            if connection.client.host is world.phone.host:
+                if hangs:
+                    world.hang(connection, UNTIL_DROPPED)
+                else:
+                    connection.cut()
+
+    def _heard(self, news: Tell) -> None:
+        match news.event:
+            case "asked":
+                self._asked(str(news.fields["confirmation"]), str(news.fields["text"]))
+            case "offline":
+                self._open.clear()  # ARCHITECTURE 14: what waits for the user dies with the connection
+            case "performed" if news.fields["path"] == "/send_sms" and news.fields["status"] == 200:
+                self._performed()
+            case _:
+                pass
+
+    def _asked(self, question: str, text: str) -> None:
+        note = next((note for note in self._word if note in text), "")
+        word, pause = self._word.get(note, ("y", 1.0))  # of a task of the agent's that somebody has allowed
+        self._open[question] = note
+        if word:
+            self.world.sim.after(pause, lambda: self._answer(question, word))
+
+    def _answer(self, question: str, word: str) -> None:
+        if word == "y" and question in self._open:
+            self._allowed[self._open[question]] = self.crowd.now
+        self._type(f"{word} {question}\n")
+
+    def _performed(self) -> None:
+        """Somebody must have allowed it a moment ago, while it was asked."""
+        since = self.crowd.now - AT_ONCE
+        if not any(when >= since for when in self._allowed.values()):
+            violated(Invariant.CONFIRMED, "the phone sent a message, and nobody has allowed it while it asked")
+
+    def _type(self, line: str) -> None:
+        phone, keys = self.world.phone, self._keys
+        if keys is None:
+            network, host = self.world.sim.network, phone.host
+            keys = self._keys = Connection(network, 0, (host, KEYBOARD), (host, KEYBOARD))
+            phone.accepted(keys.server)
+        keys.client.send(line.encode())

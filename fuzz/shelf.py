@@ -1,0 +1,100 @@
+"""The life of media as those know it who put them there and fetch them (wire core 6.5).
+
+It looks at no server. A request whose answer was lost may have been carried out at any time from then on, or never.
+What is said to be over is over whatever happened to those, and what must live does so, too. Monotonic seconds.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from attrs import define, field
+
+__all__ = ["Medium", "Shelf", "Use"]
+
+
+@define(eq=False)
+class Use:
+    """Somebody asked for it, or put it there: it was used at some time between the two."""
+
+    sent: float
+    told: float = inf
+
+
+@define(eq=False)
+class Medium:
+    """A file behind a token. The first of its uses is its registration."""
+
+    data: bytes
+    uses: list[Use]
+    token: str = ""  # until it is told
+
+    @property
+    def since(self) -> Use:
+        """When it was put there."""
+        return self.uses[0]
+
+    def last_used(self, before: float) -> float:
+        """By those who had asked by then it was not used later; what has no answer yet may come at any time."""
+        return max(use.told for use in self.uses if use.sent < before)
+
+    def surely_used(self, before: float) -> float:
+        """It was used later than that, by those whose answers had come by then."""
+        return max(use.sent for use in self.uses if use.told <= before)
+
+
+@define
+class Shelf:
+    """All of them: each lives for `ttl` seconds, and there are never more than `cap`."""
+
+    ttl: float
+    cap: int
+    media: list[Medium] = field(factory=list)
+    outages: list[tuple[float, float]] = field(factory=list)  # of the relay, which forgets them all
+
+    def put(self, data: bytes, now: float) -> Medium:
+        """Somebody is about to put something there."""
+        medium = Medium(data, [Use(now)])
+        self.media.append(medium)
+        return medium
+
+    def refused(self, medium: Medium) -> None:
+        """It was not put there."""
+        self.media.remove(medium)
+
+    def use(self, medium: Medium, now: float) -> Use:
+        """Somebody is about to fetch it."""
+        use = Use(now)
+        medium.uses.append(use)
+        return use
+
+    def missed(self, medium: Medium, use: Use) -> None:
+        """It was not there, or nobody looked: that was no use of it."""
+        medium.uses.remove(use)
+
+    @property
+    def told(self) -> list[Medium]:
+        """Those whose token is known, oldest first."""
+        return [medium for medium in self.media if medium.token]
+
+    def over_before(self, medium: Medium, sent: float) -> str:
+        """Why it was over when something was sent; empty if that cannot be said."""
+        told = medium.since.told
+        if sent >= told + self.ttl:
+            return f"{sent - told:.1f} s after it was registered for {self.ttl:.0f} s"
+        if any(went >= told and came <= sent for went, came in self.outages):
+            return "after the relay was started again"
+        used = medium.last_used(sent)
+        newer = [each for each in self.media if each.since.sent > used and each.since.told < sent]
+        return f"{len(newer)} newer ones are there, of {self.cap} at most" if len(newer) >= self.cap else ""
+
+    def must_live(self, medium: Medium, sent: float, now: float) -> bool:
+        """Whether a fetch of this span of time must find it."""
+        since = medium.since
+        if medium.since.told > sent or now >= since.sent + self.ttl:
+            return False
+        if any(came >= since.sent and went <= now for went, came in self.outages):
+            return False
+        used = medium.surely_used(sent)
+        others = [each for each in self.media if each is not medium]
+        return sum(any(use.told >= used and use.sent <= now for use in each.uses) for each in others) < self.cap
