@@ -49,10 +49,11 @@ from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.socket import VoiceSocket
 from svc_proto.wire.events import Event, ResponseData, StreamReset
 from svc_proto.wire.http2 import Http2Connection
-from tests.fuzz.planting import Patch, Plant
+from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plants_kept import KEPT
 from tests.fuzz.plants_lives import LIVES
 
-__all__ = ["PLANTS", "SEEDS", "Plant", "find", "make_small"]
+__all__ = ["PLANTS", "SEEDS", "find", "make_small"]
 
 SEEDS = 100  # worlds within which a planted bug must be found
 
@@ -471,6 +472,7 @@ PLANTS = (
     Plant(_a_voice_session_never_expires, (Invariant.VOICE_OVER,)),
     Plant(_a_resume_token_is_in_the_event_log, (Invariant.NO_SECRET,)),
     Plant(_an_operation_is_answered_twice, (Invariant.NO_BUG,)),
+    *KEPT,
 )
 
 

@@ -18,7 +18,7 @@ from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.service import Relay
-from tests.fuzz.planting import Patch, Plant
+from tests.fuzz.plant import Patch, Plant
 
 __all__ = ["LIVES"]
 

@@ -9,7 +9,8 @@ import pytest
 
 from fuzz.game import Failure
 from tests.fuzz.conftest import unmeasured_pool
-from tests.fuzz.plants import PLANTS, SEEDS, Plant, find, make_small
+from tests.fuzz.plant import Plant
+from tests.fuzz.plants import PLANTS, SEEDS, find, make_small
 
 SMALL = 12  # steps that the smallest script for one of them has at most
 TRIES = 80
