@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from attrs import field, frozen
 
+from fuzz.draw import draw
 from fuzz.invariants import Invariant, Violation
 from fuzz.model import Session, violated
 from fuzz.people.chats import Chats
@@ -25,8 +26,9 @@ from fuzz.people.voice_line import AGENT, FAMILIES, VoiceLine
 from fuzz.people.voices import Voices
 from fuzz.people.watchers import Watchers
 from fuzz.rows import Rows, taken
-from fuzz.script import FAULTS, Deed, Script, draw
+from fuzz.script import FAULTS, Deed, Script
 from fuzz.story import place_of, sentence, story
+from fuzz.trouble import Trouble
 from fuzz.world import LIMITS, LOCAL, World
 from runtimes.sim.check import ContractError
 from runtimes.sim.world import LimitPassed
@@ -114,6 +116,7 @@ class _Game:
         desks = {**Desks(self.crowd).deeds, **Gateways(self.crowd).deeds}
         self.lives = Lives(self.crowd, self.pairing, owners, self.control, desks)
         self.deeds: dict[Deed, Deeds] = {
+            **Trouble(self.world).deeds,
             **self.pairing.deeds,
             **self.control.deeds,
             **self.chats.deeds,
@@ -135,7 +138,7 @@ class _Game:
         for number, step in enumerate(self.script.steps, start=1):
             self.pass_until(self._start + step.at)
             self._told.append((self.world.sim.now, f"{number}. {sentence(step)}"))
-            self.deeds.get(step.deed, self.world.break_something)(step)
+            self.deeds[step.deed](step)
             self.world.look()
         self.pass_until(self.world.sim.now + 5.0)
         self.recover()

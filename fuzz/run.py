@@ -12,10 +12,11 @@ from pathlib import Path
 import click
 from attrs import define, field
 
+from fuzz.draw import draw
 from fuzz.game import Failure, Report, play, play_seed
 from fuzz.places import CRASHES
 from fuzz.rows import told, watch
-from fuzz.script import Script, draw
+from fuzz.script import Script
 from fuzz.shrink import smaller
 from fuzz.story import sentence
 

@@ -51,6 +51,11 @@ SENTENCES: Mapping[Deed, str] = {
     Deed.TALK: "session {who}, or the API's key, talks with the agent: {other}, {amount:g} s",
     Deed.TUI: "socket {who} asks its gateway for {other}",
     Deed.SAY: "something is said in voice session {who}",
+    Deed.COME_BACK: "phone {who} comes back, and {amount:g} s later its last socket ends in manner {other}",
+    Deed.CUT_SHORT: "session {who} waits for phone {other}, and ends after {amount:g} s",
+    Deed.RENEW: "socket {who} uses its grants, is given {other}, and uses them again after {amount:g} s",
+    Deed.SHARE: "the operator gives file {who} of the home to fetch",
+    Deed.ASK: "session {who} wants what the phone's holder is asked about, word and loss {other}, for {amount:g} s",
     Deed.CUT: "connection {who} is cut",
     Deed.HANG: "connection {who} hangs for {amount:g} s",
     Deed.PART: "{device}, or the phone, is parted from the home for {amount:g} s",
@@ -60,7 +65,11 @@ SENTENCES: Mapping[Deed, str] = {
     Deed.KILL: "{program} is killed for {amount:g} s",
     Deed.DISK_FULL: "the disk is full for {amount:g} s",
     Deed.CLOCK: "the home's wall clock is set by {amount:+g} s",
+    Deed.REFUSE: "the store does not take request {other} for session {who}; a restart {amount:g} s later",
+    Deed.AGE: "in the end the home's wall clock goes on by {amount:g} s",
     Deed.UPSTREAM: "model and voice provider fail in manner {other} for {amount:g} s",
+    Deed.DROP: "{far_end} leaves {amount:g} s after the next question",
+    Deed.DISK: "the disk has a bad time, of kind {other}, for {amount:g} s",
 }
 """What a step says. A number stands for somebody: it is taken modulo who is there."""
 
@@ -76,6 +85,7 @@ def sentence(step: Step) -> str:
         amount=step.amount,
         device=f"device-{step.who % HOSTS}",
         attacker=f"attacker-{step.who % ATTACKERS}",
+        far_end=("the model", "the voice provider")[step.who % 2],
         program=("the relay", "the API")[step.who % 2],
         reset=" with a reset" if step.other % 2 else "",
     )

@@ -1,4 +1,4 @@
-"""The stage: a home with the relay and the API, a phone, a model, other people's machines, and what breaks them.
+"""The stage: a home with the relay and the API, a phone, a model, other people's machines, and what is broken.
 
 Every answer and every log passes through here, and is looked at for what no answer and no log may hold.
 """
@@ -19,12 +19,11 @@ from fuzz.lines import Line, Target
 from fuzz.model import Addresses, check_grants, violated
 from fuzz.peers import Caller, Pairs, Party
 from fuzz.provider import PROVIDER_PORT, Provider
-from fuzz.script import Deed, Script, Step
+from fuzz.script import Deed, Script
 from fuzz.shelf import Shelf
 from fuzz.terms import OPEN, Policy, Wall
-from fuzz.upstream import MODEL_PORT, Manner, Upstream
+from fuzz.upstream import MODEL_PORT, Upstream
 from runtimes.sim.connection import Connection
-from runtimes.sim.faults import Faults
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
 from runtimes.sim.process import LogLine, Process
@@ -100,7 +99,6 @@ TIMES_TO_LIVE = (86_400, 15, 40)  # s, of media
 CAPS = (500, 2, 4)  # of media
 DEVICES = 4
 ATTACKERS = 2
-OFTEN = 0.4  # of all operations, while a disk has a bad time
 
 
 class World:
@@ -346,45 +344,7 @@ class World:
             violated(Invariant.NO_BUG, f"{where}: 500 {caller.answer.body!r:.200}")
         self.refuse_secrets(caller.answer.body.decode("latin-1"), f"the answer to {where}")
 
-    # --- faults --------------------------------------------------------------------------------------------------
-
-    def break_something(self, step: Step) -> None:
-        """A step that is a fault."""
-        sim, world = self.sim, self.sim
-        if step.deed is Deed.DROP:  # one party is concerned, and has to bear it
-            self._drop(step)
-            return
-        endless = step.deed is Deed.NOISE and step.amount > 0
-        self.faulted = max(self.faulted, sim.now + (1e9 if endless else step.amount + AFTERMATH))
-        match step.deed:
-            case Deed.CUT:
-                if sim.network.connections:
-                    sim.cut(sim.network.connections[step.who % len(sim.network.connections)])
-            case Deed.HANG | Deed.PART:
-                self._hold_up(step)
-            case Deed.SLOW:
-                self._slow(step)
-            case Deed.NOISE:
-                sim.faults = _noise(step.amount)
-                self.store_trouble |= step.amount > 0
-                self._shaken_for(1e9 if step.amount > 0 else 0.0)
-                self.noisy = 1e9 if step.amount > 0 else min(self.noisy, sim.now)
-            case Deed.STOP | Deed.KILL:
-                self.end(("relay", "api")[step.who % 2], step.amount, kill=step.deed is Deed.KILL)
-            case Deed.DISK_FULL:
-                self.disk_trouble = True
-                self.home.disk.fill()
-                world.after(step.amount, lambda: setattr(self.home.disk, "capacity", None))
-            case Deed.CLOCK:
-                self.set_clock(step.amount)
-            case Deed.UPSTREAM:
-                bad = (Manner.REFUSE, Manner.BREAK, Manner.HANG, Manner.NONSENSE)
-                self.upstream.trouble = bad[step.other % len(bad)]
-                world.after(step.amount, lambda: setattr(self.upstream, "trouble", None))
-            case Deed.DISK:
-                self._spoil_disk(step)
-            case _:
-                pass
+    # --- trouble --------------------------------------------------------------------------------------------------
 
     def set_clock(self, seconds: float) -> None:
         """Somebody sets the home's wall clock forth or back."""
@@ -395,7 +355,7 @@ class World:
         """A connection is a black hole for so long."""
         connection.hang()
         self.hurt[connection] = None
-        self._shaken_for(seconds)
+        self.shake(seconds)
         self.sim.after(seconds, connection.heal)
 
     def refuse_sessions(self, seconds: float) -> None:
@@ -405,41 +365,12 @@ class World:
         self.store_refused = True
         self.sim.after(seconds, lambda: setattr(store, "refused", ()))
 
-    def _hold_up(self, step: Step) -> None:
-        """Nothing passes on one connection, or between two hosts."""
-        network = self.sim.network
-        if step.deed is Deed.PART:
-            other = [*self.devices, self.phone.host][step.who % (DEVICES + 1)]
-            network.partition(self.home, other)
-            self.parted[other.address] = max(self.parted.get(other.address, 0.0), self.sim.now + step.amount)
-            self._shaken_for(step.amount)
-            self.sim.after(step.amount, network.heal)
-        elif network.connections:
-            self.hang(network.connections[step.who % len(network.connections)], step.amount)
-
-    def _spoil_disk(self, step: Step) -> None:
-        sim, kinds = self.sim, (("store",), ("file",), ("slow", "late_answer"))  # what is slow cannot be called back
-        kind = kinds[step.other % len(kinds)]
-        sim.faults = evolve(sim.faults, **dict.fromkeys(kind, OFTEN))
-        self.store_trouble = True
-        sim.after(step.amount, lambda: setattr(sim, "faults", evolve(sim.faults, **dict.fromkeys(kind, 0.0))))
-
-    def _drop(self, step: Step) -> None:
-        far_end = (self.upstream, self.provider)[step.who % 2]
-        far_end.doomed.append(step.amount)
-
-    def _slow(self, step: Step) -> None:
-        lines = [line for line in self.lines if line.opened]
-        if not lines:
-            return
-        self.slow_down(lines[step.who % len(lines)], step.amount)
-
     def slow_down(self, line: Party, seconds: float) -> None:
         """Somebody takes nothing for so long."""
         line.read_slowly(True)
         if (connection := _carrier(line).connection) is not None:
             self.hurt[connection] = None
-        self._shaken_for(seconds)
+        self.shake(seconds)
         self.sim.after(seconds, lambda: line.read_slowly(False))
 
     def end(self, name: str, rest: float, *, kill: bool) -> None:
@@ -456,7 +387,8 @@ class World:
         else:
             process.stop(5.0)
 
-    def _shaken_for(self, seconds: float) -> None:
+    def shake(self, seconds: float) -> None:
+        """For so long there is trouble on the network that takes time to be noticed."""
         self.shaken = max(self.shaken, self.sim.now + seconds) if seconds < 1e9 or self.shaken < 1e9 else self.shaken
 
     def calm(self) -> None:
@@ -624,18 +556,3 @@ class _Untold:
 
 def _carrier(party: Party) -> Line:
     return party if isinstance(party, Line) else party.carrier
-
-
-def _noise(scale: float) -> Faults:
-    some = Faults.some(scale)
-    return Faults(
-        cut=some.cut,
-        hang=some.hang,
-        spike=some.spike,
-        store=some.store,
-        file=some.file,
-        slow=some.slow,
-        late_answer=min(some.late_answer, 1.0),
-        late_read=min(some.late_read, 1.0),
-        late_wake=min(some.late_wake, 1.0),
-    )

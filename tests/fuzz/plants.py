@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from fuzz.draw import draw
 from fuzz.game import Failure, play
 from fuzz.invariants import Invariant
-from fuzz.script import draw
 from fuzz.shrink import smaller
 from runtimes.sim.process import Process
 from svc_proto.api import subscriber, turn

@@ -6,7 +6,8 @@ from itertools import count
 
 import pytest
 
-from fuzz.script import FAULTS, Deed, Script, Step, draw
+from fuzz.draw import draw
+from fuzz.script import FAULTS, Deed, Script, Step
 from fuzz.shrink import shrink
 
 

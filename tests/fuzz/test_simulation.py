@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from fuzz.draw import draw
 from fuzz.game import Failure, Report, play, play_seed
 from fuzz.invariants import Invariant
 from fuzz.rows import never_walked, watch
 from fuzz.run import Total, main, replay_command
-from fuzz.script import FAULTS, Deed, Script, draw
+from fuzz.script import FAULTS, Deed, Script
 from fuzz.world import World
 from svc_proto.machines.pairing import PairingCodes
 from tests.fuzz.conftest import MEASURING, unmeasured_pool

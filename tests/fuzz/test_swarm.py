@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-from fuzz.script import WEIGHTS, Deed, Script
-from fuzz.script import draw as draw_anew
+from fuzz.draw import ALWAYS, WEIGHTS
+from fuzz.draw import draw as draw_anew
+from fuzz.script import Deed, Script
 from fuzz.swarm import CALM, STORM, Swarm, swarm
 
-ALWAYS = (Deed.REGISTER, Deed.PAIR)
 SEEDS = range(300)
 
 

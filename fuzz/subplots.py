@@ -1,0 +1,159 @@
+"""What goes on beside the ordinary steps of a world, each by a chance of its own: people speak, media end, disks fail.
+
+Each function is given the steps to go by. A world without one of these is as it was.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from fuzz.script import FAULTS, Deed, Step
+from fuzz.swarm import Swarm
+
+__all__ = ["subplots"]
+
+VOICE_WEIGHTS: dict[Deed, int] = {Deed.SPEAK: 4, Deed.TALK: 5, Deed.SAY: 4}
+LIFE_WEIGHTS: dict[Deed, int] = {Deed.COME_BACK: 4, Deed.CUT_SHORT: 3, Deed.RENEW: 3, Deed.REFUSE: 3}
+STORIES = 3  # at most, of those
+CLOCKS = 3  # at most, that are set near something which counts by them
+JUMPS = (3.0, 40.0, 3_600.0, 72_000.0)  # s at most
+TELLING = (Deed.REGISTER, Deed.PAIR, Deed.EXTEND, Deed.STOP, Deed.KILL)
+OLD = 0.25  # of all worlds with faults: the clock goes on by more than a day in the end
+A_DAY_AND_A_HALF = 129_600.0  # s
+NATIVE = 1 << 8 | 6 << 9  # `other` of a talk with a provider that hears and speaks, by somebody who just talks
+AFTERWARDS = 30.0  # s after which they give up, if they have something to wait for
+LOUD = 2 + 3 * (3 + 4 * 6)  # `other` of texts tried aloud at 24 kHz, to somebody who listens late
+DESKS = 4  # steps at most of those who use an agent gateway
+QUIETEST, LOUDEST = 2, 8  # steps of those who speak, in a world where anybody does
+SILENT = 0.3  # of all worlds: nobody does
+MEDIA_ROUNDS = (0, 1, 2)  # of those who use media more than others
+LOOKS_AGAIN = (2.0, 13.5, 37.5)  # s, after which a medium is looked for again: somewhat less than some of them live
+KEPT, SOUND, TRUSTED = 0.65, 0.75, 0.75  # of all worlds: no far end goes, the disk is well, the phone does not ask
+
+
+def subplots(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
+    """All of them, of a seed and its swarm."""
+    steps = [*_voices(seed, mine, others), *_gateways(seed, mine, others), *_lives(seed, others)]
+    others = [*others, *steps]
+    return [*steps, *_media(seed, others), *_drops(seed, others), *_disks(seed, others), *_questions(seed, others)]
+
+
+def _voices(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
+    """Those who speak do so beside the others, by a chance of their own."""
+    rng = Random(f"voices {seed}")
+    if rng.random() < SILENT:
+        return []
+    kinds = mine.weights(VOICE_WEIGHTS)
+    steps: list[Step] = []
+    for _ in range(rng.randint(QUIETEST, LOUDEST)):
+        at = round(rng.choice(others).at + 1.0 + 3.0 * rng.random(), 3)
+        deed = rng.choices(list(kinds), list(kinds.values()))[0]
+        steps.append(Step(at, deed, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
+        again = rng.choice((0, 0, 1, 2, 4)) if deed is not Deed.SAY else 0  # who speaks goes on
+        pauses = [0.5 + rng.choice((1.0, 4.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
+        steps += [Step(round(at + pause, 3), Deed.SAY, -1) for pause in pauses]
+    return steps
+
+
+def _gateways(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
+    """So do those who work with an agent gateway: what one has begun is gone on with."""
+    rng = Random(f"gateways {seed}")
+    steps: list[Step] = []
+    for _ in range(rng.randint(0, DESKS)):
+        at, who = rng.choice(others).at + rng.random(), rng.choice(mine.people)
+        pauses = [0.0, *(rng.choice((0.1, 3.0, 40.0)) * rng.random() for _ in range(rng.randrange(3)))]
+        steps += [Step(round(at + pause, 3), Deed.TUI, who, rng.randrange(64)) for pause in pauses]
+    return steps
+
+
+def _lives(seed: int, others: list[Step]) -> list[Step]:
+    """Sessions that come to an end, phones that come back; and the clock is set just when it matters."""
+    rng = Random(f"lives {seed}")
+    peaceful = not any(step.deed in FAULTS for step in others)
+    weights = {deed: weight for deed, weight in LIFE_WEIGHTS.items() if not (peaceful and deed in FAULTS)}
+    steps: list[Step] = []
+    for _ in range(rng.randint(0, STORIES)):
+        at = round(rng.choice(others).at + 2.0 + 3.0 * rng.random(), 3)
+        deed = rng.choices(list(weights), list(weights.values()))[0]
+        steps.append(Step(at, deed, rng.randrange(64), rng.randrange(64), round(rng.random() ** 2 * 3.0, 3)))
+    if peaceful:
+        return steps
+    telling = [step for step in others if step.deed in TELLING]
+    for _ in range(rng.choice((0, 0, 1, CLOCKS))):
+        at = rng.choice(telling).at + rng.choice((-0.02, 0.05))
+        amount = rng.choice((-1.0, 1.0)) * rng.choice(JUMPS) * rng.random()
+        steps.append(Step(round(at, 3), Deed.CLOCK, 0, 0, round(amount, 3)))
+    if rng.random() < OLD:
+        steps.append(Step(others[-1].at, Deed.AGE, 0, 0, A_DAY_AND_A_HALF))
+    return steps
+
+
+def _media(seed: int, others: list[Step]) -> list[Step]:
+    """Somebody puts a few media there, reads one of them again and again, and once more when it should be over."""
+    rng = Random(f"media {seed}")
+    steps: list[Step] = []
+    for _ in range(rng.choice(MEDIA_ROUNDS)):
+        at, few = rng.choice(others).at, rng.randint(1, 3)
+        favourite = rng.randint(1, few)
+        kinds = rng.choices((Deed.SHARE, Deed.UPLOAD), (2, 1), k=few) + [Deed.FETCH] * rng.randint(1, 3)
+        if rng.random() < 0.5:  # then there are too many of them
+            more = rng.randint(1, 5)
+            kinds += [*rng.choices((Deed.SHARE, Deed.UPLOAD), (2, 1), k=more), Deed.FETCH]
+        else:
+            more = 0
+            kinds += [Deed.FETCH, Deed.FETCH]
+        for place, deed in enumerate(kinds):
+            last = place == len(kinds) - 1
+            pause = rng.choice(LOOKS_AGAIN) if last and not more else 0.3 + rng.choice((0.5, 4.0)) * rng.random()
+            at = round(at + pause, 3)
+            who = rng.randrange(64) if deed is Deed.SHARE else -1  # the newest session
+            steps.append(Step(at, deed, who, -favourite - (more if last else 0), 200.0))
+    return steps
+
+
+def _drops(seed: int, others: list[Step]) -> list[Step]:
+    """Whoever answers goes away in the middle, a model or a voice provider. Others are slow to hear what is read."""
+    rng = Random(f"drops {seed}")
+    if rng.random() < KEPT:
+        return []
+    chats = [step for step in others if step.deed in (Deed.CHAT, Deed.RUN)] or others
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, 3)):
+        who = rng.randrange(2)
+        at, amount = rng.choice(others if who else chats).at, round(rng.choice((1.0, 6.0, 6.0)) * rng.random(), 3)
+        steps.append(Step(at, Deed.DROP, who, 0, amount))
+        if who:  # somebody with the API's key talks with that provider
+            steps.append(Step(at, Deed.TALK, -1, rng.randrange(9) | NATIVE, AFTERWARDS))
+    for _ in range(rng.randint(0, 2)):
+        at = rng.choice(others).at
+        steps.append(Step(at, Deed.SPEAK, -1, LOUD, round(1.0 + 4.0 * rng.random(), 3)))
+    return steps
+
+
+def _disks(seed: int, others: list[Step]) -> list[Step]:
+    """A disk has a bad time while people chat and upload; then somebody pulls the plug, perhaps."""
+    rng = Random(f"disks {seed}")
+    if rng.random() < SOUND:
+        return []
+    at, which, amount = rng.choice(others).at, rng.randrange(3), round(2.0 + 8.0 * rng.random(), 3)
+    steps = [Step(at, Deed.DISK, 0, which, amount)]
+    deeds = ((Deed.CHAT, Deed.RUN), (Deed.SHARE, Deed.UPLOAD, Deed.FETCH), (Deed.UPLOAD,))[which]
+    for _ in range(rng.randint(4, 8)):
+        deed = rng.choice(deeds)
+        who = -1 if deed is Deed.UPLOAD else rng.randrange(64)
+        steps.append(Step(round(at + amount * rng.random(), 3), deed, who, rng.randrange(4), 0.0))
+    if rng.random() < 0.5:
+        steps.append(Step(round(at + amount, 3), Deed.KILL, rng.randrange(2), 0, 1.0))
+    return steps
+
+
+def _questions(seed: int, others: list[Step]) -> list[Step]:
+    """A phone asks its holder, who takes time; meanwhile its connection may be lost."""
+    rng = Random(f"questions {seed}")
+    if rng.random() < TRUSTED:
+        return []
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, 4)):
+        at, amount = round(rng.choice(others).at + rng.random(), 3), round(0.5 + 12.0 * rng.random(), 3)
+        steps.append(Step(at, Deed.ASK, -1, rng.randrange(64), amount))
+    return steps
