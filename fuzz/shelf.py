@@ -80,6 +80,8 @@ class Shelf:
     def over_before(self, medium: Medium, sent: float) -> str:
         """Why it was over when something was sent; empty if that cannot be said."""
         told = medium.since.told
+        if medium.since.sent >= sent:
+            return ""
         if sent >= told + self.ttl:
             return f"{sent - told:.1f} s after it was registered for {self.ttl:.0f} s"
         if any(went >= told and came <= sent for went, came in self.outages):
