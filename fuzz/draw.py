@@ -6,7 +6,7 @@ from random import Random
 
 from attrs import evolve
 
-from fuzz.script import Deed, Script, Step
+from fuzz.script import PAIRED, Deed, Script, Step
 from fuzz.subplots import subplots
 from fuzz.swarm import swarm
 
@@ -50,7 +50,6 @@ FAULT_WEIGHTS: dict[Deed, int] = {
     Deed.UPSTREAM: 3,
 }
 PEACEFUL = 0.3  # of all worlds
-PAIRED = 2.0  # s after which the phone and two devices are paired; a code whose answer is lost is used up
 SUDDEN = 0.4  # of all faults
 MOMENTS = (0.01, 0.05, 0.5)  # s at most after what they strike
 NEWEST = (Deed.CUT, Deed.HANG, Deed.SLOW)  # of what they strike, there may be several: it is the newest

@@ -11,7 +11,9 @@ from enum import Enum
 
 from attrs import frozen
 
-__all__ = ["FAULTS", "Deed", "Script", "Step"]
+__all__ = ["FAULTS", "PAIRED", "Deed", "Script", "Step"]
+
+PAIRED = 2.0  # s after which the phone and two devices are paired; a code whose answer is lost is used up
 
 
 class Deed(Enum):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from random import Random
 
-from fuzz.script import FAULTS, Deed, Step
+from fuzz.script import FAULTS, PAIRED, Deed, Step
 from fuzz.swarm import Swarm
 
 __all__ = ["subplots"]
@@ -135,7 +135,7 @@ def _disks(seed: int, others: list[Step]) -> list[Step]:
     rng = Random(f"disks {seed}")
     if rng.random() < SOUND:
         return []
-    at, which, amount = rng.choice(others).at, rng.randrange(3), round(2.0 + 8.0 * rng.random(), 3)
+    at, which, amount = max(PAIRED, rng.choice(others).at), rng.randrange(3), round(2.0 + 8.0 * rng.random(), 3)
     steps = [Step(at, Deed.DISK, 0, which, amount)]
     deeds = ((Deed.CHAT, Deed.RUN), (Deed.SHARE, Deed.UPLOAD, Deed.FETCH), (Deed.UPLOAD,))[which]
     for _ in range(rng.randint(4, 8)):
