@@ -104,8 +104,7 @@ class Chats:
         if leave:
             self.world.sim.after(leave, lambda: caller.hang_up(reset=step.who % 2 == 1))
         if dawdle:
-            self.world.sim.after(0.05, lambda: caller.read_slowly(True))
-            self.world.sim.after(dawdle, lambda: caller.read_slowly(False))
+            self.world.sim.after(0.05, lambda: self.world.slow_down(caller, dawdle))
 
     def turn(self, chat: Chat, manner: str) -> Caller:
         """Ask something and read the stream."""
