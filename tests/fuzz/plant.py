@@ -16,9 +16,10 @@ Patch = pytest.MonkeyPatch
 
 @frozen
 class Plant:
-    """A bug, and the invariants of which one must find it."""
+    """A bug, the seed of a world that shows it, and the invariants of which one must find it."""
 
     plant: Callable[[Patch], None]
+    seed: int
     found_by: tuple[Invariant, ...]
 
     @property

@@ -6,12 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-import pytest
-
-from fuzz.draw import draw
-from fuzz.game import Failure, play
 from fuzz.invariants import Invariant
-from fuzz.shrink import smaller
 from runtimes.sim.process import Process
 from svc_proto.api import subscriber, turn
 from svc_proto.api.projections.session import SessionProjection
@@ -53,9 +48,7 @@ from tests.fuzz.plant import Patch, Plant
 from tests.fuzz.plants_kept import KEPT
 from tests.fuzz.plants_lives import LIVES
 
-__all__ = ["PLANTS", "SEEDS", "find", "make_small"]
-
-SEEDS = 100  # worlds within which a planted bug must be found
+__all__ = ["PLANTS"]
 
 
 # --- sessions and grants ------------------------------------------------------------------------------------------
@@ -423,71 +416,55 @@ def _an_operation_is_answered_twice(patch: Patch) -> None:
 
 PLANTS = (
     *LIVES,
-    Plant(_a_grant_is_not_clamped, (Invariant.GRANT_CLAMPED,)),
-    Plant(_a_dead_token_is_accepted, (Invariant.DEAD_TOKEN, Invariant.LIVE_GRANT)),
-    Plant(_the_socket_of_a_revoked_session_stays, (Invariant.SOCKETS_ENDED, Invariant.SETTLED)),
-    Plant(_a_session_is_not_stored, (Invariant.LIVE_TOKEN,)),
-    Plant(_the_callers_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
-    Plant(_the_phones_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
-    Plant(_a_code_works_twice, (Invariant.CODE_ONCE,)),
-    Plant(_an_expired_code_works, (Invariant.CODE_ONCE,)),
-    Plant(_six_failures_are_needed, (Invariant.BLOCKED,)),
-    Plant(_four_failures_are_enough, (Invariant.NOT_BLOCKED,)),
-    Plant(_a_block_is_over_too_early, (Invariant.BLOCKED,)),
-    Plant(_a_registration_clears_no_blocks, (Invariant.NOT_BLOCKED,)),
-    Plant(_a_page_is_taken_for_a_program, (Invariant.LOCAL_ONLY,)),
-    Plant(_a_name_may_be_rebound, (Invariant.LOCAL_ONLY,)),
-    Plant(_a_late_reply_is_accepted, (Invariant.IN_TIME,)),
-    Plant(_replies_are_mixed_up, (Invariant.OWN_ANSWER,)),
-    Plant(_anybody_may_answer, (Invariant.OWN_ANSWER,)),
-    Plant(_a_settled_command_is_settled_again, (Invariant.ONE_ANSWER, Invariant.RECOVERY, Invariant.NO_BUG)),
-    Plant(_the_terminal_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
-    Plant(_a_terminal_shows_what_belongs_to_another, (Invariant.OWN_BYTES,)),
-    Plant(_a_shell_outlives_its_socket, (Invariant.RECOVERY,)),
-    Plant(_the_tui_grant_is_not_asked_for, (Invariant.LIVE_GRANT,)),
-    Plant(_a_missing_grant_is_the_end_of_a_gateway, (Invariant.TUI_ERROR,)),
-    Plant(_a_gateway_outlives_its_socket, (Invariant.RECOVERY, Invariant.OWN_BYTES, Invariant.ONE_ANSWER)),
-    Plant(_a_token_is_logged, (Invariant.NO_SECRET,)),
-    Plant(_params_are_not_redacted, (Invariant.NO_SECRET,)),
-    Plant(_a_token_leads_to_another_file, (Invariant.OWN_BYTES,)),
-    Plant(_files_stay_open, (Invariant.RECOVERY,)),
-    Plant(_the_answer_is_told_before_it_is_stored, (Invariant.STORED,)),
-    Plant(_a_delta_is_lost, (Invariant.STORED, Invariant.STREAM)),
-    Plant(_done_comes_twice, (Invariant.STREAM,)),
-    Plant(_a_slow_reader_holds_nobody_up, (Invariant.BOUNDED,)),
+    Plant(_a_grant_is_not_clamped, 0, (Invariant.GRANT_CLAMPED,)),
+    Plant(_a_dead_token_is_accepted, 0, (Invariant.DEAD_TOKEN, Invariant.LIVE_GRANT)),
+    Plant(_the_socket_of_a_revoked_session_stays, 0, (Invariant.SOCKETS_ENDED, Invariant.SETTLED)),
+    Plant(_a_session_is_not_stored, 0, (Invariant.LIVE_TOKEN,)),
+    Plant(_the_callers_grant_is_not_asked_for, 0, (Invariant.LIVE_GRANT,)),
+    Plant(_the_phones_grant_is_not_asked_for, 0, (Invariant.LIVE_GRANT,)),
+    Plant(_a_code_works_twice, 0, (Invariant.CODE_ONCE,)),
+    Plant(_an_expired_code_works, 0, (Invariant.CODE_ONCE,)),
+    Plant(_six_failures_are_needed, 0, (Invariant.BLOCKED,)),
+    Plant(_four_failures_are_enough, 0, (Invariant.NOT_BLOCKED,)),
+    Plant(_a_block_is_over_too_early, 0, (Invariant.BLOCKED,)),
+    Plant(_a_registration_clears_no_blocks, 0, (Invariant.NOT_BLOCKED,)),
+    Plant(_a_page_is_taken_for_a_program, 0, (Invariant.LOCAL_ONLY,)),
+    Plant(_a_name_may_be_rebound, 0, (Invariant.LOCAL_ONLY,)),
+    Plant(_a_late_reply_is_accepted, 0, (Invariant.IN_TIME,)),
+    Plant(_replies_are_mixed_up, 0, (Invariant.OWN_ANSWER,)),
+    Plant(_anybody_may_answer, 0, (Invariant.OWN_ANSWER,)),
+    Plant(_a_settled_command_is_settled_again, 0, (Invariant.ONE_ANSWER, Invariant.RECOVERY, Invariant.NO_BUG)),
+    Plant(_the_terminal_grant_is_not_asked_for, 0, (Invariant.LIVE_GRANT,)),
+    Plant(_a_terminal_shows_what_belongs_to_another, 0, (Invariant.OWN_BYTES,)),
+    Plant(_a_shell_outlives_its_socket, 0, (Invariant.RECOVERY,)),
+    Plant(_the_tui_grant_is_not_asked_for, 0, (Invariant.LIVE_GRANT,)),
+    Plant(_a_missing_grant_is_the_end_of_a_gateway, 0, (Invariant.TUI_ERROR,)),
+    Plant(_a_gateway_outlives_its_socket, 0, (Invariant.RECOVERY, Invariant.OWN_BYTES, Invariant.ONE_ANSWER)),
+    Plant(_a_token_is_logged, 0, (Invariant.NO_SECRET,)),
+    Plant(_params_are_not_redacted, 0, (Invariant.NO_SECRET,)),
+    Plant(_a_token_leads_to_another_file, 0, (Invariant.OWN_BYTES,)),
+    Plant(_files_stay_open, 0, (Invariant.RECOVERY,)),
+    Plant(_the_answer_is_told_before_it_is_stored, 0, (Invariant.STORED,)),
+    Plant(_a_delta_is_lost, 0, (Invariant.STORED, Invariant.STREAM)),
+    Plant(_done_comes_twice, 0, (Invariant.STREAM,)),
+    Plant(_a_slow_reader_holds_nobody_up, 0, (Invariant.BOUNDED,)),
     Plant(
         _an_answer_goes_to_another_stream,
+        0,
         (Invariant.OWN_BYTES, Invariant.OWN_ANSWER, Invariant.STATUS, Invariant.RECOVERY),
     ),
-    Plant(_a_lost_stream_is_not_told, (Invariant.NO_BUG, Invariant.RECOVERY)),
-    Plant(_the_voice_grant_is_not_asked_for, (Invariant.VOICE_GRANT,)),
-    Plant(_a_voice_socket_outlives_its_grant, (Invariant.VOICE_GRANT,)),
-    Plant(_a_voice_socket_outlives_its_session, (Invariant.SOCKETS_ENDED, Invariant.VOICE_GRANT)),
-    Plant(_the_api_key_opens_voice_from_anywhere, (Invariant.VOICE_BEARER,)),
-    Plant(_some_sound_is_lost, (Invariant.VOICE_STREAM,)),
-    Plant(_sound_goes_to_another_session, (Invariant.VOICE_STREAM, Invariant.ONE_END, Invariant.OWN_BYTES)),
-    Plant(_a_response_ends_twice, (Invariant.ONE_END,)),
-    Plant(_a_cancelled_run_goes_on, (Invariant.CANCELLED,)),
-    Plant(_a_no_is_taken_for_a_yes, (Invariant.CONFIRMED,)),
-    Plant(_a_voice_session_never_expires, (Invariant.VOICE_OVER,)),
-    Plant(_a_resume_token_is_in_the_event_log, (Invariant.NO_SECRET,)),
-    Plant(_an_operation_is_answered_twice, (Invariant.NO_BUG,)),
+    Plant(_a_lost_stream_is_not_told, 0, (Invariant.NO_BUG, Invariant.RECOVERY)),
+    Plant(_the_voice_grant_is_not_asked_for, 0, (Invariant.VOICE_GRANT,)),
+    Plant(_a_voice_socket_outlives_its_grant, 0, (Invariant.VOICE_GRANT,)),
+    Plant(_a_voice_socket_outlives_its_session, 0, (Invariant.SOCKETS_ENDED, Invariant.VOICE_GRANT)),
+    Plant(_the_api_key_opens_voice_from_anywhere, 0, (Invariant.VOICE_BEARER,)),
+    Plant(_some_sound_is_lost, 0, (Invariant.VOICE_STREAM,)),
+    Plant(_sound_goes_to_another_session, 0, (Invariant.VOICE_STREAM, Invariant.ONE_END, Invariant.OWN_BYTES)),
+    Plant(_a_response_ends_twice, 0, (Invariant.ONE_END,)),
+    Plant(_a_cancelled_run_goes_on, 0, (Invariant.CANCELLED,)),
+    Plant(_a_no_is_taken_for_a_yes, 0, (Invariant.CONFIRMED,)),
+    Plant(_a_voice_session_never_expires, 0, (Invariant.VOICE_OVER,)),
+    Plant(_a_resume_token_is_in_the_event_log, 0, (Invariant.NO_SECRET,)),
+    Plant(_an_operation_is_answered_twice, 0, (Invariant.NO_BUG,)),
     *KEPT,
 )
-
-
-def find(name: str) -> Failure | None:
-    """Plant one, and play worlds until one fails."""
-    with pytest.MonkeyPatch.context() as patch:
-        next(plant for plant in PLANTS if plant.name == name).plant(patch)
-        outcomes = (play(draw(seed)) for seed in range(SEEDS))
-        return next((outcome for outcome in outcomes if isinstance(outcome, Failure)), None)
-
-
-def make_small(name: str, tries: int) -> int:
-    """Plant one, find it and make the script smaller; the number of its steps."""
-    failure = find(name)
-    assert failure is not None
-    with pytest.MonkeyPatch.context() as patch:
-        next(plant for plant in PLANTS if plant.name == name).plant(patch)
-        return len(smaller(failure, tries).script.steps)

@@ -108,12 +108,12 @@ def _a_drained_socket_wakes_nobody(patch: Patch) -> None:
 
 
 KEPT = (
-    Plant(_a_token_survives_its_eviction, (Invariant.MEDIA_LIFE,)),
-    Plant(_reading_extends_a_token, (Invariant.MEDIA_LIFE,)),
-    Plant(_an_upload_is_finished_twice, (Invariant.NO_BUG,)),
-    Plant(_questions_outlive_their_connection, (Invariant.CONFIRMED,)),
-    Plant(_nobody_is_told_what_was_before_him, (Invariant.STREAM,)),
-    Plant(_a_row_that_cannot_be_stored_is_forgotten, (Invariant.STORED,)),
-    Plant(_a_session_outlives_its_provider, (Invariant.VOICE_OVER,)),
-    Plant(_a_drained_socket_wakes_nobody, (Invariant.ONE_END,)),
+    Plant(_a_token_survives_its_eviction, 0, (Invariant.MEDIA_LIFE,)),
+    Plant(_reading_extends_a_token, 0, (Invariant.MEDIA_LIFE,)),
+    Plant(_an_upload_is_finished_twice, 0, (Invariant.NO_BUG,)),
+    Plant(_questions_outlive_their_connection, 0, (Invariant.CONFIRMED,)),
+    Plant(_nobody_is_told_what_was_before_him, 0, (Invariant.STREAM,)),
+    Plant(_a_row_that_cannot_be_stored_is_forgotten, 0, (Invariant.STORED,)),
+    Plant(_a_session_outlives_its_provider, 0, (Invariant.VOICE_OVER,)),
+    Plant(_a_drained_socket_wakes_nobody, 0, (Invariant.ONE_END,)),
 )
