@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
-
 from fuzz.invariants import Invariant
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.moment import Moment
 from svc_proto.device.safety.gate import SafetyGate
 from svc_proto.engine.flow import Flow
-from svc_proto.facts import OperationId
+from svc_proto.engine.holders import Holders
 from svc_proto.machines import bridge, grants, sessions
 from svc_proto.machines.bridge import BridgeCommands
 from svc_proto.machines.session import Session
@@ -40,14 +38,7 @@ def _a_socket_keeps_the_grants_of_its_welcome(patch: Patch) -> None:
 
 
 def _a_revoked_caller_waits_on(patch: Patch) -> None:
-    park = Relay.park
-
-    def nobodys(self: Relay, request_id: str, caller: Session) -> OperationId:
-        ticket = park(self, request_id, caller)
-        self._parked[request_id] = evolve(self._parked[request_id], caller="")
-        return ticket
-
-    patch.setattr(Relay, "park", nobodys)
+    patch.setattr(Holders, "end", lambda self, holder, refused: None)
 
 
 def _a_store_that_keeps_a_revoked_session_is_not_told(patch: Patch) -> None:
