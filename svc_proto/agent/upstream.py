@@ -17,6 +17,7 @@ from svc_proto.agent.contract import ModelRoute, TextDelta, TurnHost
 from svc_proto.agent.deltas import Assembly, UpstreamProblem, error_text
 from svc_proto.basics import strict_json
 from svc_proto.basics.quoting import quoted
+from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.event_reader import EventReader, open_events
@@ -77,7 +78,7 @@ def ask_model(
     before_text: str = "",
 ) -> Flow[Assembly | Problem]:
     """Call the model and tell of its words. `before_text` is told before the first of them."""
-    if not all("!" <= letter <= "~" for letter in route.api_key):
+    if not is_visible(route.api_key):
         return Problem(text="the model's API key has characters that no header can carry")
     asked = {"model": route.model, "stream": True, "stream_options": {"include_usage": True}, **request}
     pause = limits.first_pause

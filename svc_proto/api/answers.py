@@ -53,7 +53,7 @@ def event_stream(reader: Subscriber, fields: Fields) -> Streamed:
 
 def branded(brand: Brand, name: str, value: str) -> Fields:
     """A header field with the product's name; none for a value that no header can carry."""
-    if not value or not all(" " <= letter <= "~" for letter in value):
+    if not value or not (value.isascii() and value.isprintable()):
         return ()
     return ((f"{brand.header_prefix}{name}".encode("ascii"), value.encode("ascii")),)
 

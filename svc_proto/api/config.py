@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from attrs import field, frozen
 
 from svc_proto.basics.brand import SVC, Brand
+from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, Settings, http_address
 
@@ -96,7 +97,7 @@ def _key(source: Settings, variable: str, host: str) -> str:
     key = source.text(variable, None) or ""
     if 0 < len(key) < MIN_KEY and host not in LOOPBACK and not host.startswith("127."):
         raise ConfigError(f"{variable} must have at least {MIN_KEY} characters where other hosts can guess at it")
-    if not all("!" <= letter <= "~" for letter in key):
+    if not is_visible(key):
         raise ConfigError(f"{variable} must be printable ASCII without spaces")  # it is never quoted: it is a secret
     return key
 

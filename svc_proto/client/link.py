@@ -18,6 +18,7 @@ from typing import cast
 from attrs import field, frozen
 
 from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.visible import is_visible
 from svc_proto.client.calls import error_text, plain
 from svc_proto.client.pins import distrust
 from svc_proto.client.problem import Problem, because
@@ -272,7 +273,7 @@ def _declined(remote: str, answer: Fetched) -> Problem:
 
 def _welcome(payload: Mapping[str, object]) -> Welcome | None:
     token, version, hint = (payload.get(name) for name in ("session_token", "server_version", "transport_hint"))
-    if not isinstance(token, str) or not token or not all("!" <= sign <= "~" for sign in token):
+    if not isinstance(token, str) or not token or not is_visible(token):
         return None
     grants = payload.get("grants")
     members = cast("dict[str, object]", grants) if isinstance(grants, dict) else {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from svc_proto.basics.visible import is_visible
 from svc_proto.client.calls import Target, answer_object, error_text, request, request_json
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.client.routes import bracketed
@@ -89,7 +90,7 @@ def revoke(engine: Engine, relay: Target, prefix: str, *, within: float = 10.0) 
 def token_prefix(text: str) -> str:
     """The beginning of a token as a person may name it. Raises `Problem`, code 2."""
     prefix = text.strip()
-    if not MIN_PREFIX <= len(prefix) <= MAX_PREFIX or not all("!" <= sign <= "~" for sign in prefix):
+    if not MIN_PREFIX <= len(prefix) <= MAX_PREFIX or not is_visible(prefix):
         raise Problem(f"a token prefix has {MIN_PREFIX} to {MAX_PREFIX} characters, usually the 8 shown", code=MISUSED)
     return prefix
 

@@ -14,6 +14,7 @@ from typing import TypeAlias, cast
 from attrs import field, frozen
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.visible import is_visible
 from svc_proto.client.pins import is_pin
 
 __all__ = [
@@ -173,7 +174,7 @@ def _record(url: str, value: object) -> StoredSession | None:
         return None
     members = cast("dict[str, object]", value)
     token = members.get("token")
-    if not isinstance(token, str) or not token or not all("!" <= sign <= "~" for sign in token):
+    if not isinstance(token, str) or not token or not is_visible(token):
         return None
     paired_at, grants = _number(members.get("paired_at")), members.get("grants")
     candidates, pins = members.get("route_candidates"), members.get("route_cert_pins")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.visible import is_visible
 from svc_proto.engine.client import Fetched, fetch, open_socket
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.local_secret import secret_fields
@@ -79,7 +80,7 @@ class _Handshake:
             return
         if envelope.type == "auth.ok":
             token = envelope.payload.get("session_token")
-            usable = isinstance(token, str) and bool(token) and all("!" <= letter <= "~" for letter in token)
+            usable = isinstance(token, str) and bool(token) and is_visible(token)
             self._settle(cast("str", token) if usable else Failure(FailureKind.INVALID, "no session token"))
         elif envelope.type == "auth.fail":
             self._settle(Failure(FailureKind.DENIED, "the relay refused the pairing code"))

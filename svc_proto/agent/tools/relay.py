@@ -15,6 +15,7 @@ from svc_proto.agent.tools.tool import ToolFailed
 from svc_proto.agent.waiting import OneAtATime
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow, ask
@@ -80,7 +81,7 @@ class RelayLink:
         A phone may answer 401, too, and then it has had the command: only the relay's word ends a token.
         """
         token = self._set or (yield from self._get_token(""))
-        if not _is_token(token):
+        if not is_visible(token):
             raise ToolFailed("SVC_RELAY_TOKEN has characters that no token has")
         again = not self._set
         while True:
@@ -154,11 +155,7 @@ class RelayLink:
         members = _object(text)
         token = members.get("token")
         known = members.get("url") == self._url
-        return token if known and isinstance(token, str) and _is_token(token) else ""
-
-
-def _is_token(text: str) -> bool:
-    return all("!" <= letter <= "~" for letter in text)
+        return token if known and isinstance(token, str) and is_visible(token) else ""
 
 
 def _members(answer: Fetched) -> Mapping[str, object]:

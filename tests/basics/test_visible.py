@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.visible import is_visible
+
+
+def test_the_letters_of_a_token() -> None:
+    assert [code for code in range(0x250) if is_visible(chr(code))] == list(range(0x21, 0x7F))
+
+
+@pytest.mark.parametrize(
+    ("text", "visible"), [("", True), ("svc_09-AZ", True), ("svc 09", False), ("svc\ud800", False)]
+)
+def test_each_letter_counts(text: str, visible: bool) -> None:
+    assert is_visible(text) is visible
