@@ -118,6 +118,7 @@ def test_the_cap() -> None:
 def test_a_list_that_a_person_made_too_long_may_shrink() -> None:
     world = world_with("x" * 3_000 + "\n§\n" + "y" * 500)
     assert with_memory(world, lambda memory: memory.replace("memory", "yyy", "y")).status == 200
+    assert with_memory(world, lambda memory: memory.replace("memory", "y", "w")).status == 200
     assert with_memory(world, lambda memory: memory.add("memory", "z")).status == 400
 
 

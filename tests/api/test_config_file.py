@@ -20,6 +20,7 @@ CLOUD = "https://api.example/v1"
     [
         ({}, {}),
         ({"model": " m "}, {"model": "m"}),
+        ({"model": "x" * 256}, {"model": "x" * 256}),
         ({"base_url": LOCAL + "/"}, {"base_url": LOCAL}),
         ({"model": "", "provider": "custom", "base_url": ""}, {"model": "", "provider": "custom", "base_url": ""}),
     ],

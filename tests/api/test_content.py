@@ -41,6 +41,7 @@ def refusal(call: Any, *args: Any, **named: Any) -> tuple[int, str | None, objec
             {"message": [text("Look"), {"type": "input_image", "image_url": " http://x.example/a.png "}]},
             (text("Look"), image("http://x.example/a.png")),
         ),
+        ({"message": [image("http://x" + "a" * 8_184)]}, (image("http://x" + "a" * 8_184),)),
         ({"message": [image(PNG, detail="low")]}, (image(PNG, detail="low"),)),
         (
             {"message": [text("x" * MAX_TEXT), text("more"), image(PNG)]},
@@ -83,7 +84,7 @@ def test_a_message_of_too_many_parts_is_cut() -> None:
         ({"message": [{"type": "image_url", "image_url": {}}]}, "invalid_image_url", "message[0].image_url"),
         ({"message": [image("file:///etc/passwd")]}, "invalid_image_url", "message[0].image_url"),
         ({"message": [image("data:text/html,x")]}, "invalid_image_url", "message[0].image_url"),
-        ({"message": [image("http://x.example/" + "a" * 9_000)]}, "invalid_image_url", "message[0].image_url"),
+        ({"message": [image("http://x" + "a" * 8_185)]}, "invalid_image_url", "message[0].image_url"),
         ({"message": [image("http://x y")]}, "invalid_image_url", "message[0].image_url"),
         (
             {"message": "Hi", "attachments": [{"contentType": "image/png", "content": "not base64!"}]},

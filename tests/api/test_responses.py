@@ -4,6 +4,7 @@ import pytest
 
 from runtimes.sim.disk import Disk
 from svc_proto.api.responses import FILE, MAX_KEPT, MAX_TEXT, Responses
+from svc_proto.basics import strict_json
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.flow import Flow
 from tests.api.world import HOME, ApiBook
@@ -50,6 +51,7 @@ def test_what_was_used_longest_ago_goes_first() -> None:
     store = kept(book)
     for number in range(MAX_KEPT):
         run(book, store.keep(response(number), "s", f"c{number}"))
+    assert run(book, store.conversation("c0")) == "s"
     run(book, store.get("resp_0"))
     run(book, store.keep(response(MAX_KEPT), "s", "c0"))
     run(book, store.keep(response(MAX_KEPT + 1), "s", "new"))
@@ -70,6 +72,10 @@ def test_all_together_have_a_size() -> None:
     assert run(book, store.get("resp_2")) is None  # the last used are the others
     run(book, store.keep(response(4, "x" * MAX_TEXT), "s", None))
     assert [run(book, store.get(f"resp_{number}")) for number in (1, 3, 4)] == [None, None, None]
+    left = MAX_TEXT - len(strict_json.dumps(response(5)))
+    for size, fits in ((left, True), (left + 1, False)):
+        run(book, store.keep(response(5, "x" * size), "s", None))
+        assert (run(book, store.get("resp_5")) is not None) is fits
 
 
 @pytest.mark.parametrize(

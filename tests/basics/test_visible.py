@@ -9,8 +9,6 @@ def test_the_letters_of_a_token() -> None:
     assert [code for code in range(0x250) if is_visible(chr(code))] == list(range(0x21, 0x7F))
 
 
-@pytest.mark.parametrize(
-    ("text", "visible"), [("", True), ("svc_09-AZ", True), ("svc 09", False), ("svc\ud800", False)]
-)
+@pytest.mark.parametrize(("text", "visible"), [("", True), ("svc_0-Z", True), ("svc 0", False), ("svc\ud800", False)])
 def test_each_letter_counts(text: str, visible: bool) -> None:
     assert is_visible(text) is visible

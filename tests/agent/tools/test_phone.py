@@ -136,10 +136,12 @@ def test_a_swipe_where_there_is_no_screen(world: AgentWorld, monkeypatch: pytest
 
     def blank(self: RelayLink, method: str, path: str, arguments: object) -> Flow[PhoneAnswer]:
         yield from ()
-        return PhoneAnswer(200, {})
+        return PhoneAnswer(statuses.pop(0), {})
 
+    statuses = [200, 400]
     monkeypatch.setattr(RelayLink, "call", blank)
     assert call(world, "phone_swipe", direction="up") == "error: the screen has no bounds"
+    assert call(world, "phone_swipe", direction="up") == "error: 400: no reason given."
 
 
 def test_a_text_message_asks_first(world: AgentWorld) -> None:

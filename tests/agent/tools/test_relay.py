@@ -234,7 +234,8 @@ def test_a_relay_that_refuses_a_fresh_token_too(monkeypatch: pytest.MonkeyPatch)
         (200, b"{}", {}),
         (200, b'{"a": 1}', {"a": 1}),
         (200, b"[1]", {"value": "[1]"}),
-        (403, b"403: no", {"error": "403: no"}),
+        (399, b"399: no", {"value": "399: no"}),
+        (400, b"400: no", {"error": "400: no"}),
         (502, b"\xff", {"error": "\ufffd"}),
     ],
 )

@@ -76,14 +76,15 @@ def test_a_chain_has_one_session() -> None:
     )
 
 
-def test_a_conversation_has_a_name() -> None:
+@pytest.mark.parametrize("name", ["t", "t" * 256])
+def test_a_conversation_has_a_name(name: str) -> None:
     book = TurnBook()
-    answered(book, {"conversation": "trip"})
+    answered(book, {"conversation": name})
     session = book.hand.turn.session_id
-    answered(book, {"conversation": {"id": "trip"}})
+    answered(book, {"conversation": {"id": name}})
     assert book.hand.turn.session_id == session
     assert len(book.hand.turn.history) == 2
-    answered(book, {"conversation": "trip", "conversation_history": [{"role": "user", "content": "Own"}]})
+    answered(book, {"conversation": name, "conversation_history": [{"role": "user", "content": "Own"}]})
     assert list(book.hand.turn.history) == [{"role": "user", "content": "Own"}]
 
 
@@ -158,6 +159,7 @@ def test_a_response_that_fails() -> None:
         ({"previous_response_id": 7}, 404, None),
         ({"previous_response_id": "resp_x", "conversation": "c"}, 400, "conversation"),
         ({"conversation": 7}, 400, "conversation"),
+        ({"conversation": ""}, 400, "conversation"),
         ({"conversation": "x" * 257}, 400, "conversation"),
         ({"conversation_history": 7}, 400, "conversation_history"),
         ({"store": "perhaps"}, 400, "store"),
