@@ -4,8 +4,10 @@ import pytest
 
 from svc_proto.agent.contract import TextDelta
 from svc_proto.api.projections.runs import RunProjection
+from svc_proto.api.projections.story import Projection, StoryEvent
 from svc_proto.api.subscriber import LIFE, Subscriber, SubscriberState, SubscriberTrigger
 from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Streamed
 from svc_proto.machines.table import step
@@ -28,9 +30,19 @@ def test_the_table() -> None:
                     step(LIFE, state, trigger)
 
 
-def made(book: TurnBook) -> tuple[Subscriber, list[Subscriber]]:
+class Blanks:
+    """A projection that tells each event by as many blanks."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def encode(self, event: StoryEvent, now: Moment) -> str:
+        return " " * self._size
+
+
+def made(book: TurnBook, projection: Projection | None = None) -> tuple[Subscriber, list[Subscriber]]:
     caught_up: list[Subscriber] = []
-    reader = Subscriber(book.engine, RunProjection(session_id="s", run_id="r"), caught_up.append)
+    reader = Subscriber(book.engine, projection or RunProjection(session_id="s", run_id="r"), caught_up.append)
     return reader, caught_up
 
 
@@ -58,6 +70,24 @@ def test_nobody_is_behind_before_there_is_a_reader() -> None:
     assert caught_up == []
     book.after(0.1)
     assert caught_up == [reader]
+
+
+@pytest.mark.parametrize(
+    ("events", "size", "behind"), [(256, 256, False), (257, 257, True), (1, 65_536, False), (1, 65_537, True)]
+)
+def test_how_much_is_too_much_for_a_reader(events: int, size: int, behind: bool) -> None:
+    reader, _ = made(TurnBook(), Blanks(size // events))
+    for _ in range(events):
+        reader.take(TextDelta("x"))
+    reader.state = step(LIFE, reader.state, SubscriberTrigger.ATTACH)
+    assert reader.behind is behind
+
+
+@pytest.mark.parametrize(("size", "state"), [(1_048_576, SubscriberState.AWAITED), (1_048_577, SubscriberState.GONE)])
+def test_how_much_waits_for_nobody(size: int, state: SubscriberState) -> None:
+    reader, _ = made(TurnBook(), Blanks(size))
+    reader.take(TextDelta("x"))
+    assert reader.state is state
 
 
 def test_there_is_one_reader() -> None:

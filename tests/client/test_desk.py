@@ -115,6 +115,9 @@ def test_by_qr_on_the_best_route() -> None:
     assert (paired.session.url, paired.session.role) == (PUBLIC.url, "public")
     assert host.sessions[PUBLIC.url].candidates == STORED
     assert host.expected == {("home.example", 443): None}  # a QR clears what was pinned
+    single = PairRequest(invitation=Invitation("Q7M2ZK", (PUBLIC,), STORED[1:]), by_qr=True)
+    world(host, lambda engine: pair_desktop(engine, single), http=http).run()
+    assert host.sessions[PUBLIC.url].candidates == ()
 
 
 def test_no_route_answers() -> None:
@@ -214,7 +217,7 @@ def test_one_route_is_not_probed() -> None:
 
 
 def test_the_best_of_several_routes() -> None:
-    many = session(candidates=STORED, cert_pin=None, route_pins={PUBLIC.url: PIN})
+    many = session(url=PUBLIC.url, candidates=STORED, cert_pin=None, route_pins={PUBLIC.url: PIN})
     host = Host(many)
     assert world(host, lambda engine: route_of(engine, many)).run() == LAN.url
     assert host.expected == {("home.example", 443): PIN}

@@ -70,6 +70,7 @@ def test_the_file(text: object, first: tuple[str, str]) -> None:
     [
         (evolve(SESSION, expires_at=START.wall), [("failure", "the session has expired")]),
         (evolve(SESSION, expires_at=START.wall + 86_400), [("warning", "the session expires in 1d")]),
+        (evolve(SESSION, expires_at=START.wall + 3 * 86_400), [("ok", "the session expires in 3d")]),
         (evolve(SESSION, expires_at=None), [("ok", "the session expires never")]),
         (
             evolve(SESSION, grants={"tui": START.wall, "bridge": 5.0, "chat": None}),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.client.exec_output import ExecOutput, typed_line
+from svc_proto.client.exec_output import MAX_TYPED, ExecOutput, typed_line
 from svc_proto.client.problem import Problem
 
 NONCE = "svc0123"
@@ -39,6 +39,13 @@ def test_a_command_that_nobody_types_for_has_no_input() -> None:
     said = subprocess.run(["sh", "-c", line], input=b"not for it", capture_output=True, check=False, timeout=10)
     assert said.stdout.startswith(f"{NONCE}B\nover\n".encode())
     assert "/dev/null" not in typed_line("cat", NONCE, tmux=False)
+
+
+def test_a_line_that_no_terminal_holds() -> None:
+    room = MAX_TYPED - len(typed_line("", NONCE, tmux=False).removesuffix("; exit\r"))
+    assert "x" * room in typed_line("x" * room, NONCE, tmux=False)
+    with pytest.raises(Problem, match="no more than a terminal's line holds"):
+        typed_line("x" * (room + 1), NONCE, tmux=False)
 
 
 def test_within_tmux_the_command_has_the_clients_terminal() -> None:

@@ -141,14 +141,17 @@ def test_no_websocket(status: int, says: str) -> None:
     assert reason.endswith("is it really a relay?") is says.endswith("is it really a relay?")
 
 
-def test_how_long_a_block_lasts() -> None:
+@pytest.mark.parametrize(
+    ("after", "pause"), [(b"287", "287 s"), (b"999999", "999999 s"), (b"1000000", "5 minutes"), (b"soon", "5 minutes")]
+)
+def test_how_long_a_block_lasts(after: bytes, pause: str) -> None:
     from svc_proto.client.link import _declined
     from svc_proto.engine.client import Fetched
     from svc_proto.wire.events import Headers
 
-    problem = _declined("ws://h", Fetched(429, Headers([(b"retry-after", b"287")]), b""))
+    problem = _declined("ws://h", Fetched(429, Headers([(b"retry-after", after)]), b""))
     assert isinstance(problem, Refusal)
-    assert "no further one for 287 s, or until svc pair makes a new one" in str(problem)
+    assert f"no further one for {pause}, or until svc pair makes a new one" in str(problem)
 
 
 class Wire:

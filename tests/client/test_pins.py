@@ -45,11 +45,12 @@ def test_the_pin_is_of_the_key(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateK
     assert is_pin(expected)
 
 
-def test_a_certificate_without_a_version() -> None:
-    body = b"".join(b"\x30\x01" + bytes([n]) for n in range(5)) + b"\x30\x02\x05\x00"
+@pytest.mark.parametrize("key", [b"\x30\x02\x05\x00", b"\x30\x00"])
+def test_a_certificate_without_a_version(key: bytes) -> None:
+    body = b"".join(b"\x30\x01" + bytes([n]) for n in range(5)) + key
     tbs = b"\x30" + bytes([len(body)]) + body
     whole = b"\x30" + bytes([len(tbs)]) + tbs
-    assert pin_of(whole) == "sha256/" + base64.b64encode(hashlib.sha256(b"\x30\x02\x05\x00").digest()).decode()
+    assert pin_of(whole) == "sha256/" + base64.b64encode(hashlib.sha256(key).digest()).decode()
 
 
 @pytest.mark.parametrize("data", [b"", b"\x30", b"\x31\x00", b"\x30\x05ab", CERTIFICATE[:-1], b"\x30\x82", b"\x30\x00"])

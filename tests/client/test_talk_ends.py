@@ -55,7 +55,7 @@ def test_a_line_that_is_too_long_by_what_comes_later() -> None:
 
 
 def test_the_longest_line() -> None:
-    text = "語" * 5_000
+    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # in bytes, too
     there = talking((1, typed(text)), (2, lambda w: w.push(DONE)), (3, typed(None)))
     there.run()
     assert [message["text"] for message in there.said] == [text]

@@ -71,8 +71,9 @@ REFUSALS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("answer", "reason"), REFUSALS)
 def test_refusals(answer: Any, reason: str) -> None:
-    assert World(lambda engine: transcribe(engine, RELAY, UPLOAD), http=lambda asked: answer).fails().reason == reason
-    assert World(lambda engine: save_speech(engine, RELAY, "Hi"), http=lambda asked: answer).fails().reason == reason
+    recording, text = Upload("a.wav", bytes(MAX_RECORDING)), "x" * 5_000  # the most that is sent
+    for flow in (lambda engine: transcribe(engine, RELAY, recording), lambda engine: save_speech(engine, RELAY, text)):
+        assert World(flow, http=lambda asked: answer).fails().reason == reason
 
 
 def test_an_answer_without_a_text() -> None:

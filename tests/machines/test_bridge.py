@@ -229,7 +229,8 @@ def test_the_decision_of_an_answer(payload: dict[str, object], decision: str) ->
     [
         ({"status": 500, "error": "one", "result": {"error": "two"}}, "one"),
         ({"status": 200, "error": "one"}, "one"),
-        ({"status": 404, "result": {"error": "two"}}, "two"),
+        ({"status": 400, "result": {"error": "two"}}, "two"),
+        ({"status": 399, "result": {"error": "two"}}, None),
         ({"status": 404, "result": {"error": 5}}, None),
         ({"status": 404, "result": ["two"]}, None),
         ({"status": 200, "result": {"error": "two"}}, None),

@@ -72,6 +72,10 @@ def test_everything_that_a_client_may_say(book: ApiBook) -> None:
     assert error(book.request("POST", "/api/sessions", {"session_id": "mine"})) == (409, "session_exists")
 
 
+def test_a_long_name_of_a_model(book: ApiBook) -> None:
+    assert book.request("POST", "/api/sessions", {"model": "x" * 256}).json["model"] == "x" * 256
+
+
 def test_titles_need_not_be_unique(book: ApiBook) -> None:
     assert book.session(title="Same") != book.session(title="Same")
 
