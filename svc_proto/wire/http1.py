@@ -277,7 +277,7 @@ class Http1Connection:
             elif self._head is None:
                 raise RemoteProtocolError("bytes that answer no request")
             end = inbox.find(END, max(0, self._searched - len(END) + 1), self._limits.max_head)
-            if end < 0:
+            if end == -1:
                 check_partial_head(inbox, self._searched, self._limits)
                 self._searched = len(inbox)
                 return self._input_ended() if self._eof else None

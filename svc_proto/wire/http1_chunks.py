@@ -135,7 +135,7 @@ class ChunkedBody:
         if inbox[0] not in HEX:
             raise RemoteProtocolError(BAD_LINE)
         end = self._find(CRLF)
-        if end < 0:
+        if end == -1:
             return False
         line = _LINE.fullmatch(inbox, 0, end)
         if line is None:
@@ -196,7 +196,7 @@ class ChunkedBody:
         """Where the end of a line or of the trailers is; -1 when it has not come. Raises when it cannot come."""
         inbox, limits = self._inbox, self._limits
         at = inbox.find(end, max(0, self._searched - len(end) + 1), limits.max_head)
-        if at >= 0:
+        if at != -1:
             self._searched = 0
             return at
         if check_partial_lines(inbox, self._searched, limits):

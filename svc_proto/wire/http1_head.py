@@ -79,8 +79,8 @@ def check_request_head(head: bytes, limits: Limits) -> Framing:
     if head[head.find(b" ") + 1] != SLASH:
         _check_other_target(head, lowered)
     at = lowered.find(HOST)
-    if at >= 0:
-        if lowered.find(HOST, at + 1) >= 0:
+    if at != -1:
+        if lowered.find(HOST, at + 1) != -1:
             raise RemoteProtocolError("Host is given twice")
         found = _HOST.match(lowered, at + len(HOST))
         if found is None or (found[1] and not is_literal(found[1])):
@@ -108,7 +108,7 @@ def check_partial_head(inbox: bytearray, searched: int, limits: Limits) -> None:
     if inbox[0] <= SPACE:
         raise RemoteProtocolError(NO_LINE)
     if check_partial_lines(inbox, searched, limits):
-        if inbox.find(b"\r\n", 0, limits.max_head) < 0:
+        if inbox.find(b"\r\n", 0, limits.max_head) == -1:
             raise RemoteProtocolError(f"the first line has more than {limits.max_head} bytes", status=414)
         raise RemoteProtocolError(f"the head has more than {limits.max_head} bytes", status=431)
 
@@ -180,14 +180,14 @@ def _authority(target: bytes) -> bytes | None:
 
 def _framing(lowered: bytes) -> Framing:
     at = lowered.find(LENGTH)
-    if at < 0:
+    if at == -1:
         if CODING not in lowered:
             return Framing.NONE
         _check_codings(lowered)
         return Framing.CHUNKED
     if CODING in lowered:
         raise RemoteProtocolError("Content-Length together with Transfer-Encoding")
-    if lowered.find(LENGTH, at + 1) >= 0:
+    if lowered.find(LENGTH, at + 1) != -1:
         raise RemoteProtocolError("Content-Length is given twice")
     number = _NUMBER.match(lowered, at + len(LENGTH))
     if number is None:

@@ -180,7 +180,7 @@ class MultipartDecoder:
         """
         buffer = self._buffer
         at = buffer.find(self._delimiter)
-        if at < 0:
+        if at == -1:
             return self._cut(len(buffer) - len(self._delimiter) + 1)
         if at > 0:
             return self._cut(at)
@@ -203,11 +203,11 @@ class MultipartDecoder:
 
     def _take_head(self) -> MultipartEvent | None:
         at = self._buffer.find(b"\r\n\r\n", max(0, self._searched - 3))
-        if max(at, len(self._buffer) if at < 0 else 0) > self._max_head:
+        if max(at, len(self._buffer) if at == -1 else 0) > self._max_head:
             raise RemoteProtocolError(f"multipart: the head of a part has more than {self._max_head} bytes")
         if self._buffer.startswith(b"\r\n"):
             raise RemoteProtocolError("multipart: a part has no Content-Disposition")
-        if at < 0:
+        if at == -1:
             self._searched = len(self._buffer)
             return None
         raw = bytes(self._buffer[:at])

@@ -231,6 +231,18 @@ def test_a_call_id_counts_once() -> None:
     assert talk.broker.call("r1", again, talk.now) == []  # forgotten, but of a response that is over
 
 
+def test_as_many_call_ids_as_are_known() -> None:
+    talk = Talk()
+    talk.answering()
+    first = UnknownCall("k0", {"ok": False})
+    assert talk.broker.call("r1", first, talk.now) != []
+    for number in range(MAX_CALLS - 1):
+        talk.broker.call("unknown", StatusCall(f"x{number}"), talk.now)
+    assert talk.broker.call("r1", first, talk.now) == []
+    talk.broker.call("unknown", StatusCall("x"), talk.now)
+    assert talk.broker.call("r1", first, talk.now) != []
+
+
 def test_a_second_task_in_the_same_response() -> None:
     talk = Talk()
     talk.answering()

@@ -29,6 +29,7 @@ def types(orders: list[Order]) -> list[str]:
         ("It is forty-two.", "42", False),
         ("It is 42.", "42", True),
         ("Yes.", "No.", True),  # nothing to compare by
+        ("Yes.", "Fan off.", True),  # nothing either
         ("  ", "No.", False),
         ("磁盘已经用了一半", "磁盘用了百分之六十二", True),
         ("今天天气很好", "磁盘用了百分之六十二", False),
@@ -62,8 +63,16 @@ def test_a_short_one_is_judged_at_its_end() -> None:
     said = "62 percent of the disk."
     assert len(said) < JUDGED_FROM
     assert way.hear("r2", Held(text=said)) == []
+    assert way.verdict is Verdict.OPEN
     assert way.audio_done("r2") == []
     assert types(way.end("r2")) == ["response.started", "response.delta", "output_audio.done", "response.done"]
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(39, Verdict.OPEN), (40, Verdict.ON_SCRIPT)])
+def test_from_when_it_is_judged(size: int, verdict: Verdict) -> None:
+    way = delivery()
+    way.hear("r2", Held(text="62 percent of the disk.".ljust(size)))
+    assert way.verdict is verdict
 
 
 def test_sound_without_a_word_counts() -> None:

@@ -103,7 +103,14 @@ def test_the_original_brand_writes_both_versions() -> None:
 
 @pytest.mark.parametrize(
     ("payload", "version"),
-    [({"svc": 2}, 2), ({"hermes": 3}, 3), ({}, 1), ({"svc": True, "hermes": 0}, 1), ({"svc": "2"}, 1)],
+    [
+        ({"svc": 2}, 2),
+        ({"hermes": 3}, 3),
+        ({"svc": 1, "hermes": 3}, 1),
+        ({}, 1),
+        ({"svc": True, "hermes": 0}, 1),
+        ({"svc": "2"}, 1),
+    ],
 )
 def test_reading_the_version(payload: dict[str, object], version: int) -> None:
     assert payload_version(payload) == version
@@ -166,6 +173,7 @@ def test_the_sample_has_letters_of_both_alphabets() -> None:
         f"svc-relay://pair/{JSON_TEXT} \n",
         f"svc-relay://pair?payload={quote(JSON_TEXT, safe='')}",
         quote(JSON_TEXT, safe=""),
+        JSON_TEXT.ljust(MAX_INVITE),
     ],
 )
 def test_every_form_of_an_invite(invite: str) -> None:
@@ -192,7 +200,7 @@ def test_every_form_of_an_invite(invite: str) -> None:
         "svc-relay://pair?payload={",
         base64.b64encode(b"[1]").decode(),
         "{]",
-        "x" * (MAX_INVITE + 1),
+        JSON_TEXT.ljust(MAX_INVITE + 1),
     ],
 )
 def test_what_is_no_invite(invite: str) -> None:

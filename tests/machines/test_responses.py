@@ -99,6 +99,19 @@ def test_each_orphan_has_its_own_five_seconds() -> None:
 
 def test_memory_is_bounded() -> None:
     responses = Responses()
+    for number in range(MAX_DEAD):
+        responses.bury(f"dead {number}")
+    assert responses.start("dead 0", 0.0) is Start.IGNORED
+    responses.bury("one more")
+    responses.ask(ASK, 0.0)
+    assert responses.start("dead 0", 0.0) is Start.OURS
+    responses = Responses()
+    for number in range(MAX_OPEN):
+        responses.start(f"open {number}", 0.0)
+    for number in range(1, MAX_OPEN):
+        responses.over(f"open {number}")
+    assert responses.ask(ASK, 0.0) == []  # the first is not over
+    responses = Responses()
     for number in range(max(MAX_DEAD, MAX_OPEN) + 5):
         responses.start(f"stray {number}", 0.0)
     assert responses.start("stray 0", 0.0) is Start.STRAY  # forgotten

@@ -83,6 +83,7 @@ def test_a_record_of_an_older_file() -> None:
         "voice:tts": 99.0,
         "voice:realtime": 99.0,
     }
+    assert Session.from_record({**record, "token": "1c2d3e4f"}).token_prefix == "1c2d3e4f"
     bare = Session.from_record({**record, "expires_at": 50, "grants": {"bridge": "never"}})
     assert bare.grants == dict.fromkeys(("bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"), 50.0)
 
@@ -116,7 +117,7 @@ def test_what_is_lost_does_not_read_as_never() -> None:
     del record["expires_at"]
     with pytest.raises(Refused):
         Session.from_record(record)
-    others: tuple[object, ...] = ([], {"token": 5}, {"token": "short"}, {})
+    others: tuple[object, ...] = ([], {"token": 5}, {"token": "1c2d3e4"}, {})
     for bad in others:
         with pytest.raises(Refused):
             Session.from_record(bad)

@@ -21,6 +21,7 @@ from svc_proto.machines.terminal import (
     parse_size,
     parse_tmux_list,
     replay_text,
+    shell_status,
     tmux_name,
 )
 
@@ -138,3 +139,8 @@ def test_what_tmux_cuts_off_is_passed_over(cuts: list[tuple[str, int]]) -> None:
         said += buffer.take()
     whole = [letter for letter, size in cuts if size >= len(letter.encode())]
     assert said + buffer.take(final=True) == "".join(whole)
+
+
+@pytest.mark.parametrize(("ended", "told"), [(None, None), (0, 0), (255, 255), (-1, 129), (-15, 143)])
+def test_how_a_shell_has_ended(ended: int | None, told: int | None) -> None:
+    assert shell_status(ended) == told

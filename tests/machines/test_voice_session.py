@@ -146,7 +146,7 @@ def test_time_passes(state: VoiceState) -> None:
     deadline = {VoiceState.FRESH: 120.0, VoiceState.DETACHED: 30.0}.get(state)
     assert made.deadline == deadline
     assert not made.expire((deadline or 1e6) - 0.001)
-    assert made.expire(1e9) is (deadline is not None)
+    assert made.expire(deadline or 1e9) is (deadline is not None)
     if deadline is not None:
         assert (made.state, made.deadline) == (VoiceState.CLOSED, None)
         assert (made.denial(), made.resume(2, TOKEN, {})) == (EXPIRED, EXPIRED)
