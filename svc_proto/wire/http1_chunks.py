@@ -180,9 +180,10 @@ class ChunkedBody:
         if inbox.startswith(CRLF):
             end = len(CRLF)
         else:
-            end = self._find(END) + len(END)
-            if end < len(END):
+            at = self._find(END)
+            if at == -1:
                 return False
+            end = at + len(END)
         block = LAST_LINE + inbox[:end]
         forbidden = _FORBIDDEN.search(check_fields(block, self._limits))
         if forbidden is not None:

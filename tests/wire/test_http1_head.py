@@ -25,6 +25,7 @@ LIMITS = Limits(max_head=100, max_fields=3)
         (b"X-Content-Length: 5\r\n", Framing.NONE),
         (b"Content-Length-X: 5\r\n", Framing.NONE),
         (b"X: Content-Length: 5\r\n", Framing.NONE),
+        (b"a:\r\nb:\r\n", Framing.NONE),  # as many fields as may be
     ],
 )
 def test_whether_a_body_follows(fields: bytes, framing: Framing) -> None:
@@ -40,6 +41,9 @@ def test_whether_a_body_follows(fields: bytes, framing: Framing) -> None:
         (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1,1\r\n\r\n", 400, "not a number"),
         (b"GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n", 400, "bare CR"),
         (b"GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n", 400, "folded"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501, "only chunked"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", 400, "one chunked"),
+        (b" GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "line is missing"),
         (b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 4 + b"\r\n", 431, "3 fields"),
         (b"GET / HTTP/3.0\r\n\r\n", 505, "HTTP/1.1"),
         (b"connect a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 501, "CONNECT"),
@@ -49,6 +53,20 @@ def test_refused(head: bytes, status: int, word: str) -> None:
     with pytest.raises(RemoteProtocolError, match=word) as caught:
         check_request_head(head, LIMITS)
     assert caught.value.status == status
+
+
+@pytest.mark.parametrize(
+    ("begun", "word"),
+    [
+        (b" ", "line is missing"),
+        (b"x" * 100, "first line has more than 100"),
+        (b"x\r\n" + b"y" * 97, "head has more than 100"),
+    ],
+)
+def test_a_beginning_that_no_end_makes_a_head(begun: bytes, word: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=word):
+        check_partial_head(bytearray(begun), 0, LIMITS)
+    check_partial_head(bytearray(b"!" + begun[:98].lstrip()), 0, LIMITS)
 
 
 @pytest.mark.parametrize("line", [b"HTTP/1.1 200 OK", b"HTTP/1.0 200 OK", b"HTTP/1.1 200 "])

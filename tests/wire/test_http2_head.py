@@ -55,8 +55,22 @@ def test_what_only_http1_knows_is_left_out() -> None:
     assert response_fields(ResponseHead(ONE, 200, headers)) == [(b":status", b"200"), (b"a", b"")]
 
 
+@pytest.mark.parametrize("crumbs", [[b"a=1"], [b"a=1", b"b=2"], [b"a=1", b"b=2", b"c=3"]])
+def test_a_cookie_in_crumbs_and_a_host_beside_the_authority(crumbs: list[bytes]) -> None:
+    fields = [*PSEUDO, (b"host", b"[::1]:80"), *((b"cookie", crumb) for crumb in crumbs)]
+    head = read_request(ONE, fields, max_fields=9, ended=True)
+    assert head.headers.all(b"cookie") == [b"; ".join(crumbs)]
+    assert head.headers.all(b"host") == [b"[::1]:80"]
+
+
+@pytest.mark.parametrize("status", [200, 999])
+def test_the_first_and_the_last_status(status: int) -> None:
+    assert response_fields(ResponseHead(ONE, status, Headers())) == [(b":status", b"%d" % status)]
+
+
 def test_lengths() -> None:
     assert read_length(Headers(((b"content-length", b"10"),))) == 10
+    assert read_length(Headers(((b"content-length", b"9" * 18),))) == 10**18 - 1
     assert read_length(Headers()) is None
     assert announced([(b"a", b"1"), (b"content-length", b"7")]) == 7
     assert announced([]) is None
@@ -65,6 +79,8 @@ def test_lengths() -> None:
     with pytest.raises(RemoteProtocolError) as caught:
         read_length(Headers(((b"content-length", b"1,1"),)))
     assert caught.value.code == "invalid_content_length"
+    with pytest.raises(RemoteProtocolError):
+        read_length(Headers(((b"content-length", b"9" * 19),)))
 
 
 def test_trailers_have_no_pseudo_headers() -> None:

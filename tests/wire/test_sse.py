@@ -40,7 +40,8 @@ def decode(data: bytes, sizes: Cuts | None = None, **limits: int) -> list[Server
         (b"id: 7\ndata: a\n\nid: 8\x00\ndata: b\n\n", [ServerSentEvent("a", id="7"), ServerSentEvent("b", id="7")]),
         (b"retry: 300\ndata: a\n\n", [ServerSentEvent("a", retry=300)]),
         (b"retry: 3e2\nretry: -1\nretry:\ndata: a\n\n", [ServerSentEvent("a")]),
-        (b"retry: " + b"9" * 5000 + b"\ndata: a\n\n", [ServerSentEvent("a")]),
+        (b"retry: " + b"9" * 15 + b"\ndata: a\n\n", [ServerSentEvent("a", retry=10**15 - 1)]),
+        (b"retry: " + b"9" * 16 + b"\ndata: a\n\n", [ServerSentEvent("a")]),
         (b"unknown: x\n:comment\nDATA: x\ndata: a\n\n", [ServerSentEvent("a")]),
         (b"data: a:b: c\n\n", [ServerSentEvent("a:b: c")]),
         # what is not UTF-8 is replaced
@@ -90,6 +91,7 @@ def test_cuts_do_not_matter_and_nothing_escapes(data: bytes, sizes: Cuts) -> Non
 @pytest.mark.parametrize("sizes", [[1], [1_000_000]])
 @pytest.mark.parametrize("stream", [b"data: " + b"x" * 95, b"data: " + b"x" * 95 + b"\n\n"])
 def test_a_line_has_a_limit(stream: bytes, sizes: Cuts) -> None:
+    assert decode(b"data: " + b"x" * 94 + b"\n\n", sizes, max_line=100) == [ServerSentEvent("x" * 94)]
     with pytest.raises(RemoteProtocolError, match="100 characters"):
         decode(stream, sizes, max_line=100)
 

@@ -104,8 +104,8 @@ def test_what_is_sent() -> None:
     ws.send(TextMessage(ONE, "Hello"))
     ws.send(BinaryMessage(ONE, b"x" * 126))
     ws.send(Ping(ONE, b"p"))
-    ws.send(Pong(ONE, b"q"))
-    assert ws.data_to_send() == b"\x81\x05Hello\x82\x7e\x00\x7e" + b"x" * 126 + b"\x89\x01p\x8a\x01q"
+    ws.send(Pong(ONE, b"q" * 125))
+    assert ws.data_to_send() == b"\x81\x05Hello\x82\x7e\x00\x7e" + b"x" * 126 + b"\x89\x01p\x8a\x7d" + b"q" * 125
     assert ws.data_to_send() == b""
 
 
