@@ -108,7 +108,8 @@ def test_the_cache_lets_the_oldest_go() -> None:
     assert cache.put("a", 20 * MIB, 1.0) == []
     assert cache.put("c", 20 * MIB, 3.0) == ["a"]
     assert cache.put("d", 45 * MIB, 4.0) == ["b", "c"]
-    assert cache.size == 45 * MIB
+    assert cache.put("e", 5 * MIB, 5.0) == []
+    assert cache.size == 50 * MIB
 
 
 def test_a_file_larger_than_the_cache_does_not_stay_either() -> None:

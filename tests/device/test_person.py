@@ -39,6 +39,8 @@ def decision(allow: bool, remember: bool = False, which: str | None = None) -> D
         (" SHOW  MEDIA:/tmp/A.png ", Show("MEDIA:/tmp/A.png")),
         ("show", None),
         ("tap 12", Tap(12)),
+        ("tap 999999999", Tap(999_999_999)),
+        ("tap 1000000000", None),
         ("tap", None),
         ("tap -1", None),
         ("tap 1 2", None),

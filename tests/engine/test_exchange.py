@@ -104,6 +104,7 @@ def test_too_large_by_content_length_is_refused_before_the_body() -> None:
     book >> Received(CH, post(b"/small", b"", length=11)) << [answer]
     book >> Received(CH, b"x" * 11) << []
     book.get(b"/hello") << [book.says(200, b"hello")]
+    book >> Received(CH, post(b"/small", b"x" * 10)) << [book.says(200, b"x" * 10)]
 
 
 def test_too_large_by_counting() -> None:

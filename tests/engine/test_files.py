@@ -28,9 +28,9 @@ def reading(flow: str = "file") -> tuple[TestBook, list[Any]]:
 
 def test_a_whole_file() -> None:
     book, told = reading()
-    book >> Done(ONE, opened()) << [ReadFile(TWO, 7, 0, 4)]
-    book >> Done(TWO, b"abc") << [ReleaseFile(7)]
-    assert told == [b"abc"]
+    book >> Done(ONE, opened(size=4)) << [ReadFile(TWO, 7, 0, 4)]
+    book >> Done(TWO, b"abcd") << [ReleaseFile(7)]
+    assert told == [b"abcd"]
 
 
 @pytest.mark.parametrize(

@@ -314,3 +314,11 @@ def test_no_secret_is_told() -> None:
         for peer in (PEER, REMOTE):
             ask(book, bearer, peer=peer)
     assert book.leaks() == []
+
+
+@pytest.mark.parametrize(("size", "too_long"), [(4_096, False), (4_097, True)])
+def test_how_long_a_bearer_token_may_be(size: int, too_long: bool) -> None:
+    book = RelayBook()
+    answer = book.call("GET", "/voice/config", token="x" * size).result
+    assert answer.status == 401
+    assert (b"too long" in answer.body) is too_long

@@ -20,6 +20,7 @@ from svc_proto.voice.profiles import profile_of, profile_path, section
         ("a/b", None),
         ("a\\b", None),
         ("a\nb", None),
+        ("x" * 100, f"/a/profiles/{'x' * 100}/config.yaml"),
         ("x" * 101, None),
     ],
 )
