@@ -121,7 +121,7 @@ def test_a_whole_registration() -> None:
 def test_null_counts_as_absent() -> None:
     members = {"ttl_seconds": None, "grants": None, "transport_hint": None, "endpoints": None}
     assert parse_meta(members, with_endpoints=True) == PairingMeta()
-    most = [0] * MAX_ENDPOINTS
+    most: list[object] = [0] * MAX_ENDPOINTS
     assert parse_meta({**members, "endpoints": most}, with_endpoints=True) == PairingMeta(endpoints=most)
 
 
