@@ -47,11 +47,13 @@ def test_the_worlds_of_many_seeds_hold(request: pytest.FixtureRequest) -> None:
     assert set(total.faults) == {deed.value for deed in FAULTS}
     frequent = ("reached a phone", "turns told", "spoken", "requests to gateways")
     assert all(total.counts[name] > 1.5 * len(seeds) for name in frequent), [total.counts[name] for name in frequent]
+    seldom = ("runs promoted", "phones that left a socket behind", "calls cut short")
+    assert all(total.counts[name] > 0.1 * len(seeds) for name in seldom), [total.counts.get(name) for name in seldom]
     rare = (
-        *("runs promoted", "questions heard", "allowed by voice", "runs cancelled by voice"),
-        *("phones that left a socket behind", "calls cut short", "questions that lost the relay"),
+        *("questions heard", "allowed by voice", "runs cancelled by voice"),
+        *("allowed by hand", "questions that lost the relay"),
     )
-    assert all(100 * total.counts[name] >= len(seeds) for name in rare), [total.counts.get(name) for name in rare]
+    assert all(total.counts.get(name, 0) >= len(seeds) // 300 for name in rare), [total.counts.get(n) for n in rare]
     unwalked = [row for row in never_walked(total.rows) if not is_out_of_reach(row)]
     assert len(unwalked) <= MOST_UNWALKED, unwalked
     assert not [row for row in total.rows if is_out_of_reach(row)]
@@ -67,9 +69,10 @@ def test_a_world_repeats_itself() -> None:
 
 
 @pytest.mark.timeout(120)
-def test_the_hash_seed_makes_no_difference() -> None:
+@pytest.mark.parametrize("seeds", [(3,), pytest.param((8, 10, 11), marks=pytest.mark.repetition)])
+def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
     # Nothing may depend on the order of a set, on `hash()` or on `id()`: each process has others.
-    program = "from fuzz.game import play_seed\nprint(*(play_seed(seed).digest for seed in (3, 8, 10)))"
+    program = f"from fuzz.game import play_seed\nprint(*(play_seed(seed).digest for seed in {seeds}))"
     environment = {name: value for name, value in os.environ.items() if name not in MEASURING}
     children = [
         subprocess.Popen(
@@ -81,7 +84,7 @@ def test_the_hash_seed_makes_no_difference() -> None:
         for hash_seed in ("1", "2")
     ]
     said = [child.communicate(timeout=110)[0].split() for child in children]
-    assert len(said[0]) == 3
+    assert len(said[0]) == len(seeds)
     assert said[0] == said[1]
 
 
