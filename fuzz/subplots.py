@@ -28,7 +28,7 @@ QUIETEST, LOUDEST = 2, 8  # steps of those who speak, in a world where anybody d
 SILENT = 0.3  # of all worlds: nobody does
 MEDIA_ROUNDS = (0, 1, 2)  # of those who use media more than others
 LOOKS_AGAIN = (2.0, 13.5, 37.5)  # s, after which a medium is looked for again: somewhat less than some of them live
-KEPT, SOUND, TRUSTED = 0.65, 0.75, 0.75  # of all worlds: no far end goes, the disk is well, the phone does not ask
+KEPT, SOUND, TRUSTED = 0.75, 0.75, 0.75  # of all worlds: no far end goes; the disk is well; the phone does not ask
 
 
 def subplots(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
@@ -131,9 +131,9 @@ def _drops(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _disks(seed: int, others: list[Step]) -> list[Step]:
-    """A disk has a bad time while people chat and upload; then somebody pulls the plug, perhaps."""
+    """Where there are faults, a disk has a bad time while people chat and upload; then the plug is pulled, perhaps."""
     rng = Random(f"disks {seed}")
-    if rng.random() < SOUND:
+    if rng.random() < SOUND or not any(step.deed in FAULTS for step in others):
         return []
     at, which, amount = max(PAIRED, rng.choice(others).at), rng.randrange(3), round(2.0 + 8.0 * rng.random(), 3)
     steps = [Step(at, Deed.DISK, 0, which, amount)]

@@ -20,7 +20,7 @@ from tests.fuzz.plants import PLANTS
 
 __all__ = ["SEEDS", "find", "make_small"]
 
-SEEDS = 100  # worlds within which a planted bug must be found
+SEEDS = 300  # worlds within which a planted bug must be found
 
 
 def find(name: str, *, anew: bool = False) -> Failure | None:
@@ -52,7 +52,7 @@ def _refresh(part: str) -> None:
         failure = find(plant.name, anew=True)
         click.echo(f"{plant.name}: {failure and (failure.script.seed, failure.invariant.name)}")
         if failure is not None and failure.invariant in plant.found_by:
-            place = re.compile(rf"(Plant\(\s*_{plant.name}, )\d+")
+            place = re.compile(rf"(Plant\(\s*_{plant.name},\s*)\d+")
             for path in Path(__file__).parent.glob("plants*.py"):
                 path.write_text(place.sub(rf"\g<1>{failure.script.seed}", path.read_text()))
 
