@@ -456,7 +456,7 @@ PLANTS = (
     ),
     Plant(_a_lost_stream_is_not_told, 1, (Invariant.NO_BUG, Invariant.RECOVERY)),
     Plant(_the_voice_grant_is_not_asked_for, 4, (Invariant.VOICE_GRANT,)),
-    Plant(_a_voice_socket_outlives_its_grant, 0, (Invariant.VOICE_GRANT,)),
+    Plant(_a_voice_socket_outlives_its_grant, 126, (Invariant.VOICE_GRANT,)),
     Plant(_a_voice_socket_outlives_its_session, 29, (Invariant.SOCKETS_ENDED, Invariant.VOICE_GRANT)),
     Plant(_the_api_key_opens_voice_from_anywhere, 3, (Invariant.VOICE_BEARER,)),
     Plant(_some_sound_is_lost, 1, (Invariant.VOICE_STREAM,)),
