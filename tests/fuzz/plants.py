@@ -420,7 +420,7 @@ PLANTS = (
     Plant(_a_grant_is_not_clamped, 0, (Invariant.GRANT_CLAMPED,)),
     Plant(_a_dead_token_is_accepted, 0, (Invariant.DEAD_TOKEN, Invariant.LIVE_GRANT)),
     Plant(_the_socket_of_a_revoked_session_stays, 0, (Invariant.SOCKETS_ENDED, Invariant.SETTLED)),
-    Plant(_a_session_is_not_stored, 0, (Invariant.LIVE_TOKEN,)),
+    Plant(_a_session_is_not_stored, 2, (Invariant.LIVE_TOKEN,)),
     Plant(_the_callers_grant_is_not_asked_for, 3, (Invariant.LIVE_GRANT,)),
     Plant(_the_phones_grant_is_not_asked_for, 26, (Invariant.LIVE_GRANT,)),
     Plant(_a_code_works_twice, 0, (Invariant.CODE_ONCE,)),
