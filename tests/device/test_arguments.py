@@ -73,6 +73,12 @@ def test_the_first_spelling_that_is_there_wins() -> None:
     assert args.raw("a") is None
 
 
+def test_what_is_there_is_read() -> None:
+    args = Arguments({"n": "12", "object": {"a": 1}})
+    assert args.required_integer("n") == 12
+    assert (args.mapping("object"), args.mapping("none")) == ({"a": 1}, {})
+
+
 def test_refusals_name_the_field() -> None:
     args = Arguments({"list": [1], "huge": 1 << 20_000, "blank": "  ", "word": "x"})
     reads: list[tuple[Callable[[str], object], str]] = [

@@ -20,10 +20,10 @@ def test_pings() -> None:
 def test_a_message_that_is_too_large(letter: str) -> None:
     rig = Rig()
     answer, client = spoken(rig)
-    fitting = MAX_MESSAGE // len(letter.encode())
-    client.send(letter * fitting)
+    fitting = (MAX_MESSAGE - len('""')) // len(letter.encode())
+    client.send(f'"{letter * fitting}"')
     assert (client.types()[-1], client.closed) == ("voice.error", None)
-    client.send(letter * (fitting + 1))
+    client.send(f'"{letter * (fitting + 1)}"')
     assert client.closed == 1009
     client.say("session.close")  # is not heard any more
     client.send_binary(b"")

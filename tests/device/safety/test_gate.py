@@ -373,6 +373,15 @@ def test_an_upload_that_fails_is_logged() -> None:
     assert (entry.status.value, entry.result_text, entry.thumbnail_token) == ("Failed", "no token", None)
 
 
+def test_what_a_question_could_not_show_is_refused_unasked_and_logged() -> None:
+    handset = Recorder()
+    gate = gate_of(handset)
+    reply = refused(gate, handset, command("/send_sms", to="+1 1", body="hello", cc="+1 900"))
+    assert reply.status == 400
+    (entry,) = gate.log.entries()
+    assert entry.status.value == "Failed"
+
+
 def test_every_command_is_logged() -> None:
     gate = gate_of(Recorder(answers={"/wait": Later(1.0, OK)}))
     for path in ALL_ROUTES:

@@ -236,7 +236,7 @@ def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     (session,) = relay.voice_parts.sessions["agent"].sessions.sessions()
     session.run_event("turn-1", RunBegan("n1"))
-    session.approved("turn-1", "q1", None)
+    session.approval_failed("turn-1", "q1", "the API server is gone")
     client.say("svc.result.respeak")
     assert client.until("svc.result.respeak_unavailable")
 
