@@ -26,7 +26,9 @@ MAX_DEPTH = 64  # levels of objects and arrays
 MAX_NAME_SHOWN = 40  # characters of a name in an error text
 FREE = 16 * 1024  # bytes of a text whose work is not judged: the worst takes 10 ms
 MAX_STRINGS = 150_000  # names included
-MAX_ESCAPES = 500_000
+MAX_ESCAPES = (
+    1_500_000  # more than 8 MiB of \uXXXX hold: a text of letters that phones escape takes 0.2 s, others are refused
+)
 MAX_WORK = 40_000_000  # ns that the rest may take, by the table below: 77,000 names or empty objects, 440,000 digits
 _COST = {b"{": 300, b"}": 100, b"[": 50, b"]": 50, b":": 400, b",": 30, b".": 400, b"e": 400, b"E": 400}  # ns each
 _BYTE_COST = 30  # ns for each byte between the strings: an integer of 4,300 digits takes 130,000

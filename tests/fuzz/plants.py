@@ -17,6 +17,7 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, ReleaseFile
+from svc_proto.engine import callers
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel
@@ -137,11 +138,11 @@ def _a_registration_clears_no_blocks(patch: Patch) -> None:
 
 
 def _a_page_is_taken_for_a_program(patch: Patch) -> None:
-    patch.setattr(access, "_is_local_origin", lambda headers: True)
+    patch.setattr(callers, "is_foreign_page", lambda request: False)
 
 
 def _a_name_may_be_rebound(patch: Patch) -> None:
-    patch.setattr(access, "_is_local_host", lambda headers: True)
+    patch.setattr(callers, "is_loopback_name", lambda url: True)
 
 
 # --- Device Control -----------------------------------------------------------------------------------------------
