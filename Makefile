@@ -64,10 +64,10 @@ demo: $(STAMP)-run ## pair the reference phone and chat with it (RUNTIME=anyio|t
 test: $(STAMP)-dev ## all that a change must pass, in minutes (ARGS="..." selects)
 	$(BIN)/python -m pytest -q $(if $(strip $(ARGS)),$(ARGS),$(PARALLEL))
 
-coverage: $(STAMP)-dev ## the gates: the core by its own tests 100 % of branches, the runtimes 90 %
+coverage: $(STAMP)-dev ## the gates, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
 	$(BIN)/python -m pytest -q $(PARALLEL) --cov=svc_proto --cov-branch --cov-report= $(CORE_TESTS)
 	$(BIN)/python -m coverage report --include='svc_proto/*' --fail-under=100
-	$(BIN)/python -m pytest -q $(PARALLEL) --cov=runtimes --cov-branch --cov-report= tests/runtimes tests/loops
+	$(BIN)/python -m pytest -q $(PARALLEL) --cov=runtimes --cov-branch --cov-report= tests/runtimes
 	$(BIN)/python -m coverage report --include='runtimes/*' --fail-under=90
 
 test-full: $(STAMP)-dev ## every story on every loop, long storms and long hunts, in about half an hour
