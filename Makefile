@@ -70,7 +70,7 @@ coverage: $(STAMP)-dev ## the gates, by the tests of their own folders: the core
 	$(BIN)/python -m pytest -q $(PARALLEL) --cov=runtimes --cov-branch --cov-report= tests/runtimes
 	$(BIN)/python -m coverage report --include='runtimes/*' --fail-under=90
 
-test-full: $(STAMP)-dev ## every story on every loop, long storms and long hunts, in about half an hour
+test-full: $(STAMP)-dev ## every story on every loop, long storms and long hunts
 	$(BIN)/python -m pytest -q $(PARALLEL) --full $(ARGS)
 	$(BIN)/python -m fuzz.run --seeds $(SEEDS) --first 1000
 
