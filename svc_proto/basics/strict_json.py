@@ -5,7 +5,8 @@ Refused on input
   NaN, Infinity, and numbers that overflow to them; integers of more digits than Python converts (4300)
   a name twice in one object
   nesting deeper than `max_depth`, text longer than `max_bytes`
-  what would take longer than about 50 ms, however short it is: too many values or strings; of escapes 0.2 s's worth, since phones escape letters (`JsonTooLarge`)
+  what would take longer than about 50 ms, however short it is: too many values or strings (`JsonTooLarge`); of escapes
+  as many as letters that phones escape need, which take 0.2 s
 
 Depth and work are judged before parsing, on the text without its strings. Nearly every text needs no such look: one
 of up to `FREE` bytes can hold nothing that takes long, nor one with few brackets anything deep.
