@@ -11,6 +11,7 @@ Both tries are told, and what failed first is shown. What runs in virtual time, 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from importlib.util import find_spec
@@ -78,6 +79,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if RERUNS and needs_the_machine(item):
             item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=2))
+
+
+def pytest_collection() -> None:
+    """Search for no garbage while millions of objects are made that stay."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Nor among them later."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -6,7 +6,6 @@ import re
 import select
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import IO, Any, Self, cast
 import pytest
 
 from clients.phone import __main__ as phone
+from tests.forkserver import Popen, python
 from tests.servers.conftest import Failing
 from tests.servers.support import ROOT, TIMEOUT, call, environment, running, running_relay, sign_in
 
@@ -176,12 +176,10 @@ class Client:
     """The phone in a process of its own, with a keyboard."""
 
     def __init__(self, home: Path, *options: str, terminal: bool = False) -> None:
-        command = [sys.executable, "-W", "error", "-m", "clients.phone", *options]
+        command = python("clients.phone", *options)
         self._keys, self._screen = os.openpty() if terminal else (-1, subprocess.PIPE)
         streams = self._screen if terminal else subprocess.PIPE
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, env=environment(home), stdin=streams, stdout=streams, stderr=streams
-        )
+        self.process = Popen(command, cwd=ROOT, env=environment(home), stdin=streams, stdout=streams, stderr=streams)
         self.seen = ""
 
     def __enter__(self) -> Self:

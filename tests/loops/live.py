@@ -12,7 +12,6 @@ import socket
 import ssl
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -32,6 +31,7 @@ from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.relay.service import Relay
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.forkserver import Popen, python
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import LOOPBACK, REMOTE, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
 from tests.runtimes.certificates import make_certificate
@@ -191,8 +191,8 @@ class ChildRelay(RelayHandle):
 
     def restart(self) -> None:
         options = ["--host", "127.0.0.1", "--port", str(self.port), "--runtime", self._loop]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", self._module, *options],
+        self._process = Popen(
+            python(self._module, *options),
             cwd=ROOT,
             env={**os.environ, "SVC_HOME": str(self._home), **self._env},
             stderr=subprocess.PIPE,

@@ -7,7 +7,6 @@ import re
 import resource
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forkserver import Popen, python
 from tests.loops.live import ROOT, LiveWire
 from tests.loops.raw import read_response
 from tests.loops.wires import PATIENCE
@@ -36,8 +36,8 @@ class Scarce:
         # What measures coverage wants descriptors of its own.
         env = {key: value for key, value in os.environ.items() if not key.startswith(("COVERAGE_", "COV_CORE_"))}
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "servers.relay", "--host", "127.0.0.1", "--port", "0", "--runtime", loop],
+            self.process = Popen(
+                python("servers.relay", "--host", "127.0.0.1", "--port", "0", "--runtime", loop),
                 cwd=ROOT,
                 env={**env, "SVC_HOME": str(home)},
                 stderr=log,

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.forkserver import Popen, python, run
 
 ROOT = Path(__file__).parents[2]
 CALL = b'{"jsonrpc": "2.0", "id": %d, "method": "tools.list"}\n'
 
 
 def command(runtime: str) -> list[str]:
-    return [sys.executable, "-W", "error", "-m", "clients.gateway", "--runtime", runtime]
+    return python("clients.gateway", "--runtime", runtime)
 
 
 def identities(output: bytes) -> list[int]:
@@ -25,13 +26,13 @@ def identities(output: bytes) -> list[int]:
 
 def test_lines_through_pipes(runtime: str) -> None:
     calls = b"".join(CALL % number for number in range(5000))
-    done = subprocess.run(command(runtime), input=calls, capture_output=True, cwd=ROOT, timeout=50, check=False)
+    done = run(command(runtime), input=calls, capture_output=True, cwd=ROOT, timeout=50)
     assert (done.returncode, done.stderr) == (0, b"")
     assert identities(done.stdout) == list(range(5000))
 
 
 def test_a_reader_that_is_slow(runtime: str) -> None:
-    with subprocess.Popen(command(runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+    with Popen(command(runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"".join(CALL % number for number in range(5000)))
@@ -47,19 +48,14 @@ def test_files_and_the_null_device(runtime: str, tmp_path: Path) -> None:
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_bytes(b"".join(CALL % number for number in range(3000)))
     with source.open("rb") as calls, target.open("wb") as answers:
-        assert (
-            subprocess.run(command(runtime), stdin=calls, stdout=answers, cwd=ROOT, timeout=50, check=False).returncode
-            == 0
-        )
+        assert run(command(runtime), stdin=calls, stdout=answers, cwd=ROOT, timeout=50).returncode == 0
     assert identities(target.read_bytes()) == list(range(3000))
-    done = subprocess.run(
-        command(runtime), stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=50, check=False
-    )
+    done = run(command(runtime), stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=50)
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
 
 
 def test_nobody_listens_any_more(runtime: str) -> None:
-    with subprocess.Popen(command(runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+    with Popen(command(runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.readline()
@@ -71,7 +67,7 @@ def test_nobody_listens_any_more(runtime: str) -> None:
 
 def test_a_descriptor_is_left_as_it_was() -> None:
     reading, writing = os.pipe()
-    with subprocess.Popen(command("asyncio"), stdin=reading, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
+    with Popen(command("asyncio"), stdin=reading, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
         os.write(writing, CALL % 1)
         os.close(writing)
         assert process.wait(20) == 0
@@ -81,8 +77,6 @@ def test_a_descriptor_is_left_as_it_was() -> None:
 
 @pytest.mark.parametrize("url", ["ftp://x", "nonsense"])
 def test_an_address_that_cannot_be_used(url: str) -> None:
-    done = subprocess.run(
-        command("asyncio"), env={**os.environ, "RELAY_WEBAPI_URL": url}, capture_output=True, cwd=ROOT, check=False
-    )
+    done = run(command("asyncio"), env={**os.environ, "RELAY_WEBAPI_URL": url}, capture_output=True, cwd=ROOT)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"RELAY_WEBAPI_URL" in done.stderr

@@ -12,7 +12,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -29,6 +28,7 @@ from svc_proto.client.pins import pin_of
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Event, Headers, RequestHead, ResponseHead, StreamId, TextMessage
 from svc_proto.wire.http1 import Http1Connection
+from tests.forkserver import Popen, python
 
 __all__ = [
     "ROOT",
@@ -116,8 +116,8 @@ def running(
     home: Path, module: str, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio"
 ) -> Iterator[Running]:
     """`python -m module arguments`, killed at the end if it still runs."""
-    command = [sys.executable, "-W", "error", "-m", module, "--runtime", runtime, *arguments]
-    with subprocess.Popen(
+    command = python(module, "--runtime", runtime, *arguments)
+    with Popen(
         command, cwd=ROOT, env=environment(home, env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         program = Running(process)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from servers.api_key import make_key
 from servers.launch import CannotStartError
 from svc_proto.commands import Tell
 from svc_proto.wire.events import TextMessage
+from tests.forkserver import python, run
 from tests.servers.conftest import Failing
 from tests.servers.support import ROOT, STREAM, TIMEOUT, Client, Running, call, environment, running, shown_pin, sign_in
 
@@ -126,9 +126,9 @@ def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate
 def gateway_asks(home: Path, url: str, **env: str) -> dict[str, Any]:
     """What the gateway answers that asks an API server for its sessions."""
     order = '{"jsonrpc": "2.0", "id": 1, "method": "session.list"}\n'
-    command = [sys.executable, "-W", "error", "-m", "clients.gateway"]
+    command = python("clients.gateway")
     told = environment(home, {"RELAY_WEBAPI_URL": url, **env})
-    done = subprocess.run(command, cwd=ROOT, env=told, input=order, capture_output=True, text=True, timeout=TIMEOUT)
+    done = run(command, cwd=ROOT, env=told, input=order, capture_output=True, text=True, timeout=TIMEOUT)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     return next(answer for answer in answers if answer.get("id") == 1)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from svc_proto.config import PUBLIC_ROUTE
 from svc_proto.engine.local_secret import LOCAL_SECRET
+from tests.forkserver import python, run
 from tests.servers.support import ROOT, TIMEOUT, call, environment, running, sign_in
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
@@ -18,9 +18,9 @@ NOT_STARTED = r"^dashboard: not started: .*set SVC_DASHBOARD_PASSWORD"
 
 
 def svc(home: Path, port: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "clients.commands.svc", *arguments]
+    command = python("clients.commands.svc", *arguments)
     env = environment(home, {"RELAY_PORT": str(port), "RELAY_HOST": "127.0.0.1"})
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    return run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=TIMEOUT)
 
 
 def test_our_own_commands_show_the_secret(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import resource
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pexpect
 from attrs import define
 
+from tests import forkserver
 from tests.servers.support import ROOT, TIMEOUT, environment
 
 __all__ = ["Outcome", "Shelf", "finish", "module"]
@@ -47,7 +47,7 @@ class Outcome:
 
 def module(program: str) -> list[str]:
     """What starts a program."""
-    return [sys.executable, "-W", "error", "-m", PROGRAMS[program]]
+    return forkserver.python(PROGRAMS[program])
 
 
 def finish(terminal: pexpect.spawn[str]) -> tuple[int | None, str]:
@@ -82,7 +82,7 @@ class Shelf:
         self, program: str, *arguments: str, text: str | None = None, env: Mapping[str, str] | None = None
     ) -> Outcome:
         """To its end, without a terminal."""
-        done = subprocess.run(
+        done = forkserver.run(
             [*module(program), *arguments],
             cwd=ROOT,
             env={**self.env, **(env or {})},
@@ -90,7 +90,6 @@ class Shelf:
             capture_output=True,
             text=True,
             timeout=TIMEOUT * 2,
-            check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr
         return Outcome(done.returncode, done.stdout, done.stderr)
@@ -117,7 +116,7 @@ class Shelf:
     def spawn(self, program: str, *arguments: str, env: Mapping[str, str] | None = None) -> pexpect.spawn[str]:
         """On a terminal of its own."""
         words = module(program)
-        return pexpect.spawn(
+        return forkserver.Terminal(
             words[0],
             [*words[1:], *arguments],
             cwd=str(ROOT),

@@ -22,6 +22,7 @@ from runtimes.failures import HostError
 from svc_proto.client.stored import FILE_NAME, Put, parse_sessions
 from svc_proto.machines.qr import parse_invite
 from tests.clients.commands.support import Shelf, module
+from tests.forkserver import Popen
 from tests.servers.support import ROOT, TIMEOUT, call, running_relay
 
 
@@ -257,7 +258,7 @@ def test_two_at_once_keep_both(tmp_path: Path) -> None:
         for desk in desks:
             code_for(desk)
         words = [[*module("svc-relay"), "pair", "Q7M2ZK", "--remote", desk.url] for desk in desks]
-        both = [subprocess.Popen(each, cwd=ROOT, env=desks[0].env, stdout=subprocess.DEVNULL) for each in words]
+        both = [Popen(each, cwd=ROOT, env=desks[0].env, stdout=subprocess.DEVNULL) for each in words]
         assert [each.wait(TIMEOUT) for each in both] == [0, 0]
     assert sorted(stored(desks[0])) == sorted(desk.url for desk in desks)
 
