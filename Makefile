@@ -71,7 +71,7 @@ coverage: $(STAMP)-dev ## the gates, by the tests of their own folders: the core
 	$(BIN)/python -m coverage report --include='runtimes/*' --fail-under=90
 
 test-full: $(STAMP)-dev ## every story on every loop, long storms and long hunts
-	$(BIN)/python -m pytest -q $(PARALLEL) --full $(ARGS)
+	FORKSERVER=0 $(BIN)/python -m pytest -q $(PARALLEL) --full $(ARGS)
 	$(BIN)/python -m fuzz.run --seeds $(SEEDS) --first 1000
 
 check: $(STAMP)-dev ## lint, formatting, types, layers

@@ -61,6 +61,12 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--loop: {error}") from error
 
 
+@pytest.fixture(scope="session")
+def full(pytestconfig: pytest.Config) -> bool:
+    """Whether a story is to be told at its greatest length."""
+    return bool(pytestconfig.getoption("full"))
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run on each loop what takes the name of one."""
     if "runtime" in metafunc.fixturenames:

@@ -11,9 +11,11 @@ from __future__ import annotations
 from enum import Enum
 from fnmatch import fnmatchcase
 
+import pytest
+from _pytest.mark import ParameterSet
 from attrs import frozen
 
-__all__ = ["PLAN", "Row", "Where", "row_of"]
+__all__ = ["PLAN", "Row", "Where", "row_of", "some"]
 
 
 class Where(Enum):
@@ -189,7 +191,6 @@ PLAN = (
     Row(
         (
             "test_voice::test_a_sentence*",
-            "test_voice_providers::test_a_sentence*",
             "test_voice_sockets::test_a_socket_that_breaks*",
             "test_voice_agent::test_a_provider_that_drops*",
         ),
@@ -203,6 +204,13 @@ PLAN = (
     ),
     Row(("test_voice", "test_voice_agent", "test_voice_sockets"), SIM, "sessions, settings and runs are the core's"),
 )
+
+
+def some(seeds: range) -> list[ParameterSet]:
+    """The first third of these parameters, and the others as what only repeats."""
+    repetition = pytest.mark.repetition
+    third = -(-len(seeds) // 3)
+    return [pytest.param(seed, marks=() if at < third else repetition) for at, seed in enumerate(seeds)]
 
 
 def row_of(module: str, test: str) -> Row | None:

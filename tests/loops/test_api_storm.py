@@ -20,6 +20,7 @@ from tests.loops.stored import check_history, check_rows, events_in
 from tests.loops.streams import UnreadStream, chat, open_stream
 from tests.loops.virtual import NotStarted, VirtualWorld
 from tests.peers.model import Answer, ScriptedModel, calls, plain, refusal
+from tests.plan import some
 
 KEY = "sk-storm-8d44"
 SEEDS = range(20)
@@ -129,7 +130,7 @@ def faults(scale: float) -> Faults:
     return evolve(Faults.some(scale), clock_step=0.0)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", some(SEEDS))
 def test_after_a_storm(seed: int) -> None:
     storm = Storm(seed, faults(3.0))
     for number in range(ROUNDS):
@@ -137,7 +138,7 @@ def test_after_a_storm(seed: int) -> None:
     assert storm.check() > ROUNDS
 
 
-@pytest.mark.parametrize("seed", range(100, 115))
+@pytest.mark.parametrize("seed", some(range(100, 115)))
 def test_kills_in_a_storm(seed: int) -> None:
     storm = Storm(seed, faults(2.0))
     for number in range(ROUNDS):

@@ -41,9 +41,9 @@ class Load:
     deltas: int
 
 
-FULL = Load(200, 1_000)  # on one loop; the others show the same with less
-LESS = Load(40, 250)
-SILENT = Load(50, 2_500)  # clients that read nothing, and what they miss: some 2.7 MB each, text and events
+FULL = Load(200, 1_000)  # with --full; less shows the same
+LESS = Load(100, 300)
+SILENT = Load(20, 2_500)  # clients that read nothing, and what they miss: some 2.7 MB each, text and events
 SIZE = 400  # characters of each delta of theirs
 # Bytes for each of them, whatever they miss: up to 256 KiB and one piece on its channel, a piece in its stream, one
 # unread from the model (a piece is what was read at once, in both forms some 200 KB), and the text so far.
@@ -143,8 +143,10 @@ def check_stream(body: bytes, deltas: int) -> int:
 # --- many -----------------------------------------------------------------------------------------------------------
 
 
-def test_many_streams_at_once(runtime: str, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    load = FULL if runtime == "asyncio" else LESS
+def test_many_streams_at_once(
+    runtime: str, full: bool, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    load = FULL if full else LESS
     with open_world(runtime, tmp_path, request) as world:
         model = ScriptedModel(counting(10_000 * number, load.deltas) for number in range(load.streams))
         api = start(world, model)

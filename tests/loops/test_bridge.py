@@ -387,8 +387,8 @@ def test_both_sides_send_much_at_once(relayed: World) -> None:
     """Big commands and big answers meet on one socket: neither side waits for the other to read."""
     phone = relayed.phone(handset=Verbose())
     body = json.dumps({"text": NOISE}).encode()
-    calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(3)]
-    assert [calling.finish().status for calling in calls] == [200] * 3
+    calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(2)]
+    assert [calling.finish().status for calling in calls] == [200] * 2
     assert phone.count("offline") == 0
 
 

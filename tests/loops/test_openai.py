@@ -280,8 +280,10 @@ def by_ours(pieces: list[bytes]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", range(4), ids=["session", "completions", "runs", "responses"])
-def test_a_stream_cut_anywhere_reads_the_same(kind: int, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Whole, byte by byte, and cut in two at each place: both decoders give the same events."""
+def test_a_stream_cut_anywhere_reads_the_same(
+    kind: int, full: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Whole, byte by byte, and cut in two at each place: the same events, which another decoder gives, too."""
     with open_world("sim", tmp_path, request) as world:
         model = ScriptedModel([calls(REMEMBER), plain("Gr\u00fc\u00dfe \U0001f642\u2028\r\n!", reasoning="H\u00f6m")])
         api = world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE)
@@ -296,4 +298,5 @@ def test_a_stream_cut_anywhere_reads_the_same(kind: int, tmp_path: Path, request
     for at in range(1, len(recorded)):
         halves = [recorded[:at], recorded[at:]]
         assert by_ours(halves) == whole, at
-        assert by_httpx_sse(halves) == whole, at
+        if full or at % 11 == 0:
+            assert by_httpx_sse(halves) == whole, at

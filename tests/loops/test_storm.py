@@ -13,6 +13,7 @@ from runtimes.sim.world import World as Simulation
 from tests.loops.virtual import NotStarted, VirtualWorld
 from tests.loops.wires import HttpClient
 from tests.loops.world import REMOTE, bearer
+from tests.plan import some
 
 SEEDS = range(30)
 ROUNDS = 12
@@ -67,7 +68,7 @@ def start_again(world: VirtualWorld) -> None:
             world.pass_time(1.0)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", some(SEEDS))
 def test_after_a_storm(seed: int) -> None:
     world, token = opened(seed, Faults.some(5.0))
     callers: list[HttpClient] = []
@@ -89,7 +90,7 @@ def test_after_a_storm(seed: int) -> None:
     close_in_peace(world)
 
 
-@pytest.mark.parametrize("seed", range(100, 115))
+@pytest.mark.parametrize("seed", some(range(100, 115)))
 def test_kills_in_a_storm(seed: int) -> None:
     world, token = opened(seed, Faults.some(3.0))
     for number in range(6):
@@ -105,7 +106,7 @@ def test_kills_in_a_storm(seed: int) -> None:
     close_in_peace(world)
 
 
-@pytest.mark.parametrize("seed", range(200, 210))
+@pytest.mark.parametrize("seed", some(range(200, 210)))
 def test_a_phone_behind_a_partition(seed: int) -> None:
     world, token = opened(seed, Faults.NONE)
     phone_host = world.simulation.hosts["phone-1"]

@@ -23,7 +23,7 @@ from tests.servers.support import call, running_relay
 
 TMUX = shutil.which("tmux")
 KINDS = ["plain", "tmux"] if TMUX else ["plain"]
-DISCONNECTS = 100
+DISCONNECTS = 100  # on one loop; the others show the same with less
 QUICK = 2.0  # s that a round trip may take beside a flood, on a machine with other work
 MIB = 1024 * 1024
 
@@ -205,11 +205,12 @@ def test_a_shell_that_does_not_read_its_input(plain: World) -> None:
     assert client.hear("detached")["payload"]["reason"] == "client kill"
 
 
-def test_abrupt_disconnects_leave_no_process(either: World) -> None:
+def test_abrupt_disconnects_leave_no_process(either: World, runtime: str, full: bool) -> None:
     """A bare shell goes with everything in it; with tmux only its client does."""
     pids: list[int] = []
     token = either.pair().token
-    for number in range(DISCONNECTS):
+    disconnects = DISCONNECTS if full or runtime == "asyncio" else DISCONNECTS // 4
+    for number in range(disconnects):
         ws = either.websocket()
         either.sign_in(ws, session_token=token)
         client = Desk(ws)
@@ -219,7 +220,7 @@ def test_abrupt_disconnects_leave_no_process(either: World) -> None:
             client.type("sh -c 'echo $$ is''id; exec sleep 1000'\r")
             pids.append(int(client.until(r"\d+ isid").split()[-2]))
         ws.wire.abort()
-    assert len(pids) >= DISCONNECTS
+    assert len(pids) >= disconnects
     either.eventually(lambda: not any(runs(pid) for pid in pids))
 
 
@@ -229,7 +230,7 @@ def test_a_flood_delays_nobody_else(either: World) -> None:
     noisy.type("yes\r")
     noisy.until("y\r*\ny\r*\n")
     before = resident()
-    slowest = max(ping(either, phone) for _ in range(50))  # and the client that asked for it does not read
+    slowest = max(ping(either, phone) for _ in range(20))  # and the client that asked for it does not read
     assert slowest < QUICK
     assert resident() - before < 64 * MIB
     began = time.monotonic()
