@@ -123,6 +123,7 @@ PLAN = (
         EVERY,
         "sockets that the relay ends by itself; folders that a thread watches",
     ),
+    Row(("test_doors", "test_doors_kept"), EVERY, "who gets in, asked of each server as it runs"),
     Row(
         ("test_access", "test_pairing", "test_routes", "test_safety"),
         SIM,
