@@ -116,6 +116,13 @@ class Channel(ABC):
             self._stall.cancel()
             self.engine.emit(Abort(self.ch))
 
+    def overrun(self) -> bool:
+        """Drop the channel if more than `max_unsent` bytes are unsent: its peer does not read, and makes us write."""
+        if self.credit.unsent <= self.limits.max_unsent:
+            return False
+        self.drop()
+        return True
+
     def reads_on(self) -> bool:
         """Whether to go on reading although much is unsent."""
         return False

@@ -168,8 +168,7 @@ class Http2Channel(HttpChannel):
             lane.closed("the stream is over")
         if over:
             self.settle()
-        if self.credit.unsent > self.limits.max_unsent:
-            self.drop()  # it does not read, and makes us answer its pings
+        if self.overrun():
             return
         super().flush_now()
 
@@ -302,8 +301,7 @@ class Lane(ServerChannel):
 
     def flush_now(self) -> None:
         """Have the connection written; at the end give the stream up behind what was said."""
-        if self.sockets and self.credit.unsent > self.limits.max_unsent:
-            self.drop()
+        if self.sockets and self.overrun():
             return
         self.spill()
         if self.closing and not self._fin_sent:

@@ -125,10 +125,7 @@ class Socket:
 
         A peer that leaves `max_unsent` bytes unread is dropped.
         """
-        if self.state is not SocketState.OPEN or self._carrier.gone:
-            return False
-        if self._carrier.credit.unsent > self._carrier.limits.max_unsent:
-            self._carrier.drop()
+        if self.state is not SocketState.OPEN or self._carrier.gone or self._carrier.overrun():
             return False
         self._carrier.put(TextMessage(self.stream, text))
         return True

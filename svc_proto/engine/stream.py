@@ -93,10 +93,7 @@ class ResponseWriter:
     def write(self, data: bytes) -> bool:
         """Send a piece; False when nobody will read it, and nothing was sent."""
         channel = self._channel
-        if channel.gone:
-            return False
-        if channel.credit.unsent > channel.limits.max_unsent:
-            channel.drop()
+        if channel.gone or channel.overrun():
             return False
         channel.put(ResponseData(self._stream, data))
         return True

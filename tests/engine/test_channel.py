@@ -8,6 +8,7 @@ from tests.engine.service import TestBook, open_book
 from tests.playbook import LOCAL, PEER
 
 FOUR = ChannelId(4)
+MARKS = Limits(high_water=10, low_water=4, write_timeout=6.0)
 
 
 class Echo(Channel):
@@ -27,14 +28,16 @@ class Echo(Channel):
         self.drop()
 
     def flush_now(self) -> None:
+        if self.overrun():
+            return
         pieces, self.pieces = self.pieces, []
         for piece in pieces:
             self.write(piece)
 
 
-def echoing() -> tuple[TestBook, Echo]:
+def echoing(limits: Limits = MARKS) -> tuple[TestBook, Echo]:
     book = open_book()
-    channel = Echo(book.engine, FOUR, Limits(high_water=10, low_water=4, write_timeout=6.0))
+    channel = Echo(book.engine, FOUR, limits)
     book.engine.attach(channel)
     return book, channel
 
@@ -72,6 +75,14 @@ def test_a_stalled_write_is_dropped_and_progress_helps() -> None:
     book.after(0.1) << [Abort(FOUR)]
     book >> Received(FOUR, b"late") << []
     book >> Closed(FOUR) << []
+
+
+def test_more_than_may_be_unsent_drops_the_peer() -> None:
+    book, channel = echoing(Limits(max_unsent=10))
+    book >> Received(FOUR, b"x" * 10) << [Send(FOUR, b"x" * 10)]
+    book >> Received(FOUR, b"y") << [Send(FOUR, b"y")]
+    book >> Received(FOUR, b"z") << [Abort(FOUR)]
+    assert channel.gone
 
 
 def test_stopping() -> None:
