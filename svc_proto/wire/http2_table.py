@@ -24,13 +24,11 @@ def shrink_table(encoder: Encoder, frame: Frame) -> None:
     if frame.kind != Kind.SETTINGS or frame.size % ENTRY.size:
         return
     entries = ENTRY.iter_unpack(frame.raw[len(frame.raw) - frame.size :])
-    smallest = min((value for code, value in entries if code == HEADER_TABLE_SIZE), default=None)
-    if smallest is not None and smallest < encoder.header_table_size:
-        encoder.header_table_size = smallest
+    sizes = [value for code, value in entries if code == HEADER_TABLE_SIZE]
+    encoder.header_table_size = min([encoder.header_table_size, *sizes])
 
 
 def settle_table(encoder: Encoder) -> None:
     """After h2 took it: go down to our own limit, and have every change said before the next head."""
-    if encoder.header_table_size > TABLE_SIZE:
-        encoder.header_table_size = TABLE_SIZE
+    encoder.header_table_size = min(encoder.header_table_size, TABLE_SIZE)
     encoder.header_table.resized = bool(encoder.table_size_changes)

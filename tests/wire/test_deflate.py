@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from wsproto.frame_protocol import CloseReason, FrameDecoder, Opcode, RsvBits
 
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire import deflate
 from svc_proto.wire.deflate import (
     OFFER,
     DeflateParameters,
+    Deflater,
     InboundGuard,
     accept_offer,
     read_agreement,
@@ -99,6 +102,52 @@ def test_nothing_but_protocol_errors_escape(values: list[bytes]) -> None:
         read_agreement(values)
     except RemoteProtocolError:
         return
+
+
+def judged(*frames: tuple[int, bytes], agreed: DeflateParameters | None = None, most: int = 10) -> object:
+    """What a guard says last of frames (first byte, payload), each read whole."""
+    guard, proto = InboundGuard(most, agreed), FrameDecoder(client=False)
+    said: object = None
+    for first, payload in frames:
+        opcode, rsv = Opcode(first & 15), RsvBits(bool(first & 0x40), False, False)
+        said = guard.frame_inbound_header(proto, opcode, rsv, len(payload))
+        if not isinstance(said, CloseReason):
+            said = guard.frame_inbound_payload_data(proto, payload)
+        if not isinstance(said, CloseReason):
+            said = guard.frame_inbound_complete(proto, bool(first & 0x80))
+    return said
+
+
+def packed(size: int) -> tuple[int, bytes]:
+    return 0xC1, Deflater(15, alone=False).pack(b"x" * size)
+
+
+BIG = CloseReason.MESSAGE_TOO_BIG
+AGREED = DeflateParameters()
+ENDED = b"\x03\x00"  # nothing, in a final block
+
+
+@pytest.mark.parametrize(
+    ("largest", "one_more", "refusal", "agreed"),
+    [
+        ([(0x81, b"x" * 10)], [(0x81, b"x" * 11)], BIG, None),
+        ([(0x01, b"x" * 9), (0x80, b"x")], [(0x01, b"x" * 9), (0x80, b"xx")], BIG, None),
+        ([packed(10)], [packed(11)], BIG, AGREED),
+        ([(0x01, b""), *[(0x00, b"")] * 2], [(0x01, b""), *[(0x00, b"")] * 3], BIG, None),
+        ([(0xC1, ENDED + b"x")], [(0xC1, ENDED + b"xx")], CloseReason.INVALID_FRAME_PAYLOAD_DATA, AGREED),
+    ],
+    ids=["a frame", "frames", "inflated", "fragments", "behind the end"],
+)
+def test_the_limits_reached_exactly_and_passed_by_one(
+    largest: list[tuple[int, bytes]],
+    one_more: list[tuple[int, bytes]],
+    refusal: CloseReason,
+    agreed: DeflateParameters | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deflate, "MAX_FRAGMENTS", 3)
+    assert not isinstance(judged(*largest, agreed=agreed), CloseReason)
+    assert judged(*one_more, agreed=agreed) is refusal
 
 
 def test_the_hooks_leave_negotiation_alone() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.wire.http1_chunks import CHUNKS, ChunkedBody, ChunkState, ChunkTrigger
+from svc_proto.wire.http1_chunks import CHUNKS, LARGE, ChunkedBody, ChunkState, ChunkTrigger
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.chunks import Cuts, cut, cuts
 
@@ -87,6 +87,13 @@ def read_by_h11(data: bytes) -> tuple[bytes, bytes | None]:
         if not isinstance(event, h11.Data):
             return body, None
         body += bytes(event.data)
+
+
+@pytest.mark.parametrize(("size", "joined"), [(LARGE - 1, LARGE), (LARGE, LARGE)])
+def test_from_which_size_on_a_chunk_is_large(size: int, joined: int) -> None:
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks.receive_data(chunk(bytes(size), b"") + chunk(b"x", b""))
+    assert len(chunks.read()) == joined
 
 
 def test_many_small_chunks_are_one_piece() -> None:

@@ -42,6 +42,16 @@ def test_a_client_gets_no_preface() -> None:
     assert len(frames(Cutter(server=False, max_block=9), SETTINGS, [1])) == 1
 
 
+def test_a_head_has_begun_with_its_kind_of_frame() -> None:
+    cutter = Cutter(server=True, max_block=9)
+    assert frames(cutter, PREFACE, [1000]) == []
+    assert cutter.held == 0  # the preface is read as soon as it is whole
+    frames(cutter, SETTINGS + OPENED[:3], [1000])
+    assert not cutter.head_pending
+    frames(cutter, OPENED[3:4], [1000])
+    assert cutter.head_pending
+
+
 def test_what_is_forgotten_is_gone() -> None:
     cutter = Cutter(server=True, max_block=9)
     cutter.receive(PREFACE)

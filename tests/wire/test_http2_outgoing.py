@@ -36,6 +36,21 @@ def test_frames_in_turn_and_ends_behind_them() -> None:
     assert kinds == [StreamEnded, TrailersReceived, StreamEnded]
 
 
+def test_an_end_needs_no_window() -> None:
+    client = new_h2(client=True, limits=Limits())
+    outgoing = Outgoing(client)
+    known = Stream(ONE, RequestHead(ONE, "POST", "/"))
+    client.send_headers(ONE, POST)
+    known.put(b"x")
+    outgoing.add(known)
+    assert outgoing.write(10) == (1, [])
+    client.receive_data(b"\x00\x00\x06\x04\x00\x00\x00\x00\x00" + b"\x00\x04\x00\x00\x00\x00")  # no window at all
+    assert client.local_flow_control_window(ONE) == -1
+    known.said_end = True
+    outgoing.add(known)
+    assert outgoing.write(10) == (0, [known])
+
+
 def test_one_that_is_removed_says_nothing() -> None:
     client = new_h2(client=True, limits=Limits())
     outgoing = Outgoing(client)

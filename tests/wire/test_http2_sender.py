@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import h2.events
 import pytest
+from h2.settings import SettingCodes
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.events import (
@@ -50,6 +51,15 @@ def test_what_a_server_must_not_say() -> None:
     (answer,) = bare.last(h2.events.ResponseReceived)
     assert isinstance(answer, h2.events.ResponseReceived)
     assert answer.headers == [(b":status", b"200"), (b"content-length", b"2")]
+
+
+def test_a_client_asks_for_as_much_at_a_time_as_the_server_allows() -> None:
+    bare = BareServer()
+    bare.h2.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 2})
+    bare.talk()
+    for stream, ready in ((ONE, True), (THREE, False)):
+        bare.us.send(RequestHead(stream, "GET", "/", HOST))
+        assert bare.us.ready is ready
 
 
 def test_what_a_client_must_not_say() -> None:
