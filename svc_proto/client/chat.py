@@ -98,9 +98,9 @@ class ChatChore(Chore[ChatEnd]):
         turn.muted = True
         if not turn.run:
             yield from wait(turn.started, until)
-        left = until - engine.now.mono
-        if turn.run and left > 0:
-            answer = yield from request(engine, api, "POST", f"/v1/runs/{encode_segment(turn.run)}/stop", within=left)
+        if turn.run:  # it became known in time
+            path, left = f"/v1/runs/{encode_segment(turn.run)}/stop", until - engine.now.mono
+            answer = yield from request(engine, api, "POST", path, within=left)
             self.stopped = answer.status in (200, 404)  # 404: it has ended already (wire api 6.4)
 
     def _leave(self, _: object) -> None:

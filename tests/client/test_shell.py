@@ -239,9 +239,10 @@ def test_a_connection_that_is_lost_before_the_attach() -> None:
 # --- coming back --------------------------------------------------------------------------------------------------
 
 
-def test_it_comes_back() -> None:
+@pytest.mark.parametrize("session", [SESSION, evolve(MANY, candidates=MANY.candidates[:1])])
+def test_it_comes_back(session: StoredSession) -> None:
     there = shell(
-        ORDER,
+        evolve(ORDER, session=session),
         Relay([terminal("attached")], [terminal("attached", reattach=True)]),
         script=[
             (1, lambda w: w.drop()),
@@ -251,6 +252,7 @@ def test_it_comes_back() -> None:
         ],
     )
     assert there.run().status == 0
+    assert there.asked == []  # there is one route: whether it answers will be seen
     assert there.screen == "\r\n[connection lost: reset; trying again in 1 s]\r\n"
     assert [each["data"] for each in said(there, "input")] == ["found"]
 

@@ -252,6 +252,9 @@ def test_what_is_forgotten_may_have_been_fetched() -> None:
     rig = rig_of(on_cellular=True)
     show(rig)
     show(rig, " ".join(["MEDIA:svc-relay://x"] * 100))
+    rig.type("tap 2")  # one of a hundred
+    assert rig.told()[-1].event == "attachment"
+    rig.book.take()
     rig.type("tap 1")
     assert rig.told()[-1].fields["text"] == "there is nothing to fetch under 1"
     rig.book.take()

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import Exit, Tell
+from svc_proto.device import performer
 from svc_proto.device.handset import HandsetCommand, Later, NeedsUpload, Reply
 from svc_proto.facts import Closed, Stopping
 from tests.device.rig import Rig
@@ -119,3 +120,12 @@ def test_a_stop_ends_what_is_under_way(rig: Rig) -> None:
     rig.command("/wait")
     rig.book >> Stopping(10.0) << [sends(rig.end.ch)]
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
+
+
+def test_so_many_are_remembered(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(performer, "MOST_REMEMBERED", 2)
+    told: list[str] = []
+    for number in (1, 2, 1, 2, 3, 1, 3):
+        rig.command("/ping", f"r{number}")
+        told += [request_id for request_id, _, _ in rig.responses()]
+    assert told == ["r1", "r2", "r3", "r1"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.machines.background_rules import BackgroundRules
 from svc_proto.machines.broker_orders import Approve, Emit, StartRun, StopRun
 from svc_proto.machines.confirmations import Question
 from svc_proto.machines.run_story import AnswerDelta, ApprovalAsked, RunBegan, ToolBegan
@@ -115,3 +116,21 @@ def test_its_questions() -> None:
         call_id="k1", run_id="", confirmation_id="q", choice="once", answer="yes"
     )
     assert made.approve("q", "yes") is None
+
+
+def test_when_its_progress_may_be_spoken() -> None:
+    made = Job(
+        "svc",
+        "k1",
+        text="df",
+        session_id="c1",
+        profile=None,
+        rules=BackgroundRules(progress_after=5, progress_repeat=2),
+    )
+    made.take(10.0, spoke=False)
+    made.on_due(10.75, "idle")
+    beats = [
+        made.beat(made.began + elapsed, floor)
+        for elapsed, floor in ((4.5, "idle"), (5, "provider_speaking"), (5, "idle"), (6.5, "idle"), (7, "idle"))
+    ]
+    assert [beat.fields["should_speak"] for beat in beats] == [False, False, True, False, True]

@@ -257,12 +257,15 @@ def test_not_too_many_may_wait() -> None:
 
 
 def test_not_too_much_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tui, "MAX_UNREAD", 100)
-    book = ProgramBook(config=with_tui())
-    phone = book.client()
-    book.hold = (Spawn,)
-    phone.send("tui", "tui.attach", {})
-    assert request(phone, method="x" * 200)[0]["payload"]["error"] == "tui_busy"
+    payload = '{"jsonrpc":"2.0","id":"r1","method":"x","params":{}}'
+    monkeypatch.setattr(tui, "MAX_UNREAD", len(payload))
+    for method in ("x", "xx"):
+        book = ProgramBook(config=with_tui())
+        phone = book.client()
+        book.hold = (Spawn,)
+        phone.send("tui", "tui.attach", {})
+        told = request(phone, method=method)
+        assert [each["payload"]["error"] for each in told] == (["tui_busy"] if method == "xx" else [])
 
 
 def test_a_gateway_may_leave_so_much_unread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.voice import auth
 from svc_proto.voice.auth import CACHE_SECONDS, ApiProbe
+from svc_proto.voice.errors import PlainRefused
 from tests.client.world import REFUSED, SILENT, Asked
 from tests.voice.plans import world_of
 
@@ -80,3 +82,17 @@ def test_everything_else_is_a_no(answer: object) -> None:
     began = world.now.mono
     assert world.run() is False
     assert world.now.mono - began == (5.0 if answer is SILENT else 0.0)
+
+
+def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "MAX_PROBES", 1)
+
+    def plan(engine: Engine) -> Flow[bool]:
+        probe = ApiProbe(engine, URL)
+        engine.spawn(probe.accepts("key"), name="probe")
+        with pytest.raises(PlainRefused, match="too many"):
+            yield from probe.accepts("other")
+        yield from sleep(engine, 6.0)
+        return (yield from probe.accepts("other"))
+
+    assert world_of(plan, http=lambda asked: SILENT).run() is False

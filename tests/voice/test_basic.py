@@ -42,3 +42,14 @@ def test_a_provider_that_is_not_built() -> None:
         return str(caught.value)
 
     assert "gemini" in run(plan, {"/h/config.yaml": {"tts": {"provider": "gemini"}}})
+
+
+def test_what_a_request_may_choose() -> None:
+    def plan(voice: Voice) -> Flow[str]:
+        with pytest.raises(NoEngineError, match="KEY not set"):
+            yield from BasicVoice(voice).synthesize(None, "x", {"voice": "v" * 160})
+        with pytest.raises(PlainRefused) as caught:
+            yield from BasicVoice(voice).synthesize(None, "x", {"voice": "v" * 161})
+        return str(caught.value)
+
+    assert "at most 160" in run(plan, {"/h/config.yaml": {"tts": {"provider": "xai"}}})

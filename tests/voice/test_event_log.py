@@ -138,7 +138,13 @@ def test_a_copy_can_be_played_at_any_time(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(event_log, "MAX_COPY", 1000)
     rig = Rig()
     copy = AudioCopy(rig.engine, "/runs/a.wav")
-    for size, rate, frames in ((100, 16_000, 50), (100, 16_000, 100), (200, 32_000, 150), (900, 16_000, 150)):
+    for size, rate, frames in (
+        (100, 16_000, 50),
+        (100, 16_000, 100),
+        (200, 32_000, 150),
+        (702, 16_000, 150),
+        (700, 16_000, 500),
+    ):
         rig.do(partial(copy.write, bytes(size), rate))
         rig.after(1.0)
         with wave.open(BytesIO(rig.disk["/runs/a.wav"])) as file:

@@ -16,6 +16,7 @@ from svc_proto.machines.voice_session import Cursor
 from svc_proto.voice.agent.instructions import ContextMessage
 from svc_proto.voice.agent.interface import interface_of
 from svc_proto.voice.agent.tools import tool_surface
+from svc_proto.voice.choice import MAX_RATE, MIN_RATE
 from svc_proto.voice.family import ChosenSession
 from svc_proto.voice.pcm import whole_samples
 from svc_proto.voice.session import MAX_DELTA
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentSession", "AgentSetup"]
 
-MIN_RATE, MAX_RATE = 8_000, 96_000  # Hz of a microphone
 MAX_WORD = 256  # characters of an id or of an answer
 CONFIRM = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
 RESPEAK = ("svc.result.respeak", "hermes.result.respeak")

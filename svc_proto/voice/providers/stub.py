@@ -8,6 +8,7 @@ from math import gcd, pi, sin
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
+from svc_proto.voice.choice import MAX_RATE, MIN_RATE
 from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, SpeechRequest
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ CHUNKS = 8  # 9 when the frames do not divide
 SHORTEST, LONGEST = 0.25, 1.5  # s
 PER_SECOND = 120  # characters
 HIGH, MIDDLE, LOW = 660, 440, 330  # Hz
-MIN_RATE, MAX_RATE = 8_000, 96_000  # Hz, wire 4.1
 _SWAPPED = sys.byteorder == "big"
 FREQUENCIES = dict.fromkeys(("urgent", "energetic", "playful"), HIGH) | dict.fromkeys(
     ("calm", "warm", "empathetic"), LOW

@@ -21,7 +21,7 @@ from svc_proto.commands import (
 )
 from svc_proto.config import RelayConfig
 from svc_proto.relay.media import MIB
-from svc_proto.relay.routes.media import JSON_LIMIT
+from svc_proto.relay.routes import media
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.multipart import Part
 from tests.relay.disk import SPOOL
@@ -121,9 +121,10 @@ def test_every_refusal_of_register_is_a_400(book: RelayBook, body: object, code:
 
 def test_register_too_large_and_unreadable() -> None:
     book = open_book(media_max_size_mb=1)
-    book.disk.put("/tmp/fits", bytes(MIB))
+    book.disk.put("/private/tmp/fits", bytes(MIB))
     book.disk.put("/private/tmp/big", bytes(MIB + 1))
     register(book, "/private/tmp/a.txt")
+    register(book, "/tmp/fits")
     answer = book.request("POST", "/media/register", {**BASE, "path": "/tmp/big"})
     assert (answer.status, answer.json["code"], answer.json["limit"]) == (400, "too_large", MIB)
     book.disk.denied.add("/private/tmp/a.txt")
@@ -263,12 +264,14 @@ def test_uploads_over_the_cap() -> None:
     clean(book)
 
 
-def test_a_json_upload_that_should_be_a_form() -> None:
+def test_a_json_upload_that_should_be_a_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(media, "JSON_LIMIT", 100)
     book = open_book()
     paired = book.pair()
-    body = json.dumps({"content": ""}).encode() + b" " * JSON_LIMIT
-    answer = book.request("POST", "/media/upload", body, token=paired.token)
-    assert (answer.status, answer.json["code"], answer.json["limit"]) == (413, "too_large", JSON_LIMIT)
+    body = json.dumps({"content": "aQ==", "content_type": "text/plain"}).encode().ljust(100)
+    assert book.request("POST", "/media/upload", body, token=paired.token).status == 200
+    answer = book.request("POST", "/media/upload", body + b" ", token=paired.token)
+    assert (answer.status, answer.json["code"], answer.json["limit"]) == (413, "too_large", 100)
     assert "multipart/form-data" in answer.json["error"]
     head = b"POST /media/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 900000000\r\nAuthorization: Bearer %s\r\n\r\n"
     refused = book.raw(head % paired.token.encode()).result

@@ -211,7 +211,7 @@ def test_the_example() -> None:
     ("base", "provider", "body", "expected", "valid"),
     [
         (OUTPUT, "xai_tts", {}, {"model_known": "ok", "voice_known": "ok", "sample_rate_known": "ok"}, True),
-        (OUTPUT, "xai_tts", {"model": "new"}, {"model_known": "warning", "voice_known": "ok"}, True),
+        (OUTPUT, "xai_tts", {"model": "m" * 160}, {"model_known": "warning", "voice_known": "ok"}, True),
         (OUTPUT, "xai_tts", {"model": " "}, {"model_present": "error"}, False),
         (OUTPUT, "xai_tts", {"voice": ""}, {"voice_present": "error"}, False),
         (OUTPUT, "xai_tts", {"language": "de"}, {"language_known": "warning"}, True),

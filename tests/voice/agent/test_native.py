@@ -69,6 +69,10 @@ def test_the_microphone(world: VirtualWorld, tmp_path: Path) -> None:
     client.say("input_audio.commit")
     assert of(play(client, ends), "voice.input_transcript.final")["text"] == ""
     assert agent.provider.kinds.count("input_audio_buffer.commit") == 1
+    client.say("input_audio.append", audio_base64=audio(bytes(4800)), sample_rate=24_000)
+    client.say("input_audio.commit")  # a tenth of a second is enough
+    play(client, ends)
+    assert agent.provider.kinds.count("input_audio_buffer.commit") == 2
 
 
 @pytest.mark.parametrize(

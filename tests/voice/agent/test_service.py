@@ -42,10 +42,11 @@ def test_a_revoked_token_loses_its_session(tmp_path: Path) -> None:
     assert client.ws.wait_closed().code == 1008
 
 
-def test_a_blank_chat_session_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("said", "meant"), [(" ", None), ("x" * 256, "x" * 256)])
+def test_a_chat_session(tmp_path: Path, said: str, meant: str | None) -> None:
     agent = Agent(VirtualWorld(), tmp_path)
-    agent.open(provider="stub", chat_session_id=" ")
-    assert agent.answer["chat_session_id"] is None
+    agent.open(provider="stub", chat_session_id=said)
+    assert agent.answer["chat_session_id"] == meant
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_a_blank_chat_session_is_none(tmp_path: Path) -> None:
         {"provider": "openai_tts"},
         {"provider": "no such"},
         {"provider": "stub", "chat_session_id": 7},
-        {"provider": "stub", "chat_session_id": "x" * 300},
+        {"provider": "stub", "chat_session_id": "x" * 257},
         {"provider": "stub", "context_messages": {}},
     ],
 )

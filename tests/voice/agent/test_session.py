@@ -40,3 +40,13 @@ def test_what_ready_says(tmp_path: Path) -> None:
     assert ready["interface"]["engine"] == "realtime_agent"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", ready["interface"]["current_date"])
     assert "output_mode" not in ready
+
+
+def test_what_a_microphone_may_send(tmp_path: Path) -> None:
+    client = Agent(VirtualWorld(), tmp_path).open()
+    for chunk, rate, error in ((1, 7_999, True), (1, 8_000, False), (2, 96_000, False), (3, 96_001, True)):
+        client.say("input_audio.append", audio_base64="", sample_rate=rate, chunk_id=chunk)
+        heard = client.hear()
+        assert (heard["type"] == "voice.error", heard.get("duplicate", False)) == (error, False)
+    client.say("input_audio.append", audio_base64="", chunk_id=2)
+    assert client.hear()["duplicate"] is True
