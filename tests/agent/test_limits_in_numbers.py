@@ -21,6 +21,23 @@ LIMITS = {
     "toolbox.MAX_OUTPUT": 64 * 1024,
     "toolbox.MAX_PREVIEW": 120,
     "waiting.LONG": 86_400.0,
+    # its own, of which no other test knows the number
+    "approvals.MAX_ALWAYS": 1_000,
+    "approvals.MAX_PER_SESSION": 100,
+    "approvals.MAX_SESSIONS": 1_000,
+    "deltas.MAX_NAME": 200,
+    "loop.MAX_CARRIED": 4 * 1024 * 1024,
+    "memory.CAPS": {"memory": 2_200, "user": 1_375},
+    "memory.MAX_SHOWN": 20,
+    "skills.MAX_DESCRIPTION": 1_024,
+    "skills.MAX_NAMES": 50,
+    "tools.demo.MAX_SECONDS": 10,
+    "tools.pairing.WITHIN": 10.0,
+    "tools.phone.SWIPE_PART": {"short": 15, "medium": 30, "long": 45},
+    "tools.relay.QUICK": 2.0,
+    "tools.relay.WITHIN": 35.0,
+    "upstream.MAX_DIGITS": 6,
+    "upstream.RETRIED": (408, 409, 425, 429),
 }
 
 

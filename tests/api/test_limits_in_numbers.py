@@ -35,6 +35,18 @@ LIMITS = {
     "history.MAX_IMAGES": 8 * 1024 * 1024,
     "history.MAX_TEXT": 400_000,
     "responses.MAX_TEXT": 4 * 1024 * 1024,
+    # its own, of which no other test knows the number
+    "answers.STATUSES": {"session_not_found": 404, "session_db_unavailable": 503, "gateway_draining": 503},
+    "config.MAX_MODEL_CALLS": 1_000,
+    "config.MAX_RUNS": 10_000,
+    "config.MAX_TOKENS": 10_000_000,
+    "errors.MOST_SHOWN": 80,
+    "history.MAX_ROWS": 1_000,
+    "routes.responses.TRUNCATED": 100,
+    "routes.sessions.MAX_PROMPT": 65_536,
+    "run.NOBODY": 0,
+    "run.PATIENCE": 60.0,
+    "subscriber.NOBODY": 0,
 }
 
 

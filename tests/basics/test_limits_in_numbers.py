@@ -14,6 +14,26 @@ LIMITS = {
     "entropy.CODE_LENGTH": 6,
     "quoting.MAX_QUOTED": 200,
     "validate.MAX_SECONDS": 10 * 365 * 86_400.0,
+    # its own, of which no other test knows the number
+    "redact.MAX_DEPTH": 32,
+    "strict_json.FREE": 16 * 1024,
+    "strict_json.MAX_ESCAPES": 1_500_000,
+    "strict_json.MAX_NAME_SHOWN": 40,
+    "strict_json.MAX_STRINGS": 150_000,
+    "strict_json.MAX_WORK": 40_000_000,
+    "strict_json._BYTE_COST": 30,
+    "strict_json._COST": {
+        b"{": 300,
+        b"}": 100,
+        b"[": 50,
+        b"]": 50,
+        b":": 400,
+        b",": 30,
+        b".": 400,
+        b"e": 400,
+        b"E": 400,
+    },
+    "timers.SWEEP_FROM": 64,
 }
 
 

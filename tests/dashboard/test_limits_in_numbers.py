@@ -6,13 +6,19 @@ A test that uses a constant passes with any value of it.
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
+from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.limits import value_of
 
 LIMITS = {
     # wire core 9
     "checks.MAX_PREFIX": 64,
     "upstream.MOST_SHOWN": 200,
+    # its own, of which no other test knows the number
+    "invite.LAN_WITHIN": 1.0,
+    "service.LIMITS": evolve(DEFAULT_LIMITS, max_connections=512),
+    "service.QR_WITHIN": 5.0,
 }
 
 

@@ -33,6 +33,17 @@ LIMITS = {
     "safety.blocklist.MAX_BLOCKED": 1_000,
     "safety.gate.MAX_UPLOADS": 64,
     "safety.verbs.MAX_VERBS": 200,
+    # its own, of which no other test knows the number
+    "arguments.MAX_NAME": 100,
+    "download.DOWNLOAD_WITHIN": 120.0,
+    "performer.LONGEST_PATH": 100,
+    "performer.MOST_REMEMBERED": 1024,
+    "phone.FIRST_PAUSE": 1.0,
+    "phone.LONGEST_BLOCK": 3600.0,
+    "phone.LONGEST_PAUSE": 30.0,
+    "phone.LONGEST_REASON": 200,
+    "preferences.MIB": 1024 * 1024,
+    "safety.rules._MAX_QUOTE": 200,
 }
 
 

@@ -20,6 +20,24 @@ LIMITS = {
     "event_reader.OVERHEAD": 64,
     "event_reader.SILENCE": 300.0,
     "reload.RELOAD_WITHIN": 10.0,
+    # its own, of which no other test knows the number
+    "child.MAX_OUTPUT": 1024 * 1024,
+    "client.MAX_ANSWER": 8 * 1024 * 1024,
+    "client.MAX_REMEMBERED": 64,
+    "core.STOP_MARGIN": 0.25,
+    "exchange.BODILESS": (204, 304),
+    "exchange.PIECE": 64 * 1024,
+    "exchange.SPILL": 16 * 1024,
+    "local_secret.READ_WITHIN": 1.0,
+    "message.CODES": {
+        408: "request_timeout",
+        413: "body_too_large",
+        431: "head_too_large",
+        501: "not_implemented",
+        505: "version_not_supported",
+    },
+    "stream.MIN_SEND_RATE": 16 * 1024,
+    "stream.PATIENCE": 60.0,
 }
 
 

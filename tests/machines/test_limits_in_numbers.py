@@ -76,6 +76,21 @@ LIMITS = {
     "run_story.MAX_ANSWER": 64 * 1024,
     "run_story.MAX_TOOLS": 256,
     "voice_session.AWAY_EVENTS": 1000,
+    # its own, of which no other test knows the number
+    "background.MAX_PREVIEW": 80,
+    "bridge.MAX_PARAMS": 8_192,
+    "bridge.MAX_PENDING": 1_000,
+    "chatrun.MAX_ENDED": 1_000,
+    "chatrun.MAX_QUEUED": 1_000,
+    "delivery.SHARED": 2,
+    "delivery.SHORT": 3,
+    "limiter.MAX_ADDRESSES": 10_000,
+    "pairing.MAX_CODES": 1_000,
+    "qr.MIN_SECRET": 16,
+    "sessions.MAX_SESSIONS": 10_000,
+    "sessions._TOKEN_TRIES": 8,
+    "strangers.ONE_READ": 64 * 1024,
+    "voice_session.AWAY_BYTES": 2 * 1024 * 1024,
 }
 
 

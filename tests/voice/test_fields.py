@@ -50,6 +50,24 @@ def test_how_long_a_text_may_be(name: str, longest: int) -> None:
             OUTPUT[name](wrong, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("sample_rate", 8_000, 96_000),
+        ("optimize_streaming_latency", 0, 1),
+        ("promote_after_ms", 0, 120_000),
+        ("progress_spoken_after_ms", 0, 600_000),
+        ("progress_repeat_ms", 0, 600_000),
+        ("max_background_runs", 1, 4),
+        ("run_retention_days", 0, 36_500),
+    ],
+)
+def test_numbers_and_their_ranges(name: str, low: int, high: int) -> None:
+    rules = {**OUTPUT, **PROMOTION, **FILE_ONLY}
+    found = [lenient(rules, {name: value}).get(name) for value in (low - 1, low, high, high + 1)]
+    assert found == [None, low, high, None]
+
+
 def test_words_of_a_list_in_any_case() -> None:
     assert OUTPUT["codec"](" PCM ", "codec") == "pcm"
 
