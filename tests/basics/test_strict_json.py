@@ -81,7 +81,14 @@ def test_size_is_counted_in_bytes(data: bytes | str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 65 + "]" * 65, '{"a":' * 65 + "1" + "}" * 65, "[" * 100_000, '["' + "]" * 100 + '",' + "[" * 64 + "]" * 65],
+    [
+        "[" * 65 + "]" * 65,
+        '{"a":' * 65 + "1" + "}" * 65,
+        "[" * 100_000,
+        '["' + "]" * 100 + '",' + "[" * 64 + "]" * 65,
+        "[[]," + "[" * 64 + "]" * 65,
+        '{"a":{},"b":' + '{"a":' * 64 + "1" + "}" * 65,
+    ],
 )
 def test_too_deep(text: str) -> None:
     with pytest.raises(JsonError, match="deeper than 64"):

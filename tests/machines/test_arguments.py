@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.arguments import ARGUMENTS, check_arguments
 
-LINE = {"start_x": 1, "start_y": "2", "end_x": 3, "end_y": 4}
+LINE = {"start_x": 0, "start_y": "2", "end_x": 3, "end_y": 4}
 
 GOOD: list[tuple[str, str, dict[str, object]]] = [
     ("GET", "/ping", {"anything": ["goes"]}),
