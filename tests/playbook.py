@@ -22,7 +22,19 @@ from svc_proto.commands import Command, Log, Operation, Send
 from svc_proto.engine.boundary import Core
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind
 
-__all__ = ["CH", "LOCAL", "PEER", "REMOTE", "START", "Playbook", "accepted", "counting_entropy", "sends", "wire_bytes"]
+__all__ = [
+    "CH",
+    "LOCAL",
+    "PEER",
+    "REMOTE",
+    "START",
+    "Logs",
+    "Playbook",
+    "accepted",
+    "counting_entropy",
+    "sends",
+    "wire_bytes",
+]
 
 START = Moment(1000.0, 1_800_000_000.0)
 CH = ChannelId(2)
@@ -74,13 +86,24 @@ def wire_bytes(commands: Iterable[Command], ch: int = CH) -> bytes:
     return b"".join(command.data for command in commands if isinstance(command, Send) and command.ch == ch)
 
 
+class Logs(list[Log]):
+    """What a core logs. A bug of its own, after which it goes on, fails the test, unless it asked for `bugs`."""
+
+    bugs = False
+
+    def append(self, record: Log) -> None:
+        """Keep one. A bug that was raised by a test is no bug."""
+        super().append(record)
+        assert self.bugs or record.event != "bug" or "/tests/" in str(record.fields["at"]), record.fields
+
+
 class Playbook:
     """A dialogue with one core. Log records are set apart in `logs`."""
 
     def __init__(self, core: Core, *, start: Moment = START) -> None:
         self.core = core
         self.now = start
-        self.logs: list[Log] = []
+        self.logs = Logs()
         self._commands: list[Command] = []
         self._checked = True
         self._history: list[object] = []  # facts and commands, made readable only when something is wrong
@@ -145,10 +168,12 @@ class Playbook:
     def _step(self, fact: Fact | None) -> None:
         self._history.append((self.now.mono, fact))
         commands = self.core.handle(fact, self.now)
-        self.logs += [command for command in commands if isinstance(command, Log)]
         self._commands = [command for command in commands if not isinstance(command, Log)]
         self._history += self._commands
         self._checked = not self._commands
+        for command in commands:
+            if isinstance(command, Log):
+                self.logs.append(command)
 
     def _require_checked(self) -> None:
         if not self._checked:

@@ -81,8 +81,9 @@ def test_memory_and_skills_are_in_the_prompt() -> None:
     world.disk.put(f"{HOME}/skills/brew/SKILL.md", b"---\ndescription: Make tea\n---\n# Brew\n")
     world.answer("Hi")
     system = world.model.seen[0]["messages"][0]["content"]
-    assert "What you know about the user (tool memory, target user):\n- Likes tea\n- Lives in Bern" in system
-    assert "- brew: Make tea" in system
+    notes = "What you know about the user (tool memory, target user):\n- Likes tea\n- Lives in Bern"
+    skills = "Skills (read one with skill_view before you do what it is about):\n- brew: Make tea"
+    assert system.endswith(f"{TOOLS}\n\n{notes}\n\n{skills}")
     assert "Your notes" not in system
 
 

@@ -71,7 +71,7 @@ from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead,
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
-from tests.playbook import LOCAL, PEER, START, counting_entropy
+from tests.playbook import LOCAL, PEER, START, Logs, counting_entropy
 from tests.relay.disk import STATE, BookFiles
 from tests.relay.peers import FIRST, Answer, Call, Peer
 
@@ -164,7 +164,7 @@ class ApiBook:
         self.refuse: tuple[type[object], ...] = ()
         self.held: list[Operation[Any]] = []
         self.commands: list[Command] = []  # of the API
-        self.logs: list[Log] = []
+        self.logs = Logs()
         self.answers: list[Answer] = []
         self.secrets: set[str] = {self.config.key, self.config.model_api_key, self.config.relay_token} - {""}
         self._node = _Node(self.engine)

@@ -303,6 +303,11 @@ def test_over_another_route() -> None:
     assert "[no route to the relay answers; trying again in 2 s]" in there.screen
 
 
+def test_no_route_at_the_start() -> None:
+    there = shell(evolve(ORDER, session=MANY), http=lambda asked: (503, b""))
+    assert there.fails().reason.startswith("no route to the relay answers: lan ws://192.0.2.1:8767: status 503; ")
+
+
 @pytest.mark.parametrize("keys", [b"\x03", b"\x1d"])
 def test_giving_up_while_it_is_away(keys: bytes) -> None:
     there = shell(ORDER, script=[(1, lambda w: w.drop()), (1.2, lambda w: w.keys(b"x")), (1.5, lambda w: w.keys(keys))])

@@ -65,7 +65,7 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
-from tests.playbook import START, accepted, counting_entropy
+from tests.playbook import START, Logs, accepted, counting_entropy
 
 __all__ = ["REFUSED", "SILENT", "STDIO", "Answer", "Asked", "World", "as_json"]
 
@@ -143,7 +143,7 @@ class World(Generic[T]):
     asked: list[Asked] = field(factory=list)
     written: bytes = b""  # to programs that last
     said: list[Mapping[str, Any]] = field(factory=list)  # over WebSockets
-    logs: list[Log] = field(factory=list)
+    logs: Logs = field(factory=Logs)
     exit: Exit | None = None
     _facts: deque[Fact] = field(factory=deque)
     _lines: dict[ChannelId, _Line] = field(factory=dict)

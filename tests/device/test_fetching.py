@@ -262,6 +262,7 @@ def test_what_is_forgotten_may_have_been_fetched() -> None:
 
 def test_a_token_that_no_header_can_carry() -> None:
     rig = rig_of()
+    rig.book.logs.bugs = True
     rig.phone.token = "a\nb"
     (order,) = show(rig)
     rig.book.answer(order, Connected(RELAY)).take()

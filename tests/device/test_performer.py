@@ -72,6 +72,7 @@ def test_a_bug_in_the_handset_is_the_answer_to_one_command(rig: Rig) -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), object(), {1, 2}])
 def test_a_result_that_is_not_json(rig: Rig, value: object) -> None:
+    rig.book.logs.bugs = True
     rig.handset.answers["/screen"] = Reply(200, {"value": value})
     rig.command("/screen")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]

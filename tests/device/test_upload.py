@@ -96,6 +96,7 @@ def test_an_upload_when_the_phone_is_stopped(rig: Rig) -> None:
 
 
 def test_a_file_that_cannot_be_written_as_a_part(rig: Rig) -> None:
+    rig.book.logs.bugs = True
     rig.handset.answers["/screenshot"] = NeedsUpload("screen.png", "image/\n", b"")
     rig.command("/screenshot")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]

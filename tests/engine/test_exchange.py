@@ -212,6 +212,7 @@ def test_a_flow_that_refuses_and_one_with_a_bug() -> None:
 @pytest.mark.parametrize("path", [b"/boom", b"/access-bug", b"/header"])
 def test_a_bug_in_a_handler_closes_the_connection_and_nothing_else(path: bytes) -> None:
     book = open_book()
+    book.logs.bugs = True
     book.get(path) << [
         book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
         CloseWrite(CH),
@@ -224,6 +225,7 @@ def test_a_bug_in_a_handler_closes_the_connection_and_nothing_else(path: bytes) 
 
 def test_a_malformed_answer_of_a_flow() -> None:
     book = open_book()
+    book.logs.bugs = True
     book.get(b"/header-later") << []
     book.after(20.0) << [
         book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
@@ -241,6 +243,7 @@ def test_a_bug_in_the_refusal_itself() -> None:
 
 def test_a_handler_that_returns_no_answer() -> None:
     book = open_book()
+    book.logs.bugs = True
     object.__setattr__(book.toy.router.match("GET", "/hello").route, "handler", lambda request: None)
     book.get(b"/hello") << [sends(CH, startswith=b"HTTP/1.1 500"), CloseWrite(CH)]
 

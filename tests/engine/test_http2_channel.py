@@ -289,6 +289,7 @@ def test_a_body_that_is_not_wanted_any_more() -> None:
 
 def test_a_handler_with_a_bug() -> None:
     book = Book2()
+    book.book.logs.bugs = True
     book.ask(ONE, "/boom")
     book.ask(THREE, "/header")
     book.ask(FIVE, "/hello")

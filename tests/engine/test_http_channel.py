@@ -21,6 +21,13 @@ def test_everything_said_in_one_turn_is_one_send() -> None:
     assert repr(send).count("HTTP/1.1 200 OK") == 3
 
 
+def test_many_requests_at_once_are_taken_one_after_another() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/hello") * 400)
+    (send,) = book.take()
+    assert send.data.count(b"HTTP/1.1 200 OK") == 400
+
+
 def test_shutting_twice_and_after_a_drop() -> None:
     book = open_book()
     channel = channel_of(book)

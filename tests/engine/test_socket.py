@@ -223,6 +223,7 @@ def test_a_handler_that_blames_the_peer() -> None:
 
 def test_a_route_that_returns_no_handler() -> None:
     book = open_book()
+    book.logs.bugs = True
     book.toy.handler = None  # type: ignore[assignment]  # the bug
     book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED, CloseWrite(CH)]
     book >> Closed(CH) << []

@@ -414,6 +414,7 @@ def test_stopping_lets_a_file_end_and_cuts_it_at_the_end_of_the_grace() -> None:
 
 def test_a_malformed_head_of_a_file_is_a_bug_and_releases_it() -> None:
     book = open_book()
+    book.logs.bugs = True
     book.toy.answer = file_answer(headers=Headers([(b"x", b"a\r\nb")]))
     book.get(b"/answer") << [
         ReleaseFile(7),

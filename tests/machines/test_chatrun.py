@@ -118,6 +118,17 @@ def test_a_turn_that_is_stopped_before_it_began_gives_up_its_place() -> None:
     assert (second.state.value, third.state.value) == ("cancelled", "running")
 
 
+def test_a_turn_that_is_stopped_while_it_runs_keeps_its_place_until_it_is_over() -> None:
+    runs = ChatRuns(1)
+    first = turn(runs, "a")
+    runs.startable(at(0))
+    turn(runs, "b")
+    runs.stop(first, at(1))
+    assert runs.startable(at(1)) == []
+    runs.leave(first, T.CANCEL, at(2))
+    assert names(runs.startable(at(2))) == ["b"]
+
+
 def test_a_turn_that_could_not_begin_gives_up_its_place() -> None:
     runs = ChatRuns(1)
     first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")

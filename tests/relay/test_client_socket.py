@@ -350,6 +350,7 @@ def test_too_many_sessions() -> None:
 
 def test_a_bug_while_pairing_is_told_by_reference_only() -> None:
     book = RelayBook(entropy=lambda n: b"\x01" * n)  # never a fresh token
+    book.logs.bugs = True
     book.pair()
     book.register()
     phone = book.websocket()

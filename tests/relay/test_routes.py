@@ -180,6 +180,7 @@ def test_a_body_over_two_mebibytes() -> None:
 
 def test_a_bug_is_a_500_with_a_reference_and_closes_that_connection_only() -> None:
     book = RelayBook()
+    book.logs.bugs = True
     paired = book.pair()
     book.relay.codes = None  # type: ignore[assignment] # a bug, made on purpose
     call = book.call("POST", "/pairing/register", {"code": "Q7M2ZK"})

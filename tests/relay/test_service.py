@@ -110,6 +110,7 @@ def test_a_code_of_the_configuration() -> None:
 
 def test_a_bug_at_the_start_ends_the_process() -> None:
     book = RelayBook(RelayConfig(pairing_code="no code"), started=False)
+    book.logs.bugs = True
     book.feed(Started())
     assert not book.ready
     assert [(exit_.code, exit_.reason) for exit_ in book.exits] == [(70, "internal error, reference bug-1")]
@@ -299,6 +300,18 @@ def test_an_expired_session_that_the_store_keeps_is_logged() -> None:
     book.after(60)
     (log,) = [log for log in book.logs if log.level is Level.ERROR]
     assert (log.event, log.fields["problem"]) == ("session not erased", "no_space")
+
+
+def test_what_the_store_did_not_erase_is_tried_again_a_minute_after_the_first() -> None:
+    book = RelayBook()
+    for ttl in (60, 90):
+        book.pair(operator={"ttl_seconds": ttl})
+    book.refuse = (DeleteSession,)
+    book.after(119.9)
+    assert len(book.store) == 2
+    book.refuse = ()
+    book.after(0.2)
+    assert book.store == {}
 
 
 def test_a_patch_moves_the_expiry_of_an_open_socket() -> None:

@@ -77,7 +77,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.playbook import LOCAL, PEER, REMOTE, START, counting_entropy
+from tests.playbook import LOCAL, PEER, REMOTE, START, Logs, counting_entropy
 from tests.relay.disk import FIRST_HANDLE, BookFiles
 from tests.relay.peers import FIRST, Answer, Call, Peer, Phone, Upstream
 
@@ -130,7 +130,7 @@ class RelayBook:
         self.refuse: tuple[type[object], ...] = ()
         self.held: list[Operation[Any]] = []
         self.commands: list[Command] = []
-        self.logs: list[Log] = []
+        self.logs = Logs()
         self.answers: list[Answer] = []
         self.secrets: set[str] = set()
         self._peers: dict[ChannelId, Peer] = {}

@@ -39,6 +39,14 @@ def test_what_of_an_expression_is_passed_on() -> None:
         expression_of({"expression": "calm"})
 
 
+@pytest.mark.parametrize(
+    ("largest", "one_more"), [("x" * 2000, "x" * 2001), (["a"] * 32, ["a"] * 33), (["x" * 2000], ["x" * 2001])]
+)
+def test_how_much_may_be_said_of_one_thing(largest: object, one_more: object) -> None:
+    assert expression_of({"expression": {"emotion": largest}}) == {"emotion": largest}
+    assert expression_of({"expression": {"emotion": one_more}}) == {}
+
+
 def test_a_caller_never_says_where_or_with_which_key() -> None:
     evil = dict.fromkeys(("url", "base_url", "extra_headers", "ssl_verify", "api_key", "model", "headers"), "x")
     harmless = {"instructions": "slowly", "speed": 1.2, "use_speaker_boost": True, "seed": 7}

@@ -69,6 +69,38 @@ def test_spans_are_those_of_the_routes() -> None:
     }
 
 
+def test_what_a_model_is_told_of_each() -> None:
+    assert all(row.description.endswith(".") and " " in row.description for row in ROWS)
+    said = {row.name: " ".join(name + "!" * (name in row.required) for name in row.properties) for row in ROWS}
+    assert {name: members for name, members in said.items() if members} == {
+        "screen": "include_bounds",
+        "diff_screen": "previous_hash!",
+        "find_nodes": "text class_name clickable limit",
+        "describe_node": "nodeId!",
+        "tap": "nodeId x y duration_ms",
+        "tap_text": "text!",
+        "long_press": "nodeId x y duration",
+        "drag": "start_x! start_y! end_x! end_y! duration_ms",
+        "type": "text!",
+        "swipe": "direction distance start_x start_y end_x end_y duration_ms",
+        "scroll": "direction! nodeId",
+        "press_key": "key!",
+        "wait": "ms!",
+        "open_app": "package!",
+        "clipboard_write": "text!",
+        "media": "action!",
+        "send_intent": "action! data package component category extras",
+        "broadcast": "action! data package extras",
+        "events": "limit since",
+        "events_stream": "enabled!",
+        "search_contacts": "query! limit",
+        "call": "number!",
+        "send_sms": "to! body!",
+        "share_media": "text title attachments package",
+        "send_mms": "to! text attachments package",
+    }
+
+
 def test_what_asks_first() -> None:
     assert [row.name for row in ROWS if row.asks is not None] == ["send_intent", "broadcast", "call", "send_sms"]
 

@@ -301,6 +301,7 @@ def test_no_more_than_so_many_at_once() -> None:
     calls = [book.call("POST", "/voice/synthesize", {"text": "x"}, token=token) for _ in range(MAX_BUSY)]
     answer = send(book, form(Part(name="audio", data=WAV)))
     failed(answer, 503)
+    assert b"too many others are speaking" in answer.body
     assert answer.headers.get(b"retry-after") == b"5"
     assert book.host_files.uploads == []
     calls[0].vanish()

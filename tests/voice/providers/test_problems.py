@@ -51,6 +51,20 @@ def test_a_retry_after_that_is_no_number_of_seconds(wait: str) -> None:
     assert str(refused(ACCESS, answer(429, retry_after=wait))) == "OpenAI takes no more requests for now (429)"
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"too much", ": too much"),
+        (b" <html>", ""),
+        (b'{"error": "cut', ""),
+        (b'["cut', ""),
+        (b'{"error": "x"}', ": x"),
+    ],
+)
+def test_words_that_are_no_document(body: bytes, words: str) -> None:
+    assert str(refused(ACCESS, answer(400, body))) == f"OpenAI answered 400{words}"
+
+
 @pytest.mark.parametrize("shown", [KEY, KEY[:6], f"...{KEY[-6:]}", f"sk-{KEY[4:12]}***"])
 def test_no_piece_of_the_key_is_quoted(shown: str) -> None:
     assert safe_words(f"bad key {shown}", KEY) == ""
