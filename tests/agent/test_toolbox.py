@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from svc_proto.agent.approvals import Approvals
@@ -89,6 +91,25 @@ def test_the_toolsets() -> None:
         assert set(row) == {"name", "label", "description", "enabled", "configured", "tools"}
         assert None not in row.values()
     assert rows[1]["tools"] == ["memory"]
+
+
+def test_every_tool_is_described_in_words_and_types() -> None:
+    tools = AgentWorld().run(lambda parts, engine: _tools(parts))
+    assert {type(tool.in_order) for tool in tools} == {bool}
+    for tool in tools:
+        assert " " in tool.description
+        assert tool.description.endswith((".", ")"))
+        assert set(tool.parameters) <= {"type", "properties", "required", "additionalProperties"}
+        assert tool.parameters["type"] == "object"
+        for member in cast("dict[str, dict[str, Any]]", tool.parameters["properties"]).values():
+            assert set(member) <= {"type", "description", "enum", "minimum", "maximum", "items"}
+            assert member["type"] in ("string", "integer", "boolean", "object", "array")
+            assert len(member.get("description", "not needed")) > 8
+
+
+def _tools(parts: AgentParts) -> Flow[list[Tool]]:
+    yield from ()
+    return list(parts.toolbox.tools.values())
 
 
 def _rows(parts: AgentParts) -> Flow[list[dict[str, object]]]:

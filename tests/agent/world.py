@@ -242,6 +242,8 @@ class AgentWorld:
             raise error
         (result,) = house.results
         assert KEY not in repr([line.fields for line in process.logs])
+        bugs = [line.fields for line in process.logs if line.event == "bug"]
+        assert all("/tests/" in str(bug["at"]) for bug in bugs), bugs  # only those that a test made
         return result  # type: ignore[no-any-return]  # what the plan returned
 
     def answer(self, prompt: Content, *, model: ModelRoute | None = ROUTE, **turn: Any) -> Outcome:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc_proto.basics import strict_json
 from svc_proto.basics.strict_json import (
     FREE,
     MAX_ESCAPES,
@@ -268,3 +269,14 @@ def test_canonical_is_what_signatures_are_made_over() -> None:
     }
     mac = hmac.new(bytes(range(32)), canonical(payload).encode("ascii"), hashlib.sha256)
     assert base64.b64encode(mac.digest()) == b"LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="
+
+
+@pytest.mark.parametrize(("most", "fits"), [(250, True), (249, False), (120, False)])
+def test_so_much_work_and_no_more(most: int, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strict_json, "MAX_WORK", most)
+    text = '["%s", 1]' % ("x" * strict_json.FREE)  # four bytes between the strings, brackets and a comma
+    if fits:
+        assert loads(text)
+    else:
+        with pytest.raises(JsonError, match="too many values"):
+            loads(text)
