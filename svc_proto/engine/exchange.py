@@ -237,7 +237,6 @@ class Exchange:
         self._step(ExchangeTrigger.LOST)
         self._cancel()
         self._task = self._incoming = self._outgoing = None  # which keep this exchange
-        self._body = []
 
     def fail(self, refused: Refused) -> None:
         """The peer broke a rule: answer if nothing was answered yet, and stop working for it."""
@@ -527,7 +526,6 @@ class Exchange:
 
     def _cut(self, error: Exception) -> None:
         """Nothing more is done for this request, whatever it has come to."""
-        self._body = []
         self._cancel()
         if self.state in HALF_SAID:
             self._channel.drop()  # an orderly end could look like the end of the body
@@ -535,6 +533,7 @@ class Exchange:
             self._failed(error)
 
     def _cancel(self) -> None:
+        self._body = []
         if self._task is not None:
             self._task.cancel()
 

@@ -391,7 +391,6 @@ def test_a_question_outlives_the_turn_of_its_task() -> None:
     [
         ([event("svc.run.background_completed", ok=False), event("voice.error", message="no room")], "no room"),
         ([event("svc.run.cancelled"), {**DONE, "cancelled": True}], None),
-        ([{**DONE, "cancelled": True}], None),
     ],
 )
 def test_an_answer_that_does_not_come(ends: list[dict[str, Any]], problem: str | None) -> None:
@@ -427,6 +426,13 @@ def test_a_cancel_takes_back_what_was_promised() -> None:
     relay = Relay(response__create=[[promoted()], []], response__cancel=[[{**DONE, "cancelled": True}]])
     there = talking((1, typed("Tidy up")), (2, typed("The time?")), relay=relay)
     there.script += [(3, push(event("svc.run.background_completed", ok=True))), (4, typed("")), (5, typed(None))]
+    there.run()
+
+
+def test_a_cancel_that_comes_when_the_turn_is_over() -> None:
+    relay = Relay(response__create=[[promoted()], []], response__cancel=[[]])
+    there = talking((1, typed("Tidy up")), (2, typed("The time?")), (3, typed("")), relay=relay)
+    there.script += [(4, push(*say("Noon."))), (5, typed(None)), (6, push({**DONE, "cancelled": True}))]
     there.run()
 
 
