@@ -148,10 +148,11 @@ def test_a_key_that_no_header_can_carry() -> None:
 
 
 def test_no_head_in_time() -> None:
-    _, outcome = failing(Answer(body=b"{}", before=50.0), limits=UpstreamLimits(answer=20.0, connect=1.0))
+    world, outcome = failing(Answer(body=b"{}", before=50.0), limits=UpstreamLimits(answer=20.0, connect=1.0))
     assert outcome == Outcome(
         finish="error", error="the model's server did not answer in time", code="upstream_timeout"
     )
+    assert [event for event, _ in world.logs if event == "model asked again"] == []  # it was given its time
 
 
 def test_an_answer_that_is_too_large() -> None:

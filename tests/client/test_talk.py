@@ -391,6 +391,7 @@ def test_a_question_outlives_the_turn_of_its_task() -> None:
     [
         ([event("svc.run.background_completed", ok=False), event("voice.error", message="no room")], "no room"),
         ([event("svc.run.cancelled"), {**DONE, "cancelled": True}], None),
+        ([event("svc.run.cancelled")], None),
     ],
 )
 def test_an_answer_that_does_not_come(ends: list[dict[str, Any]], problem: str | None) -> None:
