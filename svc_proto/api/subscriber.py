@@ -13,7 +13,7 @@ nobody reads yet there is nobody to wait for, so a stream that grows too large i
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
+from enum import IntEnum, auto
 
 from svc_proto.api.projections.story import Projection, StoryEvent
 from svc_proto.basics.errors import LocalProtocolError
@@ -38,16 +38,16 @@ NOBODY = OperationId(0)  # no wait has this ticket
 class SubscriberState(IntEnum):
     """Where a reader is; GONE is final."""
 
-    AWAITED = 1
-    READING = 2
-    GONE = 3
+    AWAITED = auto()
+    READING = auto()
+    GONE = auto()
 
 
 class SubscriberTrigger(IntEnum):
     """What moves it."""
 
-    ATTACH = 1
-    DROP = 2
+    ATTACH = auto()
+    DROP = auto()
 
 
 LIFE: Table[SubscriberState, SubscriberTrigger] = {

@@ -22,7 +22,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from enum import IntEnum
+from enum import IntEnum, auto
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
@@ -62,26 +62,26 @@ PEERS_FAULT = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED
 class ExchangeState(IntEnum):
     """Where an exchange is."""
 
-    READING = 1
-    STREAMING = 2
-    RUNNING = 3
-    SENDING = 4
-    DRAINING = 5
-    DONE = 6
-    ADMITTING = 7
-    DUPLEX = 8
+    READING = auto()
+    STREAMING = auto()
+    RUNNING = auto()
+    SENDING = auto()
+    DRAINING = auto()
+    DONE = auto()
+    ADMITTING = auto()
+    DUPLEX = auto()
 
 
 class ExchangeTrigger(IntEnum):
     """What moves it."""
 
-    BODY_END = 1
-    STREAM = 2
-    SEND = 3
-    ANSWER = 4
-    LOST = 5
-    ASK = 6
-    ADMIT = 7
+    BODY_END = auto()
+    STREAM = auto()
+    SEND = auto()
+    ANSWER = auto()
+    LOST = auto()
+    ASK = auto()
+    ADMIT = auto()
 
 
 LIFE: Table[ExchangeState, ExchangeTrigger] = {

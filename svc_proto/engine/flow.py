@@ -26,7 +26,7 @@ Life of a task:
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from enum import IntEnum
+from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from attrs import frozen
@@ -78,18 +78,18 @@ def sleep(engine: Engine, seconds: float) -> Flow[None]:
 class TaskState(IntEnum):
     """Life of a task; DONE is final."""
 
-    RUNNING = 1
-    WAITING = 2
-    DONE = 3
+    RUNNING = auto()
+    WAITING = auto()
+    DONE = auto()
 
 
 class TaskTrigger(IntEnum):
     """What moves it."""
 
-    WAIT = 1
-    RESUME = 2
-    END = 3
-    CANCEL = 4
+    WAIT = auto()
+    RESUME = auto()
+    END = auto()
+    CANCEL = auto()
 
 
 LIFE: Table[TaskState, TaskTrigger] = {

@@ -16,7 +16,7 @@ A handler that raises has a bug: it is logged with a reference and the socket cl
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
+from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.errors import RemoteProtocolError
@@ -66,16 +66,16 @@ class SocketHandler(Protocol):
 class SocketState(IntEnum):
     """Life of a socket after its opening handshake."""
 
-    OPEN = 1
-    CLOSING = 2
-    CLOSED = 3
+    OPEN = auto()
+    CLOSING = auto()
+    CLOSED = auto()
 
 
 class SocketTrigger(IntEnum):
     """What moves it."""
 
-    CLOSE = 1
-    END = 2
+    CLOSE = auto()
+    END = auto()
 
 
 LIFE: Table[SocketState, SocketTrigger] = {

@@ -24,7 +24,7 @@ end: it can be begun while no request is in progress, and closes the connection.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, auto
 from http import HTTPStatus
 from typing import cast
 
@@ -87,23 +87,23 @@ PLACEHOLDER = h11.Response(status_code=200, headers=[])
 class Reading(IntEnum):
     """Where we are in what the peer says."""
 
-    HEAD = 1
-    BODY = 2
-    LAST = 3
-    DONE = 4
-    SOCKET = 5
-    OVER = 6
+    HEAD = auto()
+    BODY = auto()
+    LAST = auto()
+    DONE = auto()
+    SOCKET = auto()
+    OVER = auto()
 
 
 class ReadingTrigger(IntEnum):
     """What moves it."""
 
-    FRAMED = 1
-    BARE = 2
-    END = 3
-    CYCLE = 4
-    SWITCH = 5
-    STOP = 6
+    FRAMED = auto()
+    BARE = auto()
+    END = auto()
+    CYCLE = auto()
+    SWITCH = auto()
+    STOP = auto()
 
 
 READING: dict[tuple[Reading, ReadingTrigger], Reading] = {

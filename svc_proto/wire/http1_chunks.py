@@ -16,7 +16,7 @@ of it is taken here, by either role. The trailers are checked here and parsed by
 from __future__ import annotations
 
 import re
-from enum import IntEnum
+from enum import IntEnum, auto
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.http1_head import END, check_fields, check_partial_lines
@@ -43,21 +43,21 @@ _FORBIDDEN = re.compile(rb"\r\n(content-length|transfer-encoding|host|connection
 class ChunkState(IntEnum):
     """Where we are in the body."""
 
-    SIZE = 1
-    DATA = 2
-    CRLF = 3
-    TRAILER = 4
-    OVER = 5
+    SIZE = auto()
+    DATA = auto()
+    CRLF = auto()
+    TRAILER = auto()
+    OVER = auto()
 
 
 class ChunkTrigger(IntEnum):
     """What moves it."""
 
-    CHUNK = 1
-    LAST = 2
-    FULL = 3
-    CLOSE = 4
-    END = 5
+    CHUNK = auto()
+    LAST = auto()
+    FULL = auto()
+    CLOSE = auto()
+    END = auto()
 
 
 CHUNKS: dict[tuple[ChunkState, ChunkTrigger], ChunkState] = {

@@ -25,7 +25,7 @@ Limits
 from __future__ import annotations
 
 from collections import deque
-from enum import IntEnum
+from enum import IntEnum, auto
 from typing import Any, AnyStr, Generic
 
 from wsproto.frame_protocol import CloseReason, Frame, FrameProtocol, Opcode, ParseFailed
@@ -65,18 +65,18 @@ REASONS = {
 class WebSocketState(IntEnum):
     """Where the closing handshake is."""
 
-    OPEN = 1
-    CLOSING = 2
-    CLOSED = 3
+    OPEN = auto()
+    CLOSING = auto()
+    CLOSED = auto()
 
 
 class WebSocketTrigger(IntEnum):
     """What moves it."""
 
-    CLOSE = 1
-    PEER = 2
-    FAILURE = 3
-    EOF = 4
+    CLOSE = auto()
+    PEER = auto()
+    FAILURE = auto()
+    EOF = auto()
 
 
 LIFE: dict[tuple[WebSocketState, WebSocketTrigger], WebSocketState] = {

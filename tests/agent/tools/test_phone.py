@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -98,6 +98,17 @@ def test_what_a_model_is_told_of_each() -> None:
         "send_sms": "to! body!",
         "share_media": "text title attachments package",
         "send_mms": "to! text attachments package",
+    }
+
+
+def test_words_to_choose_from() -> None:
+    words = {(row.name, name): member.get("enum") for row in ROWS for name, member in row.properties.items()}
+    assert {key: " ".join(cast("list[str]", found)) for key, found in words.items() if found} == {
+        ("swipe", "direction"): "up down left right",
+        ("swipe", "distance"): "short medium long",
+        ("scroll", "direction"): "up down left right",
+        ("press_key", "key"): "back home recents notifications quick_settings power_dialog lock_screen",
+        ("media", "action"): "play pause toggle next previous volume_up volume_down",
     }
 
 

@@ -380,11 +380,11 @@ def test_it_is_looked_for_once_or_once_a_minute() -> None:
         for number in range(8):
             empty[0] = number < 4
             found.append((yield from providers.local_installed()))
-            yield from sleep(engine, 25.0)
+            yield from sleep(engine, 30.0)
         return found
 
     studio.host.compute["voice.engines"] = engines
-    assert studio.run(plan) == [False] * 6 + [True] * 2
+    assert studio.run(plan) == [False] * 4 + [True] * 4
     assert len(asked) == 3
 
 
