@@ -25,10 +25,11 @@ THIS_HOST = "127.0.0.0/8, ::1"  # where the proxies are that are believed, unles
 
 
 class SessionPolicy(Enum):
-    """What a session may change by `PATCH /sessions`: anything of anybody, or only less of its own."""
+    """What a session may change by `PATCH /sessions`. A channel that its pairing withheld it can take under none."""
 
-    OPEN = "open"  # SPEC.md
-    REDUCE_ONLY = "reduce-only"
+    OPEN = "open"  # SPEC.md: anything of anybody
+    AS_PAIRED = "as-paired"  # its own, from now on for as long as its pairing gave
+    REDUCE_ONLY = "reduce-only"  # its own, and only to less
 
 
 class LocalTrust(Enum):
@@ -220,4 +221,4 @@ def _policy(source: Settings, variable: str) -> SessionPolicy:
     try:
         return SessionPolicy(text)
     except ValueError:
-        raise ConfigError(f"{variable} must be open or reduce-only, not {text!r}") from None
+        raise ConfigError(f"{variable} must be open, as-paired or reduce-only, not {text!r}") from None

@@ -265,3 +265,9 @@ def test_any_environment_gives_settings_or_a_message(env: dict[str, str]) -> Non
     else:
         assert 0 <= config.port <= 65_535
         assert config.webapi.host
+
+
+@pytest.mark.parametrize("policy", SessionPolicy)
+def test_the_policies_of_sessions(policy: SessionPolicy) -> None:
+    assert relay_config({"RELAY_SESSION_POLICY": policy.value}).session_policy is policy
+    assert {each.value for each in SessionPolicy} == {"open", "as-paired", "reduce-only"}

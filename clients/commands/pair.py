@@ -23,6 +23,8 @@ EXAMPLES = """
 Examples:
   svc pair                                   a QR with every route there is
   svc pair --ttl never --grants terminal=7d,bridge=1h
+  svc pair --grants terminal=none,tui=none   a phone that gets no shell
+  svc pair --only chat,bridge                these channels and no others
   svc pair --mode public --public-url https://home.example/relay
   svc pair --prefer mesh
   svc pair --register-code Q7M2ZK            a code that the phone shows
@@ -38,7 +40,10 @@ for a QR: it then leads to the API server only.
 
 @click.command("pair", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("--ttl", metavar="DURATION", help="Lifetime of the session; the phone cannot change it.  [30d]")
-@click.option("--grants", metavar="CHANNEL=DURATION,…", help="Preset grants, for example terminal=7d,bridge=1h.")
+@click.option(
+    "--grants", metavar="CHANNEL=DURATION,…", help="Preset grants, for example terminal=7d,bridge=1h; none withholds."
+)
+@click.option("--only", metavar="CHANNEL,…", help="Grant these channels and withhold all others.")
 @click.option(
     "--mode",
     type=click.Choice(["auto", "lan", "mesh", "tailscale", "public"]),
@@ -63,6 +68,7 @@ def main(
     *,
     ttl: str | None,
     grants: str | None,
+    only: str | None,
     mode: str,
     public_url: str | None,
     prefer: str | None,
@@ -84,7 +90,7 @@ def main(
     from svc_proto.client.pairing import PairOrder, pair
     from svc_proto.client.report import invite_json, invite_lines
     from svc_proto.client.routes import Mode
-    from svc_proto.client.spans import parse_grant_spans, parse_span
+    from svc_proto.client.spans import parse_preset, parse_span
     from svc_proto.machines.pairing import PairingMeta
 
     config = read_relay_config()
@@ -94,7 +100,7 @@ def main(
         raise Problem("--register-code and --revoke exclude each other", code=MISUSED)
     meta = PairingMeta(
         ttl_seconds=None if ttl is None else parse_span(ttl, "--ttl"),
-        grants=(parse_grant_spans(grants) or None) if grants is not None else None,
+        grants=parse_preset(grants, only),
         transport_hint=transport_hint,
     )
     if revoke is not None:
@@ -140,7 +146,7 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
     from svc_proto.basics.errors import Refused
     from svc_proto.client.operator import health, local_relay, register
     from svc_proto.client.problem import because
-    from svc_proto.client.report import meta_lines
+    from svc_proto.client.report import granted, meta_lines
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
     from svc_proto.facts import Failure
@@ -161,10 +167,21 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
     perform(plan, runtime, home=_home(config), client_tls=trust_for(config))
     if as_json:
         print_json(
-            {"ok": True, "code": code, "relay_url": relay.url, "ttl_seconds": meta.ttl_seconds, "grants": meta.grants}
+            {
+                "ok": True,
+                "code": code,
+                "relay_url": relay.url,
+                "ttl_seconds": meta.ttl_seconds,
+                "grants": granted(meta, config.max_session_ttl),
+            }
         )
     else:
-        print_lines([f"Registered {code} at {relay.url}: it works once, for 10 minutes.", *meta_lines(meta)])
+        print_lines(
+            [
+                f"Registered {code} at {relay.url}: it works once, for 10 minutes.",
+                *meta_lines(meta, config.max_session_ttl),
+            ]
+        )
 
 
 def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) -> None:

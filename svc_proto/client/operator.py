@@ -56,7 +56,7 @@ def registration(code: str, meta: PairingMeta) -> dict[str, object]:
     if meta.ttl_seconds is not None:
         body["ttl_seconds"] = int(meta.ttl_seconds)
     if meta.grants is not None:
-        body["grants"] = {channel: int(span) for channel, span in meta.grants.items()}
+        body["grants"] = {channel: False if span is None else int(span) for channel, span in meta.grants.items()}
     if meta.transport_hint is not None:
         body["transport_hint"] = meta.transport_hint
     if meta.endpoints is not None:

@@ -64,6 +64,7 @@ class Invite:
     expires_at: int | None  # epoch seconds, of the code
     relay_url: str | None
     meta: PairingMeta
+    max_ttl: float | None  # s: the operator's maximum
     routes: tuple[Route, ...]
     qr_payload: str = field(repr=False)
     pairing_url: str = field(repr=False)
@@ -128,6 +129,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
         expires_at=expires_at,
         relay_url=None if code is None else relay_url,
         meta=order.meta,
+        max_ttl=config.max_session_ttl,
         routes=tuple(routes),
         qr_payload=text,
         pairing_url=pairing_url(config.brand, text),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from svc_proto.client.pairing import Invite
-from svc_proto.client.spans import span_label
+from svc_proto.client.spans import NEVER, span_label
+from svc_proto.machines.grants import CHANNELS, build_grants
 from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
+from svc_proto.machines.sessions import session_expiry
 
-__all__ = ["invite_json", "invite_lines", "mask", "meta_lines", "security_lines"]
+__all__ = ["granted", "invite_json", "invite_lines", "mask", "meta_lines", "security_lines"]
 
 FULLY_MASKED = 8  # characters of a key up to which nothing of it is shown (wire core 10.1)
 MINUTES = f"{CODE_LIFETIME / 60:.0f} minutes"
@@ -28,7 +30,7 @@ def invite_lines(invite: Invite) -> list[str]:
         lines += ["  Key       none", "  Access    open: no API_SERVER_KEY is set"]
     if invite.code is not None:
         lines += ["", "Relay", f"  URL       {invite.relay_url}", f"  Code      {invite.code}"]
-        lines += [f"            works once, for {MINUTES}", *meta_lines(invite.meta)]
+        lines += [f"            works once, for {MINUTES}", *meta_lines(invite.meta, invite.max_ttl)]
         lines += ["", "Routes, best first"]
         lines += [f"  {route.role:9} {route.api.url}  {route.relay_url}" for route in invite.routes]
     for note in invite.notes:
@@ -36,13 +38,29 @@ def invite_lines(invite: Invite) -> list[str]:
     return [*lines, "", "Invite URL (holds credentials)", f"  {invite.pairing_url}"]
 
 
-def meta_lines(meta: PairingMeta) -> list[str]:
-    """What was attached to a code."""
-    session = "30 days, or what the phone asks for" if meta.ttl_seconds is None else span_label(meta.ttl_seconds)
-    grants = "the defaults"
-    if meta.grants:
-        grants = ", ".join(f"{channel} {span_label(span)}" for channel, span in sorted(meta.grants.items()))
-    return [f"  Session   {session}", f"  Grants    {grants}"]
+def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
+    """What a phone gets for a code: its session, and every channel with its time, those of one time together."""
+    given = granted(meta, max_ttl)
+    session = span_label(session_expiry(0.0, meta.ttl_seconds, max_ttl) or NEVER)
+    asks = ", or what the phone asks for"
+    withheld = [channel for channel in CHANNELS if channel not in given]
+    by_span: dict[str, list[str]] = {}
+    for channel, span in given.items():
+        by_span.setdefault(span_label(span), []).append(channel)
+    rows = [f"{span}: {', '.join(channels)}" for span, channels in by_span.items()]
+    if meta.grants is None:
+        rows.append("unless the phone asks for others")
+    return [
+        f"  Session   {session}{asks if meta.ttl_seconds is None else ''}",
+        *(f"  {'' if place else 'Grants':9} {row}" for place, row in enumerate(rows or ["none"])),
+        *([f"  Withheld  {', '.join(withheld)}"] if withheld else []),
+    ]
+
+
+def granted(meta: PairingMeta, max_ttl: float | None) -> dict[str, int]:
+    """Each channel that a phone gets for a code, with its time in s, 0 for never."""
+    ends = build_grants(0.0, session_expiry(0.0, meta.ttl_seconds, max_ttl), meta.grants)
+    return {channel: int(end or NEVER) for channel, end in ends.items()}
 
 
 def invite_json(invite: Invite) -> dict[str, object]:
@@ -54,7 +72,7 @@ def invite_json(invite: Invite) -> dict[str, object]:
             "code": invite.code,
             "expires_at": invite.expires_at,
             "ttl_seconds": invite.meta.ttl_seconds,
-            "grants": invite.meta.grants,
+            "grants": granted(invite.meta, invite.max_ttl),
         }
     return {
         "api": {"url": invite.api.url, "key": invite.key},

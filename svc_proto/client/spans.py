@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from svc_proto.basics.validate import MAX_SECONDS
+from svc_proto.client.calls import plain
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.machines.grants import MAX_GRANTS, MAX_NAME
+from svc_proto.machines.grants import CHANNELS
 
-__all__ = ["NEVER", "parse_grant_spans", "parse_span", "short_expiry", "short_span", "span_label"]
+__all__ = ["NEVER", "parse_preset", "parse_span", "short_expiry", "short_span", "span_label"]
 
 NEVER = 0  # s: on the wire a span of no time means that it never ends (wire core 0.1)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}  # s, wire core 10.1
@@ -32,21 +33,29 @@ def parse_span(text: str, field: str) -> int:
     return seconds
 
 
-def parse_grant_spans(text: str, field: str = "--grants") -> dict[str, float]:
-    """`channel=duration,…`, blank items skipped. Raises `Problem`, code 2."""
-    grants: dict[str, float] = {}
-    for item in text.split(","):
+def parse_preset(grants: str | None, only: str | None) -> dict[str, float | None] | None:
+    """`--grants channel=duration,…`, where `none` withholds, and `--only channel,…`, which withholds the others.
+
+    None where nothing is preset. Raises `Problem`, code 2.
+    """
+    wanted = CHANNELS if only is None else _channels(only, "--only")
+    preset: dict[str, float | None] = {channel: None for channel in CHANNELS if channel not in wanted}
+    named: set[str] = set()
+    for item in (grants or "").split(","):
         if not item.strip():
             continue
         channel, equals, span = (part.strip() for part in item.partition("="))
-        if not equals or not channel or len(channel) > MAX_NAME:
-            raise Problem(f"{field} must be channel=duration pairs such as bridge=1h,terminal=7d", code=MISUSED)
-        if channel in grants:
-            raise Problem(f"{field} names {channel!r} twice", code=MISUSED)
-        grants[channel] = parse_span(span, f"{field} {channel}")
-    if len(grants) > MAX_GRANTS:
-        raise Problem(f"{field} must name at most {MAX_GRANTS} channels", code=MISUSED)
-    return grants
+        if not equals:
+            raise Problem("--grants must be channel=duration pairs such as bridge=1h,terminal=none", code=MISUSED)
+        channel = _channel(channel, "--grants")
+        if channel in named:
+            raise Problem(f"--grants names {channel} twice", code=MISUSED)
+        named.add(channel)
+        given = None if span.lower() == "none" else parse_span(span, f"--grants {channel}")
+        if given is not None and channel not in wanted:
+            raise Problem(f"--grants gives {channel}, which --only leaves out", code=MISUSED)
+        preset[channel] = given
+    return preset or None
 
 
 def span_label(seconds: float) -> str:
@@ -73,3 +82,17 @@ def short_expiry(expires_at: float | None, now: float) -> str:
     if expires_at is None:
         return "never"
     return "expired" if expires_at <= now else f"in {short_span(expires_at - now)}"
+
+
+def _channel(word: str, field: str) -> str:
+    if word not in CHANNELS:
+        raise Problem(f"{field}: {plain(word, 40)!r} is no channel; there are {', '.join(CHANNELS)}", code=MISUSED)
+    return word
+
+
+def _channels(text: str, field: str) -> list[str]:
+    """`channel,…`, at least one. Raises `Problem`, code 2."""
+    channels = [_channel(word.strip(), field) for word in text.split(",") if word.strip()]
+    if not channels:
+        raise Problem(f"{field} must name a channel: {', '.join(CHANNELS)}", code=MISUSED)
+    return channels

@@ -1,6 +1,7 @@
 """Grants: what a session may do, per channel, each with its own expiry (spec "Grants", wire core 4.1).
 
-An expiry is wall time in epoch seconds, or None for never. A channel without an entry counts as expired.
+An expiry is wall time in epoch seconds, or None for never. A channel without an entry is not held: it was withheld, or
+taken back. A preset has seconds from now, 0 for never, and None for a channel that is withheld: `false` on the wire.
 A grant never outlives its session: every grant made here is clamped to the session's expiry.
 """
 
@@ -13,8 +14,8 @@ from svc_proto.basics.validate import invalid, object_, seconds
 
 __all__ = [
     "CHANNELS",
-    "MAX_GRANTS",
     "VOICE_CHANNELS",
+    "Preset",
     "build_grants",
     "clamp",
     "clamp_all",
@@ -22,12 +23,14 @@ __all__ = [
     "expiry_after",
     "holds",
     "is_live",
+    "later",
     "lenient_grants",
     "parse_grants",
 ]
 
 VOICE_CHANNELS = ("voice:config", "voice:stt", "voice:tts", "voice:realtime")
 CHANNELS = ("chat", "terminal", "bridge", "tui", *VOICE_CHANNELS)  # spec "Grants", in that order
+Preset = Mapping[str, float | None]
 
 _DAY = 86_400.0  # s
 _DEFAULT_SPANS: dict[str, float] = {  # s, wire core 4.1; the others last as long as the session
@@ -35,8 +38,7 @@ _DEFAULT_SPANS: dict[str, float] = {  # s, wire core 4.1; the others last as lon
     "tui": 30 * _DAY,
     "bridge": 7 * _DAY,
 }
-MAX_GRANTS = 64  # entries of one request; any name is accepted, so their number is not
-MAX_NAME = 64  # characters of a channel name
+_SHOWN = 64  # characters of what is no channel's name, in the refusal
 
 
 def default_grants(now: float, expires_at: float | None) -> dict[str, float | None]:
@@ -49,11 +51,14 @@ def default_grants(now: float, expires_at: float | None) -> dict[str, float | No
     }
 
 
-def build_grants(now: float, expires_at: float | None, preset: Mapping[str, float] | None) -> dict[str, float | None]:
-    """The defaults, with the channels of `preset` (seconds from now, 0 for never) put in their place."""
+def build_grants(now: float, expires_at: float | None, preset: Preset | None) -> dict[str, float | None]:
+    """The defaults, with the channels of `preset` put in their place or left out."""
     grants = default_grants(now, expires_at)
     for channel, span in (preset or {}).items():
-        grants[channel] = clamp(expiry_after(now, span), expires_at)
+        if span is None:
+            del grants[channel]
+        else:
+            grants[channel] = clamp(expiry_after(now, span), expires_at)
     return grants
 
 
@@ -62,6 +67,11 @@ def clamp(expiry: float | None, session_expiry: float | None) -> float | None:
     if expiry is None:
         return session_expiry
     return expiry if session_expiry is None else min(expiry, session_expiry)
+
+
+def later(one: float | None, other: float | None) -> float | None:
+    """The later of two expiries."""
+    return None if one is None or other is None else max(one, other)
 
 
 def clamp_all(grants: Mapping[str, float | None], session_expiry: float | None) -> dict[str, float | None]:
@@ -84,27 +94,26 @@ def holds(grants: Mapping[str, float | None], channel: str, now: float) -> bool:
     return channel in grants and is_live(grants[channel], now)
 
 
-def parse_grants(value: object, field: str = "grants") -> dict[str, float]:
-    """Seconds per channel of a request; any channel name, at most `MAX_GRANTS` of them. Raises `Refused` 400."""
-    entries = object_(value, field)
-    if len(entries) > MAX_GRANTS:
-        raise invalid(field, f"at most {MAX_GRANTS} channels")
-    for channel in entries:
-        if not channel or len(channel) > MAX_NAME:
-            raise invalid(field, f"named by channels of 1 to {MAX_NAME} characters")
-    return {channel: seconds(span, f"{field}.{channel}") for channel, span in entries.items()}
+def parse_grants(value: object, field: str = "grants") -> dict[str, float | None]:
+    """The preset of a request: seconds, or `false`, for names of `CHANNELS`. Raises `Refused` 400 naming the field."""
+    return {channel: _span(channel, span, field) for channel, span in object_(value, field).items()}
 
 
-def lenient_grants(value: object, field: str = "grants") -> dict[str, float] | None:
+def lenient_grants(value: object, field: str = "grants") -> dict[str, float | None] | None:
     """The good entries of what a phone asked for; None when nothing is left (wire core 1.3)."""
     if not isinstance(value, dict):
         return None
-    kept: dict[str, float] = {}
-    for channel, span in value.items():
+    kept: dict[str, float | None] = {}
+    for channel in CHANNELS:
         try:
-            kept.update(parse_grants({channel: span}, field))
+            kept.update({channel: _span(channel, value[channel], field)} if channel in value else {})
         except Refused:
             continue
-        if len(kept) == MAX_GRANTS:
-            break
     return kept or None
+
+
+def _span(channel: str, value: object, field: str) -> float | None:
+    name = f"{field}.{channel[:_SHOWN]}"
+    if channel not in CHANNELS:
+        raise invalid(name, f"named by a channel: {', '.join(CHANNELS)}")
+    return None if value is False else seconds(value, name)

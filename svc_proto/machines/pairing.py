@@ -17,7 +17,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import array, choice, invalid, object_, seconds, text
-from svc_proto.machines.grants import lenient_grants, parse_grants
+from svc_proto.machines.grants import Preset, lenient_grants, parse_grants
 from svc_proto.machines.table import Table, step
 
 __all__ = [
@@ -69,10 +69,13 @@ CODE_TABLE: Table[CodeState, CodeTrigger] = {
 
 @frozen(kw_only=True)
 class PairingMeta:
-    """What the operator attached to a code; None where nothing was preset. Spans in seconds, 0 for never."""
+    """What the operator attached to a code; None where nothing was preset. Spans in seconds, 0 for never.
+
+    In `grants` a channel with None in place of its span is withheld.
+    """
 
     ttl_seconds: float | None = None
-    grants: dict[str, float] | None = None
+    grants: Preset | None = None
     transport_hint: str | None = None
     endpoints: list[object] | None = None
 

@@ -60,12 +60,16 @@ class RelayBlock:
 
 
 def relay_block(url: str, code: str, meta: PairingMeta) -> RelayBlock:
-    """The block for a code that was registered with these values."""
+    """The block for a code that was registered with these values.
+
+    What is withheld is left out: clients declare these grants as numbers (wire core 2.6), and learn of it by `auth.ok`.
+    """
+    spans = {channel: span for channel, span in (meta.grants or {}).items() if span is not None}
     return RelayBlock(
         url=url,
         code=code,
         ttl_seconds=meta.ttl_seconds,
-        grants=meta.grants,
+        grants=spans or None,
         transport_hint=meta.transport_hint,
     )
 

@@ -14,13 +14,14 @@ from attrs import define, field, frozen
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import array, integer, invalid, number, object_, seconds, text
-from svc_proto.machines.grants import VOICE_CHANNELS, clamp_all, holds, is_live, parse_grants
+from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, holds, is_live, parse_grants
 from svc_proto.machines.table import Table, step
 
 __all__ = [
     "PREFIX_LENGTH",
     "SESSION_TABLE",
     "DeviceInfo",
+    "Given",
     "Session",
     "SessionState",
     "SessionTrigger",
@@ -69,6 +70,24 @@ class DeviceInfo:
     form_factor: str = "unknown"  # phone, desktop, xr
 
 
+@frozen
+class Given:
+    """What the pairing gave: the lifetime, and the span of each channel that it did not withhold; in s, 0 for never."""
+
+    ttl: float
+    grants: Mapping[str, float]
+
+    @classmethod
+    def until(cls, since: float, expires_at: float | None, grants: Mapping[str, float | None]) -> Given:
+        """What was given at that time, if this is until when. An end that had come by then is a second away."""
+
+        def span(expiry: float | None) -> float:
+            # 0 would be never; and what a sum of floating-point numbers has lost is no less time to renew.
+            return 0.0 if expiry is None else max(round(expiry - since, 3), 1.0)
+
+        return cls(span(expires_at), {channel: span(expiry) for channel, expiry in grants.items()})
+
+
 @define(kw_only=True)
 class Session:
     """One paired device. Made and changed by `Sessions` alone; `preset` names the channels set explicitly."""
@@ -87,6 +106,7 @@ class Session:
     last_seen: float
     expires_at: float | None
     grants: dict[str, float | None]
+    given: Given
     preset: tuple[str, ...] = ()
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
 
@@ -124,6 +144,7 @@ class Session:
             "expires_at": _stored(self.expires_at),
             "grants": {channel: _stored(expiry) for channel, expiry in self.grants.items()},
             "preset": list(self.preset),
+            "given": {"ttl_seconds": self.given.ttl, "grants": dict(self.given.grants)},
         }
 
     @classmethod
@@ -131,16 +152,22 @@ class Session:
         """Read a stored session; `Refused` 400 for a bad record, which the caller skips.
 
         A record of older files has the `token` itself in place of its hash, and may lack `voice:*` grants: those
-        come from `chat`, else from the session (wire core 4.1). Whatever is stored, no grant outlives the session.
+        come from `chat`, else from the session (wire core 4.1). It does not say what the pairing gave: what the session
+        held when it was stored counts. Whatever is stored, no grant outlives the session.
         """
         members = object_(record, "session")
         token_hash, token_prefix = _identity(members)
         expires_at = _loaded(members, "expires_at")
         stored = object_(members.get("grants"), "grants")
         grants = {channel: _loaded(stored, channel) for channel in stored}
-        for channel in VOICE_CHANNELS:
-            grants.setdefault(channel, grants.get("chat", expires_at))
         created_at = number(members.get("created_at"), "created_at")
+        last_seen = number(members.get("last_seen", created_at), "last_seen")
+        if "given" in members:
+            given = _given(members["given"])
+        else:
+            for channel in VOICE_CHANNELS:
+                grants.setdefault(channel, grants.get("chat", expires_at))
+            given = Given.until(last_seen, expires_at, grants)
         preset = [text(channel, "preset") for channel in array(members.get("preset", []), "preset")]
         return cls(
             token_hash=token_hash,
@@ -154,10 +181,11 @@ class Session:
             transport_hint=text(members.get("transport_hint", "unknown"), "transport_hint"),
             created_at=created_at,
             first_seen=number(members.get("first_seen", created_at), "first_seen"),
-            last_seen=number(members.get("last_seen", created_at), "last_seen"),
+            last_seen=last_seen,
             expires_at=expires_at,
             grants=clamp_all(grants, expires_at),
-            preset=tuple(channel for channel in dict.fromkeys(preset) if channel in grants),
+            given=given,
+            preset=tuple(dict.fromkeys(preset)),
         )
 
 
@@ -194,7 +222,7 @@ def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
     )
 
 
-def parse_patch(body: object) -> tuple[float | None, dict[str, float] | None]:
+def parse_patch(body: object) -> tuple[float | None, Preset | None]:
     """The body of `PATCH /sessions/{token_prefix}`: lifetime and grants, at least one of them (wire core 4.4)."""
     members = object_(body, "body")
     ttl = members.get("ttl_seconds")
@@ -218,6 +246,15 @@ def _identity(members: Mapping[str, object]) -> tuple[str, str]:
     if len(token_hash) != 64 or len(token_prefix) != PREFIX_LENGTH:  # a SHA-256 in hex
         raise invalid("token_hash", "64 characters, with a token_prefix of 8")
     return token_hash, token_prefix
+
+
+def _given(value: object) -> Given:
+    members = object_(value, "given")
+    grants = object_(members.get("grants"), "given.grants")
+    return Given(
+        number(members.get("ttl_seconds"), "given.ttl_seconds"),
+        {channel: number(span, f"given.grants.{channel}") for channel, span in grants.items()},
+    )
 
 
 def _stored(expiry: float | None) -> float | str:

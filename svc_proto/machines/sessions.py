@@ -8,18 +8,21 @@ Whatever is called in whatever order, no grant outlives its session.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import assert_never
+
+from attrs import evolve
 
 from svc_proto.basics.entropy import Entropy, new_uuid, sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.validate import invalid
-from svc_proto.machines.grants import CHANNELS, MAX_GRANTS, build_grants, clamp, default_grants, expiry_after
+from svc_proto.config import SessionPolicy
+from svc_proto.machines.grants import CHANNELS, Preset, build_grants, clamp, default_grants, expiry_after, later
 from svc_proto.machines.session import (
     PREFIX_LENGTH,
     SESSION_TABLE,
     DeviceInfo,
+    Given,
     Session,
     SessionState,
     SessionTrigger,
@@ -41,6 +44,7 @@ __all__ = [
     "Sessions",
     "parse_device",
     "parse_patch",
+    "session_expiry",
     "session_record",
 ]
 
@@ -68,7 +72,7 @@ class Sessions:
         entropy: Entropy,
         *,
         ttl: float | None = None,
-        preset: Mapping[str, float] | None = None,
+        preset: Preset | None = None,
         transport_hint: str = "unknown",
         device: DeviceInfo | None = None,
         max_ttl: float | None = None,
@@ -76,12 +80,13 @@ class Sessions:
         """A new session and its token, which exists nowhere else.
 
         `ttl` in seconds: None for the default, 0 for never. `max_ttl` is the operator's maximum; None and 0 set
-        none. `preset` has seconds per channel. `Refused` 503 `too_many_sessions` at the cap.
+        none. `Refused` 503 `too_many_sessions` at the cap.
         """
         self._check_room()
         token = self._new_token(entropy)
         device = device or DeviceInfo()
-        expires_at = _expiry(now.wall, DEFAULT_TTL if ttl is None else ttl, max_ttl)
+        expires_at = session_expiry(now.wall, ttl, max_ttl)
+        grants = build_grants(now.wall, expires_at, preset)
         session = Session(
             token_hash=sha256_hex(token),
             token_prefix=token[:PREFIX_LENGTH],
@@ -96,7 +101,8 @@ class Sessions:
             first_seen=now.wall,
             last_seen=now.wall,
             expires_at=expires_at,
-            grants=build_grants(now.wall, expires_at, preset),
+            grants=grants,
+            given=Given.until(now.wall, expires_at, grants),
             preset=tuple(preset or ()),
         )
         self._file(session)
@@ -154,33 +160,47 @@ class Sessions:
         now: Moment,
         *,
         ttl: float | None,
-        grants: Mapping[str, float] | None,
+        grants: Preset | None,
         max_ttl: float | None = None,
-        reduce_only: bool = False,
+        policy: SessionPolicy | None = SessionPolicy.OPEN,
     ) -> None:
         """Change lifetime and grants in place (spec: clock restarts from now, grants re-clamped; wire core 4.4 [R]).
 
         `ttl` sets the expiry to that many seconds from now (0: never), at most `max_ttl`; None leaves it. Channels
-        in `grants` are set from now. Of the others, those once set explicitly keep the earlier of their own expiry
-        and the session's, and the rest get the defaults anew. With `reduce_only` nothing may end later than before:
-        `Refused` 403 `reduce_only` if what is asked would, and unnamed channels are only ever clamped.
+        in `grants` are set from now, or taken back. Of the others, those once set explicitly keep the earlier of their
+        own expiry and the session's; the rest of what the pairing gave gets the defaults anew, and under `REDUCE_ONLY`
+        is clamped like them. `Refused` 403 for what the policy does not allow. It is None for the operator, who may do
+        anything; what the operator takes back counts as withheld.
         """
         self._is_alive(session, now)
-        expires_at = session.expires_at if ttl is None else _expiry(now.wall, ttl, max_ttl)
-        asked = build_grants(now.wall, expires_at, grants)
-        named = grants or {}
-        kept = session.grants if reduce_only else {channel: session.grants[channel] for channel in session.preset}
-        rebuilt = {} if reduce_only else default_grants(now.wall, expires_at)
-        rebuilt.update({channel: clamp(expiry, expires_at) for channel, expiry in kept.items()})
-        rebuilt.update({channel: asked[channel] for channel in named})
-        if len(rebuilt) > len(CHANNELS) + MAX_GRANTS:
-            raise invalid("grants", f"at most {MAX_GRANTS} channels beside the usual ones")
-        if reduce_only:
-            _check_reduced(session, expires_at, {channel: rebuilt[channel] for channel in named})
+        expires_at = session.expires_at if ttl is None else session_expiry(now.wall, ttl, max_ttl)
+        given, held = session.given, session.grants
+        limit = _limit(policy, now.wall, session.expires_at, given.ttl)
+        if clamp(expires_at, limit) != expires_at:
+            raise _beyond(policy, "ttl_seconds")
+        limits = {
+            channel: _limit(policy, now.wall, session.grants_until(channel), given.grants.get(channel))
+            for channel in CHANNELS
+        }
+        rebuilt = {channel: clamp(expiry, expires_at) for channel, expiry in held.items()}
+        if policy is not SessionPolicy.REDUCE_ONLY:
+            for channel, expiry in default_grants(now.wall, expires_at).items():
+                if channel in given.grants and channel not in session.preset:
+                    rebuilt[channel] = clamp(expiry, limits[channel])
+        for channel, span in (grants or {}).items():
+            rebuilt.pop(channel, None)
+            if span is None:
+                continue
+            rebuilt[channel] = clamp(expiry_after(now.wall, span), expires_at)
+            if clamp(rebuilt[channel], limits[channel]) != rebuilt[channel]:
+                raise _beyond(policy, f"grants.{channel}", withheld=channel not in given.grants)
         session.step(SessionTrigger.PATCH)
         session.expires_at = expires_at
-        session.grants = rebuilt
-        session.preset = tuple(dict.fromkeys((*session.preset, *named)))
+        session.grants = {channel: rebuilt[channel] for channel in (*CHANNELS, *rebuilt) if channel in rebuilt}
+        if policy is None:
+            kept = {name: span for name, span in given.grants.items() if (grants or {}).get(name, span) is not None}
+            session.given = evolve(given, grants=kept)
+        session.preset = tuple(dict.fromkeys((*session.preset, *(grants or ()))))
         session.last_seen = now.wall
         self._file(session)
 
@@ -230,6 +250,14 @@ class Sessions:
         self._sessions.put(session.token_hash, session, session.expires_at)
 
 
+def session_expiry(wall: float, ttl: float | None, max_ttl: float | None) -> float | None:
+    """When a session ends that is given `ttl` seconds now, None for the default, and `max_ttl` at most."""
+    span = DEFAULT_TTL if ttl is None else ttl
+    if max_ttl:
+        span = min(span, max_ttl) if span else max_ttl
+    return expiry_after(wall, span)
+
+
 def _named(sessions: list[Session], prefix: str) -> list[Session]:
     if len(prefix) >= TOKEN_LENGTH:
         token_hash = sha256_hex(prefix)
@@ -237,15 +265,26 @@ def _named(sessions: list[Session], prefix: str) -> list[Session]:
     return [session for session in sessions if session.token_prefix.startswith(prefix[:PREFIX_LENGTH])]
 
 
-def _expiry(wall: float, ttl: float, max_ttl: float | None) -> float | None:
-    if max_ttl:
-        ttl = min(ttl, max_ttl) if ttl else max_ttl
-    return expiry_after(wall, ttl)
+def _limit(policy: SessionPolicy | None, wall: float, held: float | None, given: float | None) -> float | None:
+    """How late something may end that ends at `held` now. `given`: by the pairing, in s; None if that withheld it."""
+    match policy:
+        case None:
+            return None
+        case SessionPolicy.OPEN:
+            return held if given is None else None
+        case SessionPolicy.AS_PAIRED:
+            return held if given is None else later(held, expiry_after(wall, given))
+        case SessionPolicy.REDUCE_ONLY:
+            return held
+        case _:
+            assert_never(policy)
 
 
-def _check_reduced(session: Session, expires_at: float | None, named: Mapping[str, float | None]) -> None:
-    if clamp(expires_at, session.expires_at) != expires_at:
-        raise Refused(403, "reduce_only", "the session may only be shortened here", extra={"field": "ttl_seconds"})
-    for channel, expiry in named.items():
-        if channel not in session.grants or clamp(expiry, session.grants[channel]) != expiry:
-            raise Refused(403, "reduce_only", "grants may only be shortened here", extra={"field": f"grants.{channel}"})
+def _beyond(policy: SessionPolicy | None, name: str, *, withheld: bool = False) -> Refused:
+    if withheld and policy is not SessionPolicy.REDUCE_ONLY:
+        code, text = "withheld", "the pairing withheld this channel: only a program on the relay's own host may give it"
+    elif policy is SessionPolicy.AS_PAIRED:
+        code, text = "as_paired", "a session may last no longer from now on than its pairing gave"
+    else:
+        code, text = "reduce_only", "a session may only be shortened here"
+    return Refused(403, code, text, extra={"field": name})

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from attrs import evolve
 
@@ -16,7 +18,7 @@ from tests.client.world import REFUSED, Answer, World, as_json
 
 CONFIG = RelayConfig()
 RELAY = local_relay(CONFIG)
-META = PairingMeta(ttl_seconds=60.0, grants={"bridge": 3600.0}, transport_hint="ws")
+META = PairingMeta(ttl_seconds=60.0, grants={"bridge": 3600.0, "tui": None}, transport_hint="ws")
 
 
 @pytest.mark.parametrize(
@@ -68,9 +70,10 @@ def test_registration() -> None:
     assert registration("Q7M2ZK", META) == {
         "code": "Q7M2ZK",
         "ttl_seconds": 60,
-        "grants": {"bridge": 3600},
+        "grants": {"bridge": 3600, "tui": False},
         "transport_hint": "ws",
     }
+    assert '"tui": false' in json.dumps(registration("Q7M2ZK", META))  # and not 0, which would be for ever
     assert registration("Q7M2ZK", PairingMeta(endpoints=[{"role": "public"}]))["endpoints"] == [{"role": "public"}]
 
 

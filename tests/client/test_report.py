@@ -4,8 +4,9 @@ import pytest
 from attrs import evolve
 
 from svc_proto.client.pairing import Invite
-from svc_proto.client.report import invite_json, invite_lines, mask, security_lines
+from svc_proto.client.report import invite_json, invite_lines, mask, meta_lines, security_lines
 from svc_proto.client.routes import ApiRoute, lan_route
+from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing import PairingMeta
 
 API = ApiRoute("192.0.2.10", 8642, False)
@@ -16,6 +17,7 @@ INVITE = Invite(
     expires_at=1_800_000_600,
     relay_url="ws://192.0.2.10:8767",
     meta=PairingMeta(ttl_seconds=604_800.0, grants={"terminal": 0.0, "bridge": 3600.0}),
+    max_ttl=None,
     routes=(lan_route(API, "ws://192.0.2.10:8767"),),
     qr_payload="{}",
     pairing_url="svc-relay://pair?payload=e30",
@@ -44,7 +46,8 @@ def test_the_order_of_the_blocks() -> None:
         "  Code      Q7M2ZK",
         "            works once, for 10 minutes",
         "  Session   7 days",
-        "  Grants    bridge 1 hour, terminal never expires",
+        "  Grants    7 days: chat, terminal, tui, voice:config, voice:stt, voice:tts, voice:realtime",
+        "            1 hour: bridge",
         "",
         "Routes, best first",
         "  lan       http://192.0.2.10:8642  ws://192.0.2.10:8767",
@@ -65,14 +68,40 @@ def test_without_a_relay_and_a_key() -> None:
 
 
 def test_nothing_preset() -> None:
-    lines = invite_lines(evolve(INVITE, meta=PairingMeta()))
-    assert "  Session   30 days, or what the phone asks for" in lines
-    assert "  Grants    the defaults" in lines
+    assert meta_lines(PairingMeta(), None) == [
+        "  Session   30 days, or what the phone asks for",
+        "  Grants    30 days: chat, terminal, tui, voice:config, voice:stt, voice:tts, voice:realtime",
+        "            7 days: bridge",
+        "            unless the phone asks for others",
+    ]
+
+
+def test_every_channel_is_named_with_its_time() -> None:
+    assert meta_lines(PairingMeta(ttl_seconds=90 * 86_400.0, grants={"bridge": 3600.0, "terminal": None}), None) == [
+        "  Session   90 days",
+        "  Grants    90 days: chat, voice:config, voice:stt, voice:tts, voice:realtime",
+        "            1 hour: bridge",
+        "            30 days: tui",
+        "  Withheld  terminal",
+    ]
+    assert meta_lines(PairingMeta(ttl_seconds=0.0, grants={"bridge": 60.0, "tui": 0.0}), 30.0) == [
+        "  Session   30 seconds",
+        f"  Grants    30 seconds: {', '.join(CHANNELS)}",
+    ]
+    assert meta_lines(PairingMeta(ttl_seconds=0.0, grants=dict.fromkeys(CHANNELS)), None) == [
+        "  Session   never expires",
+        "  Grants    none",
+        f"  Withheld  {', '.join(CHANNELS)}",
+    ]
 
 
 def test_json() -> None:
     found = invite_json(INVITE)
     assert list(found) == ["api", "relay", "routes", "qr_payload", "pairing_url", "notes"]
+    relay = found["relay"]
+    assert isinstance(relay, dict)
+    assert relay["grants"] == {**dict.fromkeys(CHANNELS, 604_800.0), "bridge": 3600.0}
+    assert relay["ttl_seconds"] == 604_800.0
     assert found["routes"] == [
         {"role": "lan", "api_url": "http://192.0.2.10:8642", "relay_url": "ws://192.0.2.10:8767"}
     ]

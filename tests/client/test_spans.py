@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.client.problem import Problem
-from svc_proto.client.spans import parse_grant_spans, parse_span, short_expiry, short_span, span_label
+from svc_proto.client.spans import parse_preset, parse_span, short_expiry, short_span, span_label
+from svc_proto.machines.grants import CHANNELS
 
 
 @pytest.mark.parametrize(
@@ -41,32 +42,53 @@ def test_bad_spans(text: str) -> None:
     assert "\x1b" not in str(caught.value)
 
 
-def test_grants() -> None:
-    assert parse_grant_spans("terminal=7d, bridge=1h,,voice:stt=never") == {
+def test_presets() -> None:
+    assert parse_preset("terminal=7d, bridge=1h,,voice:stt=never,tui=None", None) == {
         "terminal": 604_800,
         "bridge": 3600,
         "voice:stt": 0,
+        "tui": None,
     }
-    assert parse_grant_spans("") == {}
-    assert len(parse_grant_spans(",".join(f"{n:064}=1h" for n in range(64)))) == 64
+    assert parse_preset(None, None) is None
+    assert parse_preset("", None) is None
+    assert parse_preset(None, ",".join(CHANNELS)) is None
+
+
+def test_only_withholds_the_others() -> None:
+    others = {channel: None for channel in CHANNELS if channel not in ("chat", "bridge")}
+    assert parse_preset(None, " chat,bridge,") == others
+    assert parse_preset("bridge=1h,tui=none", "chat,bridge") == {**others, "bridge": 3600}
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("grants", "only"),
     [
-        "bridge",
-        "=1h",
-        "bridge=",
-        "bridge=x",
-        "bridge=1h,bridge=2h",
-        "c" * 65 + "=1h",
-        ",".join(f"c{n}=1h" for n in range(65)),
+        ("bridge", None),
+        ("=1h", None),
+        ("bridge=", None),
+        ("bridge=x", None),
+        ("bridge=1h,bridge=2h", None),
+        ("bridge=none,bridge=2h", None),
+        ("Bridge=1h", None),
+        ("termnal=none", None),
+        ("\x1b[2J=1h", None),
+        ("tui=1h", "chat,bridge"),
+        (None, ""),
+        (None, ","),
+        (None, "chat,termnal"),
     ],
 )
-def test_bad_grants(text: str) -> None:
-    with pytest.raises(Problem, match="--grants") as caught:
-        parse_grant_spans(text)
+def test_bad_presets(grants: str | None, only: str | None) -> None:
+    with pytest.raises(Problem, match=r"--grants|--only") as caught:
+        parse_preset(grants, only)
     assert caught.value.code == 2
+    assert "\x1b" not in str(caught.value)
+
+
+def test_what_is_no_channel_is_answered_with_those_there_are() -> None:
+    for grants, only in (("termnal=none", None), (None, "termnal")):
+        with pytest.raises(Problem, match=f"'termnal' is no channel; there are {', '.join(CHANNELS)}"):
+            parse_preset(grants, only)
 
 
 @pytest.mark.parametrize(

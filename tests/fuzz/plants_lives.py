@@ -89,8 +89,8 @@ def _nobody_looks_at_a_clock_that_was_set(patch: Patch) -> None:
 
 
 def _a_lifetime_has_no_maximum(patch: Patch) -> None:
-    expiry = sessions._expiry
-    patch.setattr(sessions, "_expiry", lambda wall, ttl, max_ttl: expiry(wall, ttl, None))
+    expiry = sessions.session_expiry
+    patch.setattr(sessions, "session_expiry", lambda wall, ttl, max_ttl: expiry(wall, ttl, None))
 
 
 def _a_renewal_lets_short_grants_grow(patch: Patch) -> None:

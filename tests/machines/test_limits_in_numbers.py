@@ -63,7 +63,6 @@ LIMITS = {
     "delivery.JUDGED_FROM": 40,
     "delivery.MAX_HELD": 4 * 1024 * 1024,
     "delivery.MAX_TEXT": 4000,
-    "grants.MAX_GRANTS": 64,
     "inbox.MAX_NOTIFICATION": 16 * 1024,
     "pairing.MAX_ENDPOINTS": 64,
     "phones.MAX_STATUS": 65_536,

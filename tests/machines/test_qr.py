@@ -64,7 +64,9 @@ def test_what_is_built_signs_as_the_vector() -> None:
 
 
 def test_members_in_the_order_of_the_table() -> None:
-    meta = PairingMeta(ttl_seconds=604800.0, grants={"bridge": 3600.0, "chat": 0.5}, transport_hint="ws")
+    meta = PairingMeta(
+        ttl_seconds=604800.0, grants={"bridge": 3600.0, "chat": 0.5, "terminal": None}, transport_hint="ws"
+    )
     block = relay_block("ws://192.0.2.10:8767", "Q7M2ZK", meta)
     payload = build(relay=block, endpoints=[{"role": "лан"}], dashboard_url="http://192.0.2.10:9119")
     text = encode_payload({"sig": "x", **payload})

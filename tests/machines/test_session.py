@@ -7,9 +7,11 @@ import pytest
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
+from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.session import (
     SESSION_TABLE,
     DeviceInfo,
+    Given,
     Session,
     SessionState,
     SessionTrigger,
@@ -51,10 +53,10 @@ def test_holding_a_grant() -> None:
 
 def test_a_session_survives_its_record() -> None:
     sessions = Sessions()
-    token, session = sessions.create(at(0), source(), ttl=0.0, preset={"bridge": 60.0, "own": 0.0})
+    token, session = sessions.create(at(0), source(), ttl=0.0, preset={"bridge": 60.0, "chat": 0.0, "tui": None})
     record = session.to_record()
     assert record["expires_at"] == "never"
-    assert cast("dict[str, object]", record["grants"])["own"] == "never"
+    assert cast("dict[str, object]", record["grants"])["chat"] == "never"
     stored = json.loads(json.dumps(record))
     assert Session.from_record(stored) == session
     other = Sessions()
@@ -104,6 +106,10 @@ def test_a_record_of_an_older_file() -> None:
         {"grants": None},
         {"grants": {"chat": "x"}},
         {"preset": [5]},
+        {"given": None},
+        {"given": {"ttl_seconds": None, "grants": {}}},
+        {"given": {"ttl_seconds": 5}},
+        {"given": {"ttl_seconds": 5, "grants": {"chat": "never"}}},
     ],
 )
 def test_a_bad_record_is_refused(change: dict[str, object]) -> None:
@@ -123,10 +129,26 @@ def test_what_is_lost_does_not_read_as_never() -> None:
             Session.from_record(bad)
 
 
-def test_a_preset_without_its_grant_is_dropped() -> None:
-    record = Sessions().create(at(0), source())[1].to_record()
-    session = Session.from_record({**record, "preset": ["own", "chat", "chat"]})
-    assert session.preset == ("chat",)
+def test_what_the_pairing_gave_is_stored() -> None:
+    session = Sessions().create(at(0.3), source(), ttl=0.0, preset={"bridge": 60.0, "tui": None, "voice:stt": None})[1]
+    spans = {**dict.fromkeys(CHANNELS, 0.0), "bridge": 60.0}
+    assert session.given == Given(0.0, {name: spans[name] for name in CHANNELS if name not in ("tui", "voice:stt")})
+    stored = json.loads(json.dumps(session.to_record()))
+    again = Session.from_record(stored)
+    assert (again.given, again.grants) == (session.given, session.grants)  # no voice comes back by way of the chat
+    assert again.preset == ("bridge", "tui", "voice:stt")
+
+
+def test_of_an_older_record_counts_what_the_session_held() -> None:
+    record = Sessions().create(at(0), source(), ttl=3600.0, preset={"bridge": 60.0, "tui": 0.5})[1].to_record()
+    del record["given"]
+    grants = cast("dict[str, object]", record["grants"])
+    del grants["terminal"]
+    # It was renewed 600 s after the pairing; an end that had come by then must not read as never.
+    given = Session.from_record({**record, "last_seen": WALL + 600}).given
+    assert given.ttl == given.grants["chat"] == 3000.0
+    assert (given.grants["bridge"], given.grants["tui"]) == (1.0, 1.0)
+    assert given.grants.keys() == set(CHANNELS) - {"terminal"}
 
 
 def test_what_a_device_says_about_itself() -> None:
@@ -150,6 +172,7 @@ def test_parsing_a_patch() -> None:
     assert parse_patch({"ttl_seconds": 60}) == (60.0, None)
     assert parse_patch({"ttl_seconds": 60.0, "grants": {"chat": 0}}) == (60.0, {"chat": 0.0})
     assert parse_patch({"ttl_seconds": None, "grants": {}}) == (None, {})
+    assert parse_patch({"grants": {"terminal": False}}) == (None, {"terminal": None})
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.machines.grants import CHANNELS, MAX_GRANTS, clamp
+from svc_proto.config import SessionPolicy
+from svc_proto.machines.grants import CHANNELS, Preset, clamp, expiry_after, later
 from svc_proto.machines.sessions import (
     DeviceInfo,
     Session,
@@ -21,6 +22,7 @@ from svc_proto.machines.sessions import (
 from tests.machines.sources import WALL, at, source
 
 DAY = 86_400.0
+REDUCE_ONLY, AS_PAIRED = SessionPolicy.REDUCE_ONLY, SessionPolicy.AS_PAIRED
 
 
 def prefixed(*prefixes: bytes) -> Callable[[int], bytes]:
@@ -175,14 +177,14 @@ def test_an_expired_session_cannot_be_revoked_or_patched() -> None:
 
 def test_extending_rebuilds_defaults_and_keeps_presets() -> None:
     sessions = Sessions()
-    token, session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY, "own": 0.0})
+    token, session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY, "voice:stt": 0.0})
     sessions.patch(session, at(DAY / 2), ttl=90 * DAY, grants=None)
     now = WALL + DAY / 2
     assert session.expires_at == now + 90 * DAY
     assert session.grants["chat"] == now + 90 * DAY
     assert session.grants["bridge"] == now + 7 * DAY
     assert session.grants["terminal"] == WALL + DAY
-    assert session.grants["own"] == WALL + 10 * DAY
+    assert session.grants["voice:stt"] == WALL + 10 * DAY
     assert session.last_seen == now
     assert sessions.next_expiry() == now + 90 * DAY
     assert sessions.lookup(token, at(50 * DAY)) is session
@@ -216,21 +218,128 @@ def test_the_operators_maximum_holds_for_patches() -> None:
     assert session.expires_at == WALL + DAY
 
 
-def test_names_do_not_pile_up() -> None:
+def test_what_the_pairing_withheld_does_not_come_back_by_itself() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), preset={"terminal": None, "tui": None})[1]
+    assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
+    for policy in SessionPolicy:
+        sessions.patch(session, at(0), ttl=DAY, grants={"bridge": 60.0}, policy=policy)
+        assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
+    sessions.patch(session, at(0), ttl=0.0, grants=None, policy=None)  # nor when the operator extends
+    assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "code"),
+    [(SessionPolicy.OPEN, "withheld"), (SessionPolicy.AS_PAIRED, "withheld"), (REDUCE_ONLY, "reduce_only")],
+)
+def test_a_session_cannot_give_itself_what_was_withheld(policy: SessionPolicy, code: str) -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), preset={"terminal": None})[1]
+    before = session.to_record()
+    for span in (0.0, 1.0, DAY):
+        with pytest.raises(Refused) as caught:
+            sessions.patch(session, at(0), ttl=None, grants={"bridge": 60.0, "terminal": span}, policy=policy)
+        assert (caught.value.status, caught.value.code) == (403, code)
+        assert caught.value.extra == {"field": "grants.terminal"}
+    assert session.to_record() == before
+
+
+@pytest.mark.parametrize("policy", list(SessionPolicy))
+def test_what_the_operator_gives_later_the_operator_extends(policy: SessionPolicy) -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), preset={"terminal": None})[1]
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": 3600.0}, policy=None)
+    assert session.grants["terminal"] == WALL + 3600
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": 600.0}, policy=policy)  # less is always good
+    with pytest.raises(Refused):
+        sessions.patch(session, at(0), ttl=None, grants={"terminal": 601.0}, policy=policy)
+    sessions.patch(session, at(9), ttl=None, grants={"terminal": 0.0}, policy=None)
+    assert session.grants["terminal"] == session.expires_at
+
+
+def test_what_the_operator_takes_back_counts_as_withheld() -> None:
     sessions = Sessions()
     session = sessions.create(at(0), source())[1]
-    sessions.patch(session, at(0), ttl=None, grants={f"a{n}": 5.0 for n in range(MAX_GRANTS)})
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": None, "bridge": 60.0}, policy=None)
+    assert "terminal" not in session.grants
+    with pytest.raises(Refused):
+        sessions.patch(session, at(0), ttl=None, grants={"terminal": 60.0})
+    sessions.patch(session, at(0), ttl=None, grants={"bridge": DAY})
+
+
+def test_what_a_session_gives_up_it_may_take_again() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source())[1]
+    for policy in SessionPolicy:
+        sessions.patch(session, at(0), ttl=None, grants={"terminal": None}, policy=policy)
+        assert "terminal" not in session.grants
+    again = Session.from_record(session.to_record())
+    sessions.patch(session, at(0), ttl=60 * DAY, grants=None)  # not by itself
+    assert "terminal" not in session.grants
+    assert again.preset == ("terminal",)
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": DAY})
+    assert session.grants["terminal"] == WALL + DAY
+
+
+def test_as_paired_renews_up_to_what_the_pairing_gave() -> None:
+    sessions = Sessions()
+    given = {"terminal": 3600.0, "tui": None, "chat": DAY}
+    session = sessions.create(at(0.1), source(), ttl=7 * DAY, preset=given)[1]
+    sessions.patch(session, at(0.2), ttl=60.0, grants=None, policy=AS_PAIRED)
+    later = WALL + 50.7
+    sessions.patch(session, at(50.7), ttl=7 * DAY, grants={"terminal": 3600.0, "bridge": 0.0}, policy=AS_PAIRED)
+    assert session.expires_at == session.grants["bridge"] == later + 7 * DAY
+    assert session.grants["terminal"] == later + 3600
+    assert session.grants["chat"] == WALL + 60.2  # set explicitly, and not named now
+    assert session.grants["voice:stt"] == later + 7 * DAY
+    assert "tui" not in session.grants
+
+
+@pytest.mark.parametrize(
+    ("ttl", "grants", "field"),
+    [
+        (7 * DAY + 1, None, "ttl_seconds"),
+        (0.0, None, "ttl_seconds"),
+        (None, {"terminal": 3601.0}, "grants.terminal"),
+        (None, {"terminal": 0.0}, "grants.terminal"),
+        (None, {"chat": 60.0, "bridge": 2 * DAY + 1}, "grants.bridge"),
+    ],
+)
+def test_as_paired_goes_no_further(ttl: float | None, grants: Preset | None, field: str) -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=7 * DAY, preset={"terminal": 3600.0, "bridge": 2 * DAY})[1]
     before = session.to_record()
     with pytest.raises(Refused) as caught:
-        sessions.patch(session, at(0), ttl=5.0, grants={"one-more": 5.0})
-    assert caught.value.extra == {"field": "grants"}
+        sessions.patch(session, at(DAY), ttl=ttl, grants=grants, policy=AS_PAIRED)
+    assert (caught.value.status, caught.value.code, caught.value.extra) == (403, "as_paired", {"field": field})
     assert session.to_record() == before
+
+
+def test_as_paired_keeps_what_the_operator_has_lengthened() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=DAY)[1]
+    sessions.patch(session, at(0), ttl=90 * DAY, grants={"tui": 90 * DAY}, policy=None)
+    sessions.patch(session, at(5), ttl=80 * DAY, grants={"bridge": DAY}, policy=AS_PAIRED)
+    assert session.expires_at == session.grants["tui"] == session.grants["chat"] == WALL + 5 + 80 * DAY
+    with pytest.raises(Refused):
+        sessions.patch(session, at(5), ttl=81 * DAY, grants=None, policy=AS_PAIRED)
+
+
+def test_a_renewal_makes_nothing_longer_than_the_pairing_did() -> None:
+    sessions = Sessions()
+    session = sessions.create(at(0), source(), ttl=DAY)[1]
+    assert dict(session.given.grants) == dict.fromkeys(CHANNELS, DAY)
+    sessions.patch(session, at(0), ttl=90 * DAY, grants=None, policy=None)
+    held = dict(session.grants)
+    sessions.patch(session, at(50), ttl=None, grants={"voice:stt": 1.0}, policy=AS_PAIRED)
+    assert session.grants == {**held, "voice:stt": WALL + 51}  # the bridge's 7 days are not counted anew
 
 
 def test_reduce_only_lets_shorter_pass() -> None:
     sessions = Sessions()
     session = sessions.create(at(0), source(), ttl=30 * DAY)[1]
-    sessions.patch(session, at(DAY), ttl=10 * DAY, grants={"tui": DAY}, reduce_only=True)
+    sessions.patch(session, at(DAY), ttl=10 * DAY, grants={"tui": DAY}, policy=REDUCE_ONLY)
     assert session.expires_at == WALL + 11 * DAY
     assert session.grants["bridge"] == WALL + 7 * DAY  # not built anew
     assert session.grants["tui"] == WALL + 2 * DAY
@@ -244,15 +353,15 @@ def test_reduce_only_lets_shorter_pass() -> None:
         (0.0, None, "ttl_seconds"),
         (None, {"bridge": 8 * DAY}, "grants.bridge"),
         (None, {"bridge": 0.0}, "grants.bridge"),
-        (None, {"unheard": 5.0}, "grants.unheard"),
+        (5.0, {"chat": 1.0, "tui": 5.0}, "grants.tui"),
     ],
 )
 def test_reduce_only_refuses_longer(ttl: float | None, grants: dict[str, float] | None, field: str) -> None:
     sessions = Sessions()
-    session = sessions.create(at(0), source(), ttl=30 * DAY)[1]
+    session = sessions.create(at(0), source(), ttl=30 * DAY, preset={"tui": None})[1]
     before = session.to_record()
     with pytest.raises(Refused) as caught:
-        sessions.patch(session, at(0), ttl=ttl, grants=grants, reduce_only=True)
+        sessions.patch(session, at(0), ttl=ttl, grants=grants, policy=REDUCE_ONLY)
     assert (caught.value.status, caught.value.code, caught.value.extra) == (403, "reduce_only", {"field": field})
     assert session.to_record() == before
 
@@ -281,7 +390,7 @@ def test_prefixes_are_unlike_while_that_is_possible() -> None:
 
 
 spans = st.sampled_from((0.0, 1.0, 60.0, DAY, 7 * DAY, 30 * DAY, 400 * DAY))
-presets = st.none() | st.dictionaries(st.sampled_from((*CHANNELS, "own")), spans, max_size=4)
+presets = st.none() | st.dictionaries(st.sampled_from(CHANNELS), st.none() | spans, max_size=4)
 
 
 class SessionsUnderAnySequence(RuleBasedStateMachine):
@@ -310,7 +419,7 @@ class SessionsUnderAnySequence(RuleBasedStateMachine):
                 self.ended.append(token)
 
     @rule(ttl=st.none() | spans, preset=presets)
-    def create(self, ttl: float | None, preset: dict[str, float] | None) -> None:
+    def create(self, ttl: float | None, preset: Preset | None) -> None:
         if len(self.sessions) == 5:
             with pytest.raises(Refused):
                 self.sessions.create(self.now, self.entropy, ttl=ttl, preset=preset)
@@ -319,24 +428,38 @@ class SessionsUnderAnySequence(RuleBasedStateMachine):
         self.tokens[token] = session
 
     @precondition(lambda self: self.tokens)
-    @rule(data=st.data(), ttl=st.none() | spans, grants=presets, reduce_only=st.booleans())
-    def patch(self, data: st.DataObject, ttl: float | None, grants: dict[str, float] | None, reduce_only: bool) -> None:
+    @rule(data=st.data(), ttl=st.none() | spans, grants=presets, policy=st.none() | st.sampled_from(SessionPolicy))
+    def patch(
+        self, data: st.DataObject, ttl: float | None, grants: Preset | None, policy: SessionPolicy | None
+    ) -> None:
         session = self.tokens[data.draw(st.sampled_from(list(self.tokens)))]
-        before = dict(session.grants)
+        before, until, given, named = dict(session.grants), session.expires_at, session.given, grants or {}
         try:
-            self.sessions.patch(session, self.now, ttl=ttl, grants=grants, reduce_only=reduce_only)
+            self.sessions.patch(session, self.now, ttl=ttl, grants=grants, policy=policy)
         except LocalProtocolError:
             assert session.state is not SessionState.ACTIVE
             assert session.grants == before
+            return
         except Refused:
-            assert reduce_only
+            assert policy is not None
+            assert policy is not SessionPolicy.OPEN or any(channel not in given.grants for channel in named)
             assert session.grants == before
-        else:
-            named = grants or {}
-            kept = before if reduce_only else session.preset
-            for channel in kept:
-                if channel not in named:
-                    assert clamp(session.grants[channel], before[channel]) == session.grants[channel]
+            return
+        for channel in before if policy is REDUCE_ONLY else session.preset:
+            if channel not in named and channel in before:
+                assert clamp(session.grants[channel], before[channel]) == session.grants[channel]
+        if policy is None:
+            return
+        assert session.given is given
+        wall = self.now.wall
+        for channel, expiry in session.grants.items():
+            if channel not in given.grants:
+                assert clamp(expiry, before[channel]) == expiry
+            elif policy is AS_PAIRED:
+                most = later(before.get(channel, 0.0), expiry_after(wall, given.grants[channel]))
+                assert clamp(expiry, most) == expiry
+        if policy is AS_PAIRED:
+            assert clamp(session.expires_at, later(until, expiry_after(wall, given.ttl))) == session.expires_at
 
     @precondition(lambda self: self.tokens)
     @rule(data=st.data())

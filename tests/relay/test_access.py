@@ -130,13 +130,16 @@ def test_on_loopback_a_bearer_that_is_sent_must_be_good() -> None:
     assert book.request("GET", "/sessions").status == 200
     assert book.request("GET", "/sessions", token="unknown").status == 401
     assert book.request("DELETE", "/sessions/abcd", token="unknown").status == 401
+    assert book.request("PATCH", "/sessions/abcd", b"not JSON", token="unknown").status == 401
 
 
-def test_patch_needs_a_bearer_on_loopback_too() -> None:
+def test_patch_without_a_bearer_is_for_the_local_door() -> None:
     book = RelayBook()
     prefix = book.pair().prefix
-    answer = book.request("PATCH", f"/sessions/{prefix}", b"not JSON", peer=PEER)
-    assert answer.status == 401
+    assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, peer=PEER).status == 200
+    assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, peer=REMOTE).status == 401
+    page = (b"origin", b"http://localhost:3000")
+    assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, headers=(page,)).status == 401
 
 
 def test_device_control_needs_a_bridge_grant() -> None:

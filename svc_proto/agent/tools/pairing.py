@@ -1,7 +1,7 @@
 """How the agent gets a session token of the relay on its own host: a code by loopback, then `system/auth` with it.
 
 The session is an ordinary one (wire core 1, 2): the operator sees it as "Agent on this host" and can revoke it. It
-keeps the grant that it needs; the others, which the wire has no word to decline, it asks for no longer than a second.
+asks for the grant that it needs, and to have the others withheld.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["DEVICE_NAME", "pair"]
 
 DEVICE_NAME = "Agent on this host"
 WITHIN = 10.0  # s for each of the two steps
-GRANTS = {**dict.fromkeys(CHANNELS, 1), "bridge": 0}  # s; 0: as long as the session
+GRANTS = {**dict.fromkeys(CHANNELS, False), "bridge": 0}  # s; 0: as long as the session; false: withheld
 
 
 def pair(engine: Engine, url: str) -> Flow[str | Failure]:

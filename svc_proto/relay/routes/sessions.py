@@ -27,7 +27,7 @@ def routes(relay: Relay) -> list[Route]:
     return [
         Route(method="GET", pattern="/sessions", access=Access.LOOPBACK_OR_BEARER, handler=view.list_all),
         Route(method="DELETE", pattern=one, access=Access.LOOPBACK_OR_BEARER, handler=view.revoke),
-        Route(method="PATCH", pattern=one, access=Access.BEARER, handler=view.patch),
+        Route(method="PATCH", pattern=one, access=Access.LOOPBACK_OR_BEARER, handler=view.patch),
     ]
 
 
@@ -63,8 +63,9 @@ class _Sessions:
         relay = self._relay
         ttl, grants = parse_patch(request.json())
         session = _only(relay.sessions.find(request.params["token_prefix"], relay.engine.now))
-        reduce_only = relay.config.session_policy is SessionPolicy.REDUCE_ONLY
-        if reduce_only and session is not request.principal:
+        # The operator, through the local door, is not bound by what sessions may do.
+        policy = None if request.principal is None else relay.config.session_policy
+        if policy not in (None, SessionPolicy.OPEN) and session is not request.principal:
             raise Refused(403, "self_only", "a session may only change itself here")
         relay.sessions.patch(
             session,
@@ -72,7 +73,7 @@ class _Sessions:
             ttl=ttl,
             grants=grants,
             max_ttl=relay.config.max_session_ttl,
-            reduce_only=reduce_only,
+            policy=policy,
         )
         relay.grants_changed(session)
         stored = yield from relay.save(session)

@@ -109,7 +109,9 @@ def test_it_says_who_it_is() -> None:
     payload = auth["payload"]
     assert (payload["pairing_code"], payload["device_name"]) == ("ABC123", DEVICE_NAME)
     assert payload["client_surface"] == "agent"
-    assert payload["grants"] == {channel: 0 if channel == "bridge" else 1 for channel in CHANNELS}
+    assert {channel: wish is False for channel, wish in payload["grants"].items()} == {
+        channel: channel != "bridge" for channel in CHANNELS
+    }
     assert relay.closed
 
 

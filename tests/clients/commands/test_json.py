@@ -18,6 +18,7 @@ from tests.servers.support import STREAM, Client, call, sign_in
 GRANTS = dict.fromkeys(
     ["chat", "terminal", "bridge", "tui", "voice:config", "voice:stt", "voice:tts", "voice:realtime"], "float"
 )
+SPANS = dict.fromkeys(GRANTS, "int")
 DEVICE = {
     "token_prefix": "str",
     "device_name": "str",
@@ -44,7 +45,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
                 "code": "str",
                 "expires_at": "int",
                 "ttl_seconds": "NoneType",
-                "grants": "NoneType",
+                "grants": SPANS,
             },
             "routes": [{"role": "str", "api_url": "str", "relay_url": "str"}],
             "qr_payload": "str",
@@ -55,7 +56,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
     ),
     "svc pair --register-code": (
         ("svc", "pair", "--register-code", "AAAAA1", "--json"),
-        {"ok": "bool", "code": "str", "relay_url": "str", "ttl_seconds": "NoneType", "grants": "NoneType"},
+        {"ok": "bool", "code": "str", "relay_url": "str", "ttl_seconds": "NoneType", "grants": SPANS},
     ),
     "svc relay insecure-api-key": (
         ("svc", "relay", "insecure-api-key", "--json"),

@@ -26,6 +26,24 @@ def test_a_code_that_works(desk: Shelf, runtime: str) -> None:
     assert session["grants"]["bridge"] - record["created_at"] == pytest.approx(3600, abs=1)
 
 
+def test_channels_are_withheld(desk: Shelf) -> None:
+    done = desk.run("svc", "pair", "--only", "chat,bridge", "--grants", "bridge=1d", "--ttl", "90d", "--no-qr")
+    assert (
+        "  Session   90 days\n"
+        "  Grants    90 days: chat\n"
+        "            1 day: bridge\n"
+        "  Withheld  terminal, tui, voice:config, voice:stt, voice:tts, voice:realtime\n"
+    ) in done.out
+    relay = parse_invite(done.out)["relay"]
+    assert isinstance(relay, dict)
+    assert relay["grants"] == {"bridge": 86_400}  # clients take nothing but numbers there
+    session = sign_in(desk.port, pairing_code=relay["code"])
+    assert session["grants"].keys() == {"chat", "bridge"}
+    done = desk.run("svc", "pair", "--register-code", "Q7M2ZK", "--grants", "terminal=none")
+    assert done.out.endswith("\n  Withheld  terminal\n")
+    assert "terminal" not in sign_in(desk.port, pairing_code="Q7M2ZK")["grants"]
+
+
 def test_json_and_the_signature(desk: Shelf) -> None:
     done = desk.run("svc", "pair", "--json", "--public-url", "https://home.example/relay", "--prefer", "public")
     found = done.json
@@ -141,6 +159,8 @@ def test_the_switch(desk: Shelf) -> None:
         (["pair", "--ttl", "soon"], 2, "--ttl must be a duration"),
         (["pair", "--ttl", "99y"], 2, "at most 10 years"),
         (["pair", "--grants", "bridge"], 2, "--grants must be channel=duration"),
+        (["pair", "--grants", "termnal=none"], 2, "--grants: 'termnal' is no channel; there are chat, terminal, "),
+        (["pair", "--only", "chat,termnal"], 2, "--only: 'termnal' is no channel; there are chat, terminal, "),
         (["pair", "--mode", "wan"], 2, "'--mode'"),
         (["pair", "--mode", "public"], 2, "--mode public needs --public-url"),
         (["pair", "--public-url", "ftp://x"], 2, "--public-url"),

@@ -57,6 +57,28 @@ def test_register_echoes_endpoints_and_approve_does_not_read_them(book: RelayBoo
     assert book.request("POST", "/pairing/approve", {"code": "Q7M2ZK", "endpoints": 5}).status == 200
 
 
+@pytest.mark.parametrize("path", ["/pairing/register", "/pairing/approve", "/pairing/mint"])
+def test_a_channel_is_withheld(book: RelayBook, path: str) -> None:
+    body = {"code": "Q7M2ZK", "grants": {"terminal": False, "bridge": 3600}}
+    made = book.request("POST", path, {**body, "code": None} if path.endswith("mint") else body)
+    code = made.json["code"]
+    # The phone's own wish does not count beside the operator's.
+    grants = book.websocket().auth(pairing_code=code, grants={"terminal": 60})["payload"]["grants"]
+    assert "terminal" not in grants
+    assert grants["bridge"] == book.now.wall + 3600
+    assert len(grants) == 7
+
+
+def test_a_client_may_decline_a_channel(book: RelayBook) -> None:
+    book.register()
+    ok = book.websocket().auth(pairing_code="Q7M2ZK", grants={"terminal": False, "chat": True, "own": 5})["payload"]
+    assert "terminal" not in ok["grants"]
+    assert len(ok["grants"]) == 7
+    token = ok["session_token"]
+    again = book.request("PATCH", f"/sessions/{token[:8]}", {"grants": {"terminal": 60}}, token=token, peer=REMOTE)
+    assert again.json["code"] == "withheld"
+
+
 def test_null_counts_as_absent(book: RelayBook) -> None:
     body = {"code": "Q7M2ZK", "ttl_seconds": None, "grants": None, "transport_hint": None, "endpoints": None}
     assert book.request("POST", "/pairing/register", body).json == {"ok": True, "code": "Q7M2ZK"}
@@ -86,6 +108,7 @@ BAD: list[tuple[object, str, str | None]] = [
     ({"code": "bad", "grants": {"chat": True}, "transport_hint": 5}, "invalid_field", "grants.chat"),
     ({"code": "bad", "grants": {"chat": -1}}, "invalid_field", "grants.chat"),
     ({"code": "bad", "grants": {"chat": None}}, "invalid_field", "grants.chat"),
+    ({"code": "bad", "grants": {"terminal": False, "termnal": 5}}, "invalid_field", "grants.termnal"),
     ({"code": "bad", "transport_hint": 5, **LATER}, "invalid_field", "transport_hint"),
     ({"code": "bad", "transport_hint": "tcp", **LATER}, "invalid_field", "transport_hint"),
     ({"code": "bad", **LATER}, "invalid_field", "endpoints"),

@@ -12,6 +12,7 @@ from svc_proto.commands import Level
 from svc_proto.config import RelayConfig, SessionPolicy
 from svc_proto.engine.store import DeleteSession, SaveSession
 from svc_proto.facts import Closed
+from svc_proto.machines.grants import CHANNELS
 from tests.relay.world import REMOTE, RelayBook
 
 DAY = 86_400
@@ -272,6 +273,7 @@ def test_any_session_may_patch_any_other(book: RelayBook) -> None:
         {"grants": {"chat": "x"}},
         {"grants": {"chat": True}},
         {"grants": {"": 5}},
+        {"grants": {"chat": 60, "termnal": False}},
     ],
 )
 def test_bad_patches_change_nothing(book: RelayBook, body: object) -> None:
@@ -298,10 +300,70 @@ def test_reduce_only() -> None:
     assert patch(book, caller.token, {"ttl_seconds": 60}).status == 200
 
 
+# --- what the pairing gave ------------------------------------------------------------------------------------------
+
+NO_SHELL = {"terminal": False, "tui": False}
+
+
+def test_what_was_withheld_is_shown_nowhere(book: RelayBook) -> None:
+    paired = book.pair(operator={"grants": {**NO_SHELL, "bridge": 60}})
+    (listed,) = book.sessions()
+    assert paired.ok["grants"].keys() == listed["grants"].keys() == set(CHANNELS) - {"terminal", "tui"}
+    assert paired.ok["grants"]["bridge"] == book.now.wall + 60
+    for channel in ("terminal", "tui"):
+        paired.phone.send(channel, f"{channel}.attach", {"cols": 80, "rows": 24})
+        reply = paired.phone.only()
+        assert (reply["type"], reply["payload"]["error"]) == ("error", "grant_required")
+    assert paired.phone.is_open
+
+
+def test_only_the_local_door_gives_what_was_withheld(book: RelayBook) -> None:
+    paired, other = book.pair(operator={"grants": NO_SHELL}), book.pair()
+    before = book.sessions()
+    for caller in (paired, other):
+        answer = patch(book, caller.token, {"ttl_seconds": 60, "grants": {"terminal": 60}}, paired.prefix)
+        assert (answer.status, answer.json["code"], answer.json["field"]) == (403, "withheld", "grants.terminal")
+    assert [each["grants"] for each in book.sessions()] == [each["grants"] for each in before]
+    answer = book.request("PATCH", f"/sessions/{paired.prefix}", {"grants": {"terminal": 60}})
+    assert (answer.status, answer.json["grants"]["terminal"]) == (200, book.now.wall + 60)
+    assert "tui" not in answer.json["grants"]
+
+
+def test_what_is_withheld_stays_so_over_a_restart(book: RelayBook) -> None:
+    paired = book.pair(operator={"grants": {**NO_SHELL, "voice:stt": False}})
+    again = RelayBook(records=book.store.values())
+    assert {*CHANNELS} - again.sessions()[0]["grants"].keys() == {"terminal", "tui", "voice:stt"}
+    assert patch(again, paired.token, {"ttl_seconds": 60, "grants": {"tui": 60}}).json["code"] == "withheld"
+    assert patch(again, paired.token, {"ttl_seconds": 60}).json["grants"].keys() == paired.ok["grants"].keys()
+
+
+def test_a_session_stored_by_an_older_relay_keeps_what_it_holds(book: RelayBook) -> None:
+    paired = book.pair()
+    records = [{name: value for name, value in record.items() if name != "given"} for record in book.store.values()]
+    again = RelayBook(RelayConfig(session_policy=SessionPolicy.AS_PAIRED), records=records)
+    again.after(5)
+    assert patch(again, paired.token, {"ttl_seconds": 30 * DAY, "grants": {"bridge": 7 * DAY}}).status == 200
+    assert patch(again, paired.token, {"ttl_seconds": 30 * DAY + 1}).json["code"] == "as_paired"
+
+
+def test_as_paired() -> None:
+    book = RelayBook(RelayConfig(session_policy=SessionPolicy.AS_PAIRED))
+    caller, other = book.pair(operator={"grants": {"terminal": 1}}), book.pair()
+    assert patch(book, caller.token, {"ttl_seconds": 60}, other.prefix).json["code"] == "self_only"
+    book.after(1)
+    answer = patch(book, caller.token, {"ttl_seconds": 0, "grants": {"terminal": 0, "bridge": 0}})
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (403, "as_paired", "ttl_seconds")
+    answer = patch(book, caller.token, {"grants": {"terminal": 0}})
+    assert (answer.status, answer.json["code"], answer.json["field"]) == (403, "as_paired", "grants.terminal")
+    answer = patch(book, caller.token, {"ttl_seconds": 30 * DAY})
+    assert (answer.status, answer.json["expires_at"]) == (200, book.now.wall + 30 * DAY)
+    # The operator on this host is not bound by it.
+    answer = book.request("PATCH", f"/sessions/{caller.prefix}", {"ttl_seconds": 0, "grants": {"terminal": 0}})
+    assert (answer.status, answer.json["expires_at"], answer.json["grants"]["terminal"]) == (200, None, None)
+
+
 SPANS = st.sampled_from([0, 1, 60, 3600, 7 * DAY, 30 * DAY, 400 * DAY])
-GRANTS = st.dictionaries(
-    st.sampled_from(["chat", "terminal", "bridge", "tui", "voice:stt", "other"]), SPANS, max_size=3
-)
+GRANTS = st.dictionaries(st.sampled_from(["chat", "terminal", "bridge", "tui", "voice:stt"]), SPANS, max_size=3)
 PATCH = st.fixed_dictionaries({}, optional={"ttl_seconds": SPANS, "grants": GRANTS})
 
 

@@ -1,0 +1,67 @@
+"""Grants as a boundary: what a pairing withholds is neither shown nor served, over a restart as well."""
+
+from __future__ import annotations
+
+import json
+
+from svc_proto.config import SessionPolicy
+from svc_proto.machines.grants import CHANNELS
+from tests.loops.wires import Ws
+from tests.loops.world import World, bearer
+
+WITHHELD = {"terminal": False, "tui": False}
+
+
+def declined(ws: Ws, channel: str) -> None:
+    ws.say(channel, f"{channel}.attach", {"cols": 80, "rows": 24}, "a-1")
+    answer = ws.hear()
+    assert (answer["channel"], answer["id"], answer["payload"]["error"]) == ("system", "a-1", "grant_required")
+
+
+def asked_for(world: World, token: str, body: object, *, local: bool = False) -> tuple[int, str]:
+    answer = world.http(
+        "PATCH",
+        f"/sessions/{token[:8]}",
+        headers=None if local else bearer(token),
+        body=json.dumps(body).encode(),
+    )
+    return answer.status, "" if answer.status == 200 else answer.code
+
+
+def test_a_withheld_shell_is_opened_by_this_host_only(world: World) -> None:
+    relay = world.start_relay(durable=True)
+    ws = world.pair("Phone", grants=WITHHELD)
+    token = ws.token
+    for channel in WITHHELD:
+        declined(ws, channel)
+    assert asked_for(world, token, {"ttl_seconds": 0, "grants": {"terminal": 0}}) == (403, "withheld")
+    relay.stop()
+    relay.restart()
+    ws = world.websocket()
+    payload = world.sign_in(ws, session_token=token)["payload"]
+    (listed,) = world.http("GET", "/sessions").json["sessions"]
+    assert payload["grants"].keys() == listed["grants"].keys() == set(CHANNELS) - WITHHELD.keys()
+    declined(ws, "terminal")
+    assert asked_for(world, token, {"grants": {"terminal": 60}}) == (403, "withheld")
+    assert asked_for(world, token, {"grants": {"terminal": 60}}, local=True) == (200, "")
+    ws.say("terminal", "terminal.list", {})
+    assert ws.hear()["channel"] == "terminal"
+    declined(ws, "tui")
+
+
+def test_a_session_that_lives_as_it_was_paired(world: World) -> None:
+    world.start_relay(session_policy=SessionPolicy.AS_PAIRED)
+    token = world.pair("Phone", ttl_seconds=600, grants={"terminal": 60, "tui": False}).token
+    assert asked_for(world, token, {"ttl_seconds": 600, "grants": {"terminal": 60}}) == (200, "")
+    assert asked_for(world, token, {"ttl_seconds": 601}) == (403, "as_paired")
+    assert asked_for(world, token, {"grants": {"terminal": 61}}) == (403, "as_paired")
+    assert asked_for(world, token, {"grants": {"tui": 1}}) == (403, "withheld")
+    assert asked_for(world, token, {"ttl_seconds": 0, "grants": {"tui": 1}}, local=True) == (200, "")
+
+
+def test_what_is_no_channel_is_refused_by_name(world: World) -> None:
+    world.start_relay()
+    answer = world.post("/pairing/register", {"code": "Q7M2ZK", "grants": {"termnal": False}})
+    assert (answer.status, answer.json["field"]) == (400, "grants.termnal")
+    ws = world.websocket()
+    assert world.sign_in(ws, pairing_code="Q7M2ZK")["type"] == "auth.fail"
