@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from math import ceil
-from typing import cast
 
 from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Level, Query, Ready, StoreRequest
+from svc_proto.commands import Level, Ready
 from svc_proto.config import RelayConfig
 from svc_proto.engine.callers import Proxies
 from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
-from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Router
 from svc_proto.engine.server import ServerChannel
-from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import Accepted, Failure, OperationId
 from svc_proto.machines.bridge import BridgeCommands, Outcome
 from svc_proto.machines.inbox import Notifications
@@ -45,6 +43,7 @@ from svc_proto.relay.routes import (
     voice_sessions,
     voice_settings,
 )
+from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
 from svc_proto.relay.voice_access import GRANTS, VoiceGate
@@ -56,8 +55,6 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Relay"]
 
-STORE_PATIENCE = 31.0  # s, a little more than the store itself is given
-ERASE_AGAIN = 60.0  # s between two tries to erase what the store did not take
 RECHECK = 3600.0  # s: sessions expire by the wall clock, so look again at least this often in case it was stepped
 TARGET_SURFACES = ("android", "quest")  # what announces itself so is a phone right after auth.ok (wire bridge 1.4)
 
@@ -105,6 +102,7 @@ class Relay:
         self._door = Door(
             engine, self, self.limits, behind=self.proxies.address if self.config.trusted_proxies else None
         )
+        self._records = SessionRecords(engine, self.sessions)
         self.shells = Shells(engine, self.config)
         self.media = Media(engine, self.config)
         config = self.config
@@ -113,7 +111,6 @@ class Relay:
         self.voice = self.voice_parts.voice
         self._voice_gate = VoiceGate(self)
         self._session_timer = engine.timers.timer("session expiry", self.expire_sessions)
-        self._erase_timer = engine.timers.timer("erase sessions", self._erase_again)
         self._profile_timer = engine.timers.timer("profiles", self._rescan)
         self._bridge_timer = engine.timers.timer("bridge command", self._expire_commands)
 
@@ -129,8 +126,7 @@ class Relay:
     def on_stopping(self) -> None:
         """Nobody waits for a phone any longer."""
         self._profile_timer.cancel()
-        self._erase_timer.cancel()
-        self._erase_again()
+        self._records.stop()
         for client in list(self.clients.values()):
             self._phone_lost(client.number)
             client.stop_programs()
@@ -172,12 +168,17 @@ class Relay:
 
     def save(self, session: Session) -> Flow[Failure | None]:
         """Store a session so that it survives a crash; a `Failure` if the store did not take it."""
-        change = SaveSession(session.token_hash, session.to_record())
-        return (yield from self._write(change, "session not stored", session))
+        self._watch_sessions()
+        return (yield from self._records.save(session))
 
-    def erase(self, session: Session) -> Flow[Failure | None]:
-        """Remove a session that is over from the store: what fails is tried again, now and then and at the stop."""
-        return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
+    def erase(self, session: Session) -> Flow[str | None]:
+        """Remove a session that is over from the store; why it may come back, if that failed."""
+        self._watch_sessions()
+        failure = yield from self._records.erase(session)
+        if failure is None:
+            return None
+        after = "" if self._records.remembered else "; a restart before that would make it valid again"
+        return f"revoked, but the store did not take it yet: the relay goes on trying{after}"
 
     def grants_changed(self, session: Session) -> None:
         """Close what a grant of a session let in that has ended now. Everything else asks with each message."""
@@ -199,14 +200,14 @@ class Relay:
         """Undo a pairing whose client never got its token."""
         if session.is_active(self.engine.now.wall):
             self.sessions.revoke(session, self.engine.now)
-        self._erase_later(session)
+        self._records.erase_later(session)
 
     def expire_sessions(self) -> None:
         """End every session whose lifetime has elapsed."""
         for session in self.sessions.expire_due(self.engine.now):
             self.engine.log(Level.INFO, "session expired", session=session.token_prefix, device=session.device_name)
             self.end_session(session, "the session has expired")
-            self._erase_later(session)
+            self._records.erase_later(session)
         self._watch_sessions()
 
     # --- clients and phones ---
@@ -301,12 +302,10 @@ class Relay:
 
     def _start(self) -> Flow[None]:
         engine = self.engine
-        records = yield from ask(engine, Query(engine.new_op(), LoadSessions()))
-        if isinstance(records, Failure):
-            engine.exit(1, f"the session store cannot be read: {records.detail or records.kind.value}")
+        failure = yield from self._records.load()
+        if failure is not None:
+            engine.exit(1, f"the session store cannot be read: {failure.detail or failure.kind.value}")
             return
-        for record in records:
-            self._restore(record)
         self.profiles = yield from self._load_profiles()
         yield from self.local_door.prepare(engine)
         yield from self.shells.prepare()
@@ -319,40 +318,6 @@ class Relay:
 
     def _start_failed(self, error: Exception) -> None:
         self.engine.exit(70, f"internal error, reference {self.engine.bug(error)}")
-
-    def _write(self, change: StoreRequest[None], problem: str, session: Session) -> Flow[Failure | None]:
-        # The order is the relay's own: it goes through even if whoever waits for it here goes away.
-        engine, ticket = self.engine, self.engine.new_op()
-        self._watch_sessions()
-
-        def write() -> Flow[None]:
-            answer = yield from ask(engine, Query(engine.new_op(), change))
-            if isinstance(change, DeleteSession):
-                self._erasing_ended(session, failed=isinstance(answer, Failure))
-            if isinstance(answer, Failure):
-                engine.log(
-                    Level.ERROR,
-                    problem,
-                    problem=answer.kind.value,
-                    session=session.token_prefix,
-                    device=session.device_name,
-                )
-            engine.resume(ticket, answer)
-
-        engine.spawn(write(), name="store")
-        return cast("Failure | None", (yield from wait(ticket, engine.now.mono + STORE_PATIENCE)))
-
-    def _erasing_ended(self, session: Session, *, failed: bool) -> None:
-        if not failed:
-            self.sessions.erased(session)
-            return
-        self.sessions.bury(session)
-        if self._erase_timer.when is None and not self.engine.stopping:
-            self._erase_timer.set(self.engine.now.mono + ERASE_AGAIN)
-
-    def _erase_again(self) -> None:
-        for session in self.sessions.tombstones():
-            self._erase_later(session)
 
     def _load_profiles(self) -> Flow[list[dict[str, object]]]:
         config = self.config
@@ -369,19 +334,6 @@ class Relay:
         self.profiles = profiles
         for client in self.clients.values():
             client.push_profiles(profiles)
-
-    def _restore(self, record: Mapping[str, object]) -> None:
-        try:
-            session = self.sessions.restore(record, self.engine.now)
-        except Refused as refused:
-            self.engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
-            return
-        token_hash = record.get("token_hash")
-        if session is None and isinstance(token_hash, str):  # it expired while no relay ran
-            self.engine.spawn(self._erase_stored(token_hash), name="erase session")
-
-    def _erase_stored(self, token_hash: str) -> Flow[None]:
-        yield from ask(self.engine, Query(self.engine.new_op(), DeleteSession(token_hash)))
 
     def _register_phone(self, client: ClientSocket, session: Session) -> None:
         replaced = self.phones.register(
@@ -424,6 +376,3 @@ class Relay:
             return
         now = self.engine.now
         self._session_timer.set(now.mono + min(max(expiry - now.wall, 0.0), RECHECK))
-
-    def _erase_later(self, session: Session) -> None:
-        self.engine.spawn(self.erase(session), name="erase session")

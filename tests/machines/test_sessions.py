@@ -536,3 +536,17 @@ def test_tombstones_count_towards_the_cap() -> None:
     sessions.erased(session)
     assert sessions.tombstones() == []
     sessions.create(at(0), source())
+
+
+def test_an_older_session_is_not_given_what_it_did_not_hold() -> None:
+    sessions = Sessions()
+    record = sessions.create(at(0), source())[1].to_record()
+    del record["given"]
+    record["grants"] = {"chat": "never", "bridge": WALL + 60}
+    session = Sessions().restore(record, at(0))
+    assert session is not None
+    held = session.grants.keys()
+    assert held == {"chat", "bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"}
+    sessions.patch(session, at(0), ttl=90 * DAY, grants=None)
+    assert session.grants.keys() == held
+    assert session.grants["bridge"] == WALL + 7 * DAY

@@ -52,9 +52,9 @@ class _Sessions:
             relay.sessions.revoke(session, relay.engine.now)
             relay.engine.log(Level.INFO, "session revoked", session=session.token_prefix, device=session.device_name)
             relay.end_session(session, "the session was revoked")
-        erased = yield from relay.erase(session)
-        if isinstance(erased, Failure):
-            raise Refused(500, "store_failed", "revoked, but the store did not take it yet: the relay goes on trying")
+        problem = yield from relay.erase(session)
+        if problem is not None:
+            raise Refused(500, "store_failed", problem)
         return json_response(
             200, {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}
         )

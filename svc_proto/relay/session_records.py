@@ -1,0 +1,142 @@
+"""The stored records of sessions: saved when a session changes, erased when it is over, for as long as that takes.
+
+A session whose record could not be erased is a tombstone (`Sessions.bury`). It is refused, and erased again every
+minute, at a repeated DELETE and at the stop. As its record would be alive after a restart, its hash is written to a
+small file of the service home, which the next start reads beside the records. If that file cannot be written either
+(the disk is full, or gone), nothing that a process can do outlives it: that is an error of the log, and the answer to
+the DELETE says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level, Query, ReadConfig, StoreRequest, WriteConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.session import Session
+from svc_proto.machines.sessions import Sessions
+
+__all__ = ["TOMBSTONES", "SessionRecords"]
+
+TOMBSTONES = "revoked-sessions"  # file of the service home: the SHA-256 of a token on each line
+STORE_PATIENCE = 31.0  # s, a little more than the store itself is given
+ERASE_AGAIN = 60.0  # s between two tries to erase what the store did not take
+NO_FILE = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the latter of a host without a service home
+
+
+class SessionRecords:
+    """See the module."""
+
+    def __init__(self, engine: Engine, sessions: Sessions) -> None:
+        self._engine = engine
+        self._sessions = sessions
+        self._timer = engine.timers.timer("erase sessions", self._again)
+        self._written = ""  # what the file of tombstones says
+
+    @property
+    def remembered(self) -> bool:
+        """Whether all that could not be erased would be refused after a restart, too."""
+        return self._written == self._tombstones()
+
+    def save(self, session: Session) -> Flow[Failure | None]:
+        """Store a session so that it survives a crash; a `Failure` if the store did not take it."""
+        change = SaveSession(session.token_hash, session.to_record())
+        return (yield from self._write(change, "session not stored", session))
+
+    def erase(self, session: Session) -> Flow[Failure | None]:
+        """Remove a session that is over from the store; what fails is tried again."""
+        return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
+
+    def erase_later(self, session: Session) -> None:
+        """The same, and nobody waits for it."""
+        self._engine.spawn(self.erase(session), name="erase session")
+
+    def stop(self) -> None:
+        """Try all that is left once more."""
+        self._timer.cancel()
+        self._again()
+
+    def load(self) -> Flow[Failure | None]:
+        """Take in what is stored: a `Failure` if it cannot be read, or if nobody knows what of it was revoked."""
+        engine = self._engine
+        records = yield from ask(engine, Query(engine.new_op(), LoadSessions()))
+        if isinstance(records, Failure):
+            return records
+        if not records:
+            return None
+        text = yield from ask(engine, ReadConfig(engine.new_op(), TOMBSTONES))
+        if isinstance(text, Failure) and text.kind not in NO_FILE:
+            return text
+        self._written = text if isinstance(text, str) else ""
+        revoked = self._written.split()
+        for record in records:
+            self._restore(record, revoked)
+        return None
+
+    def _restore(self, record: Mapping[str, object], revoked: list[str]) -> None:
+        engine, token_hash = self._engine, record.get("token_hash")
+        try:
+            if token_hash in revoked:
+                session = Session.from_record(record)
+                self._sessions.bury(session)
+                self.erase_later(session)
+                return
+            restored = self._sessions.restore(record, engine.now)
+        except Refused as refused:
+            engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
+            return
+        if restored is None and isinstance(token_hash, str):  # it expired while no relay ran
+            engine.spawn(self._erase_stored(token_hash), name="erase session")
+
+    def _erase_stored(self, token_hash: str) -> Flow[None]:
+        yield from ask(self._engine, Query(self._engine.new_op(), DeleteSession(token_hash)))
+
+    def _again(self) -> None:
+        for session in self._sessions.tombstones():
+            self.erase_later(session)
+
+    def _write(self, change: StoreRequest[None], problem: str, session: Session) -> Flow[Failure | None]:
+        # The order is the relay's own: it goes through even if whoever waits for it here goes away.
+        engine, ticket = self._engine, self._engine.new_op()
+
+        def write() -> Flow[None]:
+            answer = yield from ask(engine, Query(engine.new_op(), change))
+            if isinstance(answer, Failure):
+                engine.log(
+                    Level.ERROR,
+                    problem,
+                    problem=answer.kind.value,
+                    session=session.token_prefix,
+                    device=session.device_name,
+                )
+            if isinstance(change, DeleteSession):
+                yield from self._erasing_ended(session, failed=isinstance(answer, Failure))
+            engine.resume(ticket, answer)
+
+        engine.spawn(write(), name="store")
+        return cast("Failure | None", (yield from wait(ticket, engine.now.mono + STORE_PATIENCE)))
+
+    def _erasing_ended(self, session: Session, *, failed: bool) -> Flow[None]:
+        engine = self._engine
+        if not failed:
+            self._sessions.erased(session)
+        else:
+            self._sessions.bury(session)
+            if self._timer.when is None and not engine.stopping:
+                self._timer.set(engine.now.mono + ERASE_AGAIN)
+        text = self._tombstones()
+        if text == self._written:
+            return
+        kept = yield from ask(engine, WriteConfig(engine.new_op(), TOMBSTONES, text))
+        if not isinstance(kept, Failure):
+            self._written = text  # the host carries these orders out one after the other
+        elif failed:
+            engine.log(Level.ERROR, "revoked session would be back after a restart", problem=kept.kind.value)
+
+    def _tombstones(self) -> str:
+        return "".join(f"{session.token_hash}\n" for session in self._sessions.tombstones())

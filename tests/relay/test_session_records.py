@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.engine.store import DeleteSession
+from svc_proto.facts import Started
+from svc_proto.relay.session_records import TOMBSTONES
+from tests.relay.world import Paired, RelayBook
+
+BACK = "a restart before that would make it valid again"
+
+
+def restarted(book: RelayBook) -> RelayBook:
+    return RelayBook(records=book.store.values(), files=book.files)
+
+
+def revoked(book: RelayBook, name: str = "Phone") -> Paired:
+    """A session that is revoked while the store takes nothing."""
+    paired = book.pair(device_name=name)
+    book.refuse = (*book.refuse, DeleteSession)
+    answer = book.request("DELETE", f"/sessions/{paired.prefix}")
+    assert (answer.status, answer.json["code"]) == (500, "store_failed")
+    return paired
+
+
+def status(book: RelayBook, paired: Paired) -> int:
+    return book.request("GET", "/sessions", token=paired.token).status
+
+
+def test_a_revoked_session_is_refused_after_a_restart_too() -> None:
+    book = RelayBook()
+    other = book.pair()
+    paired = revoked(book)
+    assert book.files[TOMBSTONES] == f"{sha256_hex(paired.token)}\n".encode()
+    assert len(book.store) == 2
+    again = restarted(book)
+    assert (status(again, paired), status(again, other)) == (401, 200)
+    assert again.websocket().auth(session_token=paired.token)["type"] == "auth.fail"
+    assert list(again.store) == [sha256_hex(other.token)]  # erased at the start
+    assert again.files[TOMBSTONES] == b""
+    assert status(restarted(again), paired) == 401
+
+
+def test_a_store_that_still_takes_nothing_after_the_restart() -> None:
+    book = RelayBook()
+    paired = revoked(book)
+    again = RelayBook(records=book.store.values(), files=book.files, started=False)
+    again.refuse = (DeleteSession,)
+    again.feed(Started())
+    assert status(again, paired) == 401
+    assert again.request("DELETE", f"/sessions/{paired.prefix}").status == 500
+    assert again.files[TOMBSTONES] == book.files[TOMBSTONES]
+    again.refuse = ()
+    again.after(60)
+    assert (again.store, again.files[TOMBSTONES]) == ({}, b"")
+
+
+def test_several_and_the_order_of_their_ends() -> None:
+    book = RelayBook()
+    first, second = revoked(book, "First"), revoked(book, "Second")
+    assert book.files[TOMBSTONES].decode().split() == [sha256_hex(first.token), sha256_hex(second.token)]
+    book.refuse = ()
+    assert book.request("DELETE", f"/sessions/{first.prefix}").status == 200
+    assert book.files[TOMBSTONES].decode().split() == [sha256_hex(second.token)]
+    book.stop()
+    assert (book.store, book.files[TOMBSTONES]) == ({}, b"")
+
+
+def test_what_cannot_hold_is_said() -> None:
+    book = RelayBook()
+    book.refuse = (WriteConfig,)
+    paired = revoked(book)
+    assert book.events(Level.ERROR) == ["session not erased", "revoked session would be back after a restart"]
+    assert BACK in book.request("DELETE", f"/sessions/{paired.prefix}").json["error"]
+    assert status(restarted(book), paired) == 200
+    book.refuse = (DeleteSession,)  # the home takes files again: with the next try it holds
+    book.after(60)
+    assert BACK not in book.request("DELETE", f"/sessions/{paired.prefix}").json["error"]
+    assert status(restarted(book), paired) == 401
+
+
+def test_a_file_that_stays_when_its_sessions_are_gone() -> None:
+    book = RelayBook()
+    paired = revoked(book)
+    book.refuse = (WriteConfig,)
+    assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
+    assert book.files[TOMBSTONES]  # stale, and no harm: the record is gone
+    assert book.events(Level.ERROR) == ["session not erased"]
+    again = restarted(book)
+    assert again.ready
+    assert status(again, again.pair()) == 200
+
+
+@pytest.mark.parametrize("fails", [ReadConfig, DeleteSession])
+def test_nobody_is_let_in_by_a_relay_that_cannot_know(fails: type[object]) -> None:
+    book = RelayBook()
+    paired = revoked(book)
+    again = RelayBook(records=book.store.values(), files=book.files, started=False)
+    again.refuse = (fails,)
+    again.feed(Started())
+    if fails is ReadConfig:
+        assert [exit_.code for exit_ in again.exits] == [1]
+    else:
+        assert status(again, paired) == 401
+
+
+def test_a_bad_record_of_a_tombstone_is_skipped() -> None:
+    book = RelayBook()
+    paired = revoked(book)
+    (record,) = book.store.values()
+    again = RelayBook(records=[{**record, "created_at": None}], files=book.files)
+    assert again.events(Level.WARNING) == ["stored session skipped"]
+    assert status(again, paired) == 401
