@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
-from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from runtimes.failures import HostError
 from runtimes.state import StateFolder
 from servers.launch import CannotStartError
+from svc_proto.basics.dotenv import set_dotenv
+from svc_proto.basics.entropy import new_api_key
 
 __all__ = ["make_key"]
 
-KEY_BYTES = 24  # of entropy
 ENV_FILE = ".env"
 
 
 def make_key(home: Path) -> str:
     """Make a key and add it to `.env`, mode 0600; the lines that are there stay. Raises `CannotStartError`."""
     folder = StateFolder(home)
-    key = f"sk-{urlsafe_b64encode(os.urandom(KEY_BYTES)).decode('ascii')}"
+    key = new_api_key(os.urandom)
     try:
-        text = _text(folder)
-        gap = "" if not text or text.endswith("\n") else "\n"
-        folder.write(ENV_FILE, f"{text}{gap}API_SERVER_KEY={key}\n".encode())
+        folder.write(ENV_FILE, set_dotenv(_text(folder), "API_SERVER_KEY", key).encode())
     except (OSError, HostError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise CannotStartError(f"cannot keep an API key in {home / ENV_FILE}: {why}", code=2) from error

@@ -77,7 +77,7 @@ def revoke_device(
 ) -> None:
     """End the session whose token begins with PREFIX: its device has to pair again."""
     from svc_proto.client.desk import find_session, forget, target_for
-    from svc_proto.client.operator import revoke, token_prefix
+    from svc_proto.client.operator import KEY_IS_KNOWN, revoke, token_prefix
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
 
@@ -98,6 +98,8 @@ def revoke_device(
         return
     own = " It was this desktop's own." if answer.get("revoked_self") is True else ""
     print(f"Revoked {answer.get('revoked')}: its device has to pair again.{own}")
+    if answer.get("knows_api_key") is True:
+        print(KEY_IS_KNOWN)
 
 
 @main.command("extend", epilog=EXTENDING, context_settings=SETTINGS)

@@ -187,7 +187,7 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
 def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) -> None:
     from clients.commands.host import trust_for
     from clients.commands.perform import perform
-    from svc_proto.client.operator import local_relay, revoke
+    from svc_proto.client.operator import KEY_IS_KNOWN, local_relay, revoke
 
     relay = local_relay(config)
     home = _home(config)
@@ -196,6 +196,8 @@ def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) ->
         print_json(answer)
     else:
         print(f"Revoked {answer.get('revoked')}: its device has to pair again.")
+        if answer.get("knows_api_key") is True:
+            print(KEY_IS_KNOWN)
 
 
 def _draw(text: str) -> None:

@@ -14,6 +14,7 @@ Examples:
   svc pair                              show a QR for a phone
   svc pair --ttl 90d --grants bridge=1d
   svc pair --revoke 1c2d3e4f
+  svc key rotate                        a new API key, after a phone was lost
   svc relay insecure-api-key status
 
 \b
@@ -26,6 +27,7 @@ Shell completion (bash; zsh and fish likewise):
     cls=Lazy,
     modules={
         "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
+        "key": ("clients.commands.key:main", "The key of the API server on this host."),
         "relay": ("clients.commands.svc:relay", "Switches of the relay on this host."),
     },
     epilog=EXAMPLES,

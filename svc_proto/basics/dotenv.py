@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["parse_dotenv"]
+__all__ = ["parse_dotenv", "set_dotenv"]
 
 QUOTES = ("'", '"')
 
@@ -14,10 +14,24 @@ def parse_dotenv(text: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for line in text.splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        name, value = name.strip(), value.strip()
+        name, equals, value = _split(line)
         if value[:1] in QUOTES and value[-1:] == value[:1]:
             value = value[1:-1]
         if equals and value and name and not name.startswith("#"):
             found[name] = value
     return found
+
+
+def set_dotenv(text: str, name: str, value: str) -> str:
+    """The text with that value for a name, which needs no quotes: in the lines that set it, else in one more."""
+    lines = text.splitlines()
+    found = [place for place, line in enumerate(lines) if _split(line)[:2] == (name, "=")]
+    for place in found:
+        exported = "export " if lines[place].strip().startswith("export ") else ""
+        lines[place] = f"{exported}{name}={value}"
+    return "\n".join([*lines, *([] if found else [f"{name}={value}"])]) + "\n"
+
+
+def _split(line: str) -> tuple[str, str, str]:
+    name, equals, value = line.strip().removeprefix("export ").partition("=")
+    return name.strip(), equals, value.strip()

@@ -9,7 +9,16 @@ from collections.abc import Callable
 from typing import TypeAlias
 from uuid import UUID
 
-__all__ = ["CODE_ALPHABET", "Entropy", "new_code", "new_media_token", "new_uuid", "same_secret", "sha256_hex"]
+__all__ = [
+    "CODE_ALPHABET",
+    "Entropy",
+    "new_api_key",
+    "new_code",
+    "new_media_token",
+    "new_uuid",
+    "same_secret",
+    "sha256_hex",
+]
 
 Entropy: TypeAlias = Callable[[int], bytes]
 """Returns that many random bytes; `os.urandom` in a runtime, a seeded generator in a simulation."""
@@ -30,6 +39,11 @@ def new_code(entropy: Entropy) -> str:
     while len(picks) < CODE_LENGTH:
         picks.extend(CODE_ALPHABET[byte % 36] for byte in entropy(CODE_LENGTH) if byte < _UNBIASED)
     return "".join(picks[:CODE_LENGTH])
+
+
+def new_api_key(entropy: Entropy) -> str:
+    """A key of the API: `sk-` and 24 bytes as base64url, 35 characters."""
+    return f"sk-{base64.urlsafe_b64encode(entropy(24)).decode('ascii')}"
 
 
 def new_media_token(entropy: Entropy) -> str:

@@ -22,13 +22,27 @@ from svc_proto.facts import Failure
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.wire.urls import encode_segment
 
-__all__ = ["LOCAL", "health", "local_relay", "register", "registration", "revoke", "security", "token_prefix"]
+__all__ = [
+    "KEY_IS_KNOWN",
+    "LOCAL",
+    "health",
+    "local_relay",
+    "register",
+    "registration",
+    "revoke",
+    "security",
+    "token_prefix",
+]
 
 PROBE_WITHIN = 1.0  # s, wire core 10.1
 REGISTER_WITHIN = 2.0  # s, wire core 10.1
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addresses that loopback is part of
 LOCAL = "the relay"
 REMEDY = "start it with: python -m servers.relay"
+KEY_IS_KNOWN = (
+    "Its QR held the API's key as well, with which it can go on to chat and to have the agent act. "
+    "Make a new key with: svc key rotate"
+)
 MIN_PREFIX, MAX_PREFIX = 4, 64  # characters, spec "Limits"; a whole token has 36
 
 
@@ -61,6 +75,8 @@ def registration(code: str, meta: PairingMeta) -> dict[str, object]:
         body["transport_hint"] = meta.transport_hint
     if meta.endpoints is not None:
         body["endpoints"] = meta.endpoints
+    if meta.carries_key:
+        body["carries_key"] = True
     return body
 
 

@@ -79,6 +79,8 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
         raise Problem("--mode public needs --public-url https://…", code=MISUSED)
     public = None if order.public_url is None else public_route(order.public_url, config.port)
     relay = local_relay(config)
+    unreachable = list[str]()
+    api, key, address = yield from _api(engine, order, unreachable)
     doing(engine, f"asking the relay at {relay.url}")
     code = None
     if order.with_relay:
@@ -92,11 +94,12 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
             code = new_code(engine.entropy)
             # The relay is told of a way from outside: from then on it asks programs on this host for the local secret.
             outside = public if order.mode in (Mode.AUTO, Mode.PUBLIC) else None
-            meta = order.meta if outside is None else evolve(order.meta, endpoints=[candidate(outside, 0)])
+            meta = evolve(order.meta, carries_key=bool(key))
+            meta = meta if outside is None else evolve(meta, endpoints=[candidate(outside, 0)])
             yield from register(engine, relay, code, meta)
     expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
     doing(engine, "looking for ways to this host")
-    api, key, address = yield from _api(engine, order, notes)
+    notes += unreachable
     relay_host = address if config.host in HERE else config.host
     relay_url = f"{'wss' if config.tls else 'ws'}://{bracketed(relay_host)}:{config.port}"
     mesh = None
@@ -139,7 +142,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
 
 
 def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRoute, str, str]]:
-    """Where a phone finds the API server, its key, and this host's address on its network."""
+    """Where a phone finds the API server, its key unless chat is withheld, and this host's address on its network."""
     server = yield from find_api(engine, order.config)
     lan = yield from ask(engine, Compute(engine.new_op(), "lan_address"))
     address = lan if isinstance(lan, str) else "127.0.0.1"
@@ -148,7 +151,8 @@ def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRo
         host = address
     if host in HERE:
         notes.append("this host has no address on a network, so only programs on this host can use the invite")
-    return ApiRoute(host, order.port or server.port, server.tls), server.key, address
+    key = server.key if order.meta.chats else ""
+    return ApiRoute(host, order.port or server.port, server.tls), key, address
 
 
 def _routes(order: PairOrder, lan: Route, mesh: Mesh | None, public: Route | None) -> list[Route]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from svc_proto.client.key_rotation import Rotated
 from svc_proto.client.pairing import Invite
 from svc_proto.client.spans import NEVER, span_label
 from svc_proto.machines.grants import CHANNELS, build_grants
 from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.sessions import session_expiry
 
-__all__ = ["granted", "invite_json", "invite_lines", "mask", "meta_lines", "security_lines"]
+__all__ = ["granted", "invite_json", "invite_lines", "mask", "meta_lines", "rotated_lines", "security_lines"]
 
 FULLY_MASKED = 8  # characters of a key up to which nothing of it is shown (wire core 10.1)
 MINUTES = f"{CODE_LIFETIME / 60:.0f} minutes"
@@ -26,6 +27,9 @@ def invite_lines(invite: Invite) -> list[str]:
     lines = ["API server", f"  URL       {invite.api.url}"]
     if invite.key:
         lines += [f"  Key       {mask(invite.key)}", f"  To type   {invite.key}", "  Access    with the key only"]
+        lines += ["            the QR holds it, and it outlives the session: svc key rotate makes a new one"]
+    elif not invite.meta.chats:
+        lines += ["  Key       withheld, as chat is"]
     else:
         lines += ["  Key       none", "  Access    open: no API_SERVER_KEY is set"]
     if invite.code is not None:
@@ -84,6 +88,20 @@ def invite_json(invite: Invite) -> dict[str, object]:
         "pairing_url": invite.pairing_url,
         "notes": [*invite.notes, *invite.warnings],
     }
+
+
+def rotated_lines(rotated: Rotated) -> list[str]:
+    """What is new, and what has to be done now."""
+    lines = [
+        f"New API key in {rotated.path}: {mask(rotated.key)}",
+        "Start the servers anew now (python -m servers, or servers.api, servers.relay and servers.dashboard):",
+        "one that runs keeps the old key until then. Who is to go on chatting needs the new one: svc pair",
+    ]
+    if rotated.in_environment:
+        lines.append(
+            "API_SERVER_KEY is set in the environment, too, and servers that see it there take that: change it."
+        )
+    return lines
 
 
 def security_lines(state: object) -> list[str]:

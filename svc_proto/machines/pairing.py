@@ -16,7 +16,7 @@ from svc_proto.basics.entropy import CODE_LENGTH
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.validate import array, choice, invalid, object_, seconds, text
+from svc_proto.basics.validate import array, boolean, choice, invalid, object_, seconds, text
 from svc_proto.machines.grants import Preset, lenient_grants, parse_grants
 from svc_proto.machines.table import Table, step
 
@@ -40,6 +40,7 @@ CODE_LIFETIME = 600.0  # s, spec "Limits": valid 10 minutes after registration
 MAX_CODES = 1_000  # live codes; a further one drops the oldest
 MAX_ENDPOINTS = 64  # candidates of one code
 TRANSPORT_HINTS = ("wss", "ws", "unknown")  # wire core 2.2
+NOT_PRESET = 0.0
 _CODE = re.compile(f"[A-Z0-9]{{{CODE_LENGTH}}}")
 
 
@@ -71,13 +72,19 @@ CODE_TABLE: Table[CodeState, CodeTrigger] = {
 class PairingMeta:
     """What the operator attached to a code; None where nothing was preset. Spans in seconds, 0 for never.
 
-    In `grants` a channel with None in place of its span is withheld.
+    In `grants` a channel with None in place of its span is withheld. `carries_key`: the QR holds the API's key.
     """
 
     ttl_seconds: float | None = None
     grants: Preset | None = None
     transport_hint: str | None = None
     endpoints: list[object] | None = None
+    carries_key: bool = False
+
+    @property
+    def chats(self) -> bool:
+        """Whether chat is granted; if not, the QR holds no key, which is as good as chat."""
+        return (self.grants or {}).get("chat", NOT_PRESET) is not None
 
 
 @define
@@ -157,11 +164,13 @@ def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> Pairin
     grants = members.get("grants")
     hint = members.get("transport_hint")
     endpoints = members.get("endpoints") if with_endpoints else None
+    carries_key = members.get("carries_key")
     return PairingMeta(
         ttl_seconds=None if ttl is None else seconds(ttl, "ttl_seconds"),
         grants=None if grants is None else parse_grants(grants),
         transport_hint=None if hint is None else choice(hint, "transport_hint", TRANSPORT_HINTS),
         endpoints=None if endpoints is None else _endpoints(endpoints),
+        carries_key=carries_key is not None and boolean(carries_key, "carries_key"),
     )
 
 
@@ -182,6 +191,7 @@ def operator_first(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
         grants=phone.grants if operator.grants is None else operator.grants,
         transport_hint=phone.transport_hint if operator.transport_hint is None else operator.transport_hint,
         endpoints=phone.endpoints if operator.endpoints is None else operator.endpoints,
+        carries_key=operator.carries_key,
     )
 
 

@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import array, integer, invalid, number, object_, seconds, text
+from svc_proto.basics.validate import array, boolean, integer, invalid, number, object_, seconds, text
 from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, holds, is_live, parse_grants
 from svc_proto.machines.table import Table, step
 
@@ -108,6 +108,7 @@ class Session:
     grants: dict[str, float | None]
     given: Given
     preset: tuple[str, ...] = ()
+    knows_key: bool = False  # its QR held the API's key
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
 
     def step(self, trigger: SessionTrigger) -> None:
@@ -144,6 +145,7 @@ class Session:
             "expires_at": _stored(self.expires_at),
             "grants": {channel: _stored(expiry) for channel, expiry in self.grants.items()},
             "preset": list(self.preset),
+            "knows_key": self.knows_key,
             "given": {"ttl_seconds": self.given.ttl, "grants": dict(self.given.grants)},
         }
 
@@ -153,7 +155,8 @@ class Session:
 
         A record of older files has the `token` itself in place of its hash, and may lack `voice:*` grants: those
         come from `chat`, else from the session (wire core 4.1). It does not say what the pairing gave: what the session
-        held when it was stored counts. Whatever is stored, no grant outlives the session.
+        held when it was stored counts; nor what its QR held: as a rule that was the API's key. Whatever is stored, no
+        grant outlives the session.
         """
         members = object_(record, "session")
         token_hash, token_prefix = _identity(members)
@@ -186,6 +189,7 @@ class Session:
             grants=clamp_all(grants, expires_at),
             given=given,
             preset=tuple(dict.fromkeys(preset)),
+            knows_key=boolean(members.get("knows_key", True), "knows_key"),
         )
 
 

@@ -76,6 +76,7 @@ class Sessions:
         transport_hint: str = "unknown",
         device: DeviceInfo | None = None,
         max_ttl: float | None = None,
+        knows_key: bool = False,
     ) -> tuple[str, Session]:
         """A new session and its token, which exists nowhere else.
 
@@ -104,6 +105,7 @@ class Sessions:
             grants=grants,
             given=Given.until(now.wall, expires_at, grants),
             preset=tuple(preset or ()),
+            knows_key=knows_key,
         )
         self._file(session)
         return token, session

@@ -252,6 +252,7 @@ class ClientSocket:
             transport_hint=meta.transport_hint or ("wss" if self._secure else "ws"),
             device=parse_device(envelope.payload),
             max_ttl=relay.config.max_session_ttl,
+            knows_key=meta.carries_key,
         )
         delivered = False
         try:

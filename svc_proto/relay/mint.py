@@ -20,7 +20,7 @@ from svc_proto.voice.credential import host_api_key
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Wanted", "mint_invite", "parse_mint"]
+__all__ = ["Wanted", "key_for", "mint_invite", "parse_mint"]
 
 HERE = ("localhost", "127.0.0.1", "::1", "::")  # a phone cannot use these: replaced by the LAN address
 ANYWHERE = ("", "0.0.0.0", "::")  # bind addresses that stand for every interface
@@ -57,16 +57,22 @@ def parse_mint(body: Mapping[str, object], config: RelayConfig) -> Wanted:
     )
 
 
-def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str) -> Flow[dict[str, object]]:
+def key_for(engine: Engine, config: RelayConfig, wanted: Wanted) -> Flow[str]:
+    """The key that the payload is to hold: what was asked for, else the host's; none where chat is withheld."""
+    if not wanted.meta.chats:
+        return ""
+    if wanted.key is not None:
+        return wanted.key
+    return (yield from host_api_key(engine, config.config_path, config.home, config.api_key))
+
+
+def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str, key: str) -> Flow[dict[str, object]]:
     """Build, sign and encode the payload; the answer of the route but for `expires_at`."""
     lan = yield from ask(engine, Compute(engine.new_op(), "lan_address"))
     address = lan if isinstance(lan, str) else "127.0.0.1"
     host = address if wanted.host.lower() in HERE else wanted.host
     relay_host = address if config.host in ANYWHERE else config.host
     relay_url = f"{'wss' if config.tls else 'ws'}://{_bracketed(relay_host)}:{config.port}"
-    key = wanted.key
-    if key is None:
-        key = yield from host_api_key(engine, config.config_path, config.home, config.api_key)
     payload = build_payload(
         brand=config.brand,
         host=host,

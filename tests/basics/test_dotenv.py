@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.dotenv import parse_dotenv
+from svc_proto.basics.dotenv import parse_dotenv, set_dotenv
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,19 @@ def test_a_line(line: str, found: dict[str, str]) -> None:
 
 def test_the_last_line_that_sets_something_counts() -> None:
     assert parse_dotenv("A=1\nB=2\r\nA=3\nA=\n") == {"A": "3", "B": "2"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "A=new\n"),
+        ("B=1", "B=1\nA=new\n"),
+        ("# A=1\nAA=2\n", "# A=1\nAA=2\nA=new\n"),
+        ("A=1\nB=2\n", "A=new\nB=2\n"),
+        (" export A = 'x'\nB=2\nA=3", "export A=new\nB=2\nA=new\n"),
+        ("A\nA=\n", "A\nA=new\n"),
+    ],
+)
+def test_a_value_is_set(before: str, after: str) -> None:
+    assert set_dotenv(before, "A", "new") == after
+    assert parse_dotenv(after)["A"] == "new"

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from svc_proto.basics.entropy import (
     CODE_ALPHABET,
+    new_api_key,
     new_code,
     new_media_token,
     new_uuid,
@@ -53,3 +54,7 @@ def test_comparing_secrets() -> None:
     assert same_secret("a\ud800", "a\ud800")
     assert not same_secret("a", "b")
     assert not same_secret("a", "ä")
+
+
+def test_a_key_of_the_api() -> None:
+    assert new_api_key(lambda n: bytes(range(n))) == "sk-AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"

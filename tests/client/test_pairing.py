@@ -46,7 +46,7 @@ def test_a_plain_invite() -> None:
     there = world(evolve(ORDER, meta=PairingMeta(ttl_seconds=60.0)))
     invite = there.run()
     assert [asked.path for asked in there.asked] == ["/health", "/pairing/register"]
-    assert there.asked[1].json == {"code": invite.code, "ttl_seconds": 60}
+    assert there.asked[1].json == {"code": invite.code, "ttl_seconds": 60, "carries_key": True}
     found = payload(invite)
     assert json.loads(invite.qr_payload) == found
     assert (found["svc"], found["host"], found["port"], found["key"], found["tls"]) == (
@@ -63,6 +63,14 @@ def test_a_plain_invite() -> None:
     assert invite.notes == ()
     assert "k3y" not in repr(invite)
     assert str(invite.code) not in repr(invite)
+
+
+def test_without_chat_the_qr_holds_no_key() -> None:
+    there = world(evolve(ORDER, meta=PairingMeta(grants={"chat": None, "bridge": 60.0})))
+    invite = there.run()
+    assert invite.key == payload(invite)["key"] == ""
+    assert payload(invite)["relay"]["grants"] == {"bridge": 60}
+    assert there.asked[1].json == {"code": invite.code, "grants": {"chat": False, "bridge": 60}}
 
 
 def test_every_route() -> None:

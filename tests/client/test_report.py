@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
+from svc_proto.client.key_rotation import Rotated
 from svc_proto.client.pairing import Invite
-from svc_proto.client.report import invite_json, invite_lines, mask, meta_lines, security_lines
+from svc_proto.client.report import invite_json, invite_lines, mask, meta_lines, rotated_lines, security_lines
 from svc_proto.client.routes import ApiRoute, lan_route
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing import PairingMeta
@@ -40,6 +41,7 @@ def test_the_order_of_the_blocks() -> None:
         "  Key       abcd…klm (13 characters)",
         "  To type   abcdefghijklm",
         "  Access    with the key only",
+        "            the QR holds it, and it outlives the session: svc key rotate makes a new one",
         "",
         "Relay",
         "  URL       ws://192.0.2.10:8767",
@@ -65,6 +67,19 @@ def test_without_a_relay_and_a_key() -> None:
     assert "  Key       none" in lines
     assert "Relay" not in lines
     assert invite_json(bare)["relay"] is None
+
+
+def test_without_chat_there_is_no_key() -> None:
+    lines = invite_lines(evolve(INVITE, key="", meta=PairingMeta(grants={"chat": None})))
+    assert lines[:4] == ["API server", "  URL       http://192.0.2.10:8642", "  Key       withheld, as chat is", ""]
+
+
+@pytest.mark.parametrize("in_environment", [False, True])
+def test_a_new_key(in_environment: bool) -> None:
+    lines = rotated_lines(Rotated(key="sk-abcdefghijkl", path="/h/.env", in_environment=in_environment))
+    assert lines[0] == "New API key in /h/.env: sk-a…jkl (15 characters)"
+    assert any("API_SERVER_KEY is set in the environment" in line for line in lines) is in_environment
+    assert "svc pair" in lines[2]
 
 
 def test_nothing_preset() -> None:

@@ -33,6 +33,7 @@ from svc_proto.commands import (
     Spawn,
     Spawned,
     Tell,
+    WriteConfig,
 )
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -126,6 +127,7 @@ class World(Generic[T]):
     compute: dict[str, Callable[..., object]] = field(factory=dict)
     files: dict[str, bytes | Failure] = field(factory=dict)
     configs: dict[str, str | Failure] = field(factory=dict)
+    written_configs: dict[str, str | Failure] = field(factory=dict)  # by name; a `Failure` refuses
     secret: bytes | Failure = bytes(range(32))
     programs: dict[str, bytes | Failure] = field(factory=dict)  # what a command line prints
     lasting: dict[str, ChannelId] = field(factory=dict)  # command lines that do not end by themselves, once they run
@@ -282,6 +284,11 @@ class World(Generic[T]):
                 self._answer(op, self._handles[handle])
             case ReadConfig(op=op, name=name):
                 self._answer(op, self.configs.get(name, NO_FILE))
+            case WriteConfig(op=op, name=name, text=text):
+                refused = self.written_configs.get(name)
+                if not isinstance(refused, Failure):
+                    self.written_configs[name] = text
+                self._answer(op, refused if isinstance(refused, Failure) else None)
             case EnsureSecret(op=op):
                 self._answer(op, self.secret)
             case _:

@@ -140,6 +140,7 @@ def test_null_counts_as_absent() -> None:
         ({"code": "bad", "transport_hint": 5, "endpoints": 5}, "transport_hint"),
         ({"code": "bad", "transport_hint": "tls"}, "transport_hint"),
         ({"code": "bad", "endpoints": {}}, "endpoints"),
+        ({"code": "bad", "carries_key": 1}, "carries_key"),
         ({"code": "bad", "endpoints": [0] * (MAX_ENDPOINTS + 1)}, "endpoints"),
         ({"code": "bad"}, "code"),
     ],
@@ -148,6 +149,16 @@ def test_a_bad_registration_is_refused_in_order(body: object, field: str) -> Non
     with pytest.raises(Refused) as caught:
         parse_registration(body, with_endpoints=True)
     assert (caught.value.status, caught.value.code, caught.value.extra) == (400, "invalid_field", {"field": field})
+
+
+def test_whether_the_qr_holds_the_key() -> None:
+    assert not parse_meta({"carries_key": None}, with_endpoints=False).carries_key
+    meta = parse_meta({"carries_key": True}, with_endpoints=False)
+    assert operator_first(meta, phone_wishes({"carries_key": False})).carries_key
+    assert not operator_first(PairingMeta(), phone_wishes({"carries_key": True})).carries_key
+    assert PairingMeta().chats
+    assert PairingMeta(grants={"bridge": None, "chat": 0.0}).chats
+    assert not PairingMeta(grants={"chat": None}).chats
 
 
 def test_what_a_phone_wishes() -> None:

@@ -106,6 +106,7 @@ def test_a_record_of_an_older_file() -> None:
         {"grants": None},
         {"grants": {"chat": "x"}},
         {"preset": [5]},
+        {"knows_key": "yes"},
         {"given": None},
         {"given": {"ttl_seconds": None, "grants": {}}},
         {"given": {"ttl_seconds": 5}},
@@ -141,11 +142,13 @@ def test_what_the_pairing_gave_is_stored() -> None:
 
 def test_of_an_older_record_counts_what_the_session_held() -> None:
     record = Sessions().create(at(0), source(), ttl=3600.0, preset={"bridge": 60.0, "tui": 0.5})[1].to_record()
-    del record["given"]
+    del record["given"], record["knows_key"]
     grants = cast("dict[str, object]", record["grants"])
     del grants["terminal"]
     # It was renewed 600 s after the pairing; an end that had come by then must not read as never.
-    given = Session.from_record({**record, "last_seen": WALL + 600}).given
+    session = Session.from_record({**record, "last_seen": WALL + 600})
+    assert session.knows_key  # as a rule
+    given = session.given
     assert given.ttl == given.grants["chat"] == 3000.0
     assert (given.grants["bridge"], given.grants["tui"]) == (1.0, 1.0)
     assert given.grants.keys() == set(CHANNELS) - {"terminal"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
@@ -11,7 +13,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta, parse_registration
 from svc_proto.relay.access import Access
-from svc_proto.relay.mint import mint_invite, parse_mint
+from svc_proto.relay.mint import key_for, mint_invite, parse_mint
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
@@ -59,9 +61,10 @@ class _Pairing:
     def mint(self, request: Request) -> Flow[Response]:
         wanted = parse_mint(request.json_object() if request.body else {}, self._relay.config)
         code = new_code(self._relay.engine.entropy)
-        invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code)
+        key = yield from key_for(self._relay.engine, self._relay.config, wanted)
+        invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code, key)
         yield from self._relay.local_door.remember(self._relay.engine, wanted.meta.endpoints)
-        self._put(code, wanted.meta)
+        self._put(code, evolve(wanted.meta, carries_key=bool(key)))
         return json_response(200, {**invite, "expires_at": self._expires_at()})
 
     def _put(self, code: str, meta: PairingMeta) -> None:

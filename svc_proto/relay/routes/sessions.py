@@ -55,9 +55,8 @@ class _Sessions:
         problem = yield from relay.erase(session)
         if problem is not None:
             raise Refused(500, "store_failed", problem)
-        return json_response(
-            200, {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}
-        )
+        body = {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}
+        return json_response(200, {**body, "knows_api_key": True} if session.knows_key else body)
 
     def patch(self, request: Request) -> Flow[Response]:
         relay = self._relay

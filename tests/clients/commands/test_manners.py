@@ -19,6 +19,7 @@ CALL = ("--remote", DOWN, "--token", "t")  # a relay that nobody runs
 COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
     "svc pair": (),
     "svc-pair": (),
+    "svc key rotate": (),
     "svc relay insecure-api-key": (),
     "svc-relay pair": ("Q7M2ZK", "--remote", DOWN),
     "svc-relay status": (),
@@ -38,7 +39,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
     "svc-relay doctor": ("--remote", DOWN),
     "svc-relay insecure-api-key": (),
 }
-LOCAL = ("svc pair", "svc-pair", "svc-relay status")  # work without a relay
+LOCAL = ("svc pair", "svc-pair", "svc key rotate", "svc-relay status")  # work without a relay
 REPORTS = ("svc-relay doctor",)  # says what is wrong on standard output
 RUNS = [command for command in COMMANDS if command != "svc-relay status"]  # on a loop
 

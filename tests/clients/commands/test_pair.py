@@ -142,6 +142,37 @@ def test_revoking(desk: Shelf) -> None:
     )
 
 
+def test_revoking_a_phone_that_knows_the_key(desk: Shelf) -> None:
+    key = {"API_SERVER_KEY": "sk-abcdefghijklmnop"}
+    for words in (["svc", "pair", "--revoke"], ["svc-relay", "devices", "revoke"]):
+        made = desk.run("svc", "pair", "--json", env=key).json["relay"]["code"]
+        token = sign_in(desk.port, pairing_code=made)["session_token"]
+        more = ("--remote", desk.url, "--token", token) if words[0] == "svc-relay" else ()
+        assert desk.run(*words, token[:8], *more).out.endswith("Make a new key with: svc key rotate\n")
+
+
+def test_a_new_key(desk: Shelf, runtime: str) -> None:
+    desk.runtime = runtime
+    file = desk.home / "svc" / ".env"
+    file.write_text("# mine\nAPI_SERVER_KEY=sk-old-old-old-old\n")
+    file.chmod(0o644)
+    done = desk.run("svc", "key", "rotate")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"New API key in {file}: sk-")
+    key = desk.run("svc", "pair", "--json").json["api"]["key"]
+    assert key.startswith("sk-")
+    assert file.read_text() == f"# mine\nAPI_SERVER_KEY={key}\n"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert key not in done.out
+    assert desk.run("svc", "key", "rotate", "--json").json == {
+        "ok": True,
+        "file": str(file),
+        "in_environment": False,
+        "restart": True,
+    }
+    assert key not in file.read_text()
+
+
 def test_the_switch(desk: Shelf) -> None:
     assert desk.run("svc", "relay", "insecure-api-key").out == "API keys over plain HTTP from other hosts: refused\n"
     assert "until the relay restarts" in desk.run("svc-relay", "insecure-api-key", "enable").out

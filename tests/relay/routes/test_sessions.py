@@ -100,6 +100,27 @@ def test_revoke(book: RelayBook, own: bool) -> None:
     assert book.request("GET", "/sessions", token=target.token, peer=REMOTE).status == 401
 
 
+@pytest.mark.parametrize(
+    ("way", "body", "known"),
+    [
+        ("register", {"carries_key": True}, True),
+        ("register", {}, False),
+        ("mint", {"api_key": "sk-1"}, True),
+        ("mint", {"api_key": ""}, False),
+        ("mint", {"api_key": "sk-1", "grants": {"chat": False}}, False),
+    ],
+)
+@pytest.mark.parametrize("restart", [False, True])
+def test_who_revokes_is_told_of_the_key(
+    book: RelayBook, way: str, body: dict[str, object], known: bool, restart: bool
+) -> None:
+    code = book.request("POST", f"/pairing/{way}", {"code": "Q7M2ZK", **body}).json["code"]
+    token = book.websocket().auth(pairing_code=code)["payload"]["session_token"]
+    again = RelayBook(records=book.store.values()) if restart else book
+    answer = again.request("DELETE", f"/sessions/{token[:8]}")
+    assert answer.json.get("knows_api_key", False) is known
+
+
 def test_the_dashboard_revokes_without_a_bearer(book: RelayBook) -> None:
     paired = book.pair()
     assert book.request("DELETE", f"/sessions/{paired.prefix}").json["revoked_self"] is False

@@ -1,0 +1,85 @@
+"""A new key for this host's API server, in the place where the chain of wire core 2.7 finds the old one.
+
+The servers read it at their start, so they take the new one when they are started anew; until then the old one counts.
+"""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from svc_proto.basics.dotenv import parse_dotenv, set_dotenv
+from svc_proto.basics.entropy import new_api_key
+from svc_proto.client.problem import Problem, because
+from svc_proto.commands import Compute, WriteConfig
+from svc_proto.config import RelayConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.files import read_file
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.voice.profiles import section
+
+__all__ = ["Rotated", "rotate"]
+
+NAME = "API_SERVER_KEY"
+ENV_FILE = ".env"
+
+
+@frozen(kw_only=True)
+class Rotated:
+    """The new key, the file that holds it, and whether the environment names a key of its own, which servers prefer."""
+
+    key: str = field(repr=False)
+    path: str
+    in_environment: bool
+
+
+def rotate(engine: Engine, config: RelayConfig) -> Flow[Rotated]:
+    """Make a key and put it where the old one is: the configuration file, else `.env`. Raises `Problem`."""
+    key = new_api_key(engine.entropy)
+    settings = yield from _text(engine, config.config_path)
+    member = yield from _member(engine, config.config_path, settings)
+    if member is not None:
+        path = config.config_path
+        change = {"platforms": {"api_server": {"extra": {"key": key}} if member == "extra" else {"api_key": key}}}
+        edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (settings, change)))
+        if not isinstance(edited, str):
+            raise Problem(f"{path} holds the key and cannot be edited: change it there by hand")
+    else:
+        path = f"{config.home}/{ENV_FILE}"
+        lines = yield from _text(engine, path)
+        if config.api_key and NAME not in parse_dotenv(lines):
+            raise Problem(f"the key is {NAME} of the environment: set a new one there, and start the servers anew")
+        edited = set_dotenv(lines, NAME, key)
+    name = path.removeprefix(f"{config.home}/")
+    if name == path:
+        raise Problem(f"{path} holds the key and is not in the service home: change it there by hand")
+    written = yield from ask(engine, WriteConfig(engine.new_op(), name, edited))
+    if isinstance(written, Failure):
+        raise Problem(f"{path} cannot be written ({because(written)}): the old key stays")
+    return Rotated(key=key, path=path, in_environment=bool(config.api_key))
+
+
+def _text(engine: Engine, path: str) -> Flow[str]:
+    data = yield from read_file(engine, path)
+    if isinstance(data, Failure):
+        if data.kind is FailureKind.NOT_FOUND:
+            return ""
+        raise Problem(f"{path} cannot be read ({because(data)}): the old key stays")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Problem(f"{path} is not UTF-8: mend it by hand") from None
+
+
+def _member(engine: Engine, path: str, text: str) -> Flow[str | None]:
+    """Where in the configuration file the key is, if it is there: `extra` (its `key`) or `api_key`."""
+    if not text:
+        return None
+    found = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
+    if not isinstance(found, dict | None):
+        raise Problem(f"{path} is not valid YAML: mend it by hand")
+    server = section(section(found or {}, "platforms"), "api_server")
+    for member, value in (("extra", section(server, "extra").get("key")), ("api_key", server.get("api_key"))):
+        if isinstance(value, str) and value.strip():
+            return member
+    return None

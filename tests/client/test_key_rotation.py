@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from runtimes.compute import COMPUTE
+from svc_proto.basics.dotenv import parse_dotenv
+from svc_proto.client.key_rotation import Rotated, rotate
+from svc_proto.commands import Exit
+from svc_proto.config import RelayConfig
+from svc_proto.facts import Failure, FailureKind
+from tests.client.world import World
+
+CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml")
+KEYED = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="of-the-environment")
+EXTRA = b"# mine\nplatforms:\n  api_server:\n    extra:\n      key: old  # secret\n    api_key: older\n"
+PLAIN = b"platforms:\n  api_server:\n    api_key: old\n    extra:\n      key: ''\n"
+
+
+def world(
+    config: str | bytes | Failure | None = None, dotenv: str | Failure | None = None, settings: RelayConfig = CONFIG
+) -> World[Rotated]:
+    found = {f"{settings.config_path}": config, "/h/.env": dotenv}
+    files = {path: text.encode() if isinstance(text, str) else text for path, text in found.items() if text is not None}
+    compute = {name: COMPUTE[name] for name in ("yaml.load", "yaml.edit")}
+    return World(lambda engine: rotate(engine, settings), files=files, compute=compute)
+
+
+@pytest.mark.parametrize(("text", "where"), [(EXTRA, "extra"), (PLAIN, "api_key")])
+def test_the_configuration_file_first(text: bytes, where: str) -> None:
+    there = world(text, "API_SERVER_KEY=other\n")
+    done = there.run()
+    assert done.path == "/h/config.yaml"
+    assert list(there.written_configs) == ["config.yaml"]
+    written = str(there.written_configs["config.yaml"])
+    server = yaml.safe_load(written)["platforms"]["api_server"]
+    assert (server["extra"]["key"] if where == "extra" else server["api_key"]) == done.key
+    assert ("# mine" in written) is (where == "extra")
+    assert "old  #" not in written
+    assert re.fullmatch(r"sk-[A-Za-z0-9_-]{32}", done.key)
+    assert done.key not in repr(done)
+
+
+@pytest.mark.parametrize("config", [None, b"", b"model: m-1\n", b"platforms: {api_server: {extra: {key: 5}}}\n"])
+def test_then_the_env_file(config: bytes | None) -> None:
+    there = world(config, "A=1\nexport API_SERVER_KEY='old'\nB=2", KEYED)
+    done = there.run()
+    assert there.written_configs == {".env": f"A=1\nexport API_SERVER_KEY={done.key}\nB=2\n"}
+    assert (done.path, done.in_environment) == ("/h/.env", True)
+
+
+def test_where_there_was_none() -> None:
+    there = world()
+    done = there.run()
+    assert parse_dotenv(str(there.written_configs[".env"])) == {"API_SERVER_KEY": done.key}
+    assert not done.in_environment
+
+
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [
+        (world(dotenv="A=1", settings=KEYED), "API_SERVER_KEY of the environment"),
+        (world(b"\xff"), "/h/config.yaml is not UTF-8"),
+        (world(Failure(FailureKind.DENIED)), "/h/config.yaml cannot be read (permission denied)"),
+        (world(dotenv=Failure(FailureKind.DENIED)), "/h/.env cannot be read"),
+        (
+            world(EXTRA, settings=RelayConfig(home="/h", config_path="/etc/svc.yaml")),
+            "/etc/svc.yaml holds the key and is not in the service home",
+        ),
+    ],
+)
+def test_what_cannot_be_changed_here(there: World[Rotated], why: str) -> None:
+    failed = there.fails()
+    assert isinstance(failed, Exit)
+    assert failed.code == 1
+    assert why in failed.reason
+    assert there.written_configs == {}
+
+
+def test_a_file_that_cannot_be_edited_or_written() -> None:
+    there = world(EXTRA)
+    there.compute["yaml.edit"] = lambda text, changes: Failure(FailureKind.INVALID)
+    assert "cannot be edited" in there.fails().reason
+    there = world(b"a: [", "API_SERVER_KEY=old")
+    there.compute["yaml.load"] = lambda text: Failure(FailureKind.INVALID)
+    assert there.fails().reason == "/h/config.yaml is not valid YAML: mend it by hand"
+    there = world()
+    there.written_configs[".env"] = Failure(FailureKind.NO_SPACE)
+    assert there.fails().reason == "/h/.env cannot be written (no space left on the device): the old key stays"
