@@ -119,13 +119,17 @@ PLAN = (
     ),
     Row(("test_bridge",), SIM, "selectors, answers and deadlines are the core's"),
     Row(
-        ("test_access::test_the_end_of_a_session*", "test_access::test_a_new_profile*"),
+        (
+            "test_access::test_the_end_of_a_session*",
+            "test_access::test_a_new_profile*",
+            "test_grants::test_a_withheld*",
+        ),
         EVERY,
-        "sockets that the relay ends by itself; folders that a thread watches",
+        "sockets that the relay ends by itself; folders that a thread watches; what a store keeps",
     ),
     Row(("test_doors", "test_doors_kept"), EVERY, "who gets in, asked of each server as it runs"),
     Row(
-        ("test_access", "test_pairing", "test_routes", "test_safety"),
+        ("test_access", "test_grants", "test_pairing", "test_routes", "test_safety"),
         SIM,
         "who may do what, and which input is refused, is the core's",
     ),

@@ -61,7 +61,7 @@ SPEC_RELAY = {
     ("POST", "/pairing/approve"): Access.LOOPBACK,
     ("GET", "/sessions"): Access.LOOPBACK_OR_BEARER,
     ("DELETE", "/sessions/{token_prefix}"): Access.LOOPBACK_OR_BEARER,
-    ("PATCH", "/sessions/{token_prefix}"): Access.BEARER,
+    ("PATCH", "/sessions/{token_prefix}"): Access.LOOPBACK_OR_BEARER,  # the operator gives what was withheld
     ("GET", "/bridge/status"): Access.LOOPBACK,
     ("GET", "/relay/security"): Access.LOOPBACK,
     ("PATCH", "/relay/security"): Access.LOOPBACK,
