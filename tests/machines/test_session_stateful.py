@@ -27,9 +27,9 @@ DEFAULTS = {
     "voice:tts": inf,
     "voice:realtime": inf,
 }
-CHANNELS = (*DEFAULTS, "own", "unheard of")
+CHANNELS = (*DEFAULTS, "unheard of")
 SPANS = st.sampled_from((0.0, 1.0, 60.0, DAY, 7 * DAY, 30 * DAY, 90 * DAY))
-PRESETS = st.dictionaries(st.sampled_from(("chat", "bridge", "terminal", "own")), SPANS, max_size=3)
+PRESETS = st.dictionaries(st.sampled_from(("chat", "bridge", "terminal", "tui")), SPANS, max_size=3)
 
 
 class SessionAgainstAModel(RuleBasedStateMachine):
