@@ -29,7 +29,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Task, wait
 from svc_proto.facts import OperationId
-from svc_proto.machines.approvals import Approval, Approvals, ApprovalState
+from svc_proto.machines.approvals import Answer, Approval, Approvals, ApprovalState
 from svc_proto.machines.chatrun import ChatRun, RunState, RunTrigger
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Run:
         self._usage = Usage()
         self._calls = 0
         self._approvals = Approvals()
-        self._asked: dict[Approval, OperationId] = {}  # looked up, never iterated
+        self._asked: dict[Approval, tuple[ApprovalAsked, OperationId]] = {}  # the open ones, oldest first
 
     # --- TurnHost ---
 
@@ -145,8 +145,11 @@ class Run:
     def approve(self, asked: ApprovalAsked) -> Flow[Choice]:
         """See `TurnHost`."""
         engine, record = self._engine, self.record
-        approval = self._approvals.ask(asked.choices, engine.now.mono + self._api.config.approval_timeout)
-        ticket = self._asked[approval] = engine.new_op()
+        approval = self._approvals.ask(
+            asked.call.id, asked.choices, now=engine.now.mono, within=self._api.config.approval_timeout
+        )
+        ticket = engine.new_op()
+        self._asked[approval] = asked, ticket
         record.step(RunTrigger.ASK, engine.now)
         self._publish(asked)
         try:
@@ -196,12 +199,17 @@ class Run:
             self._audience -= 1
             self._look_around()
 
-    def answer(self, choice: str, *, everything: bool) -> int:
-        """Answer the oldest open question, or all: how many that were. Raises `Refused` 400 or 409."""
+    @property
+    def questions(self) -> list[ApprovalAsked]:
+        """What somebody has to allow, oldest first."""
+        return [asked for asked, _ in self._asked.values()]
+
+    def answer(self, answer: Answer) -> int:
+        """Take the answer to a question, or to all: how many that were. Raises `Refused` 400 or 409."""
         if self.ended is not None:
             raise Refused(409, "approval_not_active", "the run is over")
-        answered = self._approvals.answer(choice, everything=everything)
-        for ticket in [self._asked[approval] for approval in answered]:
+        answered = self._approvals.answer(answer, self._engine.now.mono)
+        for _, ticket in [self._asked[approval] for approval in answered]:
             self._engine.resume(ticket, None)
         return len(answered)
 

@@ -7,10 +7,21 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from svc_proto.agent.contract import ApprovalAsked, ApprovalGiven, ToolCall
 from svc_proto.api.rows import ChatSession, Content, Message, Usage
 from svc_proto.basics.brand import Brand
 
-__all__ = ["content_view", "iso", "message_view", "session_answer", "session_view", "usage_view"]
+__all__ = [
+    "answer_view",
+    "call_view",
+    "content_view",
+    "iso",
+    "message_view",
+    "question_view",
+    "session_answer",
+    "session_view",
+    "usage_view",
+]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -87,3 +98,27 @@ def usage_view(usage: Usage) -> dict[str, int]:
         "output_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens,
     }
+
+
+def call_view(call: ToolCall, *names: str) -> dict[str, object]:
+    """A tool call, its name as these members, and both spellings of its id (wire api 4.3)."""
+    return {**dict.fromkeys(names, call.name), "call_id": call.id, "tool_call_id": call.id, "args": dict(call.args)}
+
+
+def question_view(asked: ApprovalAsked) -> dict[str, object]:
+    """What somebody has to allow, and may answer (wire api 6.3 `approval.request`)."""
+    return {
+        **call_view(asked.call, "tool", "tool_name"),
+        "command": asked.command,
+        "description": asked.description,
+        "pattern_key": asked.pattern,
+        "pattern_keys": [asked.pattern],
+        "allow_permanent": "always" in asked.choices,
+        "choices": list(asked.choices),
+    }
+
+
+def answer_view(given: ApprovalGiven) -> dict[str, object]:
+    """What became of it (wire api 6.3 `approval.responded`)."""
+    ids = {"call_id": given.call.id, "tool_call_id": given.call.id}
+    return {**ids, "choice": given.choice, "resolved": given.resolved}

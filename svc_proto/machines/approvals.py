@@ -1,5 +1,9 @@
 """Questions to a person that a run waits for: asked, answered once, denied when nobody answers (wire api 6.5).
 
+An answer is for one call, and names it by `call_id`. One that does not, as clients in use do not, allows something only
+if nothing else can have been meant: one question is open, and it was there before anybody could have answered another.
+A denial needs no name, since it does no harm: it is for the oldest question.
+
 | state   | trigger | next      |
 |---------|---------|-----------|
 | pending | ANSWER  | answered  |
@@ -12,14 +16,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.table import Table, step
 
-__all__ = ["APPROVAL_TABLE", "DENY", "Approval", "ApprovalState", "ApprovalTrigger", "Approvals", "parse_approval"]
+__all__ = [
+    "APPROVAL_TABLE",
+    "DENY",
+    "SETTLING",
+    "Answer",
+    "Approval",
+    "ApprovalState",
+    "ApprovalTrigger",
+    "Approvals",
+    "parse_approval",
+]
 
 DENY = "deny"
+SETTLING = 2.0  # s after a question in which an answer without a name may have been meant for the one before it
 CHOICES = ("once", "session", "always", DENY)
 SYNONYMS = {"approve": "once", "approved": "once", "allow": "once"}
 
@@ -50,9 +65,11 @@ APPROVAL_TABLE: Table[ApprovalState, ApprovalTrigger] = {
 
 @define(eq=False)
 class Approval:
-    """One question: what may be answered, and until when (monotonic seconds)."""
+    """One question: for which call, what may be answered, since when and until when (monotonic seconds)."""
 
+    call_id: str
     choices: tuple[str, ...]
+    asked: float
     deadline: float
     state: ApprovalState = field(default=ApprovalState.PENDING, init=False)
     choice: str = field(default=DENY, init=False)  # the answer, as it stands
@@ -60,6 +77,15 @@ class Approval:
     def step(self, trigger: ApprovalTrigger) -> None:
         """Move along the table."""
         self.state = step(APPROVAL_TABLE, self.state, trigger)
+
+
+@frozen(kw_only=True)
+class Answer:
+    """What somebody said, for which call; None: it does not say. `everything`: for all open questions."""
+
+    choice: str
+    call_id: str | None = None
+    everything: bool = False
 
 
 class Approvals:
@@ -71,28 +97,25 @@ class Approvals:
     def __len__(self) -> int:
         return len(self._pending)
 
-    def ask(self, choices: tuple[str, ...], deadline: float) -> Approval:
+    def ask(self, call_id: str, choices: tuple[str, ...], *, now: float, within: float) -> Approval:
         """A question is open from now on."""
-        approval = Approval(choices, deadline)
+        approval = Approval(call_id, choices, now, now + within)
         self._pending.append(approval)
         return approval
 
-    def answer(self, choice: str, *, everything: bool = False) -> list[Approval]:
-        """Answer the oldest question, or all; those that were answered.
+    def answer(self, answer: Answer, now: float) -> list[Approval]:
+        """Take an answer; the questions that it settled.
 
-        `Refused` 409 `approval_not_pending` when none is open, 400 `invalid_approval_choice` for a choice that was
-        not offered; then nothing has changed.
+        `Refused` 409 `approval_not_pending` when the question that is meant is not open, or cannot be told, and 400
+        `invalid_approval_choice` for a choice that was not offered; then nothing has changed.
         """
-        meant = self._pending if everything else self._pending[:1]
-        if not meant:
-            raise Refused(409, "approval_not_pending", "no approval is pending")
-        if not all(choice in approval.choices for approval in meant):
-            raise Refused(400, "invalid_approval_choice", "this choice is not offered", extra={"field": "choice"})
-        answered = list(meant)
-        for approval in answered:
-            approval.choice = choice
+        meant = self._meant(answer, now)
+        if not all(answer.choice in approval.choices for approval in meant):
+            raise _invalid("this choice is not offered", "choice")
+        for approval in meant:
+            approval.choice = answer.choice
             self._settle(approval, ApprovalTrigger.ANSWER)
-        return answered
+        return meant
 
     def lapse(self, approval: Approval) -> None:
         """Nobody answered in time."""
@@ -103,17 +126,44 @@ class Approvals:
         if approval.state is ApprovalState.PENDING:
             self._settle(approval, ApprovalTrigger.STOP)
 
+    def _meant(self, answer: Answer, now: float) -> list[Approval]:
+        pending = self._pending
+        if answer.call_id is not None:
+            named = [approval for approval in pending if approval.call_id == answer.call_id]
+            if not named:
+                raise _not_pending("no approval is pending for this call")
+            return named
+        if not pending:
+            raise _not_pending("no approval is pending")
+        if answer.choice != DENY:
+            if now < pending[-1].asked + SETTLING:
+                raise _not_pending("the question is new, and the answer does not say that it is meant: send call_id")
+            if len(pending) > 1 and not answer.everything:
+                raise _not_pending("several approvals are pending: send the call_id of one")
+        return pending[:] if answer.everything else pending[:1]
+
     def _settle(self, approval: Approval, trigger: ApprovalTrigger) -> None:
         approval.step(trigger)
         self._pending.remove(approval)
 
 
-def parse_approval(body: Mapping[str, object]) -> tuple[str, bool]:
-    """The choice, and whether it is for all open questions. `Refused` 400 `invalid_approval_choice`."""
+def parse_approval(body: Mapping[str, object]) -> Answer:
+    """The body of an answer. `Refused` 400 `invalid_approval_choice`."""
     choice = body.get("choice")
     word = choice.strip().lower() if isinstance(choice, str) else ""
     word = SYNONYMS.get(word, word)
     if word not in CHOICES:
-        message = f"choice must be one of {', '.join(CHOICES)}"
-        raise Refused(400, "invalid_approval_choice", message, extra={"field": "choice"})
-    return word, body.get("all") is True or body.get("resolve_all") is True
+        raise _invalid(f"choice must be one of {', '.join(CHOICES)}", "choice")
+    call_id = body.get("call_id")
+    if call_id is not None and not isinstance(call_id, str):
+        raise _invalid("call_id must be a string", "call_id")
+    everything = body.get("all") is True or body.get("resolve_all") is True
+    return Answer(choice=word, call_id=call_id, everything=everything)
+
+
+def _invalid(message: str, name: str) -> Refused:
+    return Refused(400, "invalid_approval_choice", message, extra={"field": name})
+
+
+def _not_pending(message: str) -> Refused:
+    return Refused(409, "approval_not_pending", message)

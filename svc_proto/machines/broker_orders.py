@@ -161,7 +161,7 @@ class AskAboutApproval:
 
 @frozen(kw_only=True)
 class Approve:
-    """Answer the oldest question of a run. `answer` is what the person said."""
+    """Answer a question of a run: `confirmation_id` is its call. `answer` is what the person said."""
 
     call_id: str
     run_id: str

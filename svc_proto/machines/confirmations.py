@@ -1,6 +1,6 @@
-"""Questions of a chat run to the person who speaks: shown one at a time, since the API server takes its oldest first.
+"""Questions of a chat run to the person who speaks: shown one at a time, and the one that is shown may be answered.
 
-The approval call answers the oldest question, whichever was meant (wire api 6.5), so only that one may be answered.
+The answer names its call, but an API server that does not know such names answers its oldest (wire api 6.5).
 """
 
 from __future__ import annotations

@@ -47,6 +47,10 @@ def mapping(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def sequence(value: Any) -> bool:
+    return isinstance(value, list)
+
+
 def usage(value: Any) -> bool:
     """Three integers (wire api 4.3)."""
     names = ("input_tokens", "output_tokens", "total_tokens")
@@ -103,11 +107,27 @@ KINDS: dict[str, Shape] = {
     "run.completed": Shape({**FLAGS, "api_calls": whole}),
     "error": Shape({"message": some_text, "error": some_text}),
     "done": Shape({"state": exactly("final")}),
+    "approval.request": Shape(
+        {
+            **CALL,
+            "tool": some_text,
+            "args": mapping,
+            "command": some_text,
+            "description": text,
+            "pattern_key": some_text,
+            "pattern_keys": sequence,
+            "allow_permanent": boolean,
+            "choices": sequence,
+        }
+    ),
+    "approval.responded": Shape(
+        {"call_id": some_text, "tool_call_id": some_text, "choice": some_text, "resolved": whole}
+    ),
 }
-"""The thirteen events."""
+"""The thirteen events of the specification, and those for readers that show questions."""
 
-LETTERS = dict(zip(KINDS, "CRMatPSTFXYEZ", strict=True))  # one letter for each, for the grammar of a turn
-GRAMMAR = re.compile("CRM[atPSTF]*(?:XYZ|EZ)|EZ")  # wire api 4.4; a turn that could not begin has no beginning
+LETTERS = dict(zip(KINDS, "CRMatPSTFXYEZqr", strict=True))  # one letter for each, for the grammar of a turn
+GRAMMAR = re.compile("CRM[atPSTFqr]*(?:XYZ|EZ)|EZ")  # wire api 4.4; a turn that could not begin has no beginning
 
 
 @frozen

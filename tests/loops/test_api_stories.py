@@ -18,7 +18,8 @@ from tests.peers.model import ScriptedModel, calls, last_result, plain
 KEY = "sk-stories-3c90"
 BEGIN = ["session.created", "run.started", "message.started"]
 END = ["assistant.completed", "run.completed", "done"]
-ASKED = ["tool.pending", "tool.started", "tool.completed"]
+QUESTION = ["tool.pending", "approval.request", "approval.responded"]
+ASKED = [*QUESTION, "tool.started", "tool.completed"]
 MAIL = "com.example.mail"
 
 
@@ -126,7 +127,10 @@ def waiting(world: World, *, approve: str = "demo_ask", **config: Any) -> tuple[
 
 
 def answer(api: ApiHandle, run_id: str, choice: str, **more: object) -> tuple[int, Any]:
-    answered = api.ask("POST", f"/v1/runs/{run_id}/approval", {"choice": choice, **more})
+    """Answer what is asked now, by its name."""
+    asked = api.ask("GET", f"/v1/runs/{run_id}").json.get("approvals", [])
+    named = {"call_id": question["call_id"] for question in asked}
+    answered = api.ask("POST", f"/v1/runs/{run_id}/approval", {"choice": choice, **named, **more})
     return answered.status, answered.json
 
 
@@ -148,7 +152,7 @@ def test_a_denial(world: World) -> None:
     api, session, stream, run_id = waiting(world)
     assert answer(api, run_id, "deny")[0] == 200
     turn = check_turn(stream.rest())
-    assert turn.story == [*BEGIN, "assistant.delta", "tool.pending", "tool.failed", "assistant.delta", *END]
+    assert turn.story == [*BEGIN, "assistant.delta", *QUESTION, "tool.failed", "assistant.delta", *END]
     assert turn.one("tool.failed")["call_id"] == turn.one("tool.pending")["call_id"]
     assert "did not allow" in turn.said
     assert "did not allow" in api.messages(session)[2]["content"]
@@ -220,3 +224,16 @@ def test_an_approval_in_the_stream_of_a_run(world: World) -> None:
     assert stream.until("approval.responded").data["choice"] == "once"
     assert stream.until("run.completed").data["output"] == "Done."
     assert stream.rest().endswith(b": stream closed\n\n")
+
+
+def test_an_answer_that_names_no_call_is_not_for_a_new_question(world: World) -> None:
+    """It may have been meant for the one before: only an answer that says what it means is taken at once."""
+    api, _, stream, run_id = waiting(world)
+    path = f"/v1/runs/{run_id}/approval"
+    for body in ({"choice": "once"}, {"choice": "session", "all": True}, {"choice": "once", "call_id": "call_old"}):
+        refused = api.ask("POST", path, body)
+        assert (refused.status, refused.json["error"]["code"]) == (409, "approval_not_pending")
+    asked = api.ask("GET", f"/v1/runs/{run_id}").json["approvals"][0]
+    assert asked["command"] == "demo_ask {}"
+    assert api.ask("POST", path, {"choice": "once", "call_id": asked["call_id"]}).status == 200
+    assert check_turn(stream.rest()).said == "May I?\n\nyou allowed it"

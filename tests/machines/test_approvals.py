@@ -5,6 +5,9 @@ import pytest
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.machines.approvals import (
     APPROVAL_TABLE,
+    SETTLING,
+    Answer,
+    Approval,
     Approvals,
     ApprovalState,
     ApprovalTrigger,
@@ -24,36 +27,88 @@ def test_the_table() -> None:
     check_table(APPROVAL_TABLE, ApprovalState, ApprovalTrigger, ROWS)
 
 
-def test_the_oldest_question_is_answered_first() -> None:
+LATER = 10.0  # long after every question of `ask`
+
+
+def ask(approvals: Approvals, *names: str, choices: tuple[str, ...] = ALL) -> list[Approval]:
+    return [approvals.ask(name, choices, now=float(place), within=60.0) for place, name in enumerate(names)]
+
+
+def refused(approvals: Approvals, answer: Answer, now: float = LATER) -> tuple[int, str]:
+    """How an answer is refused; nothing has changed."""
+    before = len(approvals)
+    with pytest.raises(Refused) as caught:
+        approvals.answer(answer, now)
+    assert len(approvals) == before
+    return caught.value.status, caught.value.code
+
+
+NOT_PENDING = (409, "approval_not_pending")
+
+
+def test_an_answer_is_for_the_call_that_it_names() -> None:
     approvals = Approvals()
-    first, second = approvals.ask(ALL, 60.0), approvals.ask(ALL, 61.0)
-    assert approvals.answer("once") == [first]
-    assert (first.state, first.choice, len(approvals)) == (ApprovalState.ANSWERED, "once", 1)
-    assert (second.state, second.choice) == (ApprovalState.PENDING, "deny")
+    first, second = ask(approvals, "a", "b")
+    assert refused(approvals, Answer(choice="once", call_id="c")) == NOT_PENDING
+    assert approvals.answer(Answer(choice="once", call_id="b"), 1.0) == [second]  # at once: it says what it means
+    assert (second.state, second.choice, len(approvals)) == (ApprovalState.ANSWERED, "once", 1)
+    assert (first.state, first.choice) == (ApprovalState.PENDING, "deny")
+    assert refused(approvals, Answer(choice="once", call_id="b")) == NOT_PENDING
+    assert refused(approvals, Answer(choice="once", call_id="b", everything=True)) == NOT_PENDING
+
+
+def test_one_that_names_none_allows_a_single_question_that_was_there_before() -> None:
+    approvals = Approvals()
+    (only,) = ask(approvals, "a")
+    assert SETTLING == 2.0
+    for early in (0.0, 1.999):
+        assert refused(approvals, Answer(choice="once"), early) == NOT_PENDING
+        assert refused(approvals, Answer(choice="session", everything=True), early) == NOT_PENDING
+    assert approvals.answer(Answer(choice="once"), 2.0) == [only]
+
+
+def test_a_late_answer_does_not_allow_the_next_question() -> None:
+    approvals = Approvals()
+    (lapsed,) = ask(approvals, "a")
+    approvals.lapse(lapsed)
+    approvals.ask("b", ALL, now=60.0, within=60.0)
+    assert refused(approvals, Answer(choice="once"), 60.5) == NOT_PENDING
+
+
+def test_among_several_one_has_to_be_named() -> None:
+    approvals = Approvals()
+    ask(approvals, "a", "b")
+    assert refused(approvals, Answer(choice="once")) == NOT_PENDING
+    assert len(approvals.answer(Answer(choice="once", everything=True), LATER)) == 2
+
+
+def test_a_denial_needs_no_name() -> None:
+    approvals = Approvals()
+    first, second = ask(approvals, "a", "b")
+    assert approvals.answer(Answer(choice="deny"), 1.0) == [first]
+    assert approvals.answer(Answer(choice="deny", everything=True), 1.0) == [second]
 
 
 def test_all_at_once() -> None:
     approvals = Approvals()
-    both = [approvals.ask(ALL, 60.0), approvals.ask(ALL, 61.0)]
-    assert approvals.answer("session", everything=True) == both
+    both = ask(approvals, "a", "b")
+    assert approvals.answer(Answer(choice="session", everything=True), 3.0) == both  # 2 s after the newest
     assert len(approvals) == 0
-    with pytest.raises(Refused) as refused:
-        approvals.answer("once")
-    assert (refused.value.status, refused.value.code) == (409, "approval_not_pending")
+    assert refused(approvals, Answer(choice="once")) == NOT_PENDING
+    assert refused(approvals, Answer(choice="deny")) == NOT_PENDING
 
 
-def test_only_what_was_offered_can_be_chosen() -> None:
+@pytest.mark.parametrize("call_id", [None, "a"])
+def test_only_what_was_offered_can_be_chosen(call_id: str | None) -> None:
     approvals = Approvals()
-    approvals.ask(("once", "deny"), 60.0)
-    with pytest.raises(Refused) as refused:
-        approvals.answer("always")
-    assert (refused.value.status, refused.value.code) == (400, "invalid_approval_choice")
-    assert len(approvals) == 1
+    ask(approvals, "a", choices=("once", "deny"))
+    assert refused(approvals, Answer(choice="always", call_id=call_id)) == (400, "invalid_approval_choice")
 
 
 def test_nobody_answers() -> None:
     approvals = Approvals()
-    one, other = approvals.ask(ALL, 60.0), approvals.ask(ALL, 60.0)
+    one, other = ask(approvals, "a", "b")
+    assert (one.deadline, other.deadline) == (60.0, 61.0)
     approvals.lapse(one)
     approvals.withdraw(other)
     approvals.withdraw(one)  # settled: nothing happens
@@ -66,20 +121,22 @@ def test_nobody_answers() -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ({"choice": "once"}, ("once", False)),
-        ({"choice": " Approve "}, ("once", False)),
-        ({"choice": "approved", "all": True}, ("once", True)),
-        ({"choice": "allow", "resolve_all": True}, ("once", True)),
-        ({"choice": "deny", "all": "yes"}, ("deny", False)),
-        ({"choice": "always"}, ("always", False)),
+        ({"choice": "once"}, Answer(choice="once")),
+        ({"choice": " Approve ", "call_id": None}, Answer(choice="once")),
+        ({"choice": "approved", "all": True}, Answer(choice="once", everything=True)),
+        ({"choice": "allow", "resolve_all": True}, Answer(choice="once", everything=True)),
+        ({"choice": "deny", "all": "yes"}, Answer(choice="deny")),
+        ({"choice": "always", "call_id": "call_7"}, Answer(choice="always", call_id="call_7")),
     ],
 )
-def test_what_a_client_may_say(body: dict[str, object], expected: tuple[str, bool]) -> None:
+def test_what_a_client_may_say(body: dict[str, object], expected: Answer) -> None:
     assert parse_approval(body) == expected
 
 
-@pytest.mark.parametrize("choice", [None, 1, "", "maybe", ["once"]])
-def test_what_it_may_not(choice: object) -> None:
-    with pytest.raises(Refused) as refused:
-        parse_approval({"choice": choice})
-    assert (refused.value.status, refused.value.code) == (400, "invalid_approval_choice")
+@pytest.mark.parametrize(
+    "body", [{"choice": choice} for choice in (None, 1, "", "maybe", ["once"])] + [{"choice": "once", "call_id": 7}]
+)
+def test_what_it_may_not(body: dict[str, object]) -> None:
+    with pytest.raises(Refused) as caught:
+        parse_approval(body)
+    assert (caught.value.status, caught.value.code) == (400, "invalid_approval_choice")

@@ -1,4 +1,4 @@
-"""The questions of a run beside a plain list: answered once, oldest first, `deny` unless somebody said otherwise."""
+"""The questions of a run beside a plain list: answered once, by name or when nothing else can be meant, else `deny`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.approvals import DENY, Approval, Approvals, ApprovalState
+from svc_proto.machines.approvals import DENY, SETTLING, Answer, Approval, Approvals, ApprovalState
 
 OFFERS = (("once", "session", "always", DENY), ("once", DENY))
 
@@ -19,23 +19,39 @@ class ApprovalsAgainstAModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.approvals = Approvals()
+        self.now = 0.0
+        self.count = 0
         self.open: list[Approval] = []
         self.settled: dict[Approval, tuple[ApprovalState, str]] = {}
 
     @rule(choices=st.sampled_from(OFFERS))
     def ask(self, choices: tuple[str, ...]) -> None:
-        self.open.append(self.approvals.ask(choices, 60.0))
+        self.count += 1
+        self.open.append(self.approvals.ask(f"call_{self.count}", choices, now=self.now, within=60.0))
 
-    @rule(choice=st.sampled_from(OFFERS[0]), everything=st.booleans())
-    def answer(self, choice: str, everything: bool) -> None:
-        meant = self.open if everything else self.open[:1]
+    @rule(seconds=st.sampled_from([0.5, 1.0, 2.0]))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(data=st.data(), choice=st.sampled_from(OFFERS[0]), everything=st.booleans())
+    def answer(self, data: st.DataObject, choice: str, everything: bool) -> None:
+        named = data.draw(st.sampled_from([None, "call_0", *(each.call_id for each in self.open)]))
+        if named is not None:
+            meant = [each for each in self.open if each.call_id == named]
+        elif choice == DENY or (self.open and self.now >= self.open[-1].asked + SETTLING):
+            meant = self.open[:] if everything else self.open[:1]
+            if choice != DENY and len(meant) != len(self.open):
+                meant = []
+        else:
+            meant = []
+        answer = Answer(choice=choice, call_id=named, everything=everything)
         if not meant or any(choice not in approval.choices for approval in meant):
             with pytest.raises(Refused) as refused:
-                self.approvals.answer(choice, everything=everything)
+                self.approvals.answer(answer, self.now)
             assert refused.value.status == (400 if meant else 409)
             return
-        assert self.approvals.answer(choice, everything=everything) == meant
-        self._settle(list(meant), ApprovalState.ANSWERED, choice)
+        assert self.approvals.answer(answer, self.now) == meant
+        self._settle(meant, ApprovalState.ANSWERED, choice)
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())

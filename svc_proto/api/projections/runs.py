@@ -13,12 +13,11 @@ from svc_proto.agent.contract import (
     ApprovalGiven,
     ReasoningDelta,
     TextDelta,
-    ToolCall,
     ToolFinished,
     ToolStarted,
 )
 from svc_proto.api.projections.story import Stamp, StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.views import usage_view
+from svc_proto.api.views import answer_view, call_view, question_view, usage_view
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 
@@ -70,11 +69,11 @@ class RunProjection:
         return self._frame("reasoning.available", ts, {"text": event.text})
 
     def _started(self, event: ToolStarted, ts: str) -> str:
-        return self._frame("tool.started", ts, {**_call(event.call), "preview": event.call.preview})
+        return self._frame("tool.started", ts, {**call_view(event.call, "tool"), "preview": event.call.preview})
 
     def _finished(self, event: ToolFinished, ts: str) -> str:
         members = {
-            **_call(event.call),
+            **call_view(event.call, "tool"),
             "duration": round(event.seconds, 3),
             "error": event.error is not None,
             "result_preview": event.preview if event.error is None else event.error,
@@ -82,19 +81,10 @@ class RunProjection:
         return self._frame("tool.completed", ts, members)
 
     def _asked(self, event: ApprovalAsked, ts: str) -> str:
-        members: dict[str, object] = {
-            **_call(event.call),
-            "command": event.command,
-            "description": event.description,
-            "pattern_key": event.pattern,
-            "pattern_keys": [event.pattern],
-            "allow_permanent": "always" in event.choices,
-            "choices": list(event.choices),
-        }
-        return self._frame("approval.request", ts, members)
+        return self._frame("approval.request", ts, question_view(event))
 
     def _given(self, event: ApprovalGiven, ts: str) -> str:
-        return self._frame("approval.responded", ts, {"choice": event.choice, "resolved": event.resolved})
+        return self._frame("approval.responded", ts, answer_view(event))
 
     def _ended(self, event: TurnEnded, ts: str) -> str:
         if event.interrupted:
@@ -103,7 +93,3 @@ class RunProjection:
             return self._frame("run.failed", ts, {"error": event.error}) + CLOSED
         members: dict[str, object] = {"output": event.content, "usage": usage_view(event.usage)}
         return self._frame("run.completed", ts, members) + CLOSED
-
-
-def _call(call: ToolCall) -> dict[str, object]:
-    return {"tool": call.name, "call_id": call.id, "tool_call_id": call.id, "args": dict(call.args)}

@@ -1,4 +1,5 @@
-"""The thirteen events of a session's chat stream (SPEC.md "Chat stream", wire api 4.2 to 4.4).
+"""The thirteen events of a session's chat stream (SPEC.md "Chat stream", wire api 4.2 to 4.4), and the questions of a
+turn whose reader has said that it shows them (`approval.request`, `approval.responded`, as in wire api 6.3).
 
 A type that a phone does not expect makes it drop the event without a word, so the types are exact: `ts` a number,
 `args` an object, everything that is shown a string. All tool events carry `call_id` and `tool_call_id`, equal.
@@ -11,15 +12,15 @@ from typing import Any
 
 from svc_proto.agent.contract import (
     ApprovalAsked,
+    ApprovalGiven,
     ReasoningDelta,
     TextDelta,
-    ToolCall,
     ToolFinished,
     ToolPending,
     ToolStarted,
 )
 from svc_proto.api.projections.story import Stamp, StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.views import usage_view
+from svc_proto.api.views import answer_view, call_view, question_view, usage_view
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 
@@ -45,7 +46,8 @@ class SessionProjection:
         self._by_type: Mapping[type, Callable[[Any, str], str]] = {
             TurnBegun: self._begun,
             ToolPending: self._waits,
-            ApprovalAsked: self._waits,
+            ApprovalAsked: self._asked,
+            ApprovalGiven: self._given,
             ToolStarted: self._started,
             ToolFinished: self._finished,
             TurnEnded: self._ended,
@@ -81,13 +83,19 @@ class SessionProjection:
         if event.call.id in self._pending:
             return ""  # a phone draws a card for each
         self._pending.add(event.call.id)
-        return self._frame("tool.pending", ts, {**_call(event.call), "preview": event.call.preview})
+        return self._frame("tool.pending", ts, {**call_view(event.call, "tool_name"), "preview": event.call.preview})
+
+    def _asked(self, event: ApprovalAsked, ts: str) -> str:
+        return self._waits(event, ts) + self._frame("approval.request", ts, question_view(event))
+
+    def _given(self, event: ApprovalGiven, ts: str) -> str:
+        return self._frame("approval.responded", ts, answer_view(event))
 
     def _started(self, event: ToolStarted, ts: str) -> str:
-        return self._frame("tool.started", ts, {**_call(event.call), "preview": event.call.preview})
+        return self._frame("tool.started", ts, {**call_view(event.call, "tool_name"), "preview": event.call.preview})
 
     def _finished(self, event: ToolFinished, ts: str) -> str:
-        members: dict[str, object] = {**_call(event.call), "duration": round(event.seconds, 3)}
+        members: dict[str, object] = {**call_view(event.call, "tool_name"), "duration": round(event.seconds, 3)}
         if event.error is not None:
             return self._frame("tool.failed", ts, {**members, "error": event.error, "success": False})
         return self._frame("tool.completed", ts, {**members, "result_preview": event.preview, "success": True})
@@ -109,10 +117,6 @@ class SessionProjection:
             + self._frame("run.completed", ts, {**flags, "api_calls": event.api_calls})
             + self._frame("done", ts, dict(done))
         )
-
-
-def _call(call: ToolCall) -> dict[str, object]:
-    return {"tool_name": call.name, "call_id": call.id, "tool_call_id": call.id, "args": dict(call.args)}
 
 
 _quoted = strict_json.dumps

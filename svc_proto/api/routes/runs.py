@@ -15,7 +15,7 @@ from svc_proto.api.run import Run
 from svc_proto.api.subscriber import SubscriberState
 from svc_proto.api.titles import check_session_id
 from svc_proto.api.turn import TurnOrder
-from svc_proto.api.views import usage_view
+from svc_proto.api.views import question_view, usage_view
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Route
@@ -91,10 +91,10 @@ class _Runs:
     def approve(self, request: Request) -> Response:
         api, run_id = self._api, request.params["run_id"]
         run = api.runs.find(run_id)
-        choice, everything = parse_approval(request.json_object())
-        resolved = run.answer(choice, everything=everything)
+        answer = parse_approval(request.json_object())
+        resolved = run.answer(answer)
         kind = f"{api.config.brand.name}.run.approval_response"
-        return json_response(200, {"object": kind, "run_id": run_id, "choice": choice, "resolved": resolved})
+        return json_response(200, {"object": kind, "run_id": run_id, "choice": answer.choice, "resolved": resolved})
 
     def _order(self, body: Mapping[str, object], talk: Conversation) -> Flow[TurnOrder]:
         api = self._api
@@ -166,6 +166,8 @@ def _view(run: Run, kind: str) -> dict[str, object]:
     }
     if run.last_event is not None:
         view["last_event"] = run.last_event
+    if run.questions:
+        view["approvals"] = [question_view(asked) for asked in run.questions]
     if ended is not None and record.state.value == "completed":
         view |= {"output": ended.content, "usage": usage_view(ended.usage)}
     if ended is not None and record.state.value == "failed":

@@ -198,9 +198,10 @@ def is_asking(engine: Engine, api: ApiTarget, run_id: str) -> Flow[bool]:
     return _object(answer).get("status") == "waiting_for_approval"
 
 
-def answer_question(engine: Engine, api: ApiTarget, run_id: str, choice: str) -> Flow[bool]:
-    """`POST /v1/runs/{run_id}/approval`: False when nothing is asked any more; `RunTrouble` for anything else."""
-    answer = yield from _call(engine, api, "POST", f"/v1/runs/{encode_segment(run_id)}/approval", {"choice": choice})
+def answer_question(engine: Engine, api: ApiTarget, run_id: str, call_id: str, choice: str) -> Flow[bool]:
+    """`POST /v1/runs/{run_id}/approval`: False when this is not asked any more; `RunTrouble` for anything else."""
+    body = {"choice": choice, "call_id": call_id}
+    answer = yield from _call(engine, api, "POST", f"/v1/runs/{encode_segment(run_id)}/approval", body)
     if isinstance(answer, Failure):
         raise RunTrouble(f"The API server cannot be reached: {answer.detail or answer.kind.value}"[:MAX_SHOWN])
     if answer.status in (404, 409):

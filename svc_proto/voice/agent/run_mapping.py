@@ -37,7 +37,8 @@ CHANGES = {  # what a forked server tells besides: each is a tool that is done
     "artifact.created": ("artifact", "path"),
 }
 MAX_ID = 200  # characters of an id that comes from the API server
-MAX_MESSAGE = 500  # characters of a question
+MAX_MESSAGE = 500  # characters of what went wrong
+MAX_QUESTION = 10_000  # characters: an API server of ours asks with all of what is to be allowed
 
 
 @frozen
@@ -89,8 +90,10 @@ def map_event(kind: str, data: Mapping[str, object], word: str) -> tuple[Mapped,
             return (ToolSucceeded(call_id=_call_id(data, name), name=name, preview=_text(data, member) or None),)
         case _ if kind in QUESTIONS:
             identity = _text(data, "confirmation_id", "approval_id", "call_id", "tool_call_id", "id") or kind
-            message = _text(data, "message", "description", "command") or "May I go on?"
-            return (ApprovalAsked(Question(identity[:MAX_ID], message[:MAX_MESSAGE])),)
+            words = _text(data, "message") or " ".join(
+                filter(None, (_text(data, "description"), _text(data, "command")))
+            )
+            return (ApprovalAsked(Question(identity[:MAX_ID], words[:MAX_QUESTION] or "May I go on?")),)
         case "assistant.completed":
             return (AnswerComplete(_text(data, "content"), data.get("interrupted") is True),)
         case "run.completed" | "done":

@@ -152,7 +152,7 @@ class RunHolder:
     def _approve(self, order: Approve) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)
         try:
-            taken = yield from answer_question(self._engine, target, order.run_id, order.choice)
+            taken = yield from answer_question(self._engine, target, order.run_id, order.confirmation_id, order.choice)
         except RunTrouble as trouble:
             self._listener.approval_failed(order.call_id, order.confirmation_id, str(trouble))
         else:

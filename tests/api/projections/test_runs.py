@@ -53,6 +53,7 @@ def test_approvals() -> None:
         "approval.request",
         {
             **IDS,
+            "tool_name": CALL.name,
             "command": "rm x",
             "description": "removes",
             "pattern_key": "rm",
@@ -61,7 +62,10 @@ def test_approvals() -> None:
             "choices": ["once", "session", "deny"],
         },
     )
-    assert told(ApprovalGiven(call=CALL, choice="once")) == ("approval.responded", {"choice": "once", "resolved": 1})
+    assert told(ApprovalGiven(call=CALL, choice="once")) == (
+        "approval.responded",
+        {"call_id": CALL.id, "tool_call_id": CALL.id, "choice": "once", "resolved": 1},
+    )
 
 
 def test_the_three_ends() -> None:

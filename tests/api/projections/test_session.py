@@ -56,22 +56,42 @@ def test_text_and_reasoning() -> None:
 
 def test_tools() -> None:
     ids = {"tool_name": "terminal", "call_id": "call_7", "tool_call_id": "call_7", "args": {"a": "ö"}}
-    asked = ApprovalAsked(call=CALL, command="ls", description="", pattern="ls")
-    for waits in (ToolPending(CALL), asked):
-        assert told(waits) == [("tool.pending", {**ids, "preview": "ls"})]
+    assert told(ToolPending(CALL)) == [("tool.pending", {**ids, "preview": "ls"})]
     assert told(ToolStarted(CALL)) == [("tool.started", {**ids, "preview": "ls"})]
     finished = ToolFinished(call=CALL, output="all of it", preview="all", seconds=0.5)
     assert told(finished) == [("tool.completed", {**ids, "duration": 0.5, "result_preview": "all", "success": True})]
     failed = ToolFinished(call=CALL, output="x", error="no such file")
     assert told(failed) == [("tool.failed", {**ids, "duration": 0.0, "error": "no such file", "success": False})]
-    assert told(ApprovalGiven(call=CALL, choice="deny")) == []
+
+
+ASKED = ApprovalAsked(call=CALL, command="ls", description="lists", pattern="p", choices=("once", "deny"))
+
+
+def test_questions() -> None:
+    pending, (name, asked) = told(ASKED)
+    assert pending[0] == "tool.pending"
+    assert name == "approval.request"
+    assert asked == {
+        "tool": "terminal",
+        "tool_name": "terminal",
+        "call_id": "call_7",
+        "tool_call_id": "call_7",
+        "args": {"a": "ö"},
+        "command": "ls",
+        "description": "lists",
+        "pattern_key": "p",
+        "pattern_keys": ["p"],
+        "allow_permanent": False,
+        "choices": ["once", "deny"],
+    }
+    given = {"call_id": "call_7", "tool_call_id": "call_7", "choice": "deny", "resolved": 1}
+    assert told(ApprovalGiven(call=CALL, choice="deny")) == [("approval.responded", given)]
 
 
 def test_a_call_waits_once() -> None:
     one = projection()
     assert one.encode(ToolPending(CALL), NOW)
-    asked = ApprovalAsked(call=CALL, command="ls", description="", pattern="ls")
-    assert one.encode(asked, NOW) == ""
+    assert "tool.pending" not in one.encode(ASKED, NOW)
 
 
 def test_the_end() -> None:

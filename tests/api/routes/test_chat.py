@@ -167,16 +167,17 @@ def test_a_call_that_waits_for_an_approval() -> None:
     hand.tell(ToolPending(tool))
     asked = ApprovalAsked(call=tool, command="ls", description="lists", pattern="ls")
     hand.do(lambda: hand.host.approve(asked))
-    assert names(call) == [*OPENING, "tool.pending"]  # told once
+    assert names(call) == [*OPENING, "tool.pending", "approval.request"]  # it waits once
     run_id = data_of(call, "run.started")["run_id"]
     assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "waiting_for_approval"
-    answer = book.request("POST", f"/v1/runs/{run_id}/approval", {"choice": "once"})
+    answer = book.request("POST", f"/v1/runs/{run_id}/approval", {"choice": "once", "call_id": tool.id})
     assert answer.json == {"object": "svc.run.approval_response", "run_id": run_id, "choice": "once", "resolved": 1}
     assert hand.answers[-1] == "once"
     assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "running"
     hand.tell(ToolStarted(tool), ToolFinished(call=tool, output="ok"))
     hand.finish()
-    assert check(call) == [*OPENING, "tool.pending", "tool.started", "tool.completed", *CLOSING]
+    asked_and_done = ["tool.pending", "approval.request", "approval.responded", "tool.started", "tool.completed"]
+    assert check(call) == [*OPENING, *asked_and_done, *CLOSING]
 
 
 def test_a_turn_that_is_stopped_keeps_what_was_said() -> None:

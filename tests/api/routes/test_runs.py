@@ -324,9 +324,12 @@ def test_an_approval_is_asked_for_and_given() -> None:
     assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
     asked(book)
     assert error_of(book.request("POST", path, {"choice": "perhaps"})) == (400, "invalid_approval_choice")
-    assert error_of(book.request("POST", path, {"choice": "always"})) == (400, "invalid_approval_choice")
+    always = {"choice": "always", "call_id": "call_7"}
+    assert error_of(book.request("POST", path, always)) == (400, "invalid_approval_choice")
     assert error_of(book.request("POST", path, b"[]")) == (400, None)
-    answer = book.request("POST", path, {"choice": "approve"})
+    once = {"choice": "approve", "call_id": "call_7"}
+    assert error_of(book.request("POST", path, {**once, "call_id": "call_8"})) == (409, "approval_not_pending")
+    answer = book.request("POST", path, once)
     assert (answer.status, answer.json["choice"], answer.json["resolved"]) == (200, "once", 1)
     assert book.hand.answers[-1] == "once"
     book.hand.finish()
@@ -377,6 +380,42 @@ def test_two_questions_at_once() -> None:
     assert status(book, run_id)["status"] == "waiting_for_approval"
     assert answers == ["deny"]
     book.hand.do(ask_both)
+    book.after(2.0)
+    assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
     assert book.request("POST", path, {"choice": "session", "all": True}).json["resolved"] == 3
     assert answers == ["deny", "session", "session", "session"]
     assert status(book, run_id)["status"] == "running"
+
+
+def test_an_answer_without_a_name_is_not_for_a_question_that_has_just_been_asked() -> None:
+    """The first lapses, the agent asks for something else, and the late click must not allow that."""
+    book = TurnBook()
+    post(book, headers=EVENTS)
+    path = f"/v1/runs/{book.hand.turn.run_id}/approval"
+    asked(book, "to a friend")
+    book.after(60.0)
+    asked(book, "to anybody")
+    assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
+    late = {"choice": "once", "call_id": "to a friend"}
+    assert error_of(book.request("POST", path, late)) == (409, "approval_not_pending")
+    book.after(1.9)
+    assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
+    assert book.hand.answers == ["deny"]
+    book.after(0.1)
+    assert book.request("POST", path, {"choice": "once"}).json["resolved"] == 1
+    assert book.hand.answers == ["deny", "once"]
+
+
+def test_the_state_of_a_run_has_the_words_of_its_questions() -> None:
+    """So that whoever was asked and reloads is asked the same."""
+    book = TurnBook()
+    call = post(book, headers=EVENTS)
+    run_id = book.hand.turn.run_id
+    assert "approvals" not in status(book, run_id)
+    asked(book)
+    (question,) = status(book, run_id)["approvals"]
+    told = call.told()[-1][1]
+    assert question == {name: told[name] for name in question}
+    assert (question["call_id"], question["command"], question["description"]) == ("call_7", "call", "calls")
+    book.request("POST", f"/v1/runs/{run_id}/approval", {"choice": "deny"})
+    assert "approvals" not in status(book, run_id)

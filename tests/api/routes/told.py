@@ -19,6 +19,16 @@ FIELDS: dict[str, dict[str, tuple[type, ...]]] = {  # SPEC.md "Chat stream", wir
     "assistant.delta": {"message_id": (str,), "delta": (str,)},
     "tool.progress": {"message_id": (str,), "delta": (str,)},
     "tool.pending": {"tool_name": (str,), "call_id": (str,), "tool_call_id": (str,)},
+    "approval.request": {
+        "tool_name": (str,),
+        "call_id": (str,),
+        "tool_call_id": (str,),
+        "args": (dict,),
+        "command": (str,),
+        "description": (str,),
+        "choices": (list,),
+    },
+    "approval.responded": {"call_id": (str,), "choice": (str,), "resolved": (int,)},
     "tool.started": {
         "tool_name": (str,),
         "call_id": (str,),

@@ -152,7 +152,7 @@ def test_a_server_that_is_not_there(bench: Bench) -> None:
     assert bench.flow(lambda engine: is_asking(engine, nowhere, "n1")) is False
     assert bench.flow(lambda engine: read_history(engine, nowhere, "c1")) == []
     assert bench.flow(lambda engine: stop_run(engine, nowhere, "n1")) is None
-    assert isinstance(bench.flow(lambda engine: answer_question(engine, nowhere, "n1", "once")), RunTrouble)
+    assert isinstance(bench.flow(lambda engine: answer_question(engine, nowhere, "n1", "t1", "once")), RunTrouble)
 
 
 def test_a_run_that_fails(bench: Bench) -> None:
@@ -214,12 +214,12 @@ def test_small_calls(bench: Bench) -> None:
     assert bench.flow(lambda engine: is_asking(engine, target, "n1")) is False
     bench.api.run_status = "waiting_for_approval"
     assert bench.flow(lambda engine: is_asking(engine, target, "n1")) is True
-    assert bench.flow(lambda engine: answer_question(engine, target, "n1", "once")) is True
-    assert bench.api.seen[-1] == ("POST", "/v1/runs/n1/approval", {"choice": "once"})
+    assert bench.flow(lambda engine: answer_question(engine, target, "n1", "t1", "once")) is True
+    assert bench.api.seen[-1] == ("POST", "/v1/runs/n1/approval", {"choice": "once", "call_id": "t1"})
     bench.api.fixed["/approval"] = (409, {"error": {"code": "approval_not_pending"}})
-    assert bench.flow(lambda engine: answer_question(engine, target, "n1", "once")) is False
+    assert bench.flow(lambda engine: answer_question(engine, target, "n1", "t1", "once")) is False
     bench.api.fixed["/approval"] = (500, {})
-    assert isinstance(bench.flow(lambda engine: answer_question(engine, target, "n1", "once")), RunTrouble)
+    assert isinstance(bench.flow(lambda engine: answer_question(engine, target, "n1", "t1", "once")), RunTrouble)
     bench.api.fixed["/stop"] = (500, {})
     assert bench.flow(lambda engine: stop_run(engine, target, "n1")) is None
     bench.api.fixed.clear()

@@ -170,7 +170,7 @@ def test_an_answer_to_a_question(world: VirtualWorld, tmp_path: Path, status: in
     client.say("svc.confirm", confirmation_id="t1", answer="allow")
     forwarded = client.until("svc.confirmation.forwarded")[-1]
     assert forwarded["answer"] == answer
-    assert ("/v1/runs/n1/approval", {"choice": "once"}) in [(path, body) for _, path, body in api.seen]
+    assert ("/v1/runs/n1/approval", {"choice": "once", "call_id": "t1"}) in [(path, body) for _, path, body in api.seen]
     assert len(logged(agent, "voice.realtime_agent.approval_failed")) == (status == 500)
 
 
