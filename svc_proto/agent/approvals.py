@@ -1,17 +1,20 @@
 """Who has allowed what: once, for a chat, or for good. Those for good are in a state file.
 
-What is remembered is a pattern, the tool's name and the argument that matters: `phone_call +15550100`.
+What is remembered is a pattern, the tool's name and its target: `phone_call +15550100`, or of several arguments
+`phone_send_intent {"action":"…","data":"…"}`. Whoever is asked is shown all that the tool would be given.
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.contract import ApprovalAsked, ToolCall, TurnHost
-from svc_proto.agent.tools.tool import Tool
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
 from svc_proto.agent.waiting import OneAtATime
 from svc_proto.basics import strict_json
-from svc_proto.basics.redact import summary
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.redact import redact
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
@@ -19,21 +22,37 @@ from svc_proto.facts import Failure, FailureKind
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ALLOWED", "FILE", "Approvals", "pattern_of"]
+__all__ = ["ALLOWED", "FILE", "Approvals", "pattern_of", "question_about"]
 
 FILE = "agent-approvals.json"  # `{"always": ["<pattern>"]}` in the state folder
 ALLOWED = ("once", "session", "always")
 MAX_ALWAYS = 1_000  # patterns: the oldest is forgotten
 MAX_SESSIONS = 1_000  # chats with something remembered: the oldest is forgotten
 MAX_PER_SESSION = 100  # patterns of one chat: the oldest is forgotten
-MAX_PATTERN = 200  # characters
-MAX_SHOWN = 500  # characters of a call that somebody is asked about
+MAX_PATTERN = 200  # characters; a longer one ends with the hash of all of it
+MAX_SHOWN = 8_000  # characters of a call that somebody can be asked about: nothing is allowed that was not shown
+TOO_LONG = f"somebody has to allow this call, and it is too long to be shown: at most {MAX_SHOWN} characters"
 
 
-def pattern_of(tool: Tool, call: ToolCall) -> str:
+def pattern_of(tool: Tool, given: Arguments) -> str:
     """What "session" and "always" would allow from now on."""
-    about = call.args.get(tool.asks_by) if tool.asks_by is not None else None
-    return tool.name if about is None else f"{tool.name} {about}"[:MAX_PATTERN]
+    about = {name: given[name] for name in tool.asks_by if name in given}
+    if not about:
+        return tool.name
+    words = strict_json.dumps(about) if len(tool.asks_by) > 1 else str(next(iter(about.values())))
+    pattern = f"{tool.name} {words}"
+    if len(pattern) > MAX_PATTERN:
+        digest = sha256_hex(pattern)
+        pattern = f"{pattern[: MAX_PATTERN - 1 - len(digest)]} {digest}"
+    return pattern
+
+
+def question_about(tool: Tool, call: ToolCall, given: Arguments, why: str) -> ApprovalAsked:
+    """The question: all that the tool would be given, as one line. Raises `ToolFailed` for what cannot be shown."""
+    command = f"{tool.name} {_line(strict_json.dumps(redact(given)))}"
+    if len(command) > MAX_SHOWN:
+        raise ToolFailed(TOO_LONG)
+    return ApprovalAsked(call=call, command=command, description=why, pattern=pattern_of(tool, given))
 
 
 class Approvals:
@@ -50,21 +69,14 @@ class Approvals:
             return True
         return pattern in (yield from self._always())
 
-    def ask(self, session_id: str, tool: Tool, call: ToolCall, host: TurnHost) -> Flow[bool]:
+    def ask(self, session_id: str, asked: ApprovalAsked, host: TurnHost) -> Flow[bool]:
         """Ask, and remember the answer as it was meant."""
-        pattern = pattern_of(tool, call)
-        asked = ApprovalAsked(
-            call=call,
-            command=f"{tool.name} {summary(call.args, MAX_SHOWN)}",
-            description=tool.asks or "",
-            pattern=pattern,
-        )
         choice = yield from host.approve(asked)
         if choice == "session":
-            self._remember(session_id, pattern)
+            self._remember(session_id, asked.pattern)
         if choice == "always":
-            self._remember(session_id, pattern)  # whatever becomes of the file
-            yield from self._write(pattern)
+            self._remember(session_id, asked.pattern)  # whatever becomes of the file
+            yield from self._write(asked.pattern)
         return choice in ALLOWED
 
     def _remember(self, session_id: str, pattern: str) -> None:
@@ -109,3 +121,8 @@ class Approvals:
                 engine.log(Level.WARNING, "approval not stored", problem=done.kind.value)
         finally:
             self._writing.leave()
+
+
+def _line(text: str) -> str:
+    """What may turn a line around, or make it look like another, is escaped as JSON does."""
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)

@@ -23,6 +23,8 @@ __all__ = [
     "ModelAnswered",
     "ModelAsked",
     "ModelRoute",
+    "NoteChange",
+    "NoteChanged",
     "Outcome",
     "ReasoningDelta",
     "TextDelta",
@@ -131,6 +133,24 @@ class ToolFinished:
 
 
 @frozen(kw_only=True)
+class NoteChange:
+    """What became of the agent's memory: a note added, removed, or one in the place of another."""
+
+    target: str  # `memory` or `user`
+    count: int  # notes that it holds now
+    added: str | None = None
+    removed: str | None = None
+
+
+@frozen
+class NoteChanged:
+    """A call has changed the memory: told, so that it can be seen and undone."""
+
+    call: ToolCall
+    change: NoteChange
+
+
+@frozen(kw_only=True)
 class ApprovalAsked:
     """Someone has to allow a call (wire api 6.3 `approval.request`)."""
 
@@ -158,6 +178,7 @@ TurnEvent: TypeAlias = (
     | ToolPending
     | ToolStarted
     | ToolFinished
+    | NoteChanged
     | ApprovalAsked
     | ApprovalGiven
 )

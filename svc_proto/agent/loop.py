@@ -58,6 +58,7 @@ class ModelAgent:
         if turn.max_tokens is not None:
             request["max_tokens"] = turn.max_tokens
         spoken, carried = False, 0
+        has_read = self._toolbox.reads(_name_of(call) for row in turn.history for call in _calls_of(row))
         for _ in range(turn.max_calls):
             host.tell(ModelAsked())
             answer = yield from ask_model(
@@ -71,7 +72,8 @@ class ModelAgent:
             spoken = spoken or bool(answer.text)
             calls = self._calls(answer.calls, ids)
             yield from host.keep_calls(answer.text, answer.reasoning, tuple(wanted.call for wanted in calls))
-            results = yield from self._toolbox.run_calls(turn, host, calls)
+            results = yield from self._toolbox.run_calls(turn, host, calls, has_read=has_read)
+            has_read = has_read or self._toolbox.reads(wanted.call.name for wanted in calls)
             carried += len(answer.text) + sum(len(wanted.call.arguments) for wanted in calls) + sum(map(len, results))
             if carried > MAX_CARRIED:
                 break
@@ -144,6 +146,11 @@ def _assistant_row(text: str, calls: tuple[Wanted, ...]) -> Row:
 def _calls_of(row: Row) -> list[Row]:
     calls = row.get("tool_calls")
     return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def _name_of(call: Row) -> str:
+    function = call.get("function")
+    return str(function.get("name")) if isinstance(function, dict) else ""
 
 
 def _mended(row: Row) -> Row:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
 
+from svc_proto.agent.contract import NoteChange
 from svc_proto.agent.waiting import OneAtATime
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.flow import Flow, ask
@@ -31,10 +32,11 @@ _Edit: TypeAlias = "Callable[[tuple[str, ...]], MemoryChange | tuple[tuple[str, 
 
 @frozen(kw_only=True)
 class MemoryChange:
-    """How a change went: `status` is that of the HTTP answer, `body` its JSON (wire api 8.3)."""
+    """How a change went: `status` is that of the HTTP answer, `body` its JSON (wire api 8.3). `note`: what is other."""
 
     status: int
     body: dict[str, object]
+    note: NoteChange | None = None
 
     @property
     def text(self) -> str:
@@ -65,7 +67,7 @@ class Memory:
             if not entry:
                 return _refused("content must not be empty")
             if entry in entries:
-                return _done(target, entries, "This entry is there already: nothing was changed.")
+                return _done(target, entries, entries, "This entry is there already: nothing was changed.")
             return (*entries, entry), "Entry added."
 
         return self._change(target, edit)
@@ -118,7 +120,7 @@ class Memory:
                 )
             order = WriteConfig(engine.new_op(), FILES[target], SEPARATOR.join(kept) + "\n")
             done = yield from ask(engine, order)
-            return self._unavailable(done) if isinstance(done, Failure) else _done(target, kept, message)
+            return self._unavailable(done) if isinstance(done, Failure) else _done(target, entries, kept, message)
         finally:
             self._changing.leave()
 
@@ -148,6 +150,8 @@ def _find(entries: tuple[str, ...], old_text: str) -> str | MemoryChange:
     if not wanted:
         return _refused("old_text must not be empty")
     found = list(dict.fromkeys(entry for entry in entries if wanted in entry))
+    if wanted in found:
+        return wanted  # all of it is meant, though others contain it
     if not found:
         return _refused("no entry contains old_text", current_entries=list(entries)[:MAX_SHOWN])
     if len(found) > 1:
@@ -155,7 +159,7 @@ def _find(entries: tuple[str, ...], old_text: str) -> str | MemoryChange:
     return found[0]
 
 
-def _done(target: str, entries: tuple[str, ...], message: str) -> MemoryChange:
+def _done(target: str, before: tuple[str, ...], entries: tuple[str, ...], message: str) -> MemoryChange:
     body: dict[str, object] = {
         "success": True,
         "target": target,
@@ -163,7 +167,12 @@ def _done(target: str, entries: tuple[str, ...], message: str) -> MemoryChange:
         "usage": usage_of(target, entries),
         "message": message,
     }
-    return MemoryChange(status=200, body=body)
+    added = next((entry for entry in entries if entry not in before), None)
+    removed = next((entry for entry in before if entry not in entries), None)
+    if added is None and removed is None:
+        return MemoryChange(status=200, body=body)
+    note = NoteChange(target=target, count=len(entries), added=added, removed=removed)
+    return MemoryChange(status=200, body=body, note=note)
 
 
 def _refused(error: str, **more: object) -> MemoryChange:

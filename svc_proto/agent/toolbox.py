@@ -8,14 +8,24 @@ what is done to a phone is done in the order in which the model said it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.agent.approvals import Approvals, pattern_of
-from svc_proto.agent.contract import ToolCall, ToolFinished, ToolPending, ToolStarted, Turn, TurnHost
+from svc_proto.agent.approvals import Approvals, pattern_of, question_about
+from svc_proto.agent.contract import (
+    ApprovalAsked,
+    NoteChanged,
+    ToolCall,
+    ToolFinished,
+    ToolPending,
+    ToolStarted,
+    Turn,
+    TurnHost,
+)
 from svc_proto.agent.tools import arguments
-from svc_proto.agent.tools.tool import Tool, ToolFailed, Toolset
+from svc_proto.agent.tools.tool import Arguments, Noted, Tool, ToolFailed, Toolset
 from svc_proto.agent.waiting import OneAtATime, gather
 from svc_proto.basics import strict_json
 from svc_proto.basics.redact import summary
@@ -72,42 +82,59 @@ class Toolbox:
                 found[toolset.name] = toolset.tools
         return found
 
-    def run_calls(self, turn: Turn, host: TurnHost, calls: tuple[Wanted, ...]) -> Flow[list[str]]:
-        """Run the calls of one answer. Each is stored and told of; none of them raises."""
+    def reads(self, names: Iterable[str]) -> bool:
+        """Whether the results of these tools hold what others wrote. Of an unknown one nobody knows."""
+        return any(name not in self.tools or self.tools[name].reads for name in names)
+
+    def run_calls(
+        self, turn: Turn, host: TurnHost, calls: tuple[Wanted, ...], *, has_read: bool = False
+    ) -> Flow[list[str]]:
+        """Run the calls of one answer. Each is stored and told of; none of them raises.
+
+        `has_read`: whoever made them had read what others wrote (see `reads`).
+        """
         queue = OneAtATime(self._engine)
-        flows = [self._run(turn, host, wanted, queue) for wanted in calls]
+        flows = [self._run(turn, host, wanted, queue, has_read) for wanted in calls]
         return (yield from gather(self._engine, flows, name="tool"))
 
-    def _run(self, turn: Turn, host: TurnHost, wanted: Wanted, queue: OneAtATime) -> Flow[str]:
+    def _run(self, turn: Turn, host: TurnHost, wanted: Wanted, queue: OneAtATime, has_read: bool) -> Flow[str]:
         tool = self.tools.get(wanted.call.name)
         if tool is None or not tool.in_order:
-            return (yield from self._attempt(turn, host, wanted, tool))
+            return (yield from self._attempt(turn, host, wanted, tool, has_read))
         yield from queue.enter()
         try:
-            return (yield from self._attempt(turn, host, wanted, tool))
+            return (yield from self._attempt(turn, host, wanted, tool, has_read))
         finally:
             queue.leave()
 
-    def _attempt(self, turn: Turn, host: TurnHost, wanted: Wanted, tool: Tool | None) -> Flow[str]:
+    def _attempt(self, turn: Turn, host: TurnHost, wanted: Wanted, tool: Tool | None, has_read: bool) -> Flow[str]:
         """One call from its check to its end."""
         engine, call = self._engine, wanted.call
         begun = engine.now.mono
         error: str | None = None
+        told = False  # there is something that may fail
         try:
             able, given = _checked(wanted, tool)
-            if able.asks is None or (yield from self._allowed(turn, host, call, able)):
-                host.tell(ToolStarted(call))
-                begun = engine.now.mono
-                output = yield from able.run(given)
-            else:
-                output = error = DENIED
-        except _CannotRun as failure:
-            host.tell(ToolStarted(call))  # so that there is something that fails
-            output = error = str(failure)
+            question = yield from self._question(turn, call, able, given, has_read)
+            if question is not None:
+                told = True
+                host.tell(ToolPending(call))
+                if not (yield from self._approvals.ask(turn.session_id, question, host)):
+                    raise ToolFailed(DENIED)
+            told = True
+            host.tell(ToolStarted(call))
+            begun = engine.now.mono
+            result = yield from able.run(given)
+            if isinstance(result, Noted):
+                host.tell(NoteChanged(call, result.change))
+                result = result.text
+            output = result
         except ToolFailed as failure:
             output = error = str(failure)
         except Exception as bug:  # the turn goes on without this call
             output = error = f"the tool has a bug, logged as {engine.bug(bug)}"
+        if not told:
+            host.tell(ToolStarted(call))
         if len(output) > MAX_OUTPUT:
             output = output[: MAX_OUTPUT - len(CUT)] + CUT
         text = output if error is None else f"error: {output}"
@@ -119,26 +146,22 @@ class Toolbox:
         )
         return text
 
-    def _allowed(self, turn: Turn, host: TurnHost, call: ToolCall, tool: Tool) -> Flow[bool]:
-        if (yield from self._approvals.remembers(turn.session_id, pattern_of(tool, call))):
-            return True
-        host.tell(ToolPending(call))
-        return (yield from self._approvals.ask(turn.session_id, tool, call, host))
-
-
-class _CannotRun(Exception):  # noqa: N818 - not an error of the program
-    """Why a call is over before it begins."""
+    def _question(
+        self, turn: Turn, call: ToolCall, tool: Tool, given: Arguments, has_read: bool
+    ) -> Flow[ApprovalAsked | None]:
+        """What somebody has to be asked first, if anything. Raises `ToolFailed` if that cannot be."""
+        why = tool.asks_having_read if tool.asks is None and has_read else tool.asks
+        if why is None or (yield from self._approvals.remembers(turn.session_id, pattern_of(tool, given))):
+            return None
+        return question_about(tool, call, given, why)
 
 
 def _checked(wanted: Wanted, tool: Tool | None) -> tuple[Tool, dict[str, object]]:
     if tool is None:
-        raise _CannotRun(f"there is no tool {wanted.call.name[:MAX_PREVIEW]!r}")
+        raise ToolFailed(f"there is no tool {wanted.call.name[:MAX_PREVIEW]!r}")
     if wanted.problem is not None:
-        raise _CannotRun(wanted.problem)
-    try:
-        return tool, arguments.check(tool.parameters, wanted.call.args)
-    except ToolFailed as failure:
-        raise _CannotRun(str(failure)) from None
+        raise ToolFailed(wanted.problem)
+    return tool, arguments.check(tool.parameters, wanted.call.args)
 
 
 def preview_of(output: str) -> str:

@@ -12,6 +12,7 @@ from svc_proto.agent.contract import (
     Choice,
     ModelAnswered,
     ModelAsked,
+    NoteChanged,
     Outcome,
     ReasoningDelta,
     TextDelta,
@@ -46,6 +47,7 @@ NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
     ReasoningDelta: "reasoning.available",
     ToolStarted: "tool.started",
     ToolFinished: "tool.completed",
+    NoteChanged: "memory.updated",
     ApprovalAsked: "approval.request",
     ApprovalGiven: "approval.responded",
 }

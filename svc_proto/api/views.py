@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from svc_proto.agent.contract import ApprovalAsked, ApprovalGiven, ToolCall
+from svc_proto.agent.contract import ApprovalAsked, ApprovalGiven, NoteChanged, ToolCall
 from svc_proto.api.rows import ChatSession, Content, Message, Usage
 from svc_proto.basics.brand import Brand
 
@@ -17,6 +17,7 @@ __all__ = [
     "content_view",
     "iso",
     "message_view",
+    "note_view",
     "question_view",
     "session_answer",
     "session_view",
@@ -122,3 +123,22 @@ def answer_view(given: ApprovalGiven) -> dict[str, object]:
     """What became of it (wire api 6.3 `approval.responded`)."""
     ids = {"call_id": given.call.id, "tool_call_id": given.call.id}
     return {**ids, "choice": given.choice, "resolved": given.resolved}
+
+
+def note_view(event: NoteChanged) -> dict[str, object]:
+    """A note that was written, and the call of `/api/memory` that undoes it (wire api 4.3, 8.3)."""
+    change = event.change
+    body: dict[str, object] = {"target": change.target}
+    if change.added is not None:
+        body["old_text"] = change.added
+    if change.removed is not None:
+        body["content"] = change.removed
+    method = "DELETE" if change.removed is None else "POST" if change.added is None else "PATCH"
+    return {
+        **call_view(event.call, "tool_name"),
+        "target": change.target,
+        "entry_count": change.count,
+        "added": change.added,
+        "removed": change.removed,
+        "undo": {"method": method, "body": body},
+    }

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from svc_proto.agent import approvals
-from svc_proto.agent.approvals import FILE, Approvals, pattern_of
+from svc_proto.agent.approvals import FILE, MAX_PATTERN, MAX_SHOWN, Approvals, pattern_of, question_about
 from svc_proto.agent.contract import ApprovalAsked, ToolCall
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.toolbox import DENIED
-from svc_proto.agent.tools.tool import Arguments, Tool, schema
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed, schema
 from svc_proto.agent.waiting import gather
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -26,11 +26,17 @@ def nothing(arguments: Arguments) -> Flow[str]:
     return ""
 
 
-CALL = Tool(name="phone_call", description="", parameters=schema(), run=nothing, asks="Costs money.", asks_by="number")
+CALL = Tool(
+    name="phone_call", description="", parameters=schema(), run=nothing, asks="Costs money.", asks_by=("number",)
+)
+INTENT = Tool(
+    name="phone_send_intent", description="", parameters=schema(), run=nothing, asks_by=("action", "data", "package")
+)
+A_CALL = ToolCall(id="c", name="phone_call", args={"whatever": "the model wrote"})
 
 
-def call(**args: Any) -> ToolCall:
-    return ToolCall(id="c", name="phone_call", args=args)
+def about(**given: Any) -> ApprovalAsked:
+    return question_about(CALL, A_CALL, given, "Costs money.")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +81,7 @@ def test_another_chat_is_asked_anew() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[bool, bool, bool]]:
         known = Approvals(engine)
         world.host.engine = engine
-        yield from known.ask("s1", CALL, call(number="5"), world.host)
+        yield from known.ask("s1", about(number="5"), world.host)
         return (
             (yield from known.remembers("s1", "phone_call 5")),
             (yield from known.remembers("s1", "phone_call 6")),
@@ -87,26 +93,45 @@ def test_another_chat_is_asked_anew() -> None:
     assert world.run(plan) == (True, False, False)
     (asked,) = world.host.asked
     assert asked == ApprovalAsked(
-        call=call(number="5"), command='phone_call {"number":"5"}', description="Costs money.", pattern="phone_call 5"
+        call=A_CALL, command='phone_call {"number":"5"}', description="Costs money.", pattern="phone_call 5"
     )
 
 
 def test_patterns() -> None:
-    assert pattern_of(CALL, call(number="+1 555")) == "phone_call +1 555"
-    assert pattern_of(CALL, call()) == "phone_call"
-    assert pattern_of(CALL, call(number="5" * 1_000)) == "phone_call " + "5" * 189  # 200 characters
+    assert pattern_of(CALL, {"number": "+1 555"}) == "phone_call +1 555"
+    assert pattern_of(CALL, {}) == "phone_call"
+    assert pattern_of(INTENT, {"data": "b", "action": "a", "extras": {}}) == (
+        'phone_send_intent {"action":"a","data":"b"}'
+    )
 
 
-def test_what_people_are_shown_has_an_end() -> None:
-    world = AgentWorld()
+@pytest.mark.parametrize(
+    "other", [{"data": "tel:+1900"}, {"package": "com.example"}, {"action": "DELETE"}, {"data": "x" * 500 + "y"}]
+)
+def test_an_intent_is_remembered_with_its_target(other: dict[str, str]) -> None:
+    allowed = {"action": "VIEW", "data": "x" * 500}
+    assert pattern_of(INTENT, allowed) == pattern_of(INTENT, {**allowed, "extras": {"a": 1}})
+    assert pattern_of(INTENT, allowed) != pattern_of(INTENT, {**allowed, **other})
 
-    def plan(parts: AgentParts, engine: Engine) -> Flow[bool]:
-        world.host.engine = engine
-        return (yield from Approvals(engine).ask("s", CALL, call(number="5" * 1_000), world.host))
 
-    world.run(plan)
-    (asked,) = world.host.asked
-    assert asked.command == 'phone_call {"number":"' + "5" * 486 + "..."  # 500 characters of arguments
+def test_a_long_pattern_is_cut_and_told_apart() -> None:
+    long, longer = (pattern_of(CALL, {"number": "5" * size}) for size in (189, 190))
+    assert (len(long), len(longer), MAX_PATTERN) == (200, 200, 200)
+    assert long == "phone_call " + "5" * 189
+    assert longer.startswith("phone_call 5")
+    assert longer not in (long, pattern_of(CALL, {"number": "5" * 191}))
+
+
+def test_people_are_shown_all_of_it() -> None:
+    """What the tool is given, and nothing that would look like something else."""
+    asked = about(number="+1 555", body="Grüße\n\u202e", extras={"password": "x"})
+    assert asked.command == (
+        r'phone_call {"number":"+1 555","body":"Grüße\n\u202e","extras":{"password":"[redacted]"}}'
+    )
+    room = MAX_SHOWN - len('phone_call {"number":""}')
+    assert len(about(number="5" * room).command) == MAX_SHOWN
+    with pytest.raises(ToolFailed, match="too long to be shown"):
+        about(number="5" * (room + 1))
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,12 +144,12 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         known = Approvals(engine)
         world.host.engine = engine
         for session, number in (("a", 1), ("a", 2), ("a", 3), ("b", 1), ("c", 1)):
-            yield from known.ask(session, CALL, call(number=number), world.host)
+            yield from known.ask(session, about(number=number), world.host)
         found = []
         for session, number in (("a", 3), ("b", 1), ("c", 1)):
             found.append((yield from known.remembers(session, f"phone_call {number}")))
         yield from gather(
-            engine, [known.ask("d", CALL, call(number=number), world.host) for number in (7, 8, 9)], name="ask"
+            engine, [known.ask("d", about(number=number), world.host) for number in (7, 8, 9)], name="ask"
         )
         yield from known._write("phone_call 9")  # it is there already
         return found
@@ -138,7 +163,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         world.host.engine = engine
         world.host.choices = ["session"] * 3
         for number in (1, 2, 3):
-            yield from known.ask("a", CALL, call(number=number), world.host)
+            yield from known.ask("a", about(number=number), world.host)
         sessions.extend(known._sessions.values())
 
     world.run(again)

@@ -57,7 +57,7 @@ def test_a_tool() -> None:
     world = AgentWorld()
     assert world.command("/memory add Likes tea") == Outcome()
     assert world.host.story == [
-        "asked", "answered", "started memory", "finished memory", "asked", "text", "answered",
+        "asked", "answered", "started memory", "noted memory", "finished memory", "asked", "text", "answered",
     ]  # fmt: skip
     assert world.host.text.startswith('`memory` answered:\n\n```\n{"success":true')
     (row, _) = world.host.rows

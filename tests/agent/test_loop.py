@@ -107,7 +107,8 @@ def test_a_tool_and_the_answer_after_it() -> None:
     )
     assert world.answer("I like tea") == Outcome()
     assert world.host.story == [
-        "asked", "text", "answered", "started memory", "finished memory", "asked", "text", "answered",
+        "asked", "text", "answered",
+        "started memory", "noted memory", "finished memory", "asked", "text", "answered",
     ]  # fmt: skip
     assert world.host.text == "I note it.\n\nNoted, friend."
     (row, result) = world.host.rows

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.agent.contract import NoteChange
 from svc_proto.agent.memory import CAPS, FILES, Memory, MemoryChange, usage_of
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.waiting import gather
@@ -41,6 +42,7 @@ def test_adding() -> None:
             "usage": "0% - 9/2,200 chars",
             "message": "Entry added.",
         },
+        note=NoteChange(target="memory", count=1, added="Tea\nGreen"),
     )
     assert change.text == "Entry added."
     with_memory(world, lambda memory: memory.add("memory", "Coffee"))
@@ -52,7 +54,7 @@ def test_adding() -> None:
 def test_an_entry_that_is_there_already() -> None:
     world = world_with("Tea\n§\n§\nCoffee")
     change = with_memory(world, lambda memory: memory.add("memory", "Tea"))
-    assert change.status == 200
+    assert (change.status, change.note) == (200, None)
     assert change.body["entry_count"] == 2
     assert "already" in change.text
     assert world.disk.get(PATH) == "Tea\n§\n§\nCoffee".encode()
@@ -147,3 +149,17 @@ def test_a_store_that_cannot_be_read_or_written() -> None:
 def test_usage() -> None:
     assert usage_of("memory", ("x" * 264,)) == "12% - 264/2,200 chars"
     assert usage_of("user", ()) == f"0% - 0/{CAPS['user']:,} chars"
+
+
+def test_what_has_become_of_the_notes() -> None:
+    """What there is to undo, and that it can be undone though one entry is a part of another."""
+    world = world_with("Tea\n§\nTea and milk\n§\nHoney")
+    change = with_memory(world, lambda memory: memory.replace("memory", "Honey", "Sugar"))
+    assert change.note == NoteChange(target="memory", count=3, added="Sugar", removed="Honey")
+    change = with_memory(world, lambda memory: memory.replace("memory", "Sugar", "Tea"))  # which is there already
+    assert change.note == NoteChange(target="memory", count=2, removed="Sugar")
+    change = with_memory(world, lambda memory: memory.replace("memory", "Tea", "Tea"))
+    assert (change.status, change.note) == (200, None)
+    change = with_memory(world, lambda memory: memory.remove("memory", "Tea"))
+    assert change.note == NoteChange(target="memory", count=1, removed="Tea")
+    assert world.disk.get(PATH).decode() == "Tea and milk\n"

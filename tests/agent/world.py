@@ -23,6 +23,7 @@ from svc_proto.agent.contract import (
     ModelAnswered,
     ModelAsked,
     ModelRoute,
+    NoteChanged,
     Outcome,
     ReasoningDelta,
     TextDelta,
@@ -148,6 +149,8 @@ def _short(event: TurnEvent) -> str:
             return f"started {call.name}"
         case ToolFinished(call=call, error=error):
             return f"{'failed' if error else 'finished'} {call.name}"
+        case NoteChanged(change=change):
+            return f"noted {change.target}"
         case ApprovalAsked(call=call):
             return f"asks {call.name}"
         case ApprovalGiven(choice=choice):

@@ -120,14 +120,25 @@ KINDS: dict[str, Shape] = {
             "choices": sequence,
         }
     ),
+    "memory.updated": Shape(
+        {
+            **CALL,
+            "args": mapping,
+            "target": some_text,
+            "entry_count": whole,
+            "added": text_or_null,
+            "removed": text_or_null,
+            "undo": members(method=some_text, body=mapping),
+        }
+    ),
     "approval.responded": Shape(
         {"call_id": some_text, "tool_call_id": some_text, "choice": some_text, "resolved": whole}
     ),
 }
-"""The thirteen events of the specification, and those for readers that show questions."""
+"""The thirteen events of the specification, and ours: notes, and questions."""
 
-LETTERS = dict(zip(KINDS, "CRMatPSTFXYEZqr", strict=True))  # one letter for each, for the grammar of a turn
-GRAMMAR = re.compile("CRM[atPSTFqr]*(?:XYZ|EZ)|EZ")  # wire api 4.4; a turn that could not begin has no beginning
+LETTERS = dict(zip(KINDS, "CRMatPSTFXYEZqmr", strict=True))  # one letter for each, for the grammar of a turn
+GRAMMAR = re.compile("CRM[atPSTFqmr]*(?:XYZ|EZ)|EZ")  # wire api 4.4; a turn that could not begin has no beginning
 
 
 @frozen

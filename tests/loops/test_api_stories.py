@@ -129,8 +129,8 @@ def waiting(world: World, *, approve: str = "demo_ask", **config: Any) -> tuple[
 def answer(api: ApiHandle, run_id: str, choice: str, **more: object) -> tuple[int, Any]:
     """Answer what is asked now, by its name."""
     asked = api.ask("GET", f"/v1/runs/{run_id}").json.get("approvals", [])
-    named = {"call_id": question["call_id"] for question in asked}
-    answered = api.ask("POST", f"/v1/runs/{run_id}/approval", {"choice": choice, **named, **more})
+    named = asked[0]["call_id"] if asked else None
+    answered = api.ask("POST", f"/v1/runs/{run_id}/approval", {"choice": choice, "call_id": named, **more})
     return answered.status, answered.json
 
 

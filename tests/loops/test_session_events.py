@@ -47,7 +47,7 @@ def test_good_streams() -> None:
     check_turn(written([*good()[:3], ("error", {"message": "no", "error": "e"}), ("done", {"state": "final"})]))
     failed = [*good()[:5], ("tool.failed", {**CALL, "error": "denied"}), *good()[7:]]
     check_turn(written(failed))
-    assert len(KINDS) == 15
+    assert len(KINDS) == 16
 
 
 def put(place: int, **members: Any) -> Callable[[list[Event]], None]:

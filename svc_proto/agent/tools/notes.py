@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc_proto.agent.memory import TARGETS, Memory
 from svc_proto.agent.skills import Skills
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed, Toolset, schema
+from svc_proto.agent.tools.tool import Arguments, Noted, Tool, ToolFailed, Toolset, schema
 from svc_proto.basics import strict_json
 from svc_proto.engine.flow import Flow
 
@@ -12,9 +12,9 @@ __all__ = ["memory_tools", "skill_tools"]
 
 
 def memory_tools(memory: Memory) -> Toolset:
-    """The tool `memory`."""
+    """The tool `memory`. A note is in every later prompt, so what others wrote must not get there by itself."""
 
-    def run(arguments: Arguments) -> Flow[str]:
+    def run(arguments: Arguments) -> Flow[str | Noted]:
         action, target = str(arguments["action"]), str(arguments.get("target", "memory"))
         content, old_text = str(arguments.get("content", "")), str(arguments.get("old_text", ""))
         match action:
@@ -26,7 +26,8 @@ def memory_tools(memory: Memory) -> Toolset:
                 change = yield from memory.remove(target, old_text)
         if change.status != 200:
             raise ToolFailed(strict_json.dumps(change.body))
-        return strict_json.dumps(change.body)
+        text = strict_json.dumps(change.body)
+        return text if change.note is None else Noted(text, change.note)
 
     tool = Tool(
         name="memory",
@@ -43,6 +44,9 @@ def memory_tools(memory: Memory) -> Toolset:
             old_text={"type": "string", "description": "a part of the note to replace or remove"},
         ),
         run=run,
+        asks_having_read="After reading what others wrote, the agent wants to keep a note for all later chats.",
+        asks_by=("action", "target", "content", "old_text"),
+        reads=False,
     )
     return Toolset(name="memory", label="Memory", description="Notes kept between chats", tools=(tool,))
 
@@ -67,6 +71,7 @@ def skill_tools(skills: Skills) -> Toolset:
         description="List the skills there are: instructions for special tasks, with name and description.",
         parameters=schema(category={"type": "string"}),
         run=list_them,
+        reads=False,
     )
     viewing = Tool(
         name="skill_view",
@@ -77,5 +82,6 @@ def skill_tools(skills: Skills) -> Toolset:
             file_path={"type": "string", "description": "such as references/api.md; the skill itself unless given"},
         ),
         run=view,
+        reads=False,  # the operator wrote it
     )
     return Toolset(name="skills", label="Skills", description="Instructions for tasks", tools=(listing, viewing))

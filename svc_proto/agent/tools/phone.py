@@ -1,7 +1,7 @@
 """Tools for the phone: one row for each Device Control route of SPEC.md, called through the relay (wire bridge 3, 6).
 
-Those that cost somebody something, or reach past what the phone's own safety looks at, ask first: calls, text messages,
-raw intents and broadcasts. What only opens a screen in which the person has to act (sharing, MMS) does not.
+Those that cost somebody something, or reach past what the phone's own safety looks at, ask first: calls, messages, raw
+intents and broadcasts. What only opens a screen in which the person chooses what becomes of it (sharing) does not.
 What acts on the screen happens in the order of the calls.
 """
 
@@ -37,7 +37,7 @@ class Row:
     properties: Properties = NONE
     acts: bool = False
     asks: str | None = None
-    asks_by: str | None = None
+    asks_by: tuple[str, ...] = ()
     prepare: Callable[[RelayLink, Arguments], Flow[Arguments]] | None = None
 
 
@@ -116,6 +116,7 @@ NODE: Mapping[str, object] = {"type": "string", "description": "as phone_screen 
 DIRECTION: Mapping[str, object] = {"type": "string", "enum": ["up", "down", "left", "right"]}
 DEVICE: Mapping[str, object] = {"type": "string", "description": "which phone, if there are several: its name or id"}
 EXTRAS: Mapping[str, object] = {"type": "object", "description": "extras, plain values only"}
+AIM = ("action", "data", "package", "component")  # what an intent does, to what, by which app
 ATTACHMENTS: Mapping[str, object] = {
     "type": "array",
     "description": "files: media is a bare media token, or path an absolute path on this host",
@@ -249,12 +250,12 @@ ROWS: tuple[Row, ...] = (
         properties={
             "action": WORD, "data": WORD, "package": WORD, "component": WORD, "category": WORD, "extras": EXTRAS,
         },
-        asks="An intent can make any app do something.", asks_by="action",
+        asks="An intent can make any app do something.", asks_by=AIM,
     ),
     Row(
         name="broadcast", method="POST", path="/broadcast", acts=True, description="Send an Android broadcast.",
         required=("action",), properties={"action": WORD, "data": WORD, "package": WORD, "extras": EXTRAS},
-        asks="A broadcast can make any app do something.", asks_by="action",
+        asks="A broadcast can make any app do something.", asks_by=AIM[:3],
     ),
     # events
     Row(
@@ -274,12 +275,12 @@ ROWS: tuple[Row, ...] = (
     Row(
         name="call", method="POST", path="/call", acts=True, description="Call a number.",
         required=("number",), properties={"number": WORD},
-        asks="A call is placed from the phone and may cost money.", asks_by="number",
+        asks="A call is placed from the phone and may cost money.", asks_by=("number",),
     ),
     Row(
         name="send_sms", method="POST", path="/send_sms", acts=True, description="Send a text message.",
         required=("to", "body"), properties={"to": WORD, "body": WORD},
-        asks="A text message is sent from the phone and may cost money.", asks_by="to",
+        asks="A text message is sent from the phone and may cost money.", asks_by=("to",),
     ),
     Row(
         name="share_media", method="POST", path="/share_media", acts=True,
@@ -290,6 +291,7 @@ ROWS: tuple[Row, ...] = (
         name="send_mms", method="POST", path="/send_mms", acts=True,
         description="Open a message with text or files to a number; the user sends it.",
         required=("to",), properties={"to": WORD, "text": WORD, "attachments": ATTACHMENTS, "package": WORD},
+        asks="A message is opened on the phone, addressed and ready to be sent.", asks_by=("to",),
     ),
 )  # fmt: skip
 """One row a route; `/apps` is an old name of `/get_apps`, and `/clipboard` is two tools."""

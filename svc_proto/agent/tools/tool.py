@@ -1,7 +1,7 @@
 """What a tool is: a name and a schema for the model, a flow for us, and what makes it ask first.
 
-A tool's flow returns the text that the model gets. It raises `ToolFailed` with a text that the model can react to;
-anything else that it raises is a bug.
+A tool's flow returns the text that the model gets; `Noted` says as well what has become of the notes. It raises
+`ToolFailed` with a text that the model can react to; anything else that it raises is a bug.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from svc_proto.agent.contract import NoteChange
 from svc_proto.engine.flow import Flow
 
-__all__ = ["Arguments", "Tool", "ToolFailed", "Toolset", "schema"]
+__all__ = ["Arguments", "Noted", "Tool", "ToolFailed", "Toolset", "schema"]
 
 Arguments: TypeAlias = Mapping[str, object]
 
@@ -22,16 +23,26 @@ class ToolFailed(Exception):  # noqa: N818 - a failed call is an answer, not an 
     """A call did not do what it was to do; the text is for the model, and holds no secret."""
 
 
+@frozen
+class Noted:
+    """A result, and what was changed in the agent's memory."""
+
+    text: str
+    change: NoteChange
+
+
 @frozen(kw_only=True)
 class Tool:
     """One tool. `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
-    run: Callable[[Arguments], Flow[str]]
+    run: Callable[[Arguments], Flow[str | Noted]]
     parameters: Mapping[str, object]
     asks: str | None = None  # why somebody has to allow it first; None: nobody has to
-    asks_by: str | None = None  # the argument that a remembered answer is for (the number called, say)
+    asks_having_read: str | None = None  # the same, once the model has read what others wrote
+    asks_by: tuple[str, ...] = ()  # the arguments that a remembered answer is for: the target (the number called, say)
+    reads: bool = True  # the model reads what others wrote: a screen, a web page, an answer of a server
     in_order: bool = False  # waits for the calls of its kind that came before it in the same answer
 
 

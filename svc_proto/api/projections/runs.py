@@ -11,13 +11,14 @@ from typing import Any
 from svc_proto.agent.contract import (
     ApprovalAsked,
     ApprovalGiven,
+    NoteChanged,
     ReasoningDelta,
     TextDelta,
     ToolFinished,
     ToolStarted,
 )
 from svc_proto.api.projections.story import Stamp, StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.views import answer_view, call_view, question_view, usage_view
+from svc_proto.api.views import answer_view, call_view, note_view, question_view, usage_view
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 
@@ -44,6 +45,7 @@ class RunProjection:
             ReasoningDelta: self._reasoned,
             ToolStarted: self._started,
             ToolFinished: self._finished,
+            NoteChanged: self._noted,
             ApprovalAsked: self._asked,
             ApprovalGiven: self._given,
             TurnEnded: self._ended,
@@ -79,6 +81,9 @@ class RunProjection:
             "result_preview": event.preview if event.error is None else event.error,
         }
         return self._frame("tool.completed", ts, members)
+
+    def _noted(self, event: NoteChanged, ts: str) -> str:
+        return self._frame("memory.updated", ts, {"tool": event.call.name, **note_view(event)})
 
     def _asked(self, event: ApprovalAsked, ts: str) -> str:
         return self._frame("approval.request", ts, question_view(event))

@@ -1,5 +1,5 @@
-"""The thirteen events of a session's chat stream (SPEC.md "Chat stream", wire api 4.2 to 4.4), and the questions of a
-turn whose reader has said that it shows them (`approval.request`, `approval.responded`, as in wire api 6.3).
+"""The thirteen events of a session's chat stream (SPEC.md "Chat stream", wire api 4.2 to 4.4), notes that the agent
+keeps (`memory.updated`), and the questions of a turn (`approval.request`, `approval.responded`, as in wire api 6.3).
 
 A type that a phone does not expect makes it drop the event without a word, so the types are exact: `ts` a number,
 `args` an object, everything that is shown a string. All tool events carry `call_id` and `tool_call_id`, equal.
@@ -13,6 +13,7 @@ from typing import Any
 from svc_proto.agent.contract import (
     ApprovalAsked,
     ApprovalGiven,
+    NoteChanged,
     ReasoningDelta,
     TextDelta,
     ToolFinished,
@@ -20,7 +21,7 @@ from svc_proto.agent.contract import (
     ToolStarted,
 )
 from svc_proto.api.projections.story import Stamp, StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.views import answer_view, call_view, question_view, usage_view
+from svc_proto.api.views import answer_view, call_view, note_view, question_view, usage_view
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 
@@ -50,6 +51,7 @@ class SessionProjection:
             ApprovalGiven: self._given,
             ToolStarted: self._started,
             ToolFinished: self._finished,
+            NoteChanged: self._noted,
             TurnEnded: self._ended,
         }
 
@@ -99,6 +101,9 @@ class SessionProjection:
         if event.error is not None:
             return self._frame("tool.failed", ts, {**members, "error": event.error, "success": False})
         return self._frame("tool.completed", ts, {**members, "result_preview": event.preview, "success": True})
+
+    def _noted(self, event: NoteChanged, ts: str) -> str:
+        return self._frame("memory.updated", ts, note_view(event))
 
     def _ended(self, event: TurnEnded, ts: str) -> str:
         done = {"state": "final"}

@@ -85,6 +85,8 @@ def map_event(kind: str, data: Mapping[str, object], word: str) -> tuple[Mapped,
             name = _tool(data, word)
             error = _text(data, "error", "message") or "no reason given"
             return (ToolFailed(call_id=_call_id(data, name), name=name, error=error),)
+        case "memory.updated" if _text(data, "call_id"):
+            return ()  # that call has an end of its own
         case "memory.updated" | "skill.loaded" | "artifact.created":
             name, member = CHANGES[kind]
             return (ToolSucceeded(call_id=_call_id(data, name), name=name, preview=_text(data, member) or None),)

@@ -43,7 +43,8 @@ def test_what_the_relay_requires_can_be_given() -> None:
         if (row.method, row.path) in ARGUMENTS:
             assert row.properties, row.name
         assert set(row.required) <= set(row.properties)
-        assert row.asks_by is None or row.asks_by in row.required
+        assert set(row.asks_by) <= set(row.properties)
+        assert bool(row.asks_by) is (row.asks is not None)
 
 
 def test_limits_are_those_of_the_routes() -> None:
@@ -113,7 +114,14 @@ def test_words_to_choose_from() -> None:
 
 
 def test_what_asks_first() -> None:
-    assert [row.name for row in ROWS if row.asks is not None] == ["send_intent", "broadcast", "call", "send_sms"]
+    """And what a remembered answer is for: the same recipient, or the same intent."""
+    assert {row.name: row.asks_by for row in ROWS if row.asks is not None} == {
+        "send_intent": ("action", "data", "package", "component"),
+        "broadcast": ("action", "data", "package"),
+        "call": ("number",),
+        "send_sms": ("to",),
+        "send_mms": ("to",),
+    }
 
 
 def test_it_is_there(world: AgentWorld) -> None:

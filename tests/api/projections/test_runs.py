@@ -6,6 +6,8 @@ from typing import Any
 from svc_proto.agent.contract import (
     ApprovalAsked,
     ApprovalGiven,
+    NoteChange,
+    NoteChanged,
     ReasoningDelta,
     TextDelta,
     ToolCall,
@@ -66,6 +68,12 @@ def test_approvals() -> None:
         "approval.responded",
         {"call_id": CALL.id, "tool_call_id": CALL.id, "choice": "once", "resolved": 1},
     )
+
+
+def test_notes() -> None:
+    name, data = told(NoteChanged(CALL, NoteChange(target="memory", count=1, added="x")))
+    assert (name, data["tool"], data["added"]) == ("memory.updated", CALL.name, "x")
+    assert data["undo"] == {"method": "DELETE", "body": {"target": "memory", "old_text": "x"}}
 
 
 def test_the_three_ends() -> None:

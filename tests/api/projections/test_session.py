@@ -3,12 +3,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.agent.contract import (
     ApprovalAsked,
     ApprovalGiven,
+    NoteChange,
+    NoteChanged,
     ReasoningDelta,
     TextDelta,
     ToolCall,
@@ -86,6 +89,34 @@ def test_questions() -> None:
     }
     given = {"call_id": "call_7", "tool_call_id": "call_7", "choice": "deny", "resolved": 1}
     assert told(ApprovalGiven(call=CALL, choice="deny")) == [("approval.responded", given)]
+
+
+@pytest.mark.parametrize(
+    ("added", "removed", "method", "body"),
+    [
+        ("new", None, "DELETE", {"old_text": "new"}),
+        (None, "old", "POST", {"content": "old"}),
+        ("new", "old", "PATCH", {"old_text": "new", "content": "old"}),
+    ],
+)
+def test_notes(added: str | None, removed: str | None, method: str, body: dict[str, str]) -> None:
+    change = NoteChange(target="user", count=3, added=added, removed=removed)
+    assert told(NoteChanged(CALL, change)) == [
+        (
+            "memory.updated",
+            {
+                "tool_name": "terminal",
+                "call_id": "call_7",
+                "tool_call_id": "call_7",
+                "args": {"a": "ö"},
+                "target": "user",
+                "entry_count": 3,
+                "added": added,
+                "removed": removed,
+                "undo": {"method": method, "body": {"target": "user", **body}},
+            },
+        )
+    ]
 
 
 def test_a_call_waits_once() -> None:

@@ -56,6 +56,7 @@ TOOL = {"tool_name": "terminal", "call_id": "t1", "tool_call_id": "t1"}
         ),
         ("tool.failed", {**TOOL, "error": "no"}, (ToolFailed(call_id="t1", name="terminal", error="no"),)),
         ("tool.failed", TOOL, (ToolFailed(call_id="t1", name="terminal", error="no reason given"),)),
+        ("memory.updated", {"target": "user", "call_id": "c"}, ()),  # that call ends by itself
         ("memory.updated", {"target": "user"}, (ToolSucceeded(call_id="memory", name="memory", preview="user"),)),
         ("skill.loaded", {"id": "s"}, (ToolSucceeded(call_id="s", name="skill"),)),
         ("artifact.created", {"path": "/x"}, (ToolSucceeded(call_id="artifact", name="artifact", preview="/x"),)),
@@ -68,6 +69,11 @@ TOOL = {"tool_name": "terminal", "call_id": "t1", "tool_call_id": "t1"}
             "svc.approval.request",
             {"command": "rm"},
             (ApprovalAsked(Question("approval.request", "rm")),),
+        ),
+        (
+            "approval.request",
+            {"call_id": "q", "description": "Why.", "command": "what"},
+            (ApprovalAsked(Question("q", "Why. what")),),
         ),
         ("approval.requested", {"id": "q"}, (ApprovalAsked(Question("q", "May I go on?")),)),
         ("assistant.completed", {"content": "Hello"}, (AnswerComplete("Hello"),)),
