@@ -74,9 +74,11 @@ class Api:
         """Ask for the end of a run."""
         yield from self._json("POST", f"/v1/runs/{encode_segment(run)}/stop", {})
 
-    def approve(self, run: str, choice: str, *, everything: bool) -> Flow[int]:
+    def approve(self, run: str, choice: str, *, call_id: str | None, everything: bool) -> Flow[int]:
         """Answer what a run waits for; how many were answered."""
-        body = {"choice": choice, "all": everything}
+        body: dict[str, object] = {"choice": choice, "all": everything}
+        if call_id is not None:
+            body["call_id"] = call_id
         answer = yield from self._json("POST", f"/v1/runs/{encode_segment(run)}/approval", body)
         resolved = answer.get("resolved")
         return resolved if isinstance(resolved, int) else 0
@@ -97,7 +99,7 @@ class Api:
             on_event=on_event,
             on_open=on_open,
             headers=self._fields(),
-            body=strict_json.dumps_bytes({"message": message}),
+            body=strict_json.dumps_bytes({"message": message, "approvals": True}),
         )
         self._check(answer)
 

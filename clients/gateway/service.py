@@ -226,7 +226,10 @@ class Gateway:
             raise RpcError(INVALID_PARAMS, "choice must be one of " + ", ".join(CHOICES))
         if turn is None or turn.run_id is None:
             raise RpcError(BUSY, "no run waits for an approval")
-        resolved = yield from self._api.approve(turn.run_id, choice, everything=call.params.get("all") is True)
+        everything = call.params.get("all") is True
+        resolved = yield from self._api.approve(
+            turn.run_id, choice, call_id=call.word("call_id"), everything=everything
+        )
         return {"resolved": resolved}
 
     def _expired(self, call: Call) -> Result:

@@ -103,8 +103,12 @@ class Turn:
             case "tool.failed":
                 error = _text(data, "error") or "the tool failed"
                 self._tell("tool.complete", {"tool_id": identity, "name": name, "error": error})
+            case "approval.request":
+                words = {key: _text(data, key) for key in ("command", "description")}
+                self._tell("approval.request", {**words, "choices": data.get("choices"), "call_id": identity})
             case "memory.updated" | "skill.loaded" | "artifact.created":
-                what = _text(data, "name") or _text(data, "target") or _text(data, "path")
+                names = ("added", "removed", "name", "target", "path")
+                what = next((found for key in names if (found := _preview(data, key))), "")
                 self._tell("status.update", {"kind": kind, "text": f"{kind.replace('.', ' ')} {what}".strip()})
             case _:
                 pass  # `session.created`, `run.started`, and what later servers may say

@@ -196,6 +196,11 @@ class TurnHost(Protocol):
         """A reader is behind: read no more from where the answer comes until `drained`."""
         ...
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether whoever began the turn can be asked something."""
+        ...
+
     def tell(self, event: TurnEvent) -> None:
         """This has happened."""
         ...

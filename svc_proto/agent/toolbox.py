@@ -34,11 +34,15 @@ from svc_proto.engine.flow import Flow
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["DENIED", "MAX_OUTPUT", "Toolbox", "Wanted", "call_preview", "preview_of"]
+__all__ = ["DENIED", "MAX_OUTPUT", "NOBODY", "Toolbox", "Wanted", "call_preview", "preview_of"]
 
 MAX_OUTPUT = 64 * 1024  # characters that the model gets of one result
 MAX_PREVIEW = 120  # characters of what people see of a call or a result
 CUT = "\n[cut: the rest is too long]"
+NOBODY = (
+    "somebody has to allow this call, and nobody can be asked from here, so it was not made. Tell the user to ask for "
+    "it where questions are shown (dashboard, svc-relay chat, desktop, voice); do not try the same by other means."
+)
 DENIED = "the user did not allow this call. Respect that: do not try to do the same by other means."
 
 
@@ -115,7 +119,7 @@ class Toolbox:
         told = False  # there is something that may fail
         try:
             able, given = _checked(wanted, tool)
-            question = yield from self._question(turn, call, able, given, has_read)
+            question = yield from self._question(turn, host, call, able, given, has_read)
             if question is not None:
                 told = True
                 host.tell(ToolPending(call))
@@ -147,12 +151,16 @@ class Toolbox:
         return text
 
     def _question(
-        self, turn: Turn, call: ToolCall, tool: Tool, given: Arguments, has_read: bool
+        self, turn: Turn, host: TurnHost, call: ToolCall, tool: Tool, given: Arguments, has_read: bool
     ) -> Flow[ApprovalAsked | None]:
         """What somebody has to be asked first, if anything. Raises `ToolFailed` if that cannot be."""
         why = tool.asks_having_read if tool.asks is None and has_read else tool.asks
         if why is None or (yield from self._approvals.remembers(turn.session_id, pattern_of(tool, given))):
             return None
+        if tool.asks_itself is not None and (yield from tool.asks_itself(given)):
+            return None
+        if not host.may_ask:
+            raise ToolFailed(NOBODY)
         return question_about(tool, call, given, why)
 
 

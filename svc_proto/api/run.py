@@ -56,8 +56,11 @@ NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
 class Run:
     """A turn of one session. `on_changed` is called when a place may have become free."""
 
-    def __init__(self, api: Api, record: ChatRun, *, stops_alone: bool, on_changed: Callable[[Run], None]) -> None:
+    def __init__(
+        self, api: Api, record: ChatRun, *, stops_alone: bool, may_ask: bool, on_changed: Callable[[Run], None]
+    ) -> None:
         self.record = record
+        self._may_ask = may_ask
         self.message_id = new_uuid(api.engine.entropy)
         self.model = ""  # what it is called towards clients
         self.reader: Subscriber | None = None
@@ -90,6 +93,11 @@ class Run:
     def full(self) -> bool:
         """See `TurnHost`."""
         return self.reader is not None and self.reader.behind
+
+    @property
+    def may_ask(self) -> bool:
+        """See `TurnHost`."""
+        return self._may_ask
 
     def tell(self, event: TurnEvent) -> None:
         """See `TurnHost`."""

@@ -42,7 +42,7 @@ class Runs:
         api, engine = self._api, self._api.engine
         api.refuse_while_stopping()
         record = self._registry.enter(order.run_id, order.session_id, may_wait=order.may_wait, now=engine.now)
-        run = Run(api, record, stops_alone=order.stops_alone, on_changed=self._ended)
+        run = Run(api, record, stops_alone=order.stops_alone, may_ask=order.may_ask, on_changed=self._ended)
         run.model = order.model
         self._runs[order.run_id] = run
         self._look()

@@ -45,6 +45,7 @@ class TurnOrder:
     create: ChatSession | None = None  # the session, if there may be none yet
     may_wait: bool = True  # at the cap; else it is refused
     stops_alone: bool = False  # once nobody waits for it
+    may_ask: bool = False  # whoever began it shows questions, and answers them
 
 
 def perform(api: Api, run: Run, order: TurnOrder) -> Flow[None]:

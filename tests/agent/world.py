@@ -65,6 +65,7 @@ class Listener:
         self.rows: list[object] = []
         self.asked: list[ApprovalAsked] = []
         self.choices: list[str] = []
+        self.may_ask = True
         self.behind = False  # until `drained` was waited for
         self.always_behind = False
         self.drains = 0

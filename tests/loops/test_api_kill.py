@@ -148,7 +148,7 @@ def test_a_kill_while_a_person_is_asked(traced: VirtualWorld) -> None:
     scene.model.answers[:] = [calls(("demo_ask", {}))]
     session = scene.api.session()
     at = len(traced.simulation.records)
-    stream = chat(traced, scene.api, session, "Do it")
+    stream = chat(traced, scene.api, session, "Do it", approvals=True)
     run_id = stream.until("tool.pending").data["run_id"]
     told = scene.die(at)
     gone = scene.api.ask("POST", f"/v1/runs/{run_id}/approval", {"choice": "once"})

@@ -111,6 +111,7 @@ def test_a_phone_that_is_lost_in_the_middle(relayed: World) -> None:
 # --- approvals ------------------------------------------------------------------------------------------------------
 
 CALLING = ("phone_call", {"number": "+15550100"})
+OPENING = ("phone_send_intent", {"action": "android.intent.action.VIEW", "data": "https://example.com/"})
 
 
 def waiting(world: World, *, approve: str = "demo_ask", **config: Any) -> tuple[ApiHandle, str, UnreadStream, str]:
@@ -118,7 +119,7 @@ def waiting(world: World, *, approve: str = "demo_ask", **config: Any) -> tuple[
     model = ScriptedModel([calls((approve, {}), text="May I?"), lambda request: plain(last_result(request))])
     api = api_with(world, model, relay_url="http://127.0.0.1:9", **config)
     session = api.session()
-    stream = chat(world, api, session, "Do it")
+    stream = chat(world, api, session, "Do it", approvals=True)
     pending = stream.until("tool.pending").data
     assert pending["tool_name"] == approve
     run_id = str(pending["run_id"])
@@ -187,13 +188,13 @@ def test_an_approval_for_the_session_is_remembered_in_it_alone(world: World) -> 
     model = ScriptedModel([calls(ask), plain("1"), calls(ask), plain("2"), calls(ask), plain("3")])
     api = api_with(world, model, relay_url="http://127.0.0.1:9")
     session = api.session()
-    stream = chat(world, api, session, "Do it")
+    stream = chat(world, api, session, "Do it", approvals=True)
     run_id = stream.until("tool.pending").data["run_id"]
     assert answer(api, run_id, "session")[0] == 200
     assert check_turn(stream.rest()).said == "1"
     turn = turn_of(world, api, session, "Again")
     assert ("tool.pending" in turn.names, turn.said) == (False, "2")
-    other = chat(world, api, api.session(), "Do it")
+    other = chat(world, api, api.session(), "Do it", approvals=True)
     run_id = other.until("tool.pending").data["run_id"]
     assert answer(api, run_id, "deny")[0] == 200
     assert check_turn(other.rest()).said == "3"
@@ -201,16 +202,16 @@ def test_an_approval_for_the_session_is_remembered_in_it_alone(world: World) -> 
 
 def test_an_approval_that_lets_the_phone_act(relayed: World) -> None:
     relayed.phone(name="Pixel")
-    model = ScriptedModel([calls(CALLING), plain("Calling.")])
+    model = ScriptedModel([calls(OPENING), plain("Open.")])
     api = api_with(relayed, model)
-    stream = chat(relayed, api, api.session(), "Call Ada")
-    pending = stream.until("tool.pending").data
-    assert pending["args"] == CALLING[1]
-    assert "/call" not in [record["path"] for record in relayed.http("GET", "/bridge/activity").json["activity"]]
+    stream = chat(relayed, api, api.session(), "Open it", approvals=True)
+    pending = stream.until("approval.request").data
+    assert pending["args"] == OPENING[1]
+    assert "/send_intent" not in [record["path"] for record in relayed.http("GET", "/bridge/activity").json["activity"]]
     assert answer(api, pending["run_id"], "once")[0] == 200
     turn = check_turn(stream.rest())
     assert turn.story == [*BEGIN, *ASKED, "assistant.delta", *END]
-    assert relayed.http("GET", "/bridge/activity").json["activity"][0]["path"] == "/call"
+    assert relayed.http("GET", "/bridge/activity").json["activity"][0]["path"] == "/send_intent"
 
 
 def test_an_approval_in_the_stream_of_a_run(world: World) -> None:
@@ -237,3 +238,31 @@ def test_an_answer_that_names_no_call_is_not_for_a_new_question(world: World) ->
     assert asked["command"] == "demo_ask {}"
     assert api.ask("POST", path, {"choice": "once", "call_id": asked["call_id"]}).status == 200
     assert check_turn(stream.rest()).said == "May I?\n\nyou allowed it"
+
+
+def test_a_phone_with_gates_asks_its_own_user(relayed: World) -> None:
+    """Who types "call Ada" on the phone is asked by the phone, though the chat there shows no questions."""
+    relayed.phone(name="Pixel")
+    model = ScriptedModel([calls(CALLING), plain("Calling.")])
+    api = api_with(relayed, model)
+    turn = turn_of(relayed, api, api.session(), "Call Ada")
+    assert turn.story == [*BEGIN, "tool.started", "tool.completed", "assistant.delta", *END]
+    record = relayed.http("GET", "/bridge/activity").json["activity"][0]
+    assert (record["path"], record["decision"]) == ("/call", "confirmed")
+
+
+def test_a_phone_that_has_not_said_that_it_asks(relayed: World) -> None:
+    """The question is the agent's then, and where the chat shows none the answer is no, at once."""
+    relayed.fake_phone()
+    model = ScriptedModel([calls(CALLING), lambda request: plain(last_result(request))] * 2)
+    api = api_with(relayed, model)
+    begun = relayed.clock()
+    turn = turn_of(relayed, api, api.session(), "Call Ada")
+    assert turn.story == [*BEGIN, "tool.started", "tool.failed", "assistant.delta", *END]
+    assert "nobody can be asked from here" in turn.one("tool.failed")["error"]
+    assert relayed.clock() - begun < 30.0
+    stream = chat(relayed, api, api.session(), "Call Ada", approvals=True)
+    asked = stream.until("approval.request").data
+    assert asked["command"] == 'phone_call {"number":"+15550100"}'
+    assert answer(api, asked["run_id"], "deny")[0] == 200
+    assert "did not allow" in check_turn(stream.rest()).said

@@ -1,7 +1,8 @@
 """Tools for the phone: one row for each Device Control route of SPEC.md, called through the relay (wire bridge 3, 6).
 
 Those that cost somebody something, or reach past what the phone's own safety looks at, ask first: calls, messages, raw
-intents and broadcasts. What only opens a screen in which the person chooses what becomes of it (sharing) does not.
+intents and broadcasts. A phone that asks about calls and messages by itself is left to do so. What only opens a screen
+in which the person chooses what becomes of it (sharing) does not ask.
 What acts on the screen happens in the order of the calls.
 """
 
@@ -37,6 +38,7 @@ class Row:
     properties: Properties = NONE
     acts: bool = False
     asks: str | None = None
+    asks_there: bool = False  # a phone with gates asks its user by itself (wire bridge 5.2, "always confirm")
     asks_by: tuple[str, ...] = ()
     prepare: Callable[[RelayLink, Arguments], Flow[Arguments]] | None = None
 
@@ -69,6 +71,7 @@ def _tool(row: Row, link: RelayLink, brand: Brand) -> Tool:
         parameters=schema(row.required, **row.properties, device=DEVICE),
         run=run,
         asks=row.asks,
+        asks_itself=link.has_gates if row.asks_there else None,
         asks_by=row.asks_by,
         in_order=row.acts,
     )
@@ -275,12 +278,12 @@ ROWS: tuple[Row, ...] = (
     Row(
         name="call", method="POST", path="/call", acts=True, description="Call a number.",
         required=("number",), properties={"number": WORD},
-        asks="A call is placed from the phone and may cost money.", asks_by=("number",),
+        asks="A call is placed from the phone and may cost money.", asks_by=("number",), asks_there=True,
     ),
     Row(
         name="send_sms", method="POST", path="/send_sms", acts=True, description="Send a text message.",
         required=("to", "body"), properties={"to": WORD, "body": WORD},
-        asks="A text message is sent from the phone and may cost money.", asks_by=("to",),
+        asks="A text message is sent from the phone and may cost money.", asks_by=("to",), asks_there=True,
     ),
     Row(
         name="share_media", method="POST", path="/share_media", acts=True,
@@ -291,7 +294,7 @@ ROWS: tuple[Row, ...] = (
         name="send_mms", method="POST", path="/send_mms", acts=True,
         description="Open a message with text or files to a number; the user sends it.",
         required=("to",), properties={"to": WORD, "text": WORD, "attachments": ATTACHMENTS, "package": WORD},
-        asks="A message is opened on the phone, addressed and ready to be sent.", asks_by=("to",),
+        asks="A message is opened on the phone, addressed and ready to be sent.", asks_by=("to",), asks_there=True,
     ),
 )  # fmt: skip
 """One row a route; `/apps` is an old name of `/get_apps`, and `/clipboard` is two tools."""

@@ -66,14 +66,27 @@ class RelayLink:
         """Whether a phone is connected that can be controlled (wire bridge 4.1, 6); of a relay elsewhere, perhaps."""
         if not self._is_here():
             return self.configured
-        secret = yield from secret_fields(self._engine)
-        answer = yield from fetch(self._engine, "GET", f"{self._url}/bridge/status", headers=secret, within=QUICK)
-        if isinstance(answer, Failure):
-            return False
-        status = _members(answer)
+        status = yield from self._status()
         bridge = status.get("bridge")
         able = not isinstance(bridge, dict) or bridge.get("device_control_supported") is not False
         return status.get("phone_connected") is True and able
+
+    def has_gates(self, arguments: Mapping[str, object]) -> Flow[bool]:
+        """Whether the phone that a call would go to asks its user about calls and messages by itself.
+
+        It says so by the `safety` of its status (wire bridge 1.3, 5.5). One that has said nothing may have none.
+        """
+        if not self._is_here():
+            return False
+        device = arguments.get("device")
+        status = yield from self._status("" if device is None else f"?{urlencode({'device': device})}")
+        return status.get("phone_connected") is True and bool(status.get("safety"))
+
+    def _status(self, query: str = "") -> Flow[Mapping[str, object]]:
+        secret = yield from secret_fields(self._engine)
+        url = f"{self._url}/bridge/status{query}"
+        answer = yield from fetch(self._engine, "GET", url, headers=secret, within=QUICK)
+        return {} if isinstance(answer, Failure) else _members(answer)
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
         """Call a route. Raises `ToolFailed` when there is no way to the relay.

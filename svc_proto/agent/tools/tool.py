@@ -41,6 +41,7 @@ class Tool:
     parameters: Mapping[str, object]
     asks: str | None = None  # why somebody has to allow it first; None: nobody has to
     asks_having_read: str | None = None  # the same, once the model has read what others wrote
+    asks_itself: Callable[[Arguments], Flow[bool]] | None = None  # whoever carries it out asks, and we need not
     asks_by: tuple[str, ...] = ()  # the arguments that a remembered answer is for: the target (the number called, say)
     reads: bool = True  # the model reads what others wrote: a screen, a web page, an answer of a server
     in_order: bool = False  # waits for the calls of its kind that came before it in the same answer

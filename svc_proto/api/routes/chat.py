@@ -44,7 +44,7 @@ class _Chat:
 
     def stream(self, request: Request) -> Flow[Response | Streamed]:
         api = self._api
-        order = yield from self._order(request)
+        order = yield from self._order(request, streams=True)
         run = api.runs.start(order)
         reader = run.subscribe(
             SessionProjection(session_id=order.session_id, run_id=order.run_id, message_id=run.message_id)
@@ -53,7 +53,7 @@ class _Chat:
 
     def blocking(self, request: Request) -> Flow[Response]:
         api = self._api
-        order = yield from self._order(request)
+        order = yield from self._order(request, streams=False)
         run = api.runs.start(order)
         ended = yield from run.end_of()
         refused = failure(ended)
@@ -73,8 +73,12 @@ class _Chat:
             body["error"] = ended.error
         return json_response(200, body, session_fields(api.config.brand, order.session_id, order.run_id))
 
-    def _order(self, request: Request) -> Flow[TurnOrder]:
-        """The checks in the order of wire api 2.1; nothing is stored before all of them have passed."""
+    def _order(self, request: Request, *, streams: bool) -> Flow[TurnOrder]:
+        """The checks in the order of wire api 2.1; nothing is stored before all of them have passed.
+
+        `"approvals": true` says that the client shows the questions of the stream and answers them. Phones in use know
+        none there (wire api 6.5), and do not say so: what would have to be asked is refused at once.
+        """
         api = self._api
         api.refuse_while_stopping()
         session_id = request.params["id"]
@@ -95,4 +99,5 @@ class _Chat:
             model=settings.name,
             max_tokens=settings.max_tokens,
             title=chat.title,
+            may_ask=streams and body.get("approvals") is True,
         )

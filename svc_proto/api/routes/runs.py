@@ -117,6 +117,7 @@ class _Runs:
             max_tokens=settings.max_tokens,
             create=ChatSession(id=session_id, started_at=now, updated_at=now, last_active=now, model=settings.name),
             may_wait=False,
+            may_ask=True,  # the events of a run have questions (wire api 6.3)
         )
 
     def _earlier(self, body: Mapping[str, object]) -> Flow[tuple[Mapping[str, object], ...]]:

@@ -128,7 +128,7 @@ class ChatRun:
 
     def _open(self, session_id: str) -> Flow[EventReader | Fetched | Failure]:
         order = self._order
-        body: dict[str, object] = {"message": order.text}
+        body: dict[str, object] = {"message": order.text, "approvals": True}
         if order.system:
             body["system_message"] = order.system
         return (

@@ -8,8 +8,12 @@ from typing import Any, cast
 import pytest
 
 from clients.phone.handset import SimulatedHandset
+from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.tools.phone import ROWS
+from svc_proto.agent.tools.relay import RelayLink
 from svc_proto.basics.brand import HERMES
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
 from svc_proto.machines.arguments import ARGUMENTS
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from tests.agent.world import AgentWorld
@@ -30,6 +34,11 @@ def call(world: AgentWorld, tool: str, /, **arguments: Any) -> str:
     world.answer("Go")
     (finished,) = world.host.finished
     return finished.output
+
+
+def iter_false() -> Flow[bool]:
+    yield from ()
+    return False
 
 
 def test_there_is_one_for_each_route() -> None:
@@ -182,8 +191,7 @@ def test_a_swipe_from_point_to_point(world: AgentWorld) -> None:
 
 def test_a_swipe_where_there_is_no_screen(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(world, "phone_swipe", direction="up", device="nobody").startswith("error: 404 unknown_device")
-    from svc_proto.agent.tools.relay import PhoneAnswer, RelayLink
-    from svc_proto.engine.flow import Flow
+    from svc_proto.agent.tools.relay import PhoneAnswer
 
     def blank(self: RelayLink, method: str, path: str, arguments: object) -> Flow[PhoneAnswer]:
         yield from ()
@@ -195,7 +203,65 @@ def test_a_swipe_where_there_is_no_screen(world: AgentWorld, monkeypatch: pytest
     assert call(world, "phone_swipe", direction="up") == "error: 400: no reason given."
 
 
-def test_a_text_message_asks_first(world: AgentWorld) -> None:
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("phone_send_sms", SMS),
+        ("phone_call", {"number": "+15550100"}),
+        ("phone_send_mms", {"to": "+15550100", "text": "Hello"}),
+    ],
+)
+def test_a_phone_with_gates_is_asked_there_and_not_here(
+    world: AgentWorld, tool: str, arguments: dict[str, str]
+) -> None:
+    world.host.may_ask = False
+    assert json.loads(call(world, tool, **arguments))["confirmed"] is True  # by the phone's own question
+    assert world.host.asked == []
+    assert f"pending {tool}" not in world.host.story
+    assert "error: 404 unknown_device" not in call(world, tool, **arguments, device="Reference phone")
+    assert call(world, tool, **arguments, device="nobody").startswith("error: somebody has to allow this call")
+
+
+@pytest.mark.parametrize("tool", ["phone_send_intent", "phone_broadcast"])
+def test_what_no_phone_asks_about_is_asked_here(world: AgentWorld, tool: str) -> None:
+    """Wire bridge 5.2: raw intents have no "always confirm"."""
+    world.host.choices = ["once"]
+    assert "nobody" not in call(world, tool, action="android.intent.action.VIEW")
+    assert len(world.host.asked) == 1
+    world.host.may_ask = False
+    refused = call(world, tool, action="android.intent.action.VIEW")
+    assert refused.startswith("error: somebody has to allow this call, and nobody can be asked from here")
+    assert world.host.at[-1] - world.host.at[-4] < 1.0
+    assert f"pending {tool}" not in world.host.story
+    assert (f"started {tool}" in world.host.story, len(world.host.asked)) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [{}, {"phone_connected": True}, {"phone_connected": True, "safety": {}}, {"safety": {"blocklist_count": 1}}],
+)
+def test_a_phone_that_has_not_said_that_it_has_gates(
+    status: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a relay elsewhere, or an old phone, or one that has not reported yet, or is gone."""
+
+    def told(self: RelayLink, query: str = "") -> Flow[dict[str, object]]:
+        yield from ()
+        return status
+
+    monkeypatch.setattr(RelayLink, "_status", told)
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[bool, bool]]:
+        here, there = (RelayLink(engine, f"http://{host}:8767", "") for host in ("127.0.0.1", "relay.example"))
+        return (yield from here.has_gates({})), (yield from there.has_gates({}))
+
+    assert AgentWorld().run(plan) == (False, False)
+    status |= {"phone_connected": True, "safety": {"blocklist_count": 0}}
+    assert AgentWorld().run(plan) == (True, False)
+
+
+def test_a_text_message_asks_first(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RelayLink, "has_gates", lambda self, arguments: iter_false())
     assert "the user did not allow this call" in call(world, "phone_send_sms", **SMS)
     (asked,) = world.host.asked
     assert (asked.pattern, asked.description[:14]) == ("phone_send_sms +15550100", "A text message")

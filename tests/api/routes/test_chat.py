@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from svc_proto.agent.contract import (
     ApprovalAsked,
     ModelAnswered,
@@ -178,6 +180,24 @@ def test_a_call_that_waits_for_an_approval() -> None:
     hand.finish()
     asked_and_done = ["tool.pending", "approval.request", "approval.responded", "tool.started", "tool.completed"]
     assert check(call) == [*OPENING, *asked_and_done, *CLOSING]
+
+
+@pytest.mark.parametrize(("said", "may_ask"), [({}, False), ({"approvals": True}, True), ({"approvals": "yes"}, False)])
+def test_who_can_be_asked(said: dict[str, object], may_ask: bool) -> None:
+    """A client that does not say that it shows questions, as none in use does, is not asked."""
+    book = TurnBook()
+    path = f"/api/sessions/{book.session()}/chat"
+    book.call("POST", f"{path}/stream", {"message": "Hi", **said})
+    assert book.hand.host.may_ask is may_ask
+    book.hand.finish()
+    book.call("POST", path, {"message": "Hi", **said})  # one answer at the end: no place for a question
+    assert book.hand.host.may_ask is False
+    book.hand.finish()
+    book.call("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}], **said})
+    assert book.hand.host.may_ask is False
+    book.hand.finish()
+    book.call("POST", "/v1/runs", {"input": "Hi", **said})
+    assert book.hand.host.may_ask is True
 
 
 def test_a_turn_that_is_stopped_keeps_what_was_said() -> None:

@@ -134,7 +134,7 @@ def test_a_turn() -> None:
     assert said(messages, "message.complete") == [
         {"text": "Hello", "usage": {"input_tokens": 1, "output_tokens": 2}, "status": "complete"}
     ]
-    assert book.api.seen[-1] == ("POST", "/api/sessions/s-1/chat/stream", {"message": "Hi"})
+    assert book.api.seen[-1] == ("POST", "/api/sessions/s-1/chat/stream", {"message": "Hi", "approvals": True})
     assert submit(book)[0]["result"] == {"status": "streaming"}
 
 
@@ -218,6 +218,8 @@ def test_approvals() -> None:
     turn.run_id = "run_7"
     assert book.result("approval.respond", {**respond, "all": True}) == {"resolved": 1}
     assert book.api.seen[-1] == ("POST", "/v1/runs/run_7/approval", {"choice": "once", "all": True})
+    book.result("approval.respond", {**respond, "call_id": "call_7"})
+    assert book.api.seen[-1][2] == {"choice": "once", "all": False, "call_id": "call_7"}
     book.api.problem = (200, b'{"resolved": "all"}')
     assert book.result("approval.respond", respond) == {"resolved": 0}
 

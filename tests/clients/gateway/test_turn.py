@@ -66,6 +66,22 @@ class Told:
         ("tool.progress", {"delta": "hm"}, [("reasoning.delta", {"text": "hm"})]),
         ("tool.progress", {"delta": "5%", "tool_name": "df"}, [("tool.progress", {"name": "df", "preview": "5%"})]),
         ("skill.loaded", {"name": "git"}, [("status.update", {"kind": "skill.loaded", "text": "skill loaded git"})]),
+        (
+            "approval.request",
+            {"call_id": "c", "command": "rm x", "description": "Removes.", "choices": ["once", "deny"], "args": {}},
+            [
+                (
+                    "approval.request",
+                    {"command": "rm x", "description": "Removes.", "choices": ["once", "deny"], "call_id": "c"},
+                )
+            ],
+        ),
+        ("approval.responded", {"call_id": "c", "choice": "once"}, []),
+        (
+            "memory.updated",
+            {"target": "user", "added": "Likes tea"},
+            [("status.update", {"kind": "memory.updated", "text": "memory updated Likes tea"})],
+        ),
         ("memory.updated", {}, [("status.update", {"kind": "memory.updated", "text": "memory updated"})]),
         ("message.started", {}, [("message.start", None)]),
         ("assistant.delta", {"delta": ""}, []),

@@ -96,14 +96,14 @@ def test_a_run_in_a_new_session(bench: Bench) -> None:
     assert bench.types() == ["SessionBound", "RunBegan", "MessageBegan", "AnswerDelta", "AnswerDelta", "AnswerComplete"]
     (create, stream) = bench.api.seen
     assert create == ("POST", "/api/sessions", {"profile": "work"})
-    assert stream[2] == {"message": "hi", "system_message": "by voice", "profile": "work"}
+    assert stream[2] == {"message": "hi", "approvals": True, "system_message": "by voice", "profile": "work"}
 
 
 def test_a_run_in_a_known_session(bench: Bench) -> None:
     bench.api.sessions["c1"] = []
     assert bench.run(session_id="c1", profile="default") is None
     assert bench.types()[0] == "RunBegan"
-    assert bench.api.seen[0][2] == {"message": "hi"}
+    assert bench.api.seen[0][2] == {"message": "hi", "approvals": True}
 
 
 def test_a_session_that_is_gone(bench: Bench) -> None:
