@@ -4,7 +4,7 @@ import { announce, h, icon, Keyed, reconcile } from "./dom.js";
 import { ago, plain } from "./format.js";
 import { agent, openTurn } from "./net.js";
 import { events } from "./sse.js";
-import { AgentMessage, isUnanswered, messagesOf, userMessage } from "./turn.js";
+import { AgentMessage, isUnanswered, messagesOf, questionOf, userMessage } from "./turn.js";
 import { empty } from "./view.js";
 
 const IDEAS = ["/help", "/phone ping", "/phone open_app com.example.mail", "/screenshot", "/think"];
@@ -115,7 +115,7 @@ export function openChat(room, auto, place) {
     if (lost) problem.hidden = true;
     lost = false;
     const goesOn = isUnanswered(rows) && LIVE.includes(run?.status);
-    const state = JSON.stringify([rows, run?.status]);
+    const state = JSON.stringify([rows, run?.status, run?.approvals]);
     if (state !== seen) {
       const follow = seen === null || isNearEnd();
       log.replaceChildren(...messagesOf(rows, goesOn));
@@ -144,23 +144,24 @@ export function openChat(room, auto, place) {
 
   /** What stands in the place of an answer. */
   function note(run, goesOn) {
-    if (run?.status === "waiting_for_approval") return askAgain(run.run_id);
+    if (run?.status === "waiting_for_approval") return askAgain(run);
     if (goesOn) return h("p", { class: "note later", role: "status" }, "The answer is not there yet. It appears here by itself.");
     if (run?.status === "failed") return h("p", { class: "note failed" }, run.error ?? "The turn failed.");
     return h("p", { class: "note" }, run?.status === "cancelled" ? "Stopped." : "There is no answer to this.");
   }
 
-  /** The agent waits for a word, and who was asked is gone. */
+  /** The agent waits for a word, and who was asked is gone: the same questions again. */
   function askAgain(run) {
-    const answer = (choice) => () => {
+    const asks = (run.approvals ?? []).map((question) => questionOf(question, (id, choice) => {
       box.focus();
-      element.replaceChildren();
-      agent("POST", `/runs/${encodeURIComponent(run)}/approval`, { choice }).catch(fail);
-    };
-    const element = h("div", { class: "ask later", role: "status" }, h("span", {}, "The agent asks whether it may go on."),
-      h("button", { type: "button", class: "main", onclick: answer("once") }, "Allow once"),
-      h("button", { type: "button", onclick: answer("deny") }, "Deny"));
-    return element;
+      return answer(run.run_id, id, choice).catch(fail);
+    }));
+    return h("div", { class: "later", role: "status" }, asks);
+  }
+
+  /** Answer the question about one call. */
+  function answer(run, id, choice) {
+    return agent("POST", `/runs/${encodeURIComponent(run)}/approval`, { choice, call_id: id });
   }
 
   function later(mine, seen) {
@@ -204,7 +205,7 @@ export function openChat(room, auto, place) {
     box.value = "";
     grow();
     for (const each of log.querySelectorAll(".empty, .waiting, .later")) each.remove();
-    const message = new AgentMessage((choice) => agent("POST", `/runs/${encodeURIComponent(mine.run)}/approval`, { choice }));
+    const message = new AgentMessage((id, choice) => answer(mine.run, id, choice));
     const mine = (turn = { run: null, message, unwanted: false });
     busy(true);
     log.append(userMessage(words), message.element);
@@ -212,7 +213,7 @@ export function openChat(room, auto, place) {
     try {
       session ??= (await agent("POST", "/sessions", {}, closing.signal)).id;
       point("replaceState");
-      const body = await openTurn(session, { message: words }, closing.signal);
+      const body = await openTurn(session, { message: words, approvals: true }, closing.signal);
       for await (const { event, data } of events(body)) take(mine, event, JSON.parse(data));
     } catch (error) {
       if (closing.signal.aborted) return;
@@ -237,6 +238,8 @@ export function openChat(room, auto, place) {
     } else if (event === "assistant.delta") message.say(data.delta);
     else if (event === "tool.progress") message.think(data.delta);
     else if (event === "tool.pending") message.call(id, "waiting", about);
+    else if (event === "approval.request") message.ask(id, data);
+    else if (event === "memory.updated") message.noted(data, () => agent(data.undo.method, "/memory", data.undo.body));
     else if (event === "tool.started") message.call(id, "running", about);
     else if (event === "tool.completed") message.call(id, "done", { ...about, result: data.result_preview });
     else if (event === "tool.failed") message.call(id, "failed", { ...about, result: data.error });

@@ -14,7 +14,7 @@ export function userMessage(content) {
   return h("div", { class: "said user" }, h("span", { class: "aside" }, "You: "), h("div", { class: "bubble" }, textOf(content)));
 }
 
-/** What the agent answers, part by part. `answer(choice)` is called for a call that waits for the person's word. */
+/** What the agent answers, part by part. `answer(id, choice)` is called for a call that waits for the person's word. */
 export class AgentMessage {
   #parts = h("div", { class: "parts" });
   #text = "";
@@ -56,11 +56,27 @@ export class AgentMessage {
     if (!card) {
       this.#end();
       this.#thought = null;
-      card = new ToolCard(name ?? "tool", args, this.#answer);
+      card = new ToolCard(name ?? "tool", args);
       this.#calls.set(id, card);
       this.#parts.append(card.element);
     }
     card.show(state, result, seconds);
+  }
+
+  /** A call waits for the person's word: all that it would do. */
+  ask(id, question) {
+    this.#calls.get(id)?.ask(questionOf(question, this.#answer));
+  }
+
+  /** A note that the agent keeps from now on, or no more; `undo()` takes it back. */
+  noted({ added, removed }, undo) {
+    this.#end();
+    const said = h("span", {}, [removed ? `No longer noted: ${removed}` : "", added ? `Noted: ${added}` : ""].filter(Boolean).join(" "));
+    const button = h("button", { type: "button", onclick: () => {
+      button.remove();
+      undo().then(() => said.append(" (undone)"), (error) => said.append(` (${error.message})`));
+    } }, "Undo");
+    this.#parts.append(h("p", { class: "note" }, said, " ", button));
   }
 
   /** A note below it: stopped, failed. */
@@ -96,20 +112,11 @@ class ToolCard {
   #state = "";
   #sign = h("span", { class: "sign" });
   #word = h("span", { class: "word" });
-  #ask = h("div", { class: "ask", hidden: true });
+  #ask = h("div", { hidden: true });
   #result = h("pre", { tabindex: "0", hidden: true });
   #began = now();
 
-  constructor(name, args, answer) {
-    const choose = (choice) => () => {
-      this.#ask.hidden = true;
-      answer(choice).catch((error) => this.#say(error.message));
-    };
-    if (answer) {
-      this.#ask.append(h("span", {}, "May it?"),
-        h("button", { type: "button", class: "main", onclick: choose("once") }, "Allow once"),
-        h("button", { type: "button", onclick: choose("deny") }, "Deny"));
-    }
+  constructor(name, args) {
     const given = args && typeof args === "object" && Object.keys(args).length ? JSON.stringify(args, null, 2) : "";
     this.element = h("div", { class: "tool" },
       h("details", {},
@@ -131,6 +138,11 @@ class ToolCard {
     if (result) this.#say(result);
   }
 
+  ask(question) {
+    this.#ask.replaceChildren(question);
+    this.#ask.hidden = this.#state !== "waiting";
+  }
+
   abandon() {
     if (this.#state === "running" || this.#state === "waiting") this.show("failed", "It was interrupted.");
   }
@@ -139,6 +151,20 @@ class ToolCard {
     this.#result.textContent = said.length > RESULT ? `${said.slice(0, RESULT)}…` : said;
     this.#result.hidden = false;
   }
+}
+
+/** A question as it is asked: all that would be done, and the buttons of a word that is for this call alone. */
+export function questionOf(question, answer) {
+  const choose = (choice) => () => {
+    const said = h("span", { role: "status" }, choice === "deny" ? "Denied." : "Allowed.");
+    element.replaceChildren(said);
+    answer(question.call_id, choice).catch((error) => { said.textContent = error.message; });
+  };
+  const element = h("div", { class: "ask" },
+    h("span", {}, question.description || "May it?"), h("code", {}, question.command),
+    h("button", { type: "button", class: "main", onclick: choose("once") }, "Allow once"),
+    h("button", { type: "button", onclick: choose("deny") }, "Deny"));
+  return element;
 }
 
 /** Whether the last turn has no answer yet. */

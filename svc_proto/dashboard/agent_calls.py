@@ -46,6 +46,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
         ("GET", "/runs/{id}", "/v1/runs/{id}"),
         ("POST", "/runs/{id}/stop", "/v1/runs/{id}/stop"),
         ("POST", "/runs/{id}/approval", "/v1/runs/{id}/approval"),
+        *((method, "/memory", "/api/memory") for method in ("POST", "PATCH", "DELETE")),  # to undo a note
     ]
     turn = Route(
         method="POST", pattern=f"{PREFIX}/sessions/{{id}}/chat/stream", access=Access.OWNER, handler=calls.turn

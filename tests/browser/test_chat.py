@@ -69,8 +69,13 @@ def test_words_come_one_by_one_and_can_be_stopped(site: Site, visit: Visitor) ->
 def test_a_call_that_asks(site: Site, visit: Visitor) -> None:
     page = start(site, visit)
     say(page, "/approve")
-    page.get_by_role("button", name="Allow once").click()
+    expect(page.locator(".ask")).to_contain_text("A demonstration: it does nothing.demo_ask {}")
+    answers: list[dict[str, object]] = []
+    page.on("request", lambda sent: answers.append(sent.post_data_json) if "/approval" in sent.url else None)
+    page.get_by_role("button", name="Allow once").click()  # at once: the answer says what it is for
     expect(page.locator(".tool")).to_have_attribute("data-state", "done")
+    assert set(answers[0]) == {"choice", "call_id"}
+    expect(page.locator(".ask")).to_be_hidden()
     say(page, "/approve")
     page.get_by_role("button", name="Deny").click()
     expect(page.locator(".tool").last).to_have_attribute("data-state", "failed")
@@ -99,6 +104,7 @@ def test_a_reload_in_the_middle(site: Site, visit: Visitor) -> None:
     say(page, "/approve")
     expect(page.locator(".tool")).to_have_attribute("data-state", "waiting")
     page.reload()
+    expect(page.locator(".ask")).to_contain_text("A demonstration: it does nothing.demo_ask {}")  # the same words
     page.get_by_role("button", name="Allow once").click()
     expect(page.locator(".prose")).to_contain_text("answered:")
     expect(page.locator(".tool")).to_have_attribute("data-state", "done")
@@ -179,3 +185,14 @@ def test_an_api_server_that_comes_later(site: Site, visit: Visitor) -> None:
     expect(page.get_by_role("alert")).to_be_hidden()
     say(page, "/echo here")
     expect(page.locator(".prose")).to_have_text("here")
+
+
+def test_a_note_is_shown_and_undone(site: Site, visit: Visitor) -> None:
+    page = start(site, visit)
+    say(page, "/memory add Likes <b>tea</b>")
+    expect(page.locator(".note")).to_contain_text("Noted: Likes <b>tea</b>")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".note")).to_contain_text("(undone)")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    say(page, "/memory")
+    expect(page.locator(".prose").last).to_contain_text("memory (0% - 0/2,200 chars)")

@@ -57,6 +57,7 @@ def test_the_calls_of_a_chat(virtual: VirtualWorld) -> None:
         ("PATCH", "/sessions/s-1"),
         ("GET", "/sessions/s-1"),
         ("GET", "/runs"),
+        ("GET", "/memory"),
         ("DELETE", "/runs/r-1"),
         ("POST", "/chat/completions"),
     ],
@@ -65,6 +66,16 @@ def test_nothing_else_of_the_api(virtual: VirtualWorld, method: str, path: str) 
     peer = Canned(http(200, b"{}"))
     assert board_before(virtual, peer).ask(method, PREFIX + path).status in (404, 405)
     assert peer.heard == []
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
+def test_undoing_a_note(virtual: VirtualWorld, method: str) -> None:
+    peer = Canned(http(200, b'{"success": true}'))
+    body = {"target": "memory", "old_text": "Tea"}
+    assert board_before(virtual, peer).ask(method, f"{PREFIX}/memory", body).json == {"success": True}
+    heard = b"".join(peer.heard)
+    assert heard.startswith(f"{method} /api/memory HTTP/1.1".encode())
+    assert heard.endswith(b'{"target": "memory", "old_text": "Tea"}')
 
 
 def test_deleting(virtual: VirtualWorld) -> None:
