@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -29,6 +29,8 @@ Examples:
 \b
 The answer goes to standard output; what the tools do, and the session's id, to standard error. --json prints each event
 of the server on a line of its own: {"event": …, "data": {…}}.
+At a terminal you are asked what the agent may do: y allows it once, "session" and "always" from then on, anything else
+denies it.
 Ctrl-C stops the agent.
 Exit codes: 0; 1 when the server refuses, cannot be reached, or the agent did not finish; 2 for bad options.
 """
@@ -60,14 +62,15 @@ def main(
         raise Problem("--api-url must be an http:// or https:// URL without a password", code=MISUSED)
     if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
         raise Problem("--api-key must be printable ASCII", code=MISUSED)
-    config, order = read_relay_config(), ChatOrder(message=message, session=session, raw=as_json)
+    asks = _somebody_is_there()
+    config, order = read_relay_config(), ChatOrder(message=message, session=session, raw=as_json, asks=asks)
     address = None if api_url is None else api_url.rstrip("/")
 
     chore = ChatChore(lambda engine: api_target(engine, config, address, api_key), order, watched=sys.stderr.isatty())
     writer = _Writer(raw=as_json)
     trust = trust_for_api() if address is None else None  # one that is named has to be trusted by the system
     try:
-        end = perform_chore(chore, runtime, client_tls=trust, on_tell=writer.tell)
+        end = perform_chore(chore, runtime, client_tls=trust, on_tell=writer.tell, stdio=asks)
     except KeyboardInterrupt:
         writer.finish()
         if chore.stopped is not None:
@@ -80,6 +83,14 @@ def main(
     if not end.completed:
         raise Problem("the agent did not finish")
     return 0
+
+
+def _somebody_is_there() -> bool:
+    """Whether somebody reads questions and types answers. A job in the background must not touch the terminal."""
+    try:
+        return sys.stdin.isatty() and sys.stderr.isatty() and os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
 
 
 class _Writer:
@@ -102,6 +113,10 @@ class _Writer:
                 sys.stdout.write(text)
                 sys.stdout.flush()
                 self._open = not text.endswith("\n") if text else self._open
+            case "question":
+                self.finish()
+                choices = "/".join(map(str, cast("list[object]", news.fields["choices"])))
+                print(f"{news.fields['text']}\nMay it? [{choices}] ", end="", file=sys.stderr, flush=True)
             case "tool":
                 self.finish()
                 line_ = str(news.fields["line"])

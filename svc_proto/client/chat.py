@@ -3,7 +3,8 @@
 Ctrl-C stops the run on the server, too: it would go on without a reader (wire api 4.5).
 
 News for the program, as `Tell`: `text` (`text`: a piece of the answer), `tool` (`line`: what a tool does), and with
-`raw` instead of both `event` (`event`, `data`: as the server sent them).
+`raw` instead of both `event` (`event`, `data`: as the server sent them). With `asks` somebody is at the keyboard:
+`question` (`text`, `choices`) is what they have to allow, and a line that they type is the answer.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from svc_proto.client.api_address import find_api
 from svc_proto.client.calls import Target, error_text, fields_for, plain, request, request_json, unreachable
 from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.problem import Problem
+from svc_proto.client.questions import Questions
 from svc_proto.client.routes import bracketed
+from svc_proto.client.talk_ends import Keyboard, News
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
+from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.event_stream import fetch_events
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.facts import Failure
+from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
 
@@ -43,6 +47,7 @@ class ChatOrder:
     message: str
     session: str | None = None
     raw: bool = False
+    asks: bool = False
 
 
 @frozen
@@ -74,6 +79,11 @@ class ChatChore(Chore[ChatEnd]):
         self._order = order
         self._turn: _Turn | None = None
         self._api: Target | None = None
+        self._questions: Questions | None = None
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """The keyboard."""
+        return Keyboard(self._engine, fact, self._typed)
 
     def on_stopping(self) -> None:
         """Ctrl-C: have the server stop, too."""
@@ -89,8 +99,26 @@ class ChatChore(Chore[ChatEnd]):
         session = self._order.session
         if session is None:
             session = _session_id((yield from request_json(engine, api, "POST", "/api/sessions", {})))
-        self._api, self._turn = api, _Turn(engine, self._order.raw)
-        return (yield from _turn(engine, api, session, self._order.message, self._turn))
+        questions = self._questions = Questions(lambda: engine.now.mono, engine.emit, self._answer)
+        self._api, self._turn = api, _Turn(engine, self._order.raw, questions)
+        return (yield from _turn(engine, api, session, self._order, self._turn))
+
+    def _typed(self, news: News) -> None:
+        if self._questions is not None:
+            self._questions.take(news)
+
+    def _answer(self, call_id: str, choice: str) -> None:
+        self._engine.spawn(self._pass_on({"choice": choice, "call_id": call_id}), name="answer", on_error=self._unheard)
+
+    def _pass_on(self, answer: Mapping[str, object]) -> Flow[None]:
+        assert self._api is not None
+        assert self._turn is not None  # which has asked
+        path = f"/v1/runs/{encode_segment(self._turn.run)}/approval"
+        yield from request_json(self._engine, self._api, "POST", path, answer)
+
+    def _unheard(self, error: Exception) -> None:
+        why = str(error) if isinstance(error, Problem) else f"internal error, reference {self._engine.bug(error)}"
+        self._engine.emit(Tell("tool", {"line": f"✗ the answer was not taken: {why}"}))
 
     def _stop(self, api: Target, turn: _Turn) -> Flow[None]:
         engine = self._engine
@@ -117,14 +145,14 @@ class ChatChore(Chore[ChatEnd]):
             super()._failed(error)
 
 
-def _turn(engine: Engine, api: Target, session: str, message: str, turn: _Turn) -> Flow[ChatEnd]:
+def _turn(engine: Engine, api: Target, session: str, order: ChatOrder, turn: _Turn) -> Flow[ChatEnd]:
     answer = yield from fetch_events(
         engine,
         "POST",
         f"{api.url}/api/sessions/{encode_segment(session)}/chat/stream",
         on_event=turn.take,
         headers=fields_for(api),
-        body=strict_json.dumps_bytes({"message": message}),
+        body=strict_json.dumps_bytes({"message": order.message, **({"approvals": True} if order.asks else {})}),
     )
     if isinstance(answer, Failure):
         raise Problem(unreachable(api, answer) if not turn.begun else f"the answer broke off: {answer.detail or 'cut'}")
@@ -152,8 +180,9 @@ class _Tool:
 class _Turn:
     """Takes the events of one turn."""
 
-    def __init__(self, engine: Engine, raw: bool) -> None:
+    def __init__(self, engine: Engine, raw: bool, questions: Questions) -> None:
         self._engine = engine
+        self._questions = questions
         self._raw = raw
         self.started = engine.new_op()  # resumed when the run is known
         self.run = ""
@@ -192,6 +221,18 @@ class _Turn:
                 self._count(data.get("usage"))
             case "error":
                 self.problem = plain(_string(data, "message") or _string(data, "error")) or "no reason given"
+            case _:
+                self._take_ours(event.event, data)
+
+    def _take_ours(self, kind: str, data: Mapping[str, object]) -> None:
+        """What only servers of ours tell."""
+        match kind:
+            case "approval.request":
+                self._questions.ask(data)
+            case "approval.responded":
+                self._questions.settle(data.get("call_id"))
+            case "memory.updated":
+                self._tool("✎", data, "added", "removed")
             case _:
                 pass
 

@@ -70,11 +70,10 @@ def test_a_call_that_asks(site: Site, visit: Visitor) -> None:
     page = start(site, visit)
     say(page, "/approve")
     expect(page.locator(".ask")).to_contain_text("A demonstration: it does nothing.demo_ask {}")
-    answers: list[dict[str, object]] = []
-    page.on("request", lambda sent: answers.append(sent.post_data_json) if "/approval" in sent.url else None)
-    page.get_by_role("button", name="Allow once").click()  # at once: the answer says what it is for
+    with page.expect_request("**/approval") as sent:
+        page.get_by_role("button", name="Allow once").click()  # at once: the answer says what it is for
     expect(page.locator(".tool")).to_have_attribute("data-state", "done")
-    assert set(answers[0]) == {"choice", "call_id"}
+    assert list(sent.value.post_data_json or ()) == ["choice", "call_id"]
     expect(page.locator(".ask")).to_be_hidden()
     say(page, "/approve")
     page.get_by_role("button", name="Deny").click()

@@ -216,3 +216,70 @@ def test_the_turn_ends_after_ctrl_c(ending: bytes | None) -> None:
     there.script[-1] = (1.2, lambda w: w.unfinished(ending, end=True) if ending else w.drop())
     assert there.fails() == Exit(INTERRUPTED)
     assert stopped(there) is (ending is not None)
+
+
+# --- questions ------------------------------------------------------------------------------------------------------
+
+QUESTION = (
+    "approval.request",
+    {"call_id": "c1", "command": "do it", "description": "Costs.", "choices": ["once", "deny"]},
+)
+GIVEN = ("approval.responded", {"call_id": "c1", "choice": "once"})
+
+
+def asking(answer: Answer, *, early: bytes = b"") -> World[ChatEnd]:
+    """A turn that asks after a second; somebody types y a second later."""
+
+    def http(asked: Asked) -> Answer:
+        if asked.path == "/api/sessions":
+            return CREATED
+        return answer if asked.path.startswith("/v1/runs/") else stream(STARTED, QUESTION)
+
+    over = stream(GIVEN, ("memory.updated", {"tool_name": "memory", "added": "Tea"}), *[("run.completed", {})])[1]
+    script: Any = [
+        (1, lambda w: w.keys(b"y\n")),
+        (2, lambda w: w.unfinished(over, end=True)),
+        (3, lambda w: w.keys(None)),
+    ]
+    order = ChatOrder(message="hello", asks=True)
+    there = World[ChatEnd](found, http=http, chore=ChatChore(found, order), script=script, stdio=True)
+    there.open_ended = True
+    return there
+
+
+def test_a_question_is_shown_and_answered() -> None:
+    there = asking(as_json({"resolved": 1}))
+    assert there.run().completed
+    assert there.asked[1].json == {"message": "hello", "approvals": True}
+    assert there.asked[2].path == "/v1/runs/run%201/approval"
+    assert there.asked[2].json == {"choice": "once", "call_id": "c1"}
+    assert there.told[1:] == [
+        Tell("question", {"text": "Costs.\ndo it", "choices": ["once", "deny"]}),
+        Tell("tool", {"line": "✎ memory: Tea"}),
+    ]
+
+
+def test_an_answer_that_comes_too_late() -> None:
+    there = asking(as_json({"error": {"message": "no approval is pending"}}, 409))
+    assert there.run().completed
+    assert there.told[2].fields["line"] == (
+        "✗ the answer was not taken: the API server refuses: no approval is pending (status 409)"
+    )
+
+
+def test_a_bug_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svc_proto.client.chat.encode_segment", lambda text: text if "s1" in text else 1 / 0)
+    there = asking(as_json({}))
+    assert there.run().completed
+    assert there.told[2].fields["line"] == "✗ the answer was not taken: internal error, reference bug-1"
+
+
+def test_keys_before_there_is_a_turn() -> None:
+    there = World[ChatEnd](
+        found,
+        http=lambda asked: SILENT,
+        chore=ChatChore(found, ChatOrder(message="x", asks=True)),
+        script=[(1, lambda w: w.keys(b"y\n")), (2, lambda w: w.enter(Stopping(2.0)))],
+        stdio=True,
+    )
+    assert there.fails() == Exit(INTERRUPTED)

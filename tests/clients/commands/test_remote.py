@@ -15,7 +15,7 @@ from runtimes.listen import bind
 from runtimes.run import run
 from runtimes.waker import Handle
 from svc_proto.engine.core import Engine
-from tests.clients.commands.support import Shelf, module
+from tests.clients.commands.support import Shelf, finish, module
 from tests.clients.commands.test_desktop import paired
 from tests.peers.api import Event, ScriptedApi, hello
 from tests.servers.support import ROOT, TIMEOUT, call, running, sign_in
@@ -249,3 +249,16 @@ def test_a_phones_session_is_no_secret_here(home: Shelf) -> None:
     done = home.run("svc-relay", "devices", env=env)
     assert done.code == 0
     assert token not in done.out + done.err
+
+
+def test_a_question_at_a_terminal(lonely: Shelf) -> None:
+    with running(lonely.home, "servers.api", "--port", "0") as api:
+        port = api.line(r"^api: http://127\.0\.0\.1:(\d+) ")[1]
+        terminal = lonely.spawn("svc-relay", "chat", "/approve", "--api-url", f"http://127.0.0.1:{port}")
+        terminal.expect_exact("A demonstration: it does nothing. demo_ask {}".replace(". ", ".\r\n"))
+        terminal.expect_exact("May it? [once/session/always/deny] ")
+        terminal.sendline("y")
+        terminal.expect_exact("you allowed it")
+        assert finish(terminal)[0] == 0
+        piped = lonely.run("svc-relay", "chat", "/approve", "--api-url", f"http://127.0.0.1:{port}", text="y")
+        assert "nobody can be asked from here" in piped.out  # who has no terminal is not asked
