@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Sequence
 from enum import Enum
+from math import ceil
 from typing import assert_never
 
 from attrs import field, frozen
@@ -16,11 +17,13 @@ from attrs import field, frozen
 from svc_proto.api.config import ANY_ORIGIN
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.moment import Moment
 from svc_proto.engine.callers import is_loopback_address, names_this_network
 from svc_proto.engine.message import STRANGER, Request, Stranger
+from svc_proto.machines.limiter import Limiter
 from svc_proto.wire.events import Headers
 
-__all__ = ["SESSION_ID", "SESSION_KEY", "Access", "Cors", "authorize", "branded_header"]
+__all__ = ["SESSION_ID", "SESSION_KEY", "Access", "Cors", "KeyGuesses", "authorize", "branded_header"]
 
 SESSION_ID = "Session-Id"  # continues a stored session, wire api 5.3
 SESSION_KEY = "Session-Key"  # scopes the long-term memory
@@ -64,6 +67,32 @@ def authorize(access: Access, request: Request, key: str, names: tuple[str, ...]
             return None if is_loopback_address(request.peer.host) else STRANGER
         case _:
             assert_never(access)
+
+
+class KeyGuesses:
+    """Wrong keys are counted by address, as wrong codes are. A block never keeps the right key out.
+
+    A caller without any key is no guess.
+    """
+
+    def __init__(self) -> None:
+        self._limiter = Limiter()
+
+    def right(self, request: Request, now: Moment) -> None:
+        """The key was right."""
+        self._limiter.success(request.peer.host, now)
+
+    def wrong(self, request: Request, now: Moment) -> Refused | None:
+        """The key was not: 429 in place of 401 for an address that is blocked."""
+        if request.headers.get(b"authorization") is None:
+            return None
+        address = request.peer.host
+        blocked = self._limiter.blocked_for(address, now)
+        if blocked > 0:
+            after = ((b"retry-after", b"%d" % ceil(blocked)),)
+            return Refused(429, "rate_limit_exceeded", "Too many wrong API keys: try again later", headers=after)
+        self._limiter.failure(address, now)
+        return None
 
 
 def branded_header(headers: Headers, name: str) -> str | None:

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from svc_proto.agent.contract import Agent
 from svc_proto.agent.setup import AgentConfig, build_agent
-from svc_proto.api.access import PREFLIGHT, Access, Cors, authorize
+from svc_proto.api.access import PREFLIGHT, Access, Cors, KeyGuesses, authorize
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.config_file import ConfigFile
 from svc_proto.api.errors import draining, error_response, store_unavailable
@@ -55,6 +55,7 @@ class Api:
         self.limits = limits
         self.cors = Cors(config.cors_origins)
         self.started = Moment(0.0, 0.0)
+        self._guesses = KeyGuesses()
         self._agent = agent
         themes = (status, sessions, management, chat, completions, runs, responses)
         self.router = ApiRouter([route for theme in themes for route in theme.routes(self)])
@@ -100,7 +101,14 @@ class Api:
             raise TypeError("the API's routes name an Access")
         if not self.cors.allows(request.headers):
             raise Refused(403, "", "this web page may not call the API")
-        return authorize(access, request, self.config.key, self.config.names)
+        now = self.engine.now
+        try:
+            caller = authorize(access, request, self.config.key, self.config.names)
+        except Refused as refused:
+            raise (self._guesses.wrong(request, now) if refused.status == 401 else None) or refused from None
+        if access is Access.KEY:
+            self._guesses.right(request, now)
+        return caller
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """See `svc_proto.api.errors`; a page that may not call learns nothing else (wire api 2.4: an empty body)."""

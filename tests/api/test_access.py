@@ -9,6 +9,7 @@ import pytest
 from svc_proto.api.access import SESSION_ID, SESSION_KEY, Access, Cors, branded_header
 from svc_proto.api.config import ApiConfig
 from svc_proto.engine.message import Request
+from svc_proto.facts import Address
 from svc_proto.wire.events import Headers
 from tests.api.world import KEY, PEER, ApiBook
 from tests.playbook import REMOTE
@@ -209,3 +210,29 @@ def test_streams_have_them_too() -> None:
     assert call.result.headers.get(b"access-control-allow-origin") == b"https://chat.example"
     assert call.result.headers.get(b"x-content-type-options") == b"nosniff"
     assert [event.event for event in call.stream()][-1] == "done"
+
+
+def test_wrong_keys_are_limited_and_the_right_one_never() -> None:
+    """As wrong codes: five within a minute block an address for five minutes."""
+    book = ApiBook()
+
+    def ask(key: str, peer: Address = PEER) -> int:
+        return book.request("GET", "/v1/models", key=key, peer=peer).status
+
+    assert [ask("wrong") for _ in range(6)] == [401] * 5 + [429]
+    refused = book.request("GET", "/v1/models", key="wrong")
+    assert refused.json["error"]["type"] == "rate_limit_error"
+    assert refused.json["error"]["code"] == "rate_limit_exceeded"
+    assert refused.headers.get(b"retry-after") == b"300"
+    assert (ask(KEY), ask("wrong")) == (200, 429)  # it gets in, and the block stays
+    assert ask("wrong", REMOTE) == 401  # another address
+    assert ask("") == 401  # who shows none does not guess
+    book.after(300.0)
+    assert ask("wrong") == 401
+
+
+def test_a_right_key_clears_the_count_and_no_key_is_no_guess() -> None:
+    book = ApiBook()
+    for _ in range(3):
+        for key in ("wrong", "", "wrong", "wrong", "", KEY):
+            assert book.request("GET", "/v1/models", key=key).status == (200 if key == KEY else 401)

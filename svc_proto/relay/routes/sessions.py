@@ -11,7 +11,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
-from svc_proto.machines.session import Session, parse_patch, session_record
+from svc_proto.machines.session import PREFIX_LENGTH, Session, parse_patch, session_record
+from svc_proto.machines.sessions import TOKEN_LENGTH
 from svc_proto.relay.access import Access
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class _Sessions:
 
     def revoke(self, request: Request) -> Flow[Response]:
         relay = self._relay
-        prefix = request.params["token_prefix"]
+        prefix = _prefix(request)
         found = relay.sessions.find(prefix, relay.engine.now)
         session = _only(found or relay.sessions.tombstones(prefix))
         if found:
@@ -61,7 +62,7 @@ class _Sessions:
     def patch(self, request: Request) -> Flow[Response]:
         relay = self._relay
         ttl, grants = parse_patch(request.json())
-        session = _only(relay.sessions.find(request.params["token_prefix"], relay.engine.now))
+        session = _only(relay.sessions.find(_prefix(request), relay.engine.now))
         # The operator, through the local door, is not bound by what sessions may do.
         policy = None if request.principal is None else relay.config.session_policy
         if policy not in (None, SessionPolicy.OPEN) and session is not request.principal:
@@ -85,6 +86,18 @@ class _Sessions:
             "grants": session.grants,
         }
         return json_response(200, body)
+
+
+def _prefix(request: Request) -> str:
+    """What names a session: some of the first eight characters of its token, or all of it.
+
+    Of a token its hash and eight characters are known: what lies between cannot be compared, so nothing is done by it.
+    """
+    prefix = request.params["token_prefix"]
+    if PREFIX_LENGTH < len(prefix) < TOKEN_LENGTH:
+        text = f"a token is named by its first {PREFIX_LENGTH} characters at most, or by all {TOKEN_LENGTH}"
+        raise Refused(400, "invalid_prefix", text, extra={"field": "token_prefix"})
+    return prefix
 
 
 def _only(found: list[Session]) -> Session:
