@@ -17,7 +17,7 @@ from runtimes.workers import Workers
 from svc_proto.commands import Query, StoreRequest
 from svc_proto.facts import FailureKind
 
-__all__ = ["Store", "StoreError", "StoreService", "open_store"]
+__all__ = ["Store", "StoreError", "StoreService", "open_store", "store_files"]
 
 
 class StoreError(Exception):
@@ -71,6 +71,18 @@ def open_store(where: str | Path) -> Store:
     except OSError as error:
         raise StoreError(f"cannot open the store {path}: {error.strerror}") from error
     return _open_sql(path)
+
+
+def store_files(where: str) -> list[str]:
+    """The files of a store that is named so, and those beside it that SQLite makes; none of a server's or in memory."""
+    path = where
+    if "://" in where:
+        scheme, _, rest = where.partition("://")
+        path = rest.partition("/")[2].partition("?")[0].removeprefix("file:") if scheme.startswith("sqlite") else ""
+    if path in ("", "memory:", ":memory:"):
+        return []
+    file = Path(path).expanduser().absolute()
+    return [f"{file}{end}" for end in ("", "-wal", "-shm", "-journal")]
 
 
 def private_folder_for(path: Path) -> None:

@@ -14,7 +14,7 @@ from attrs import evolve
 from runtimes.host import Program, Services
 from runtimes.listen import BindError, Listener, bind
 from runtimes.logs import setup
-from runtimes.store import Store
+from runtimes.store import Store, store_files
 from runtimes.tls import PinnedTls
 from servers.launch import (
     CannotStartError,
@@ -36,6 +36,7 @@ from svc_proto.relay.service import Relay
 __all__ = ["announce", "main", "open_listener", "read_config", "relay_program"]
 
 GATEWAY = (sys.executable, "-m", "clients.gateway")  # of the TUI channel, unless SVC_TUI_COMMAND names another
+STORES = ("RELAY_SESSIONS_FILE", "SVC_DATABASE_URL")  # name the store, see `open_home_store`
 EXAMPLES = """
 \b
 Examples:
@@ -69,6 +70,7 @@ def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayC
             path_separator=os.pathsep,
             temp_dir=tempfile.gettempdir(),
             user_home=str(Path.home()),
+            store_files=[file for name in STORES for file in store_files(env.get(name) or "")],
         )
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error

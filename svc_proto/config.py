@@ -7,7 +7,7 @@ beats its variable. An empty variable counts as unset.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from attrs import field, frozen
@@ -61,6 +61,7 @@ class RelayConfig:
     config_path: str = "~/.svc/config.yaml"
     workspace: str = "~/.svc/workspace"  # files under it may be fetched, as under the next
     temp_dir: str = "/tmp"  # of the system
+    store_files: tuple[str, ...] = ()  # of a store that was named; no phone may fetch them
     user_home: str = "~"  # of the person who runs the relay
     log_level: Level = Level.INFO
     terminal_shell: str | None = None
@@ -136,6 +137,7 @@ def relay_config(
     path_separator: str = ":",
     temp_dir: str = "/tmp",
     user_home: str | None = None,
+    store_files: Sequence[str] = (),
 ) -> RelayConfig:
     """Read the settings of the relay from an environment and from start options (None or absent: not given).
 
@@ -160,6 +162,7 @@ def relay_config(
         config_path=config_path,
         workspace=source.root("SVC_WORKSPACE") or source.root("HERMES_WORKSPACE") or f"{home}/workspace",
         temp_dir=temp_dir,
+        store_files=tuple(store_files),
         user_home=user_home or source.text("HOME", None) or "~",
         log_level=source.level("RELAY_LOG_LEVEL", "log_level"),
         terminal_shell=source.shell("RELAY_TERMINAL_SHELL", "shell"),

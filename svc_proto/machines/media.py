@@ -136,6 +136,14 @@ class MediaRegistry:
         self._entries.put(token, entry, entry.deadline)
         return entry
 
+    def evict(self, token: str) -> MediaEntry:
+        """Take out an entry that is there before its time."""
+        entry = self._entries.peek(token)
+        assert entry is not None  # whoever keeps its file is told of its end
+        self._entries.discard(token)
+        entry.step(MediaTrigger.EVICT)
+        return entry
+
     def expire_due(self, now: Moment) -> list[MediaEntry]:
         """Take out the entries whose time is over, in order."""
         gone = [entry for _, entry in self._entries.purge(now.mono)]

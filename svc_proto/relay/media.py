@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
+from attrs import frozen
+
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
@@ -38,6 +40,7 @@ SPOOL = "spool"  # where uploads are, as a folder of the state folder
 SNIFFED = 16  # bytes that tell the format of an image
 LAST_DATE = 253_402_300_799.0  # epoch seconds: the end of the year 9999, as far as a date in a header goes
 MAX_DEPTH = 64  # folders above a path that are tried when it cannot be opened: 403
+QUOTA = 10  # of the largest files: what the uploads of one session may take of the disk, whatever else is free
 MAX_EXPIRED = 100  # expired entries that the inspector can still show
 MAX_NAME = 255  # characters of a file name
 MAX_TYPE = 200  # characters of a content type: 400
@@ -100,6 +103,15 @@ CONTENT_TYPES = {
 }
 
 
+@frozen
+class _Upload:
+    """A file of ours: where it is, whose it is, and what it takes."""
+
+    path: str
+    owner: str
+    size: int
+
+
 class Media:
     """The relay's media: one registry, one sandbox. `prepare` finds out where its places really are, at the start."""
 
@@ -107,7 +119,8 @@ class Media:
         self._engine = engine
         self._config = config
         self._timer = engine.timers.timer("media expiry", self._expire)
-        self._owned: dict[str, str] = {}  # paths of uploads by their token
+        self._owned: dict[str, _Upload] = {}  # by their token, oldest first
+        self._used: dict[str, int] = {}  # bytes that uploads take, those under way too, by the session's hash
         self._expired: deque[MediaEntry] = deque(maxlen=MAX_EXPIRED)
         self.registry = MediaRegistry(ttl=float(config.media_ttl_seconds), cap=config.media_lru_cap)
         self.max_size = config.media_max_size_mb * MIB
@@ -130,8 +143,8 @@ class Media:
 
     def stop(self) -> None:
         """The process will end, and with it every token: delete the uploads."""
-        for path in self._owned.values():
-            self._engine.emit(DeleteBlob(path))
+        for upload in self._owned.values():
+            self._engine.emit(DeleteBlob(upload.path))
         self._owned.clear()
 
     # --- the registry ---
@@ -144,9 +157,12 @@ class Media:
         file_name: str | None,
         size: int,
         sensitive: bool = False,
-        owned: bool = False,
+        owner: str | None = None,
     ) -> MediaEntry:
-        """Make an entry of a real path that was judged. `owned`: an upload's file, deleted with the entry."""
+        """Make an entry of a real path that was judged.
+
+        `owner`: it is an upload of this session, whose place was reserved; the file is deleted with the entry.
+        """
         entry, gone = self.registry.register(
             self._engine.now,
             self._engine.entropy,
@@ -155,14 +171,29 @@ class Media:
             file_name=file_name,
             size=size,
             sensitive=sensitive,
-            owned=owned,
+            owned=owner is not None,
         )
-        if owned:
-            self._owned[entry.token] = path
+        if owner is not None:
+            self._owned[entry.token] = _Upload(path, owner, size)
         for old in gone:
             self._drop(old)
         self._watch()
         return entry
+
+    def reserve(self, owner: str, size: int) -> None:
+        """An upload of a session grows. Its oldest ones make room; `Refused` 507 when there are none."""
+        while self._used.get(owner, 0) + size > QUOTA * self.max_size:
+            oldest = next((token for token, upload in self._owned.items() if upload.owner == owner), None)
+            if oldest is None:
+                raise Refused(507, "quota_exceeded", "this device has too many uploads under way")
+            self._drop(self.registry.evict(oldest))
+        self._used[owner] = self._used.get(owner, 0) + size
+
+    def give_back(self, owner: str, size: int) -> None:
+        """What was reserved is free again."""
+        left = self._used.pop(owner, 0) - size
+        if left:
+            self._used[owner] = left
 
     def records(self, *, include_expired: bool) -> list[dict[str, object]]:
         """What the inspector shows, newest first; of the expired entries the last ones."""
@@ -316,9 +347,10 @@ class Media:
     def _drop(self, entry: MediaEntry) -> None:
         if self._engine.now.mono >= entry.deadline:
             self._expired.append(entry)
-        path = self._owned.pop(entry.token, None)
-        if path is not None:
-            self._engine.emit(DeleteBlob(path))
+        upload = self._owned.pop(entry.token, None)
+        if upload is not None:
+            self._engine.emit(DeleteBlob(upload.path))
+            self.give_back(upload.owner, upload.size)
 
     def _watch(self) -> None:
         expiry = self.registry.next_expiry()
@@ -331,7 +363,7 @@ class Media:
 def _ours(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
     """What the relay keeps outside of the service home. The whole relay home, unless a root has been put into it."""
     voice = config.voice
-    ours = [config.config_path, config.ssl_key, voice.output_path, voice.realtime_path]
+    ours = [config.config_path, config.ssl_key, *config.store_files, voice.output_path, voice.realtime_path]
     ours += [voice.output_runs, voice.lab_runs, voice.agent_runs]
     if not any(is_within(normal_path(root), (normal_path(voice.home),)) for root in roots):
         ours.append(voice.home)

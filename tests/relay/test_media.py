@@ -152,3 +152,14 @@ def test_what_is_no_base64(value: object) -> None:
     with pytest.raises(Refused) as refused:
         base64_bytes(value, "x")
     assert (refused.value.status, refused.value.extra["field"]) == (400, "x")
+
+
+def test_the_files_of_a_store_that_was_named_are_protected() -> None:
+    config = relay_config(
+        {"RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "SVC_HOME": "/home/me/.svc"},
+        store_files=["/srv/chats.db", "/srv/chats.db-wal"],
+    )
+    book = started(config, folders=("/srv",))
+    assert not book.relay.media.sandbox.allows("/srv/chats.db")
+    assert not book.relay.media.sandbox.allows("/srv/chats.db-wal")
+    assert book.relay.media.sandbox.allows("/srv/chats.dbx")

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, text
 
 from runtimes.failures import HostError
 from runtimes.schema import MIGRATIONS, SqlStore
-from runtimes.store import Store, StoreError, open_store
+from runtimes.store import Store, StoreError, open_store, store_files
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind
@@ -121,3 +121,24 @@ def test_a_file_that_is_there_is_opened_without_what_only_chats_need(tmp_path: P
         "sys.exit(any(name.startswith(('runtimes.chat_', 'svc_proto.api')) for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("named", "file"),
+    [
+        ("sqlite:////srv/a.db", "/srv/a.db"),
+        ("sqlite+pysqlite:////srv/a.db?timeout=5", "/srv/a.db"),
+        ("sqlite:///file:/srv/a.db?mode=rw&uri=true", "/srv/a.db"),
+        ("/srv/a.db", "/srv/a.db"),
+        ("sqlite:///a.db", f"{Path.cwd()}/a.db"),
+        ("~/a.db", f"{Path.home()}/a.db"),
+        ("sqlite://", None),
+        ("sqlite:///:memory:", None),
+        ("postgresql://me:secret@host/srv/a.db", None),
+        ("memory:", None),
+        ("", None),
+    ],
+)
+def test_the_files_of_a_store(named: str, file: str | None) -> None:
+    ends = ("", "-wal", "-shm", "-journal")
+    assert store_files(named) == ([] if file is None else [f"{file}{end}" for end in ends])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtimes.tls import client_context
-from servers.relay import main
+from servers.relay import main, read_config
 from svc_proto.wire.events import SocketClosed
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
@@ -273,3 +273,10 @@ def test_a_loop_that_is_not_installed(failing: Failing, monkeypatch: pytest.Monk
     code, line = failing(main, "--host", "127.0.0.1", "--port", "0", "--runtime", "curio")
     assert code == 2
     assert "pip install" in line
+
+
+def test_the_database_that_a_variable_names_is_no_file_for_phones() -> None:
+    for name in ("SVC_DATABASE_URL", "RELAY_SESSIONS_FILE"):
+        config = read_config({name: "sqlite:////srv/chats.db", "RELAY_MEDIA_ALLOWED_ROOTS": "/srv"}, {})
+        assert config.store_files[:2] == ("/srv/chats.db", "/srv/chats.db-wal")
+    assert read_config({}, {}).store_files == ()

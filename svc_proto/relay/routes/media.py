@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
@@ -25,6 +25,7 @@ from svc_proto.wire.multipart import PartBegin
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.machines.session import Session
     from svc_proto.relay.service import Relay
 
 __all__ = ["JSON_LIMIT", "routes"]
@@ -82,7 +83,7 @@ class _MediaRoutes:
     def upload(self, request: Request) -> Flow[Response]:
         """A file in the body: a `multipart/form-data` part named `file`, or base64 in JSON."""
         relay = self._relay
-        upload = _Upload(relay.engine, relay.media.max_size)
+        upload = _Upload(relay.engine, relay.media, cast("Session", request.principal).token_hash)
         try:
             kind = form_type(request)
             if kind is None:
@@ -91,7 +92,7 @@ class _MediaRoutes:
                 yield from receive_part(request, kind, upload)
                 if not upload.begun:
                     raise invalid("file", "a part of the multipart body")
-            entry = yield from upload.register(relay.media)
+            entry = yield from upload.register()
         finally:
             upload.abandon()
         relay.engine.log(Level.INFO, "media uploaded", size=entry.size, content_type=entry.content_type)
@@ -129,8 +130,11 @@ class _MediaRoutes:
 class _Upload(IncomingFile):
     """`abandon` deletes what was finished, too, unless it was registered."""
 
-    def __init__(self, engine: Engine, max_size: int) -> None:
-        super().__init__(engine, max_size=max_size, noun="file")
+    def __init__(self, engine: Engine, media: Media, owner: str) -> None:
+        super().__init__(engine, max_size=media.max_size, noun="file")
+        self._media = media
+        self._owner = owner
+        self._reserved = 0  # bytes of what the session may have
         self._path: str | None = None
         self._name = DEFAULT_NAME
         self._content_type = ANY_TYPE
@@ -153,7 +157,14 @@ class _Upload(IncomingFile):
         """413."""
         return _too_large(limit)
 
-    def register(self, media: Media) -> Flow[MediaEntry]:
+    def write(self, data: bytes) -> Flow[None]:
+        """See `IncomingFile`; `Refused` 507 over what the session may have."""
+        if data and self.size + len(data) <= self._media.max_size:
+            self._media.reserve(self._owner, len(data))
+            self._reserved += len(data)
+        yield from super().write(data)
+
+    def register(self) -> Flow[MediaEntry]:
         """Finish the file and give it to the registry, under the path where it really is."""
         engine = self.engine
         path = self._path = yield from self.finish()
@@ -162,13 +173,17 @@ class _Upload(IncomingFile):
             raise self.not_stored(opened)
         engine.emit(ReleaseFile(opened.handle))
         self._path = None
-        return media.register(
-            opened.real_path, content_type=self._content_type, file_name=self._name, size=opened.size, owned=True
+        size, self._reserved = self._reserved, 0
+        return self._media.register(
+            opened.real_path, content_type=self._content_type, file_name=self._name, size=size, owner=self._owner
         )
 
     def abandon(self) -> None:
         """Leave nothing behind."""
         super().abandon()
+        if self._reserved:
+            self._media.give_back(self._owner, self._reserved)
+            self._reserved = 0
         if self._path is not None:
             self.engine.emit(DeleteBlob(self._path))
 

@@ -94,7 +94,12 @@ def form(*parts: Part) -> bytes:
 
 
 def clean(book: RelayBook) -> None:
-    """Nothing is open and nothing was logged that is a bug."""
+    """Nothing is open, nothing is reserved but for uploads that are there, and nothing was logged that is a bug."""
+    media = book.relay.media
+    used: dict[str, int] = {}
+    for upload in media._owned.values():
+        used[upload.owner] = used.get(upload.owner, 0) + upload.size
+    assert media._used == {owner: size for owner, size in used.items() if size}
     assert book.host_files.handles == {}
     assert book.host_files.blobs == {}
     assert "bug" not in book.events()

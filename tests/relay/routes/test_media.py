@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc_proto.basics.errors import Refused
 from svc_proto.commands import (
     CreateBlob,
     DeleteBlob,
@@ -429,3 +430,46 @@ def test_no_secret_and_no_path_is_logged(book: RelayBook, paired: Paired) -> Non
     assert book.leaks() == []
     assert [command for command in book.commands if isinstance(command, DiscardBlob)] == []
     assert len([command for command in book.commands if isinstance(command, ReleaseFile)]) >= 3
+
+
+def test_the_uploads_of_a_session_have_a_quota() -> None:
+    """Ten of the largest files: its oldest make room for the next, and nobody else's do."""
+    book = open_book(media_max_size_mb=1)
+    one, other = book.pair(), book.pair()
+    theirs = upload_json(book, other.token).json["token"]
+    content = base64.b64encode(bytes(MIB)).decode()
+    tokens = [upload_json(book, one.token, content=content).json["token"] for _ in range(11)]
+    assert book.disk.used <= 10 * MIB + len(TEXT) + 1_000
+
+    def status(token: str) -> int:
+        return book.request("GET", f"/media/{token}", token=one.token, peer=REMOTE).status
+
+    assert [status(token) for token in (tokens[0], tokens[1], tokens[-1], theirs)] == [404, 200, 200, 200]
+    clean(book)
+
+
+def test_uploads_under_way_count_too() -> None:
+    book = open_book(media_max_size_mb=1)
+    media = book.relay.media
+    media.reserve("a", 10 * MIB)
+    with pytest.raises(Refused) as refused:
+        media.reserve("a", 1)
+    assert (refused.value.status, refused.value.code) == (507, "quota_exceeded")
+    media.reserve("b", 10 * MIB)
+    media.give_back("a", 10 * MIB)
+    media.give_back("b", 1)
+    media.reserve("a", 1)
+    assert media._used == {"a": 1, "b": 10 * MIB - 1}
+
+
+def test_a_session_over_its_quota_is_told_so() -> None:
+    book = open_book(media_max_size_mb=1)
+    paired = book.pair()
+    (session,) = book.relay.sessions.active(book.now)
+    book.relay.media.reserve(session.token_hash, 10 * MIB)
+    refused = upload_json(book, paired.token)
+    assert (refused.status, refused.json["code"]) == (507, "quota_exceeded")
+    assert book.host_files.uploads == []
+    book.relay.media.give_back(session.token_hash, 10 * MIB)
+    assert upload_json(book, paired.token).status == 200
+    clean(book)
