@@ -55,7 +55,7 @@ def book() -> ApiBook:
 
 @pytest.mark.parametrize("route", ROUTES, ids=IDS)
 def test_every_route_but_health_needs_the_key(book: ApiBook, route: Route) -> None:
-    answer = book.request(route.method, path_of(route), {}, key="wrong")
+    answer = book.request(route.method, path_of(route), {}, key="")
     if route.pattern in ("/health", "/v1/health"):
         assert answer.status == 200
         return
