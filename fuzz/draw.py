@@ -25,7 +25,8 @@ WEIGHTS: dict[Deed, int] = {
     Deed.UPLOAD: 6,
     Deed.FETCH: 9,
     Deed.INSPECT: 7,
-    Deed.NOTIFY: 2,
+    Deed.NOTIFY: 3,
+    Deed.REPORT: 2,
     Deed.GUESS: 5,
     Deed.GARBAGE: 3,
     Deed.BROWSE: 3,
@@ -35,6 +36,7 @@ WEIGHTS: dict[Deed, int] = {
     Deed.SLOW_CHAT: 2,
     Deed.RUN: 3,
     Deed.STOP_RUN: 2,
+    Deed.COMPLETE: 3,
     Deed.DELETE_CHAT: 1,
 }
 FAULT_WEIGHTS: dict[Deed, int] = {
@@ -103,10 +105,16 @@ def _amount(deed: Deed, rng: Random) -> float:
             return float(rng.choice((1, 200, 5_000, 30_000)))
         case Deed.CHAT:
             return round(rng.choice((0.0, 0.0, 0.5, 3.0)) * rng.random(), 3)
+        case Deed.COMPLETE:
+            return round(3.0 * rng.random() ** 2, 3)
+        case Deed.RUN:
+            return round(rng.choice((2.0, 15.0, 40.0, 280.0)) * rng.random(), 3)
         case Deed.NOISE:
             return round(rng.choice((0.0, 0.5, 2.0, 5.0)), 3)
         case Deed.CLOCK:
             return round(rng.choice((-1.0, 1.0)) * rng.choice((2.0, 40.0, 3600.0)) * rng.random(), 3)
+        case Deed.SLOW | Deed.SLOW_CHAT:
+            return round(rng.choice((2.0, 15.0, 40.0, 200.0)) * rng.random(), 3)
         case Deed.STOP | Deed.KILL:
             return round(rng.uniform(0.1, 8.0), 3)
         case _:

@@ -11,9 +11,10 @@ from attrs import field, frozen
 from fuzz.draw import draw
 from fuzz.invariants import Invariant, Violation
 from fuzz.model import Session, violated
+from fuzz.people.askers import Askers
 from fuzz.people.chats import Chats
 from fuzz.people.control import Control
-from fuzz.people.crowd import ENDED_WITHIN, RECHECK, Crowd, Deeds
+from fuzz.people.crowd import ENDED_WITHIN, LATE, RECHECK, Crowd, Deeds
 from fuzz.people.desks import Desks
 from fuzz.people.gateways import Gateways
 from fuzz.people.holder import Holder
@@ -21,6 +22,7 @@ from fuzz.people.lives import Lives
 from fuzz.people.media import Media
 from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
+from fuzz.people.reports import Reports
 from fuzz.people.strangers import Strangers
 from fuzz.people.voice_line import AGENT, FAMILIES, VoiceLine
 from fuzz.people.voices import Voices
@@ -40,6 +42,8 @@ INVOLVED = 60.0  # s in which a program has had something to do
 LOOK_EVERY = 1.0  # s between two looks from above
 CALM = 160.0  # s: a hung socket is found after 50 s, and a phone rests for up to 38 s before it tries again
 PATIENCE = 60.0  # s for anything in the end
+QUIET = 6  # in one world of so many nothing happens in the end until a session is over
+LATE_END = 5_000.0  # s that it lasts, longer than the relay looks ahead
 EMPTY = 100.0  # s after which no connection that nobody uses is left: `idle_timeout` and then some
 VOICES_END = 500.0  # s: one that was lost has 30 s, one that nobody came to 120 s, one with a run 360 s
 RUNS_END = 7200.0  # s: a silent model is given up after 300 s, and turns of one session wait for each other
@@ -113,17 +117,21 @@ class _Game:
         self.chats = Chats(self.world)
         self.voices = Voices(self.crowd)
         owners = Owners(self.crowd)
+        media = Media(self.crowd)
+        self.reports = Reports(self.crowd, self.control, media)
         desks = {**Desks(self.crowd).deeds, **Gateways(self.crowd).deeds}
-        self.lives = Lives(self.crowd, self.pairing, owners, self.control, desks)
+        self.lives = Lives(self.crowd, self.pairing, owners, self.control, desks, self.voices.lines)
         self.deeds: dict[Deed, Deeds] = {
             **Trouble(self.world).deeds,
             **self.pairing.deeds,
             **self.control.deeds,
             **self.chats.deeds,
             **Watchers(self.chats).deeds,
+            **Askers(self.chats).deeds,
             **self.voices.deeds,
             **owners.deeds,
-            **Media(self.crowd).deeds,
+            **media.deeds,
+            **self.reports.deeds,
             **Strangers(self.crowd, self.pairing).deeds,
             **desks,
             **self.lives.deeds,
@@ -212,6 +220,8 @@ class _Game:
         self.let_runs_end()
         self.voices.check_ended()
         self.everybody_works()
+        self.reports.look_at_all()
+        self.pass_until(world.sim.now + 2 * LATE)
         self.chats.compare()
         for seconds in self.lives.ages:
             self.grow_old(seconds)
@@ -298,8 +308,15 @@ class _Game:
         self.wait(lambda: bool(info), PATIENCE, "the relay does not tell of itself")
         if info[0].get("pending_commands") != 0:
             violated(Invariant.RECOVERY, f"commands still wait: {info[0]}")
-        world.hang_up()
+        code = self.pairing.register(ttl=LATE_END) if self.script.seed % QUIET == 0 else None
+        self.pass_until(world.sim.now + 1.0)
+        talker = None if code is None else self.pairing.pair(world.devices[0], code)
+        self.pass_until(world.sim.now + 1.0)
+        world.hang_up(but=talker)
         self.pass_until(world.sim.now + EMPTY)
+        if code is not None:
+            self.pass_until(world.sim.now + LATE_END)
+            world.hang_up()
         self.voices_end()
         self.voices.check_logs()
         for process, most in ((world.relay, 2), (world.api, 0)):  # the reference phone, and the agent's connection

@@ -11,6 +11,7 @@ class Invariant(Enum):
     """A rule. Its value is what the specification says, or what follows from it."""
 
     CODE_ONCE = "Limits, pairing code: single-use, valid 10 minutes after registration"
+    LIVE_CODE = "Pairing flow: a code counts until it is used up, which a good token beside it, or a block, does not do"
     GRANT_CLAMPED = "Grants: a grant never outlives its session; grants are clamped on the server"
     LIVE_GRANT = "Bridge safety gates 1: the session must hold a `bridge` grant"
     GRANT_HELD = "Grants: a live grant opens what it is for, also one that was given anew by PATCH"
@@ -24,17 +25,21 @@ class Invariant(Enum):
     NOT_BLOCKED = "Rate limiting: nobody is blocked without 5 failures; a registration clears all blocks"
     ONE_ANSWER = "Bridge command record: one decision; each operation has exactly one answer"
     OWN_ANSWER = "Device Control: a caller gets the answer to its own command, from the phone that got it"
+    REPORTED = "wire bridge 1.3, 4, core 7.2: a status is its phone's own and newest; reports are as things were"
     IN_TIME = "Limits: a bridge command gets its answer within 30 seconds, or `timeout`"
     OWN_BYTES = "Media: the bytes that were uploaded; chat stream: the events of one's own session and run"
     MEDIA_LIFE = "wire core 6.5: media live for their time, which reading does not extend, or until they are evicted"
     NO_SECRET = "Client storage: tokens and keys are never logged or put into error messages; params are redacted"
     BOUNDED = "Limits of the wire: every buffer has a limit"
     STORED = "Chat: what was told is what is stored, and it is stored before it is told"
+    HISTORY = "ARCHITECTURE 16, 18: turns of a session come one after another, and the model is given what was said"
     STREAM = "Events: the order of the table; `done` comes last, once"
     LOCAL_ONLY = "Authentication: loopback-only routes are for the same host, never for a web page or a proxy"
     STATUS = "Errors: the statuses of the specification, in well-formed answers"
     NO_BUG = "ARCHITECTURE: no exception but the declared ones; the contract of facts and commands"
-    TUI_ERROR = "wire terminal-voice 2.2: `tui.error` is for the loss of a gateway that had started, and nothing else"
+    TUI_ERROR = (
+        "wire terminal-voice 2.2: `tui.error` is for the loss of a gateway that had started, behind its last line"
+    )
     VOICE_GRANT = "Voice routes 6: `voice:tts` for speech, `voice:realtime` for the agent; grants have their own expiry"
     VOICE_BEARER = "API bearer on voice routes: over HTTPS or from this host; elsewhere 403"
     VOICE_STREAM = "wire terminal-voice 4.7, 4.8: sound comes whole, in order and at its rate; a replay is as it was"
@@ -42,6 +47,9 @@ class Invariant(Enum):
     CANCELLED = "wire terminal-voice 6.8: cancel stops the run, on the API server too"
     CONFIRMED = "wire terminal-voice 6.7: an answer is passed on once, and what asks first happens only after a yes"
     VOICE_OVER = "wire terminal-voice 4.6, 4.8: sessions are short-lived; one that is over opens no more"
+    VOICE_ROOM = (
+        "wire terminal-voice 4.6: so many sessions; at the limit one's own make room that nobody listens to, or 503"
+    )
     RECOVERY = "When all faults are over everybody can connect and work again, and nothing is left behind"
 
 

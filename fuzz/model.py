@@ -22,6 +22,7 @@ MAX_FAILURES = 5
 WINDOW = 60.0  # s
 BLOCK_FOR = 300.0  # s
 COMMAND_TIME = 30.0  # s
+STORE_FAILED = ("store_failed", "session_not_found", "store_unavailable")
 SLACK = 10.0  # s that an answer may be on its way, retransmissions included
 
 
@@ -46,9 +47,15 @@ class Code:
     word: str
     sent: float
     told: float | None = None  # when its registration was answered
-    lost: bool = False  # the answer never came: it may have been carried out, until shortly after
+    lost: bool = False  # the relay that knew it is gone
     uses: int = 0
+    shown: int = 0  # times that it may have been looked up
     wish: Wish = field(factory=Wish)  # the operator's
+
+    def must_count(self, sent: float, now: float) -> bool:
+        """Whether an `auth` that was sent then, the first with it, had to be accepted."""
+        known = self.told is not None and self.told <= sent and not self.lost
+        return known and now < self.sent + CODE_LIFETIME and not self.uses and self.shown == 1
 
     def use(self, sent: float, now: float) -> None:
         """`auth.ok` came for an `auth` that was sent at that time."""
@@ -69,6 +76,7 @@ class Session:
     device: str
     surface: str
     terms: list[Terms | None] = field(factory=list)  # all that may be so; None: anything
+    afterwards: list[Terms | None] = field(factory=list)  # if there are any: all that may be so after a restart
     past: list[Terms | None] = field(factory=list)  # all that may ever have been so
     explicit: dict[str, None] | None = field(factory=dict)  # channels that somebody has set; None: not known
     stored: bool = True  # as far as the log says
@@ -159,6 +167,7 @@ class Command:
     reached: dict[str, float] = field(factory=dict)  # name of the phone, when
     answered: dict[str, float] = field(factory=dict)  # name of the phone, when its answer went out
     request_id: str = ""
+    outcome: tuple[float, str] | None = None  # when its caller was told, and what decision that is
     unheeded: bool = False  # no phone will answer it
     patched: int = 0  # of its caller, when it was sent
 
@@ -221,12 +230,19 @@ class Addresses:
         cleared = max((begun for begun, until in self.surely_cleared if until <= opened), default=-inf)
         attempts = self.attempts.get(address, [])
         possible = [each for each in attempts if each.sent <= now and _told(each) >= max(since, cleared)]
-        if len(possible) < MAX_FAILURES:
-            violated(Invariant.NOT_BLOCKED, f"{address} got 429 after {len(possible)} failures")
+        # Each failed at some time between the two: those of a window that begins when one was told at the earliest.
+        most = max((_within(possible, _told(each)) for each in possible), default=0)
+        if most < MAX_FAILURES:
+            violated(Invariant.NOT_BLOCKED, f"{address} got 429 after {most} failures within a minute")
 
     @staticmethod
     def _touched(spans: list[tuple[float, float]], since: float, until: float) -> bool:
         return any(begun <= until and ended >= since for begun, ended in spans)
+
+
+def _within(attempts: list[Attempt], until: float) -> int:
+    """How many may have failed in the minute that ends a minute after that time."""
+    return sum(_told(each) >= until and each.sent < until + WINDOW for each in attempts)
 
 
 def _told(attempt: Attempt) -> float:
@@ -245,6 +261,13 @@ class Turn:
     events: list[str] = field(factory=list)
     content: str | None = None  # of `assistant.completed`
     failed: bool = False
+    why: str = ""  # that is, by its code
+    called: list[str] = field(factory=list)  # tools that came to an end, by the ids of the calls
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether it was told to the end, and the store had taken everything then."""
+        return self.events[-1:] == ["done"] and self.why not in STORE_FAILED
 
 
 @define(eq=False)

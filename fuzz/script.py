@@ -31,6 +31,7 @@ class Deed(Enum):
     FETCH = "fetch"  # who: a session, or nobody; other: an upload
     INSPECT = "inspect"  # who: which inspector
     NOTIFY = "notify"  # who: a socket
+    REPORT = "report"  # who: a phone that reports its status
     GUESS = "guess"  # who: an attacker; other: how often
     GARBAGE = "garbage"  # who: an attacker; other: which bytes
     BROWSE = "browse"  # who: which page; other: which route
@@ -40,6 +41,7 @@ class Deed(Enum):
     SLOW_CHAT = "slow chat"  # a long answer, and a reader who does not read for `amount` s
     RUN = "run"  # who: a chat; other: how the model answers
     STOP_RUN = "stop run"  # who: a run
+    COMPLETE = "complete"  # who: how many ask, and whether they wait; other: how the model answers; amount: how long, s
     DELETE_CHAT = "delete chat"  # who: a chat
     SPEAK = "speak"  # who: a session, or an API bearer; other: what is wanted and how they behave; amount: for so long
     TALK = "talk"  # the same, with the realtime agent; other: how the model answers, and how they behave
@@ -49,6 +51,7 @@ class Deed(Enum):
     CUT_SHORT = "cut short"  # who: a session that waits for a phone; other: which, and how it ends; amount: when, s
     RENEW = "renew"  # who: a socket; other: what grants its session is given; amount: when it tries them again, s
     SHARE = "share"  # the operator gives a file of the host to fetch; who: which file
+    CHANGE = "change"  # the operator changes, or removes, such a file; other: which
     ASK = "ask"  # who: a session; other: what the phone's holder says, and how the phone is lost; amount: s it takes
     # faults
     CUT = "cut"  # who: a connection
@@ -64,7 +67,7 @@ class Deed(Enum):
     AGE = "age"  # in the end; amount: s by which the wall clock of the home jumps
     UPSTREAM = "upstream"  # other: how it fails; amount: for so long, s
     DROP = "drop"  # who: model or voice provider; amount: s after the next question that its connection ends
-    DISK = "disk"  # other: the store refuses, files cannot be had, or all of it is slow; amount: for so long, s
+    DISK = "disk"  # other: the store refuses, files cannot be had, all of it is slow or stalls; amount: for so long, s
 
 
 FAULTS = (

@@ -27,6 +27,7 @@ class Medium:
 
     data: bytes
     uses: list[Use]
+    path: str = ""  # of a file of the host; an upload has none
     token: str = ""  # until it is told
 
     @property
@@ -52,9 +53,9 @@ class Shelf:
     media: list[Medium] = field(factory=list)
     outages: list[tuple[float, float]] = field(factory=list)  # of the relay, which forgets them all
 
-    def put(self, data: bytes, now: float) -> Medium:
+    def put(self, data: bytes, now: float, path: str = "") -> Medium:
         """Somebody is about to put something there."""
-        medium = Medium(data, [Use(now)])
+        medium = Medium(data, [Use(now)], path)
         self.media.append(medium)
         return medium
 
@@ -89,6 +90,10 @@ class Shelf:
         used = medium.last_used(sent)
         newer = [each for each in self.media if each.since.sent > used and each.since.told < sent]
         return f"{len(newer)} newer ones are there, of {self.cap} at most" if len(newer) >= self.cap else ""
+
+    def uploads_kept(self, now: float) -> int:
+        """How many uploads may be on the disk: those that are not over, or are under way."""
+        return sum(not medium.path and not self.over_before(medium, now) for medium in self.media)
 
     def must_live(self, medium: Medium, sent: float, now: float) -> bool:
         """Whether a fetch of this span of time must find it."""

@@ -23,10 +23,16 @@ A_DAY_AND_A_HALF = 129_600.0  # s
 NATIVE = 1 << 8 | 6 << 9  # `other` of a talk with a provider that hears and speaks, by somebody who just talks
 AFTERWARDS = 30.0  # s after which they give up, if they have something to wait for
 LOUD = 2 + 3 * (3 + 4 * 6)  # `other` of texts tried aloud at 24 kHz, to somebody who listens late
+SILENCED = 0.15  # of those who speak
+CROWDED = 0.25  # of all worlds in which anybody speaks
+HOLDS = (0, 24, 72)  # `other` of texts that are read: to who never comes, to who is lost and comes back, and who stays
 DESKS = 4  # steps at most of those who use an agent gateway
 QUIETEST, LOUDEST = 2, 8  # steps of those who speak, in a world where anybody does
 SILENT = 0.3  # of all worlds: nobody does
 MEDIA_ROUNDS = (0, 1, 2)  # of those who use media more than others
+LOST = 9  # `other` of a chat whose model is gone when a tool has answered
+LARGE = 30_000.0  # bytes of an upload
+CHANGED = 0.4  # of those rounds: a file of the host is changed
 LOOKS_AGAIN = (2.0, 13.5, 37.5)  # s, after which a medium is looked for again: somewhat less than some of them live
 KEPT, SOUND, TRUSTED = 0.75, 0.75, 0.75  # of all worlds: no far end goes; the disk is well; the phone does not ask
 
@@ -49,9 +55,16 @@ def _voices(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
         at = round(rng.choice(others).at + 1.0 + 3.0 * rng.random(), 3)
         deed = rng.choices(list(kinds), list(kinds.values()))[0]
         steps.append(Step(at, deed, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
+        if rng.random() < SILENCED:  # whoever speaks may do so no more
+            steps.append(Step(round(at + 2.0, 3), Deed.RENEW, -1, 12 + rng.randrange(6)))
         again = rng.choice((0, 0, 1, 2, 4)) if deed is not Deed.SAY else 0  # who speaks goes on
         pauses = [0.5 + rng.choice((1.0, 4.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
         steps += [Step(round(at + pause, 3), Deed.SAY, -1) for pause in pauses]
+    if rng.random() < CROWDED and mine.has(Deed.SPEAK):  # a few have more sessions than there is room for
+        at, few = rng.choice(others).at + 1.0, rng.sample(range(64), 3)
+        for _ in range(rng.randint(5, 9)):
+            at = round(at + rng.choice((0.2, 4.0)) * rng.random(), 3)
+            steps.append(Step(at, Deed.SPEAK, rng.choice(few), rng.choice(HOLDS), 20.0))
     return steps
 
 
@@ -102,6 +115,8 @@ def _media(seed: int, others: list[Step]) -> list[Step]:
         else:
             more = 0
             kinds += [Deed.FETCH, Deed.FETCH]
+        if rng.random() < CHANGED:  # and read again
+            kinds[few:few] = [Deed.CHANGE, Deed.FETCH]
         for place, deed in enumerate(kinds):
             last = place == len(kinds) - 1
             pause = rng.choice(LOOKS_AGAIN) if last and not more else 0.3 + rng.choice((0.5, 4.0)) * rng.random()
@@ -135,13 +150,16 @@ def _disks(seed: int, others: list[Step]) -> list[Step]:
     rng = Random(f"disks {seed}")
     if rng.random() < SOUND or not any(step.deed in FAULTS for step in others):
         return []
-    at, which, amount = max(PAIRED, rng.choice(others).at), rng.randrange(3), round(2.0 + 8.0 * rng.random(), 3)
+    at, which, amount = max(PAIRED, rng.choice(others).at), rng.randrange(4), round(2.0 + 8.0 * rng.random(), 3)
     steps = [Step(at, Deed.DISK, 0, which, amount)]
-    deeds = ((Deed.CHAT, Deed.RUN), (Deed.SHARE, Deed.UPLOAD, Deed.FETCH), (Deed.UPLOAD,))[which]
+    deeds = ((Deed.CHAT, Deed.RUN), (Deed.SHARE, Deed.UPLOAD, Deed.FETCH), (Deed.UPLOAD,), (Deed.UPLOAD, Deed.FETCH))[
+        which
+    ]
     for _ in range(rng.randint(4, 8)):
         deed = rng.choice(deeds)
-        who = -1 if deed is Deed.UPLOAD else rng.randrange(64)
-        steps.append(Step(round(at + amount * rng.random(), 3), deed, who, rng.randrange(4), 0.0))
+        who, size = (-1, LARGE) if deed is Deed.UPLOAD else (rng.randrange(64), 0.0)
+        manner = rng.choice((0, 1, 2, 3, LOST, LOST))
+        steps.append(Step(round(at + amount * rng.random(), 3), deed, who, manner, size))
     if rng.random() < 0.5:
         steps.append(Step(round(at + amount, 3), Deed.KILL, rng.randrange(2), 0, 1.0))
     return steps

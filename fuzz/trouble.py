@@ -17,7 +17,8 @@ __all__ = ["Trouble"]
 OFTEN = 0.4  # of all operations, while a disk has a bad time
 ENDLESS = 1e9  # s
 BAD = (Manner.REFUSE, Manner.BREAK, Manner.HANG, Manner.NONSENSE)
-DISKS = (("store",), ("file",), ("slow", "late_answer"))  # what is slow cannot be called back
+DISKS = (("store",), ("file",), ("slow", "late_answer"), ())  # what is slow cannot be called back; the last one stalls
+STALLS = 32.0  # s at least, longer than a body may be silent
 
 
 class Trouble:
@@ -105,6 +106,8 @@ class Trouble:
 
     def _spoil_disk(self, step: Step) -> None:
         sim, kinds = self.sim, DISKS[step.other % len(DISKS)]
+        if not kinds:
+            self.world.home.disk.busy_until = sim.now + STALLS + step.amount
         sim.faults = evolve(sim.faults, **dict.fromkeys(kinds, OFTEN))
         self.world.store_trouble = True
         sim.after(step.amount, lambda: setattr(sim, "faults", evolve(sim.faults, **dict.fromkeys(kinds, 0.0))))

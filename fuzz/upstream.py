@@ -6,6 +6,7 @@ It is none of our servers: a listener of the network with the server's role of H
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -38,11 +39,15 @@ class Manner(Enum):
     PLAIN = "plain"
     LONG = "long"  # more than a reader's buffer holds
     TOOL = "tool"  # it wants the phone pinged first
+    LOSE = "lose"  # the same, and the connection breaks when it should go on
     ASK = "ask"  # it wants a text message sent first, which somebody has to allow
     REFUSE = "refuse"  # 500
     BREAK = "break"  # the connection breaks in the middle
     HANG = "hang"  # nothing more comes in the middle
     NONSENSE = "nonsense"  # no JSON in its events
+
+
+CALLS = (Manner.TOOL, Manner.ASK, Manner.LOSE)
 
 
 class Upstream:
@@ -58,8 +63,14 @@ class Upstream:
         self.visits: dict[_Visit, None] = {}  # that wait for words
         self.doomed: list[float] = []  # so many s after the next question, answering ends
         self.broken: list[tuple[float, str]] = []  # when an answer ended before its end, and what was asked
+        self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []  # who hears what it is asked
         self.newest: dict[str, float] = {}  # when something was last asked
         host.world.network.listen(host, MODEL_PORT, self)
+
+    @property
+    def questions(self) -> list[str]:
+        """Those that are being answered."""
+        return [visit.question for visit in self.visits]
 
     def accepted(self, end: End) -> None:
         """Somebody came."""
@@ -69,7 +80,7 @@ class Upstream:
 class _Visit:
     def __init__(self, upstream: Upstream, end: End) -> None:
         self._upstream = upstream
-        self._question = ""  # until it is answered
+        self.question = ""  # until it is answered
         self._end = end
         self._conn = Http1Connection(Role.SERVER, entropy=bytes)
         self._body = bytearray()
@@ -85,7 +96,7 @@ class _Visit:
         """It is over; in the middle, perhaps."""
         upstream = self._upstream
         if upstream.visits.pop(self, self) is None:
-            upstream.broken.append((upstream.host.world.now, self._question))
+            upstream.broken.append((upstream.host.world.now, self.question))
 
     def on_readable(self) -> None:
         """Take the question."""
@@ -114,11 +125,13 @@ class _Visit:
         rows = asked["messages"]
         question = next(_text(row["content"]) for row in reversed(rows) if row["role"] == "user")
         manner = upstream.trouble or _manner(question)
-        self._question = question
+        self.question = question
         upstream.visits[self] = None
         upstream.newest[question] = upstream.host.world.now
         if upstream.doomed:
             upstream.host.world.after(upstream.doomed.pop(0), self._end.abort)
+        for listener in upstream.on_question:
+            listener(question, rows)
         after_tool = rows[-1]["role"] == "tool"
         if manner is Manner.REFUSE:
             body = b'{"error":{"message":"no"}}'
@@ -129,14 +142,17 @@ class _Visit:
             return
         fields = Headers([(b"content-type", b"text/event-stream")])
         self._say(ResponseHead(self._stream, 200, fields))
-        if manner in (Manner.TOOL, Manner.ASK) and not after_tool:
+        if manner in CALLS and not after_tool:
             call = {"index": 0, "id": "call_0", "type": "function"}
             sms = json.dumps({"to": "+15550100", "body": question})
-            name, arguments = ("phone_ping", "{}") if manner is Manner.TOOL else ("phone_send_sms", sms)
+            name, arguments = ("phone_send_sms", sms) if manner is Manner.ASK else ("phone_ping", "{}")
             calls = [{**call, "function": {"name": name, "arguments": arguments}}]
             self._tell(
                 [_chunk({"content": "Let me see."}), _chunk({"tool_calls": calls}), _chunk({}, "tool_calls"), DONE]
             )
+            return
+        if manner is Manner.LOSE:
+            self._tell([], Manner.BREAK)
             return
         if manner is Manner.LONG:
             pieces = [_chunk({"content": PIECE + " "})] * LONG

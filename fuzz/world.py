@@ -17,13 +17,13 @@ from fuzz.carriers import Carrier, Http1Carrier, Http2Carrier
 from fuzz.invariants import Invariant
 from fuzz.lines import Line, Target
 from fuzz.model import Addresses, check_grants, violated
-from fuzz.peers import Caller, Pairs, Party
+from fuzz.peers import Caller, Pairs, Party, Talker
 from fuzz.provider import PROVIDER_PORT, Provider
 from fuzz.script import Deed, Script
 from fuzz.shelf import Shelf
 from fuzz.terms import OPEN, Policy, Wall
 from fuzz.upstream import MODEL_PORT, Upstream
-from runtimes.sim.connection import Connection
+from runtimes.sim.connection import Connection, End
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
 from runtimes.sim.process import LogLine, Process
@@ -47,7 +47,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.wire.http2_setup import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
 
-__all__ = ["API", "API_KEY", "GATEWAY", "LOCAL", "REMOTE", "World"]
+__all__ = ["API", "API_KEY", "GATEWAY", "LOCAL", "MAX_MEDIA", "REMOTE", "VOICES", "World"]
 
 RELAY_PORT = 8767
 API_PORT = 8642
@@ -93,10 +93,14 @@ POLICIES = (*[OPEN] * 6, Policy(max_ttl=5 * 86_400.0), Policy(reduce_only=True))
 UNSTORED = ("session not stored", "session not erased")  # what the relay's log says of a store that fails
 ASKING = evolve(TRUSTING, answers=Answers.ASK)
 MODERN = 0.5  # of all hosts speak HTTP/2
+ERASED_WITHIN = 20.0  # s from the end of a session to that of its record
+LOOKED_AT = 5.0  # s in which what is due by a timer is noticed
 AFTERMATH = 20.0  # s after a fault within which it may still be felt
 UNTIL_DROPPED = 55.0  # s after which a relay has given up a socket that hangs, and then some
 TIMES_TO_LIVE = (86_400, 15, 40)  # s, of media
 CAPS = (500, 2, 4)  # of media
+MAX_MEDIA = 1024**2  # bytes of one
+VOICES = (6, 3)  # sessions of a family, and those of one caller: few are reached sooner
 DEVICES = 4
 ATTACKERS = 2
 
@@ -115,7 +119,7 @@ class World:
             jitter=shape.choice((1.0, 20.0)), chunking=shape.choice((0.1, 0.9)), window=shape.choice((8_192, 65_536))
         )
         self.sim = Simulation(script.seed, network=network, trace=trace)
-        self.home = self.sim.host("home", HOME)
+        self.home = self.sim.host("home", HOME, spool="/home/user/.svc/spool")
         self.agent = self.sim.host("agent", "10.0.0.4")
         self.devices = [self.sim.host(f"device-{n}", f"10.0.1.{n + 1}") for n in range(DEVICES)]
         self.attackers = [self.sim.host(f"attacker-{n}", f"10.0.3.{n + 1}") for n in range(ATTACKERS)]
@@ -147,6 +151,7 @@ class World:
         self.expected: dict[Process, None] = {}  # that were told to go, or killed
         self._read: dict[Process, int] = {}  # log lines that have been looked at
         self._checked: dict[str, dict[str, object]] = {}  # stored records that were, by token hash
+        self._unread: dict[End, tuple[int, float]] = {}  # with bytes unsent: how many have left, since when
         self._seen = -1  # events of the simulation, at the last look
         self._down: dict[str, float] = {}  # by name, since when
         self._rest: dict[str, float] = {}  # when it is started again
@@ -173,6 +178,7 @@ class World:
             tui_command=(GATEWAY,),
             max_session_ttl=self.policy.max_ttl,
             session_policy=SessionPolicy.REDUCE_ONLY if self.policy.reduce_only else SessionPolicy.OPEN,
+            media_max_size_mb=MAX_MEDIA // 1024**2,
             media_ttl_seconds=int(self.shelf.ttl),
             media_lru_cap=self.shelf.cap,
         )
@@ -185,7 +191,11 @@ class World:
 
         def make(entropy: Entropy) -> Engine:
             self.relay_service = Relay(config, limits=LIMITS)
-            return Engine(self.relay_service, entropy=entropy)
+            engine = Engine(self.relay_service, entropy=entropy)
+            families = cast("dict[str, Any]", self.relay_service.voice_parts.sessions)
+            for family in families.values():
+                family.sessions._most, family.sessions._of_one = VOICES
+            return engine
 
         return self.home.start(make, [RELAY_PORT], name="relay")
 
@@ -314,10 +324,12 @@ class World:
         """A line that is there from now on."""
         self.lines[line] = None
 
-    def hang_up(self) -> None:
-        """Everybody leaves."""
+    def hang_up(self, *, but: Talker | None = None) -> None:
+        """Everybody leaves, but one perhaps."""
+        stays = () if but is None else (but, but.carrier)
         for line in [*self.lines, *self._shared]:
-            line.hang_up()
+            if line not in stays:
+                line.hang_up()
 
     def count(self, what: str) -> None:
         """For the report."""
@@ -339,6 +351,8 @@ class World:
         self.count(f"{caller.status}")
         if caller.status not in STATUSES:
             violated(Invariant.STATUS, f"{where}: {caller.status}")
+        if caller.status == 408 and self.shaken < caller.began and self.is_sound(caller):
+            violated(Invariant.STATUS, f"{where}: 408, and all of it was sent {caller.ended - caller.began:.1f} s ago")
         told = self.store_refused and caller.answer.json.get("code") == "store_failed"
         if caller.status == 500 and not self.store_trouble and not self.disk_trouble and not told:
             violated(Invariant.NO_BUG, f"{where}: 500 {caller.answer.body!r:.200}")
@@ -471,6 +485,11 @@ class World:
                     json.loads(line)
 
     def _look_at_store(self) -> None:
+        wall = self.home.wall()
+        trouble = self.store_trouble or self.store_refused or self.outages or len(self.wall.steps) > 1
+        for record in () if trouble else self.home.store.sessions.values():
+            if isinstance(expires_at := record["expires_at"], float) and expires_at + ERASED_WITHIN < wall:
+                violated(Invariant.DEAD_TOKEN, f"{record['token_prefix']} is stored {wall - expires_at:.0f} s too long")
         for token_hash, record in self.home.store.sessions.items():
             if self._checked.get(token_hash) is record:
                 continue  # a record is replaced, and never changed
@@ -508,10 +527,10 @@ class World:
     def _look_at_buffers(self) -> None:
         for connection in self.sim.network.connections:
             for end in (connection.client, connection.server):
-                if end.peer.port == MODEL_PORT:
-                    continue  # a question to the model is a whole chat, in one write
-                if end.host is self.home and end.unsent > LIMITS.max_unsent + ONE_WRITE:
-                    violated(Invariant.BOUNDED, f"{end.unsent} bytes wait at {connection}")
+                if end.unsent and (end.host is self.home or end.local.port == MODEL_PORT):
+                    self._look_at_unsent(end)
+        for end in [end for end in self._unread if end.gone or not end.unsent]:
+            del self._unread[end]
         for process in (self.relay, self.api):
             assert isinstance(process.core, Engine)
             for channel in process.core._channels.values() if process.alive else ():
@@ -524,6 +543,19 @@ class World:
             waits = reader._pieces[:-1]  # the last event holds the whole text again
             if sum(map(len, waits)) > 2 * MAX_BEHIND or len(waits) > 2 * MAX_EVENTS_BEHIND:
                 violated(Invariant.BOUNDED, f"{len(waits)} events, {reader._size} characters wait for a reader")
+
+    def _look_at_unsent(self, end: End) -> None:
+        """Not too much waits, and not too long. A model waits as long as a reader may, and somewhat more."""
+        ours, model = end.host is self.home, end.peer.port == MODEL_PORT
+        if not ours and end.connection.blocked:
+            return
+        if ours and not model and end.unsent > LIMITS.max_unsent + ONE_WRITE:  # a question to a model is a whole chat
+            violated(Invariant.BOUNDED, f"{end.unsent} bytes wait at {end.connection}")
+        left, since = self._unread.get(end, (-1, 0.0))
+        if left != end.left:
+            self._unread[end] = end.left, self.sim.now
+        elif (waited := self.sim.now - since) > LIMITS.write_timeout + (LOOKED_AT if ours else AFTERMATH):
+            violated(Invariant.BOUNDED, f"{end.unsent} bytes wait for {waited:.0f} s at {end.connection}, none leaves")
 
     def _look_at_streams(self, process: Process, channel: Http2Channel) -> None:
         for stream in channel.http2._streams.values():

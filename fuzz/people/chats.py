@@ -20,12 +20,13 @@ from svc_proto.wire.sse import EventStreamDecoder
 
 __all__ = ["MANNERS", "Chats"]
 
-MANNERS = ("plain", "plain", "plain", "tool", "tool", "refuse", "break", "nonsense", "hang")
+MANNERS = ("plain", "plain", "plain", "tool", "tool", "refuse", "break", "nonsense", "hang", "lose")
 HEADERS = {"authorization": f"Bearer {API_KEY}"}
 FIRST = ["session.created", "run.started", "message.started"]
 LAST = (["assistant.completed", "run.completed", "done"], ["error", "done"])
 GAP = "\n\n"  # between the texts of two rounds
 MOST_CHATS = 4
+REMEMBERED = 300_000  # characters of a chat that a model is surely given
 TOLD_WITHIN = 30.0  # s from the end of a model's connection to that of the turn
 KNOWN = (
     *FIRST,
@@ -53,6 +54,7 @@ class Chats:
         self.reading: dict[str, Caller] = {}  # by question, who wants to hear the answer
         self._asked = 0
         self._numbers = 0
+        world.upstream.on_question.append(self._check_history)
         self.deeds: dict[Deed, Deeds] = {
             Deed.CHAT: lambda step: self._chat(step, MANNERS[step.other % len(MANNERS)], leave=step.amount),
             Deed.SLOW_CHAT: lambda step: self._chat(step, "long", dawdle=step.amount),
@@ -148,6 +150,9 @@ class Chats:
                 turn.said.append(data["delta"])
             case "error":
                 turn.failed = True
+                turn.why = data["error"]
+            case "tool.completed" | "tool.failed":
+                turn.called.append(data["tool_call_id"])
             case "assistant.completed":
                 self._completed(turn, data)
             case _:
@@ -168,6 +173,20 @@ class Chats:
         )
         if problem:
             violated(Invariant.STORED, problem)
+
+    def _check_history(self, question: str, asked: list[dict[str, Any]]) -> None:
+        """A model that is asked for a turn is given all that was said before it, the newest at least."""
+        turn = next((turn for turn in reversed(self.turns) if turn.text == question), None)
+        if turn is None or turn.chat.deleting:
+            return
+        rows = self._rows(turn)
+        mine = next((row.run_id for row in rows if row.content == question), None)
+        said = [str(row.content) for row in rows if row.role != "tool" and row.content and row.run_id != mine]
+        last = max(place for place, row in enumerate(asked) if row["role"] == "user")
+        heard = [str(row["content"]) for row in asked[:last] if row["role"] in ("user", "assistant") and row["content"]]
+        whole = sum(map(len, said)) < REMEMBERED
+        if heard != (said if whole else said[len(said) - len(heard) :]):
+            violated(Invariant.HISTORY, f"{question!r} was asked behind {heard!r:.200}, and {said!r:.200} is stored")
 
     def _rows(self, turn: Turn) -> tuple[Message, ...]:
         """The stored rows of a chat: looked for in the store itself, in this very moment."""
@@ -230,14 +249,19 @@ class _Comparison:
     def __call__(self, caller: Caller) -> None:
         if caller.status != 200:
             violated(Invariant.RECOVERY, f"the messages of a chat: {caller.status}")
+        messages = caller.answer.json["messages"]
         rows = [
-            _Row(row["id"], row["role"], row["content"], row["run_id"], bool(row.get("tool_calls")))
-            for row in caller.answer.json["messages"]
+            _Row(row["id"], row["role"], row["content"], row["run_id"], bool(row.get("tool_calls"))) for row in messages
         ]
         said = [row.content for row in rows if row.role == "user"]
         for turn in self._chat.turns:
             if "run.started" in turn.events and said.count(turn.text) != 1:
                 violated(Invariant.STORED, f"{turn.text!r} is stored {said.count(turn.text)} times")
+            results = [
+                row["tool_call_id"] for row in messages if row["run_id"] == turn.run_id and row["role"] == "tool"
+            ]
+            if turn.ended_well and sorted(results) != sorted(turn.called):
+                violated(Invariant.STORED, f"{turn.text!r} told of the calls {turn.called}, and {results} are stored")
             problem = _compared(turn, rows) if turn.content else ""
             if problem:
                 violated(Invariant.STORED, problem)

@@ -17,6 +17,9 @@ from svc_proto.device.phone import PhoneState
 
 __all__ = ["Control"]
 
+LEAVES = 5  # one in so many callers
+MADE_BY_RELAY = {502: "error", 504: "timeout"}  # statuses of its own, and what it decides then, wire bridge 2.2
+
 
 class Control:
     """The steps that concern commands to phones."""
@@ -40,7 +43,9 @@ class Control:
             return
         session = self.crowd.session(step.who)
         selectors = ["", *(device.session.device for device in self.crowd.open), "Reference"]
-        self.command(session, step.other, selectors[step.other % len(selectors)])
+        caller = self.command(session, step.other, selectors[step.other % len(selectors)])
+        if step.other % LEAVES == 0:  # who has called does not wait
+            self.world.sim.after(step.amount / 20, lambda: caller.hang_up(reset=step.other % 2 == 1))
 
     def command(self, session: Session, kind: int, selector: str, *, unheeded: bool = False) -> Caller:
         """An agent with a session's token calls a Device Control route; `unheeded`: and no phone will answer."""
@@ -69,6 +74,10 @@ class Control:
         if not caller.over:
             self._waiting[command] = caller
         return caller
+
+    def by_request(self, request_id: str) -> Command | None:
+        """The command that some phone was sent under that name."""
+        return self._commands.get(self._known.get(request_id, ""))
 
     def look(self) -> None:
         """Nobody waits for a phone whose session is over, and no user is asked for nobody."""
@@ -103,6 +112,8 @@ class Control:
         elif status not in (429, 503):
             self._check_settled(command, caller)
         answer = caller.answer.json
+        if status in MADE_BY_RELAY:
+            command.outcome = self.crowd.now, MADE_BY_RELAY[status]
         if status != 200:
             self.phones.refused(command, status, str(answer.get("code")) if isinstance(answer, dict) else "")
             return
@@ -111,6 +122,7 @@ class Control:
         who = str(answer.get("by"))
         if answer["echo"] != command.mark or who not in command.answered:
             violated(Invariant.OWN_ANSWER, f"{command.mark} was answered {answer!r:.200}")
+        command.outcome = self.crowd.now, "executed"
         if command.answered[who] > command.reached[who] + COMMAND_TIME:
             late = command.answered[who] - command.reached[who]
             violated(Invariant.IN_TIME, f"{command.mark} was answered by the phone after {late:.1f} s, and accepted")

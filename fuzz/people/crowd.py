@@ -17,6 +17,7 @@ from fuzz.world import LOCAL, REMOTE, World
 from runtimes.sim.process import Process
 
 __all__ = [
+    "BOUNDARY",
     "ENDED_WITHIN",
     "RECHECK",
     "GRANTS",
@@ -49,16 +50,19 @@ PHONE = "android"  # the surface of what is a phone as soon as it is welcomed
 LATE = 5.0  # s after which nothing may be under way any more there
 RECHECK = 3600.0  # s: how late a step of the wall clock may be noticed
 SERVED = range(200, 300)
+BOUNDARY = "boundary-of-a-form"
 
 
 @define(eq=False)
 class SignIn:
     """A socket that was opened to show a credential; `relay` is the process that it came to."""
 
+    talker: Talker
     relay: Process
     sent: float  # when `system/auth` went out
     told: float | None = None  # when `auth.ok` came
     failed: bool = False
+    reported: float | None = None  # when a status was sent on it last, which makes it its device's phone
 
 
 @define(eq=False)
@@ -82,6 +86,7 @@ class Crowd:
         self.open: list[Device] = []
         self.sign_ins: dict[str, list[SignIn]] = {}  # of those that may be phones, by the name of the device
         self.listeners: list[Callable[[Device, dict[str, Any]], None]] = []  # of what a device is told
+        self.on_join: list[Callable[[Device], None]] = []  # of who was welcomed
         self.allowed: dict[int, None] = {}  # tasks whose question somebody has answered with yes
         self._numbers = 0
 
@@ -172,9 +177,11 @@ class Crowd:
     def remote(
         self, method: str, path: str, body: object, session: Session | None, done: Callable[[Caller], None]
     ) -> None:
-        """A call of an agent elsewhere, with a session's token or with none."""
+        """A call of an agent elsewhere, with a session's token or with none. A body of bytes is a form."""
         headers = {} if session is None else {"authorization": f"Bearer {session.token}"}
-        data = b"" if body is None else json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        if isinstance(body, bytes):
+            headers["content-type"] = f"multipart/form-data; boundary={BOUNDARY}"
         sent = self.now
 
         def answered(caller: Caller) -> None:

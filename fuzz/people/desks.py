@@ -16,24 +16,33 @@ from runtimes.sim.child import Child, Script
 __all__ = ["Desks"]
 
 SHELL = "/bin/bash"
+NAMES = ("main", "side")  # of the terminals that somebody has
 FLOOD = 60_000  # characters that a command may say at once
 SAID = re.compile(r"line-(\d+)-")
 
 
 @define(eq=False)
 class _Line:
-    """Something that was typed."""
+    """Something that was typed. `name` is the terminal that was meant; empty if that cannot be said."""
 
     device: Device
     sent: float
+    name: str
 
 
 @define(eq=False)
 class _Desk:
-    """A device's terminal."""
+    """A device's terminals, the one that was attached last at the end: it is meant where none is named."""
 
-    attached: int = 0
-    heard: list[str] = field(factory=list)
+    names: list[str] = field(factory=list)
+    leaving: list[str] = field(factory=list)  # whose shell was told to exit
+    sure: bool = True  # no order was refused
+    heard: dict[str, str] = field(factory=dict)  # the end of what each has shown
+
+    @property
+    def last(self) -> str:
+        """The one attached last, if that can be said."""
+        return self.names[-1] if self.sure and self.names and not self.leaving else ""
 
 
 class _Shell(Script):
@@ -84,42 +93,58 @@ class Desks:
             self._work(self.crowd.open[step.who % len(self.crowd.open)], step.other)
 
     def _work(self, device: Device, kind: int) -> None:
-        desk = self._desks.setdefault(device, _Desk())
-        if not desk.attached or kind % 7 == 0:
-            desk.attached += 1
-            device.talker.say("terminal", "terminal.attach", {"session_name": "main", "cols": 80, "rows": 24})
+        desk, name = self._desks.setdefault(device, _Desk()), NAMES[kind // 10 % 2]
+        if name not in desk.names or kind % 7 == 0:
+            device.talker.say("terminal", "terminal.attach", {"session_name": name, "cols": 80, "rows": 24})
+            desk.names = [*(each for each in desk.names if each != name), name]
         match kind % 10:
             case 0:
-                device.talker.say("terminal", "terminal.detach", {"session_name": "main"})
-                desk.attached = 0
+                device.talker.say("terminal", "terminal.detach", {"session_name": name})
+                desk.names.remove(name)
             case 1:
                 device.talker.say("terminal", "terminal.list", {})
             case 2:
-                self._type(device, "exit")
-                desk.attached = 0
+                self._type(device, desk, "exit", name)
+                desk.names.remove(name)
+                desk.leaving.append(name)
             case 9:
-                device.talker.say("terminal", "terminal.kill", {"session_name": "main"})
-                desk.attached = 0
+                device.talker.say("terminal", "terminal.kill", {"session_name": name})
+                desk.names.remove(name)
             case 3:
                 for _ in range(4):
-                    self._type(device, "flood")
+                    self._type(device, desk, "flood", name)
             case _:
-                self._type(device, "say")
+                self._type(device, desk, "say", name if kind % 2 else "")
 
-    def _type(self, device: Device, word: str) -> None:
+    def _type(self, device: Device, desk: _Desk, word: str, name: str) -> None:
         number = self.crowd.number()
-        self._lines[number] = _Line(device, self.world.sim.now)
-        data = f"{word} line-{number}-\n"
-        device.talker.say("terminal", "terminal.input", {"session_name": "main", "data": data})
+        self._lines[number] = _Line(device, self.world.sim.now, name or desk.last)
+        named = {"session_name": name} if name else {}
+        device.talker.say("terminal", "terminal.input", {**named, "data": f"{word} line-{number}-\n"})
 
     def _heard(self, device: Device, message: dict[str, Any]) -> None:
-        if message.get("type") != "terminal.output":
+        if message.get("channel") == "system" and message.get("type") == "error":
+            self._desks.setdefault(device, _Desk()).sure = False
+        if message.get("channel") != "terminal":
             return
-        desk = self._desks.setdefault(device, _Desk())
+        desk, name = self._desks.setdefault(device, _Desk()), message["payload"].get("session_name", "")
+        match message["type"]:
+            case "terminal.error":
+                desk.sure = False
+            case "terminal.detached" if name in desk.leaving:
+                desk.leaving.remove(name)
+            case "terminal.output":
+                self._shown(device, desk, name, message["payload"]["data"])
+            case _:
+                pass
+
+    def _shown(self, device: Device, desk: _Desk, name: str, data: str) -> None:
         # A line may come in two pieces, so what came last is looked at again.
-        text = "".join(desk.heard[-1:]) + message["payload"]["data"]
-        desk.heard = [text[-40:]]
+        text = desk.heard.get(name, "") + data
+        desk.heard[name] = text[-40:]
         for number in SAID.findall(text):
             said = self._lines.get(int(number))
             if said is None or said.device is not device:
                 violated(Invariant.OWN_BYTES, f"{device.name} was shown line {number} of another terminal")
+            if said.name not in ("", name):
+                violated(Invariant.OWN_BYTES, f"{device.name} typed line {number} in {said.name}, and {name} shows it")

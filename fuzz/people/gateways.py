@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import define, field
@@ -28,6 +29,7 @@ class _Seat:
 
     attached: int = 0  # gateways that were started for it
     lost: int = 0  # that it was told to have lost
+    pid: int = 0  # of the one that was started last
     asked: dict[str, int] = field(factory=dict)  # requests without an answer yet, by their id: the mark
 
 
@@ -38,6 +40,9 @@ class _Gateway(Script):
         super().__init__(child)
         self._gateways = gateways
         self._heard = ""
+        self.said = 0  # lines
+        self.told = 0  # of them
+        gateways.there[child.pid] = self
         self._stubborn = gateways.world.rng.random() < STUBBORN
 
     def on_start(self) -> None:
@@ -68,8 +73,12 @@ class _Gateway(Script):
         if not self._stubborn:
             super().on_signal(signal)
 
-    def _say(self, *messages: object) -> None:
-        self.child.emit("".join(f"{json.dumps(message)}\n" for message in messages).encode())
+    def _say(self, *messages: Mapping[str, object]) -> None:
+        lines: list[str] = []
+        for message in messages:
+            self.said += 1
+            lines.append(f"{json.dumps({**message, 'line': [self.child.pid, self.said]})}\n")
+        self.child.emit("".join(lines).encode())
 
 
 class Gateways:
@@ -81,6 +90,7 @@ class Gateways:
         self.deeds: dict[Deed, Deeds] = {Deed.TUI: self._tui}
         self._marks: dict[int, tuple[Device, float]] = {}  # who has sent it, and when
         self._seats: dict[Device, _Seat] = {}
+        self.there: dict[int, _Gateway] = {}  # all that ever ran, by pid
         crowd.listeners.append(self._heard)
         self.world.home.programs[GATEWAY] = lambda child: _Gateway(child, self)
 
@@ -116,13 +126,20 @@ class Gateways:
         if message.get("channel") != "tui":
             return
         seat, payload = self._seats.setdefault(device, _Seat()), message["payload"]
+        if "line" in payload:
+            self._check_line(device, *payload["line"])
         match message["type"]:
             case "tui.attached":
                 seat.attached += 1
+                seat.pid = payload["pid"]
             case "tui.error":
                 seat.lost += 1
                 if seat.lost > seat.attached:
                     violated(Invariant.TUI_ERROR, f"{device.name}: {payload} and no gateway had started")
+                gateway = self.there[seat.pid]
+                if gateway.told < gateway.said:
+                    so = f"{gateway.told} of its {gateway.said} lines were told"
+                    violated(Invariant.TUI_ERROR, f"{device.name}: {payload}, and {so}")
             case "tui.rpc.response":
                 mark = seat.asked.pop(payload["id"], None)
                 if mark is None:
@@ -137,3 +154,10 @@ class Gateways:
                     violated(Invariant.OWN_BYTES, f"{device.name} is told {payload!r:.100} of another gateway")
             case _:
                 violated(Invariant.STATUS, f"{device.name} is told {message!r:.100}")
+
+    def _check_line(self, device: Device, pid: int, number: int) -> None:
+        """Lines come in their order, and none is left out."""
+        gateway = self.there[pid]
+        if number != gateway.told + 1:
+            violated(Invariant.TUI_ERROR, f"{device.name} is told line {number} of gateway {pid} after {gateway.told}")
+        gateway.told = number

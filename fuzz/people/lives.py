@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fuzz.invariants import Invariant
@@ -11,6 +11,7 @@ from fuzz.people.control import Control
 from fuzz.people.crowd import PHONE, Crowd, Deeds, Device
 from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
+from fuzz.people.voice_line import VoiceLine
 from fuzz.script import Deed, Step
 from fuzz.terms import Wish
 from fuzz.world import UNTIL_DROPPED
@@ -25,15 +26,24 @@ RENEWALS: tuple[dict[str, int], ...] = (
     {"tui": SOON},
     {"terminal": 600, "tui": 600, "bridge": 600},
     {"bridge": 0, "terminal": 0},
+    {"voice:tts": SOON, "voice:realtime": SOON},
+    {"voice:tts": SOON, "voice:realtime": SOON},
 )
+VOICE = 4  # of those: from there on they are for who speaks
 SPEAKS, TYPES = 6, 4  # what to ask a gateway and a terminal for, see there
 
 
 class Lives:
-    """The steps that are stories. `others`: what people do with terminals and gateways."""
+    """The steps that are stories. `others`: what people do with terminals and gateways; `lines`: who speaks."""
 
     def __init__(
-        self, crowd: Crowd, pairing: Pairing, owners: Owners, control: Control, others: Mapping[Deed, Deeds]
+        self,
+        crowd: Crowd,
+        pairing: Pairing,
+        owners: Owners,
+        control: Control,
+        others: Mapping[Deed, Deeds],
+        lines: Sequence[VoiceLine],
     ) -> None:
         self.crowd = crowd
         self.world = crowd.world
@@ -41,6 +51,7 @@ class Lives:
         self._owners = owners
         self._control = control
         self._others = others
+        self._lines = lines
         self.ages: list[float] = []  # by how much the clock is set in the end
         self._probes: dict[str, tuple[Device, int]] = {}  # by id: who has asked, and the changes to its session
         crowd.listeners.append(self._heard)
@@ -129,10 +140,14 @@ class Lives:
     # --- a session is given other grants, and uses them ---
 
     def _renew(self, step: Step) -> None:
+        kind = step.other // 3 % len(RENEWALS)
+        wish = Wish(None if step.other % 3 else 3_600, RENEWALS[kind])
+        if kind >= VOICE:
+            self._silence(step, wish)
+            return
         if not self.crowd.open:
             return
         device = self.crowd.open[step.who % len(self.crowd.open)]
-        wish = Wish(None if step.other % 3 else 3_600, RENEWALS[step.other // 3 % len(RENEWALS)])
 
         def changed() -> None:
             for pause in (0.0, SOON + step.amount):
@@ -140,6 +155,18 @@ class Lives:
 
         self._use(device)
         self._owners.extend(device.session, wish, changed)
+
+    def _silence(self, step: Step, wish: Wish) -> None:
+        """Somebody who speaks may do so no more, whether the store takes that or not."""
+        lines = [line for line in self._lines if line.attached and line.who.session is not None]
+        if not lines:
+            return
+        line = lines[step.who % len(lines)]
+        if step.other % 2:
+            self.world.refuse_sessions(REFUSES_FOR)
+        self.world.count("grants of voice that were shortened")
+        if line.who.session is not None:
+            self._owners.extend(line.who.session, wish)
 
     def _use(self, device: Device) -> None:
         """Everything that a socket is good for."""

@@ -1,4 +1,4 @@
-"""People who upload and fetch media, post notifications, and look into the inspectors."""
+"""People who upload media, give files of the host to fetch, and fetch them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ from collections.abc import Callable
 from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
 from fuzz.peers import Caller
-from fuzz.people.crowd import Crowd, Deeds, nothing
+from fuzz.people.crowd import BOUNDARY, Crowd, Deeds
 from fuzz.script import Deed, Step
 from fuzz.shelf import Medium
+from fuzz.world import MAX_MEDIA
 
 __all__ = ["Media"]
 
-INSPECTORS = (
-    "/bridge/activity",
-    "/media/inspect?include_expired=1",
-    "/relay/info",
-    "/bridge/devices",
-    "/bridge/status",
-    "/notifications/recent",
-    "/sessions",
-    "/health",
-)
 SHARED, FILES = "/tmp/shared", 6  # a folder within the roots, and how many files are in it
+SECRET = "/etc/secret.txt"  # that no root has
+SWEPT_WITHIN = 2.0  # s from the end of an upload to that of its file
+FORM = 4_000  # bytes from which on an upload comes as a form
 ANY_TYPE = "application/octet-stream"
 
 
@@ -35,36 +29,74 @@ class Media:
         self.crowd = crowd
         self.world = crowd.world
         self._shelf = crowd.world.shelf
-        self._decisions: dict[str, str] = {}
+        self._contents: dict[str, list[tuple[float, bytes | None]]] = {}  # of files of the host, since when
         self.deeds: dict[Deed, Deeds] = {
             Deed.UPLOAD: self._upload,
             Deed.SHARE: self._share,
+            Deed.CHANGE: self._change_one,
             Deed.FETCH: self._fetch,
-            Deed.INSPECT: self._inspect,
-            Deed.NOTIFY: self._notify,
         }
 
     def _upload(self, step: Step) -> None:
         if not self.crowd.sessions:
             return
         data = f"upload {self.crowd.number()} ".encode() * max(1, int(step.amount) // 10)
+        session, done = self.crowd.session(step.who), self._registered(data)
+        if step.amount >= FORM and step.other % 3:
+            self.crowd.remote("POST", "/media/upload", _form(data), session, done)
+            return
         content = base64.b64encode(data).decode()
         body = {"file_name": "a.bin", "content_type": ANY_TYPE, "content": content}
-        self.crowd.remote("POST", "/media/upload", body, self.crowd.session(step.who), self._registered(data))
+        self.crowd.remote("POST", "/media/upload", body, session, done)
 
     def _share(self, step: Step) -> None:
-        path, data = f"{SHARED}/{step.who % FILES}.txt", f"file {step.who % FILES} of the host".encode()
-        disk = self.world.home.disk
-        if not disk.exists(path):
-            disk.put(path, data)
+        path = f"{SHARED}/{step.who % FILES}.txt"
+        if path not in self._contents:
+            self._change(path, f"file {step.who % FILES} of the host".encode())
+        data = self._contents[path][-1][1] or b""
         body = {"path": path, "content_type": ANY_TYPE}
-        self.crowd.local("POST", "/media/register", body, self._registered(data))
+        self.crowd.local("POST", "/media/register", body, self._registered(data, path))
 
-    def _registered(self, data: bytes) -> Callable[[Caller], None]:
-        medium = self._shelf.put(data, self.crowd.now)
+    def _change_one(self, step: Step) -> None:
+        """The operator changes a file that can be fetched: what may be had of it follows."""
+        told, disk = self._shelf.told, self.world.home.disk
+        path = told[step.other % len(told)].path if told else ""
+        if not path:
+            return
+        match self.crowd.number() % 5:
+            case 0:
+                disk.remove(path)
+                self._contents[path].append((self.crowd.now, None))
+            case 1:
+                disk.put(SECRET, b"secret of the host")
+                disk.symlink(path, SECRET)
+                self._contents[path].append((self.crowd.now, None))
+            case 2:
+                self._change(path, f"file {path} as it is now".encode())
+            case _:
+                self._change(path, bytes(MAX_MEDIA + 1))
+
+    def _change(self, path: str, data: bytes) -> None:
+        self.world.home.disk.put(path, data)
+        self._contents.setdefault(path, []).append((self.crowd.now, data if len(data) <= MAX_MEDIA else None))
+
+    def _versions(self, medium: Medium, since: float) -> list[bytes | None]:
+        """What a fetch that was sent then may find; None: nothing that may be had."""
+        if not medium.path:
+            return [medium.data]
+        contents = self._contents[medium.path]
+        first = max(place for place, (when, _) in enumerate(contents) if place == 0 or when <= since)
+        return [data for _, data in contents[first:]]
+
+    def _registered(self, data: bytes, path: str = "") -> Callable[[Caller], None]:
+        medium = self._shelf.put(data, self.crowd.now, path)
 
         def done(caller: Caller) -> None:
+            if not path:
+                self.world.sim.after(SWEPT_WITHIN, self.check_spool)
             if caller.status == 200:
+                if not any(version is not None for version in self._versions(medium, medium.since.sent)):
+                    violated(Invariant.OWN_BYTES, f"{path} was taken, and may not be had")
                 medium.token = str(caller.answer.json["token"])
                 medium.since.told = self.crowd.now
             elif caller.status:
@@ -89,30 +121,25 @@ class Media:
                 self._shelf.missed(medium, use)
             if caller.status == 404:
                 self.world.count("media that were over")
-                if not self.world.store_trouble and self._shelf.must_live(medium, sent, self.crowd.now):
+                there = None not in self._versions(medium, sent) and not self.world.store_trouble
+                if there and self._shelf.must_live(medium, sent, self.crowd.now):
                     violated(Invariant.MEDIA_LIFE, f"{medium.data[:12]!r} cannot be had, and is not over")
 
         self.crowd.remote("GET", f"/media/{medium.token}", None, session, done)
 
     def _got(self, medium: Medium, session: Session | None, sent: float, body: bytes) -> None:
-        data = medium.data
+        data, versions = medium.data, self._versions(medium, sent)
         if session is None:
             violated(Invariant.LOCAL_ONLY, "media were given to a caller without a token")
         if session.is_dead(self.world.wall, sent, self.crowd.now):
             violated(Invariant.DEAD_TOKEN, f"{session.prefix} fetched media after its end")
-        if body != data:
+        if body not in versions:
             violated(Invariant.OWN_BYTES, f"{data[:12]!r} was asked for, {body[:12]!r} came")
         over = self._shelf.over_before(medium, sent)
         if over:
             violated(Invariant.MEDIA_LIFE, f"{data[:12]!r} was had: {over}")
 
-    def _inspect(self, step: Step) -> None:
-        path = INSPECTORS[step.who % len(INSPECTORS)]
-        sent = self.crowd.now
-        listeners = {INSPECTORS[0]: self._activity, INSPECTORS[1]: lambda caller: self._shown(caller, sent)}
-        self.crowd.local("GET", path, None, listeners.get(path, nothing))
-
-    def _shown(self, caller: Caller, sent: float) -> None:
+    def shown(self, caller: Caller, sent: float) -> None:
         """The inspector of media knows what lives, and what does not."""
         if caller.status != 200:
             return
@@ -127,19 +154,16 @@ class Media:
             if medium.token not in live and shelf.must_live(medium, sent, self.crowd.now):
                 violated(Invariant.MEDIA_LIFE, f"{medium.data[:12]!r} is not shown, and is not over")
 
-    def _activity(self, caller: Caller) -> None:
-        if caller.status != 200:
-            return
-        for record in caller.answer.json["activity"]:
-            request_id, decision = record["request_id"], record["decision"]
-            before = self._decisions.setdefault(request_id, decision)
-            if before not in ("pending", decision):
-                violated(Invariant.ONE_ANSWER, f"a record went from {before} to {decision}")
-            self._decisions[request_id] = decision
+    def check_spool(self) -> None:
+        """No file of an upload outlives its entry."""
+        world, now = self.world, self.crowd.now
+        if world.store_trouble or not world.relay_up or (self._shelf.outages and len(world.wall.steps) > 1):
+            return  # what a relay left that was killed is swept by the date
+        there, kept = len(world.home.disk.files(world.home.spool)), self._shelf.uploads_kept(now - SWEPT_WITHIN)
+        if there > kept:
+            violated(Invariant.MEDIA_LIFE, f"{there} files of uploads are kept, and {kept} uploads may be there")
 
-    def _notify(self, step: Step) -> None:
-        if self.crowd.open:
-            device = self.crowd.open[step.who % len(self.crowd.open)]
-            note = {"package": "com.example", "title": f"note {self.crowd.number()}", "text": "hello"}
-            device.talker.say("notifications", "notification.posted", note)
-            device.talker.say("system", "ping", {"ts": 1})
+
+def _form(data: bytes) -> bytes:
+    head = f'--{BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="a.bin"\r\n'
+    return f"{head}content-type: {ANY_TYPE}\r\n\r\n".encode() + data + f"\r\n--{BOUNDARY}--\r\n".encode()

@@ -81,6 +81,8 @@ class Owners:
                 return
             if caller.status != 200:
                 session.past.append(None)
+                if before is not None and alone and session.patched == begun and self._is_passing(caller, session):
+                    self._change_meanwhile(session, before, wish, sent)
                 session.explicit = None
                 return
             terms = session.learn(caller.answer.json)
@@ -96,6 +98,18 @@ class Owners:
                 changed()
 
         self.crowd.remote("PATCH", f"/sessions/{session.prefix}", body, session, done)
+
+    def _is_passing(self, caller: Caller, session: Session) -> bool:
+        """Whether the relay has said that it is changed until it restarts, and the same one runs."""
+        told = caller.status == 500 and caller.answer.json.get("code") == "store_failed"
+        return told and session.explicit is not None and self.world.quiet_since(caller.began)
+
+    def _change_meanwhile(self, session: Session, before: Terms, wish: Wish, sent: float) -> None:
+        """Until then it has the new terms, and afterwards it may have either."""
+        explicit, world = tuple(session.explicit or ()), self.world
+        low, high = world.wall.spans(sent, self.crowd.now)[0]
+        new = [patched(before, explicit, wish, world.policy, wall) for wall in (low, high)]
+        session.terms, session.afterwards = [*new], [before, *new]
 
     def _check_terms(self, session: Session, before: Terms | None, wish: Wish, told: Terms, sent: float) -> None:
         if before is None or session.explicit is None:

@@ -88,16 +88,35 @@ class Pairing:
         return self.sign_in(host, payload, code=code, wish=Wish(ttl, grants))
 
     def _reconnect(self, step: Step) -> None:
-        if self.crowd.sessions:
-            self.reconnect(self.crowd.session(step.who))
+        if not self.crowd.sessions:
+            return
+        session, codes = self.crowd.session(step.who), [code for code in self.crowd.codes if not code.shown]
+        if step.other % 3 or not codes:
+            self.reconnect(session)
+            return
+        code = codes[-1]  # is shown as well, and need not be used up by that
+
+        def welcomed(device: Device) -> None:
+            if device.session is session:
+                self.pair(device.talker.host, code)
+
+        self.reconnect(session, code=code, welcomed=welcomed)
 
     def reconnect(
-        self, session: Session, *, fresh: bool = False, welcomed: Callable[[Device], None] | None = None
+        self,
+        session: Session,
+        *,
+        code: Code | None = None,
+        fresh: bool = False,
+        welcomed: Callable[[Device], None] | None = None,
     ) -> Talker:
-        """A device comes back with its token; `fresh`: on a connection of its own."""
+        """A device comes back with its token, and perhaps a code beside it; `fresh`: on a connection of its own."""
         host = self.world.sim.hosts[session.owner]
         payload: dict[str, object] = {"session_token": session.token}
-        return self.sign_in(host, payload, session=session, fresh=fresh, on_welcome=welcomed)
+        if code is not None:
+            payload |= {"pairing_code": code.word, "device_name": host.name, "device_id": f"id of {host.name}"}
+            payload["client_surface"] = session.surface
+        return self.sign_in(host, payload, code=code, session=session, fresh=fresh, on_welcome=welcomed)
 
     def sign_in(
         self,
@@ -119,40 +138,36 @@ class Pairing:
         device: list[Device] = []
 
         def opened(talker: Talker) -> None:
-            sign_in.append(SignIn(world.relay, self.crowd.now))
+            sign_in.append(SignIn(talker, world.relay, self.crowd.now))
             if surface == PHONE:
                 self.crowd.sign_ins.setdefault(host.name, []).append(sign_in[0])
             known.append((0, None) if session is None else (session.patched, session.sure))
             world.note_registrations()
             world.addresses.check_open(host.address, talker.began, self.crowd.now)
             attempt.append(world.addresses.attempt(host.address, self.crowd.now))
+            if code is not None:
+                code.shown += 1
             talker.say("system", "auth", payload, "auth-1")
 
         def heard(talker: Talker, message: dict[str, Any]) -> None:
             if device:
                 self.crowd.heard(device[0], message)
                 return
-            kind = message.get("type")
             members = message.get("payload", {})
-            if kind == "auth.ok":
+            if message.get("type") == "auth.ok":
                 world.addresses.succeeded(host.address, attempt[0], self.crowd.now)
                 sign_in[0].told = self.crowd.now
-                if code is not None:
+                if code is not None and (session is None or members.get("session_token") != session.token):
+                    self.crowd.refused(session, sign_in[0].sent)  # a token that is good comes before a code
                     owned = self._paired(host, surface, members, code, wish, sign_in[0])
                 else:
                     owned = self._returned(host, members, session, *known[0], sign_in[0])
+                    _was_not_looked_up(code)
                 device.append(self._join(talker, owned, sign_in[0]))
-                if on_welcome is not None:
-                    on_welcome(device[0])
-            elif kind == "auth.fail":
-                reason = str(members.get("reason", ""))
-                world.refuse_secrets(reason, "auth.fail")
-                sign_in[0].failed = True
-                if any(word in reason for word in UNCOUNTED):
-                    world.addresses.did_not_fail(host.address, attempt[0])
-                else:
-                    attempt[0].told = self.crowd.now
-                    self.crowd.refused(session, sign_in[0].sent)
+                for joined in (*self.crowd.on_join, *([] if on_welcome is None else [on_welcome])):
+                    joined(device[0])
+            elif message.get("type") == "auth.fail":
+                self._refused(host, str(members.get("reason", "")), code, session, attempt[0], sign_in[0])
 
         def ended(talker: Talker) -> None:
             self._judge_end(talker)
@@ -169,6 +184,27 @@ class Pairing:
         )
         world.keep(talker)
         return talker
+
+    def _refused(
+        self,
+        host: Host,
+        reason: str,
+        code: Code | None,
+        session: Session | None,
+        attempt: Attempt,
+        sign_in: SignIn,
+    ) -> None:
+        world = self.world
+        world.refuse_secrets(reason, "auth.fail")
+        sign_in.failed = True
+        if any(word in reason for word in UNCOUNTED):
+            world.addresses.did_not_fail(host.address, attempt)
+            _was_not_looked_up(code)
+            return
+        attempt.told = self.crowd.now
+        self.crowd.refused(session, sign_in.sent)
+        if code is not None and code.must_count(sign_in.sent, self.crowd.now):
+            violated(Invariant.LIVE_CODE, f"{code.word} was refused to {host.name}: {reason}")
 
     def _judge_end(self, talker: Talker) -> None:
         world = self.world
@@ -234,7 +270,15 @@ class Pairing:
         """What the store did not take comes back with the next one."""
         for session in self.crowd.sessions:
             session.suspended = None
+            session.terms, session.afterwards = session.afterwards or session.terms, []
+        for code in self.crowd.codes:
+            code.lost = True
 
     def _leave(self, step: Step) -> None:
         if self.crowd.open:
             self.crowd.open[step.who % len(self.crowd.open)].talker.hang_up(reset=step.other % 2 == 1)
+
+
+def _was_not_looked_up(code: Code | None) -> None:
+    if code is not None:
+        code.shown -= 1

@@ -5,9 +5,12 @@ A phone is known by its device, and the socket that signed in last stands for it
 
 from __future__ import annotations
 
+from math import inf
+
 from fuzz.invariants import Invariant
 from fuzz.model import Command, violated
-from fuzz.people.crowd import LATE, PHONE, Crowd, Device
+from fuzz.people.crowd import LATE, PHONE, Crowd, Device, SignIn
+from fuzz.world import UNTIL_DROPPED
 
 __all__ = ["Phones"]
 
@@ -45,10 +48,16 @@ class Phones:
             other is mine
             or other.failed
             or other.relay is not mine.relay
-            # One that has come later, or perhaps, has taken its place.
-            or (other.told is not None and other.told < mine.sent)
+            # One that has come later, or perhaps, has taken its place; so has one that reported later.
+            or (other.told is not None and other.told < mine.sent and self._has_reported(other) < mine.sent)
             for other in others
         )
+
+    def _has_reported(self, sign_in: SignIn) -> float:
+        """Until when a status of it may have come."""
+        if sign_in.reported is None:
+            return -inf
+        return sign_in.reported + (LATE if self.world.is_sound(sign_in.talker) else UNTIL_DROPPED)
 
     def _judge(self, command: Command, status: int, code: str, told: float) -> None:
         meant = [device for device in self.crowd.open if command.selector in ("", device.session.device)]

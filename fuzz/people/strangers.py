@@ -29,6 +29,7 @@ GARBAGE = (
         b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n\x81\x05hello\xff\xff\xff\xff"
     ),
 )
+PATIENT = {0: (13.0, 20.0), 1: (30.0, 55.0)}  # s between two guesses of those who take their time
 PAGES: tuple[dict[str, str], ...] = (
     {"host": "evil.example:8767"},
     {"origin": "https://evil.example"},
@@ -51,9 +52,10 @@ class Strangers:
         }
 
     def _guess(self, step: Step) -> None:
-        self._guess_again(self.world.attackers[step.who % len(self.world.attackers)], 3 + step.other % 6, step.who)
+        host = self.world.attackers[step.who % len(self.world.attackers)]
+        self._guess_again(host, 3 + step.other % 6, step.who, PATIENT.get(step.other // 6 % 5, (0.2, 1.2)))
 
-    def _guess_again(self, host: Host, left: int, kind: int) -> None:
+    def _guess_again(self, host: Host, left: int, kind: int, pauses: tuple[float, float]) -> None:
         stolen = [session for session in self.crowd.sessions if session.revoked is not None]
         if kind % 3 == 0 and stolen:
             talker = self._pairing.sign_in(host, {"session_token": stolen[left % len(stolen)].token})
@@ -64,8 +66,8 @@ class Strangers:
         else:
             talker = self._pairing.sign_in(host, {"pairing_code": f"Z{self.crowd.number():05}"})
         if left > 1:
-            pause = 0.2 + self.world.rng.random()
-            self.world.sim.after(pause, lambda: self._guess_again(host, left - 1, kind))
+            pause = self.world.rng.uniform(*pauses)
+            self.world.sim.after(pause, lambda: self._guess_again(host, left - 1, kind, pauses))
         self.world.sim.after(25.0, talker.hang_up)
 
     def _garbage(self, step: Step) -> None:

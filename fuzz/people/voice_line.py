@@ -8,13 +8,13 @@ from attrs import frozen
 
 from fuzz.invariants import Invariant
 from fuzz.lines import Target
-from fuzz.model import Session, violated
+from fuzz.model import SLACK, Session, violated
 from fuzz.peers import Talker
 from fuzz.people.crowd import Crowd, task_of
 from fuzz.people.ears import Ears
 from runtimes.sim.host import Host
 
-__all__ = ["AGENT", "FAMILIES", "LAB", "OUTPUT", "VoiceLine", "Who"]
+__all__ = ["AGENT", "FAMILIES", "LAB", "OUTPUT", "UNATTENDED", "VoiceLine", "Who"]
 
 OUTPUT, LAB, AGENT = "output", "realtime", "realtime-agent"
 FAMILIES = {OUTPUT: "voice:tts", LAB: "voice:realtime", AGENT: "voice:realtime"}  # and the grant that each wants
@@ -22,6 +22,8 @@ SPOKEN_WITHIN = 30.0  # s for the stub to read a text, on a network without trou
 STALLED = 90.0  # s, wire terminal-voice 6.5
 STUCK = 10.0  # s of silence in the middle of a text that is read, to one who takes what comes
 CLOSED_WITHIN = 15.0  # s for the closing handshake
+UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
+OVER = (404, 410)
 REFUSALS = (0, 101, 401, 403, 404, 408, 410, 503)
 
 
@@ -38,7 +40,8 @@ class Who:
 class VoiceLine:
     """A session and its newest socket. `manner` is how the model behaves to the realtime agent."""
 
-    def __init__(self, crowd: Crowd, who: Who, family: str, answer: dict[str, Any]) -> None:
+    def __init__(self, crowd: Crowd, who: Who, family: str, answer: dict[str, Any], rivals: list[VoiceLine]) -> None:
+        self.rivals = rivals  # all there are
         self.crowd = crowd
         self.world = crowd.world
         self.who = who
@@ -47,7 +50,11 @@ class VoiceLine:
         self.native = answer["provider"] != "stub"
         name = f"{family} {answer['session_id'][:8]}"
         self.ears = Ears(name, answer["sample_rate"], numbered=family != LAB, native=self.native)
-        self.heard_at = crowd.now
+        self.made = self.heard_at = crowd.now
+        self.relay = crowd.world.relay
+        self.lost: float | None = None  # when its socket vanished, if it may come back
+        self._attached_at = 0.0
+        self.closed = False  # by its client, or for good by somebody else
         self.turn_open = False  # something was said, and no end of the turn was told
         self.manner = "plain"
         self.dawdles = 0.0  # s that it takes to listen, to texts that are long then
@@ -81,6 +88,19 @@ class VoiceLine:
         talker = self._talker
         return talker is not None and talker.accepted and not talker.over and not self._closing
 
+    def surely_there(self, since: float) -> bool:
+        """Whether it is a session of the relay, and was from then on."""
+        session, talker, world = self.who.session, self._talker, self.world
+        if session is not None and not (
+            self.crowd.surely_lives(session) and session.surely_held(self.grant, world.wall.highest(self.crowd.now))
+        ):
+            return False
+        if self.made > since or self.closed or self.relay is not world.relay or not world.quiet_since(self.made):
+            return False
+        if talker is None:
+            return self.crowd.now < self.made + UNATTENDED - SLACK
+        return self.attached and self._attached_at < since and world.is_sound(talker)
+
     # --- the socket ---
 
     def open(self, *, again: bool = False, over: str = "") -> None:
@@ -90,6 +110,7 @@ class VoiceLine:
         self._closing = False
 
         def opened(talker: Talker) -> None:
+            self._attached_at = self.crowd.now
             if over:
                 violated(Invariant.VOICE_OVER, f"{self.name} is open again: {over}")
             self._check_grant(talker.began, "has a socket")
@@ -109,7 +130,7 @@ class VoiceLine:
             headers={"authorization": f"Bearer {who.token}"},
             on_open=opened,
             on_message=self._heard,
-            on_end=self._ended,
+            on_end=lambda talker: self._ended(talker, again=again),
         )
         self._talker = talker
         world.keep(talker)
@@ -119,7 +140,7 @@ class VoiceLine:
         talker = self._talker
         if talker is None or not talker.close(1000):
             return False
-        self._closing = True
+        self._closing = self.closed = True
         self.world.sim.after(CLOSED_WITHIN, talker.hang_up)
         return True
 
@@ -127,8 +148,29 @@ class VoiceLine:
         """The socket is lost, without a word."""
         if self._talker is not None:
             self._talker.hang_up(reset=True)
+            self.lost = self.crowd.now
 
-    def _ended(self, talker: Talker) -> None:
+    def _check_forgotten(self, talker: Talker) -> None:
+        """Its time to come back is not over, and nobody of the same caller has taken its place."""
+        newer = any(line.takes_room_of(self) for line in self.rivals)
+        session, lost = self.who.session, self.lost
+        if (
+            newer
+            or self.closed
+            or lost is None
+            or self.relay is not self.world.relay
+            or not self.world.quiet_since(lost)
+        ):
+            return
+        if session is None or session.surely_held(self.grant, self.world.wall.highest(self.crowd.now)):
+            since = self.crowd.now - lost
+            violated(Invariant.VOICE_OVER, f"{self.name} is over {since:.1f} s after it was lost: {talker.status}")
+
+    def takes_room_of(self, other: VoiceLine) -> bool:
+        """Whether it is a newer one of the same caller."""
+        return self.family == other.family and self.who.token == other.who.token and self.made > other.made
+
+    def _ended(self, talker: Talker, *, again: bool) -> None:
         world = self.world
         world.lines.pop(talker, None)
         if talker.broken:
@@ -136,6 +178,8 @@ class VoiceLine:
         if talker.status not in REFUSALS:
             violated(Invariant.STATUS, f"{self.name}: a socket was refused with {talker.status}")
         world.refuse_secrets(talker.refusal.decode("latin-1"), f"the refusal of {self.name}")
+        if again and talker.status in OVER:
+            self._check_forgotten(talker)
         if self.who.session is not None:
             self.crowd.denied(self.who.session, talker.status, self.grant, talker.began)
 

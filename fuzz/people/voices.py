@@ -14,14 +14,14 @@ from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
 from fuzz.peers import Caller
 from fuzz.people.crowd import Crowd, Deeds, Device, task_of
-from fuzz.people.voice_line import AGENT, FAMILIES, LAB, OUTPUT, VoiceLine, Who
+from fuzz.people.voice_line import AGENT, FAMILIES, LAB, OUTPUT, UNATTENDED, VoiceLine, Who
 from fuzz.script import Deed, Step
-from fuzz.world import API, API_KEY, LOCAL, REMOTE
+from fuzz.world import API, API_KEY, LOCAL, REMOTE, VOICES
 
 __all__ = ["Voices"]
 
-UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
 WINDOW = 30.0  # s in which one that was lost may come back, 4.8
+LONGEST = 400.0  # s that one lasts: with a run it has 360 s
 STAYS = 40.0  # s that somebody who has nothing more to say stays
 ENDED_WITHIN = 20.0  # s in which a socket is gone that may not stay, on a network without trouble
 LOST_WITHIN = 20.0  # s in which a session has gone whose provider has
@@ -97,13 +97,16 @@ class Voices:
 
         def done(caller: Caller) -> None:
             self._judge(who, grant, caller, sent)
+            if caller.status == 503:
+                self._check_full(who, family, sent)
             if caller.status != 200:
                 return
             world.count(f"{family} sessions")
             answer = caller.answer.json
             if "resume_token" in answer:
                 world.secrets[answer["resume_token"]] = "a resume token"
-            line = VoiceLine(self.crowd, who, family, answer)
+            self._check_room(who, family, sent)
+            line = VoiceLine(self.crowd, who, family, answer, self.lines)
             self.lines.append(line)
             made(line)
 
@@ -127,6 +130,25 @@ class Voices:
         self.crowd.denied(session, status, grant, sent)
         if status not in (200, 401, 403):
             violated(Invariant.STATUS, f"a voice session: {status} {caller.answer.body!r:.200}")
+
+    def _check_room(self, who: Who, family: str, sent: float) -> None:
+        """There was room for one more: for this caller, and for all. Only what is the caller's own makes way."""
+        there = [line for line in self.lines if line.family == family and line.surely_there(sent)]
+        own = [line for line in there if line.who.token == who.token]
+        used = [line for line in own if line.attached]
+        most, of_one = VOICES
+        if len(used) >= of_one or (len(there) >= most and not own):
+            violated(
+                Invariant.VOICE_ROOM, f"one more {family} beside {len(there)}, {len(used)} of them one's own in use"
+            )
+
+    def _check_full(self, who: Who, family: str, sent: float) -> None:
+        """Whether there may have been too many."""
+        recent = [line for line in self.lines if line.family == family and line.made > sent - LONGEST]
+        own = [line for line in recent if line.who.token == who.token]
+        most, of_one = VOICES
+        if len(recent) < most and len(own) < of_one and self.world.quiet_since(sent - LONGEST):
+            violated(Invariant.VOICE_ROOM, f"no room for a session of {family}, and {len(recent)} are there at most")
 
     def _behave(self, line: VoiceLine, mood: int, amount: float) -> None:
         world = self.world

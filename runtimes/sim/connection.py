@@ -71,6 +71,7 @@ class End:
         self._fin = False  # `close_write` was called
         self._spare = 0  # reads that go through although paused
         self._outbox: deque[tuple[memoryview, FileItem | None]] = deque()
+        self.left = 0  # bytes that have left so far
         self._unsent = 0
         self._in_window = 0  # bytes of ours that fly, or wait at the other end
         self._flight: deque[tuple[float, bytes | str]] = deque()
@@ -225,6 +226,7 @@ class End:
             else:
                 outbox[0] = (data[room:], file)
                 data, size = data[:room], room
+            self.left += size
             self._unsent -= size
             self._in_window += size
             for piece in split(bytes(data), connection.rng, connection.network.chunking):

@@ -53,6 +53,7 @@ class Disk:
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self.capacity: int | None = None  # bytes; None: endless
+        self.busy_until = 0.0  # monotonic s: no operation on files is done before
         self.denied: set[str] = set()  # real paths that may not be opened
         self.wall = wall
         self._nodes: dict[str, Node] = {"/": Folder()}

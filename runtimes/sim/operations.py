@@ -423,6 +423,8 @@ class Operations:
         when = world.now + seconds * (0.5 + world.rng.random())
         if world.draw(world.faults.slow):
             when += world.rng.uniform(*SLOW)
+        if fault is None:
+            when = max(when, self._host.disk.busy_until)
         if lane is not None:
             when = self._lanes[lane] = max(when, self._lanes.get(lane, 0.0))
         pending = self._pending[command.op] = _Pending(command.op, effect, when, durable)

@@ -1,0 +1,132 @@
+"""Programs that ask for completions: alone, or twice the same with one key, and some do not wait for the answer.
+
+Who waits is answered with what the model says. Those who ask the same with one key get one answer, and it does not
+matter who of them leaves; when all have left, the model is asked no more.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import define, field
+
+from fuzz.invariants import Invariant
+from fuzz.model import violated
+from fuzz.peers import Caller
+from fuzz.people.chats import MANNERS, Chats
+from fuzz.people.crowd import Deeds
+from fuzz.script import Deed, Step
+from fuzz.world import API, API_KEY
+from svc_proto.wire.sse import EventStreamDecoder
+
+__all__ = ["Askers"]
+
+GIVEN_UP = 20.0  # s from when the last of them left to the end of the model's work
+BROKEN = ("refuse", "break", "lose", "nonsense", "hang")  # what the model does to questions that begin so
+
+
+@define(eq=False)
+class _Question:
+    """What is asked, and everybody who asks it."""
+
+    text: str
+    sent: float
+    key: str = ""
+    callers: list[Caller] = field(factory=list)
+    left: list[Caller] = field(factory=list)  # who did not wait
+    answers: dict[str, str] = field(factory=dict)  # by id
+
+    @property
+    def is_plain(self) -> bool:
+        return not self.text.startswith(BROKEN)
+
+
+class Askers:
+    """The steps that concern completions."""
+
+    def __init__(self, chats: Chats) -> None:
+        self.chats = chats
+        self.world = chats.world
+        self.deeds: dict[Deed, Deeds] = {Deed.COMPLETE: self._complete}
+
+    def _complete(self, step: Step) -> None:
+        manner = MANNERS[step.other % len(MANNERS)]
+        question = _Question(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
+        if step.who % 4 == 3:
+            self._ask(question, stream=True, leave=step.amount if step.who % 8 == 7 else 0.0)
+            return
+        if step.who % 4 < 2:
+            question.key = f"key {question.text}"
+        self._ask(question, leave=step.amount if step.who % 8 < 5 else 0.0)
+        if question.key:
+            self.world.sim.after(step.amount / 4, lambda: self._ask(question))
+
+    def _ask(self, question: _Question, *, stream: bool = False, leave: float = 0.0) -> None:
+        said: list[dict[str, Any]] = []
+        decoder = EventStreamDecoder()
+
+        def piece(data: bytes) -> None:
+            if stream:
+                said.extend(json.loads(event.data) for event in decoder.receive_data(data) if event.data != "[DONE]")
+
+        def done(caller: Caller) -> None:
+            if caller.status == 200 and stream:
+                self._streamed(question, said, caller)
+            elif caller.status:
+                self._answered(question, caller)
+
+        headers = {"authorization": f"Bearer {API_KEY}"}
+        if question.key:
+            headers["idempotency-key"] = question.key
+        body = {"model": "sim", "messages": [{"role": "user", "content": question.text}], "stream": stream}
+        data, path = json.dumps(body).encode(), "/v1/chat/completions"
+        caller = self.world.call(self.world.home, API, "POST", path, headers=headers, body=data, done=done, piece=piece)
+        question.callers.append(caller)
+        self.chats.reading.setdefault(question.text, caller)
+        if leave:
+            self.world.sim.after(leave, lambda: self._leave(question, caller))
+
+    def _leave(self, question: _Question, caller: Caller) -> None:
+        if caller.over:
+            return
+        question.left.append(caller)
+        caller.hang_up(reset=True)
+        if all(each.over for each in question.callers):
+            since = self.world.sim.now
+            self.world.sim.after(GIVEN_UP, lambda: self._check_given_up(question, since))
+
+    def _check_given_up(self, question: _Question, since: float) -> None:
+        waits = [caller for caller in question.callers if not caller.over]
+        if not waits and self.world.quiet_since(since) and question.text in self.world.upstream.questions:
+            violated(Invariant.CANCELLED, f"the model still answers {question.text!r}, for nobody")
+
+    def _answered(self, question: _Question, caller: Caller) -> None:
+        answer = caller.answer.json
+        if caller.status == 200:
+            self.world.count("completions")
+            content = answer["choices"][0]["message"]["content"]
+            self._check(question, content, answer["choices"][0]["finish_reason"])
+            if question.answers.setdefault(answer["id"], content) != content:
+                violated(Invariant.OWN_BYTES, f"{question.text!r} has two answers: {content!r:.60} and another")
+            once = question.is_plain and question.key and self.world.quiet_since(question.sent)
+            if len(question.answers) > 1 and once:
+                violated(Invariant.ONE_ANSWER, f"{question.text!r} was asked with one key, and run twice")
+        elif caller.status not in (408, 429, 503) and question.is_plain and self.world.quiet_since(question.sent):
+            violated(Invariant.STREAM, f"{question.text!r} got {caller.status} {caller.answer.body!r:.200}")
+
+    def _streamed(self, question: _Question, said: list[dict[str, Any]], caller: Caller) -> None:
+        choices = [chunk["choices"][0] for chunk in said if chunk.get("choices")]
+        reasons = [choice["finish_reason"] for choice in choices if choice["finish_reason"]]
+        if len({chunk["id"] for chunk in said if "id" in chunk}) > 1 or len(reasons) != 1:
+            violated(Invariant.STREAM, f"the stream of {question.text!r} ended with {said[-2:]}")
+        if not caller.answer.body.endswith(b"data: [DONE]\n\n"):
+            violated(Invariant.STREAM, f"the stream of {question.text!r} ended with {caller.answer.body[-80:]!r}")
+        self._check(question, "".join(choice["delta"].get("content") or "" for choice in choices), reasons[0])
+
+    def _check(self, question: _Question, content: str, reason: str) -> None:
+        whole = content.strip() == f"You said {question.text}"
+        if reason == "stop" and question.text.startswith("plain:") and not whole:
+            violated(Invariant.OWN_BYTES, f"{question.text!r} was answered {content!r:.100}")
+        if reason != "stop" and question.is_plain and self.world.quiet_since(question.sent):
+            violated(Invariant.STREAM, f"{question.text!r} ended with {reason}")

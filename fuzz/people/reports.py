@@ -1,0 +1,234 @@
+"""Phones that report, and people who look into the inspectors: what those say is what was reported and what happened.
+
+A status is its phone's own, and the newest; notifications are all there, as they came; the activity says of a command
+what its phone and its caller know of it; numbers agree with lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from random import Random
+from typing import Any
+
+from attrs import frozen
+
+from fuzz.invariants import Invariant
+from fuzz.model import COMMAND_TIME, Command, Session, violated
+from fuzz.peers import Caller
+from fuzz.people.control import Control
+from fuzz.people.crowd import LATE, PHONE, Crowd, Deeds, Device
+from fuzz.people.media import Media
+from fuzz.people.phones import IN_TIME
+from fuzz.script import Deed, Step
+from runtimes.sim.process import Process
+
+__all__ = ["Reports"]
+
+ACTIVITY, STATUS, PHONES = "/bridge/activity", "/bridge/status", "/bridge/devices"
+SHELF, NOTES, INFO, HEALTH = (
+    "/media/inspect?include_expired=1",
+    "/notifications/recent?limit=100",
+    "/relay/info",
+    "/health",
+)
+INSPECTORS = (ACTIVITY, SHELF, INFO, PHONES, STATUS, NOTES, "/sessions", HEALTH)
+MOST_NOTES = 100
+KEYS = 3  # that notifications of a device go by: later ones have the key of an earlier one
+REPORTS_WITHIN = 6.0  # s from its welcome that a phone takes to report
+
+
+@frozen(eq=False)
+class _Sent:
+    """Something that a socket has told the relay."""
+
+    device: Device
+    sent: float
+    relay: Process
+    payload: Mapping[str, object]
+
+
+class Reports:
+    """The steps of those who report, and of those who look."""
+
+    def __init__(self, crowd: Crowd, control: Control, media: Media) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self._control = control
+        self._decisions: dict[str, str] = {}
+        self._statuses: dict[int, _Sent] = {}
+        self._notes: dict[str, _Sent] = {}
+        self._views = {
+            ACTIVITY: self._activity,
+            SHELF: media.shown,
+            STATUS: self._status,
+            PHONES: self._phones,
+            NOTES: self._recent,
+        }
+        crowd.on_join.append(self._joined)
+        self.deeds: dict[Deed, Deeds] = {
+            Deed.INSPECT: lambda step: self._inspect(INSPECTORS[step.who % len(INSPECTORS)]),
+            Deed.NOTIFY: self._notify,
+            Deed.REPORT: self._report_again,
+        }
+
+    def look_at_all(self) -> None:
+        """Every inspector once; judged `LATE` seconds after the answers."""
+        for path in INSPECTORS:
+            self._inspect(path)
+
+    def _inspect(self, path: str) -> None:
+        sent, view = self.crowd.now, self._views.get(path)
+        if path == HEALTH:
+            view = partial(self._health, tuple(self.crowd.sessions))
+
+        def done(caller: Caller) -> None:
+            if caller.status and view is not None:  # judged a little later, when a socket that had gone is known to be
+                self.world.sim.after(0.0 if path == SHELF else LATE, lambda: view(caller, sent))
+
+        self.crowd.local("GET", path, None, done)
+
+    def _is_there(self, told: _Sent, before: float) -> bool:
+        """Whether the relay surely has had it by then, and keeps it."""
+        device, world = told.device, self.world
+        return (
+            told.sent + LATE < before
+            and told.relay is world.relay
+            and world.relay_up
+            and device in self.crowd.open
+            and world.is_sound(device.talker)
+            and self.crowd.surely_lives(device.session)
+        )
+
+    # --- phones that report ---
+
+    def _joined(self, device: Device) -> None:
+        if device.session.surface != PHONE:
+            return
+        rng = Random(f"report {self.world.script.seed} {device.name}")
+        if rng.random() < 0.5:  # somebody looks before it has reported
+            self.world.sim.after(0.1, partial(self._inspect, rng.choice((PHONES, STATUS))))
+        self.world.sim.after(0.3 + rng.random() * REPORTS_WITHIN, partial(self._report, device))
+
+    def _report_again(self, step: Step) -> None:
+        phones = [device for device in self.crowd.open if device.session.surface == PHONE]
+        if phones:
+            self._report(phones[step.who % len(phones)])
+
+    def _report(self, device: Device) -> None:
+        sign_ins = self.crowd.sign_ins[device.session.device]
+        if device not in self.crowd.open or sign_ins[-1] is not device.sign_in:
+            return  # an app that has connected anew says nothing on its old socket
+        mark = self.crowd.number()
+        payload = {"device": {"battery_percent": mark % 100, "screen_on": True}, "bridge": {}, "mark": mark}
+        if device.talker.say("bridge", "bridge.status", payload):
+            device.sign_in.reported = self.crowd.now
+            self._statuses[mark] = _Sent(device, self.crowd.now, self.world.relay, payload)
+
+    def _phones(self, caller: Caller, sent: float) -> None:
+        if caller.status != 200:
+            return
+        records = {record["device_id"]: record for record in caller.answer.json["devices"]}
+        for name, record in records.items():
+            self._check_record(name, record, sent)
+        for device in self._surely_there(sent):
+            if _id_of(device) not in records:
+                violated(Invariant.REPORTED, f"{device.name} is connected, and not listed: {[*records]}")
+
+    def _status(self, caller: Caller, sent: float) -> None:
+        record = caller.answer.json
+        if caller.status == 200 and record["phone_connected"]:
+            self._check_record(record["device_id"], record, sent)
+        elif caller.status in (200, 503) and (there := self._surely_there(sent)):
+            violated(Invariant.REPORTED, f"no phone is said to be connected, and {there[0].name} is")
+
+    def _surely_there(self, since: float) -> list[Device]:
+        phones = self._control.phones
+        return [device for device in self.crowd.open if phones.is_connected(device, since)]
+
+    def _check_record(self, name: str, record: Mapping[str, Any], sent: float) -> None:
+        crowd, mark = self.crowd, record.get("mark", 0)
+        told = self._statuses.get(mark)
+        if told is not None and _id_of(told.device) != name:
+            violated(Invariant.REPORTED, f"{name} is shown with the status of {told.device.name}")
+        if told is not None and record["device"].get("battery_percent") != mark % 100:
+            violated(Invariant.REPORTED, f"{name} reported {told.payload}, and is shown as {record!r:.200}")
+        session = next((one for one in crowd.sessions if one.prefix == record["session_token_prefix"]), None)
+        if session is not None and session.lacks("bridge", self.world.wall, sent, crowd.now):
+            violated(Invariant.LIVE_GRANT, f"{name} is shown as a phone, and {session.prefix} holds no bridge grant")
+        for device in self._surely_there(sent):
+            newest = [number for number, each in self._statuses.items() if each.device is device]
+            newest = [number for number in newest if self._is_there(self._statuses[number], sent)]
+            if _id_of(device) == name and newest and mark < newest[-1]:
+                violated(Invariant.REPORTED, f"{device.name} has reported {newest[-1]}, and {mark} is shown")
+
+    # --- notifications ---
+
+    def _notify(self, step: Step) -> None:
+        if not self.crowd.open:
+            return
+        device, number = self.crowd.open[step.who % len(self.crowd.open)], self.crowd.number()
+        key = f"0|com.example|{step.other % KEYS}"
+        text = "hello" if step.other % 2 else None
+        note = {"package_name": "com.example", "title": f"note {number}", "text": text, "key": key}
+        if device.talker.say("notifications", "notification.posted", note):
+            self._notes[f"note {number}"] = _Sent(device, self.crowd.now, self.world.relay, note)
+        device.talker.say("system", "ping", {"ts": 1})
+
+    def _recent(self, caller: Caller, sent: float) -> None:
+        """All that surely came, as it came, once, and of each device the newest first."""
+        if caller.status != 200:
+            return
+        shown: list[str] = [note["title"] for note in caller.answer.json["notifications"]]
+        if len(set(shown)) < len(shown):
+            violated(Invariant.REPORTED, f"a notification is shown twice: {shown}")
+        last: dict[Device, float] = {}
+        for note in caller.answer.json["notifications"]:
+            told = self._notes[note["title"]]
+            if note != told.payload:
+                violated(Invariant.REPORTED, f"{told.payload} was posted, {note} is shown")
+            if told.sent > last.setdefault(told.device, told.sent):
+                violated(Invariant.REPORTED, f"{note['title']} of {told.device.name} is not in its place: {shown}")
+            last[told.device] = told.sent
+        for title, told in self._notes.items():
+            if len(shown) < MOST_NOTES and title not in shown and self._is_there(told, sent):
+                violated(Invariant.REPORTED, f"{title!r} of {told.device.name} is not shown: {shown}")
+        self.world.count("notifications looked at")
+
+    # --- activity ---
+
+    def _activity(self, caller: Caller, sent: float) -> None:
+        if caller.status != 200:
+            return
+        for record in caller.answer.json["activity"]:
+            request_id, decision = record["request_id"], record["decision"]
+            before = self._decisions.setdefault(request_id, decision)
+            if before not in ("pending", decision):
+                violated(Invariant.ONE_ANSWER, f"a record went from {before} to {decision}")
+            self._decisions[request_id] = decision
+            command = self._control.by_request(request_id)
+            if command is not None:
+                self._check_decision(command, decision, sent, caller.ended)
+
+    def _check_decision(self, command: Command, decision: str, sent: float, told: float) -> None:
+        so = f"{command.mark} is {decision}"
+        if decision == "timeout" and told < command.sent + COMMAND_TIME:
+            violated(Invariant.IN_TIME, f"{so} after {told - command.sent:.1f} s")
+        if command.outcome is not None and command.outcome[0] < sent and decision != command.outcome[1]:
+            violated(Invariant.REPORTED, f"{so}, and its caller was told {command.outcome[1]}")
+        for device in self._surely_there(command.sent):
+            answered = command.answered.get(device.name)
+            if answered is not None and answered < min(sent - LATE, command.sent + IN_TIME) and decision != "executed":
+                violated(Invariant.REPORTED, f"{so}, and {device.name} answered after {answered - command.sent:.1f} s")
+
+    # --- numbers ---
+
+    def _health(self, known: tuple[Session, ...], caller: Caller, sent: float) -> None:
+        """No session is missing."""
+        least = sum(map(self.crowd.surely_lives, known))
+        if caller.status == 200 and caller.answer.json["sessions"] < least:
+            violated(Invariant.LIVE_TOKEN, f"{caller.answer.json} is said, and {least} sessions live")
+
+
+def _id_of(device: Device) -> str:
+    return f"id of {device.session.device}"
