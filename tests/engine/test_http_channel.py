@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from svc_proto.commands import Abort, CloseWrite, PauseReading
+from svc_proto.commands import Abort, CloseWrite, PauseReading, Send
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.wire.limits import Limits
@@ -25,6 +25,7 @@ def test_many_requests_at_once_are_taken_one_after_another() -> None:
     book = open_book()
     book >> Received(CH, get(b"/hello") * 400)
     (send,) = book.take()
+    assert isinstance(send, Send)
     assert send.data.count(b"HTTP/1.1 200 OK") == 400
 
 

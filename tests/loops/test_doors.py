@@ -2,8 +2,8 @@
 
 A row is a kind of door with the routes that have it, a column is a caller, and what stands there is the answer: `in`
 (whatever comes behind the door), or the status that turns the caller away. A route that is in no row fails.
-A token that is none of the relay's may be a key of the API where there is voice, and that must not come from afar in the
-clear: 403.
+Where there is voice, a token that is none of the relay's may be a key of the API, and that must not come from afar in
+the clear: 403.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The doors of the API and of the dashboard, as `test_doors` has those of the relay: with a key or password, and without."""
+"""The doors of the API and of the dashboard, with a key or a password and without; `test_doors` has the relay's."""
 
 from __future__ import annotations
 
