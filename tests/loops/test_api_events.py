@@ -87,7 +87,7 @@ def test_one_tool(world: World, start: Start) -> None:
     api = start(calls(REMEMBER, text="I note it."), plain("Noted."))
     session = api.session()
     turn = turn_of(world, api, session)
-    tools = ["tool.started", "tool.completed"]
+    tools = ["tool.started", "memory.updated", "tool.completed"]
     assert turn.story == [*BEGIN, "assistant.delta", *tools, "assistant.delta", *END]
     begun, done = turn.one("tool.started"), turn.one("tool.completed")
     assert begun["call_id"] == done["call_id"]
@@ -214,7 +214,7 @@ def test_events_as_far_as_they_were_read_are_the_beginning_of_a_turn(world: Worl
     [
         ("/count 3", ["assistant.delta"]),
         ("/think", ["tool.progress", "assistant.delta"]),
-        ("/memory add likes tea", ["tool.started", "tool.completed", "assistant.delta"]),
+        ("/memory add likes tea", ["tool.started", "memory.updated", "tool.completed", "assistant.delta"]),
         ("/fail", ["tool.started", "tool.failed", "assistant.delta"]),
     ],
 )

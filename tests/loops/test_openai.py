@@ -131,7 +131,7 @@ def test_its_stream_helper_agrees(live: Live, client: openai.OpenAI) -> None:
 
 def test_it_has_no_key(live: Live) -> None:
     url = f"{base_url(live[1])}/v1"
-    for key in ("wrong", "sk-openai-9e1", f"{KEY}x"):
+    for key in ("wrong", f"{KEY}x"):  # a sixth wrong one within a minute would be refused with 429
         with openai.OpenAI(base_url=url, api_key=key, max_retries=0) as stranger:
             with pytest.raises(openai.AuthenticationError) as refused:
                 stranger.models.list()
