@@ -23,8 +23,9 @@ from hypothesis import settings
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
 from tests.plan import Where, row_of
 
-settings.register_profile("default", deadline=None, max_examples=50)
+settings.register_profile("default", deadline=None, max_examples=30)
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
+settings.register_profile("full", parent=settings.get_profile("default"), max_examples=200)  # for --full
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # Under nohup, or behind a shell's `&`, these are ignored, and every program that a test starts would inherit that.
@@ -54,6 +55,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse loops that are none."""
+    if config.getoption("full"):
+        settings.load_profile("full")
     for name in config.getoption("loop") or ():
         try:
             _ = name == SIMULATOR or find_runtime(name)

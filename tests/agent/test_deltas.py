@@ -225,7 +225,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(deltas=st.lists(JSON, max_size=4))
 def test_whatever_comes_is_an_answer_or_a_problem(deltas: list[object]) -> None:
     for data in deltas:

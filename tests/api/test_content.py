@@ -189,7 +189,7 @@ JSON = st.recursive(
 
 
 @given(value=JSON, attachments=JSON)
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_anything_is_content_or_a_400(value: object, attachments: object) -> None:
     for call in (
         lambda: read_prompt({"message": value, "attachments": attachments}),

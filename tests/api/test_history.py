@@ -119,7 +119,7 @@ ROWS = st.builds(
 
 
 @given(rows=st.lists(ROWS, max_size=12))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_every_call_has_one_result_right_behind_it(rows: list[Message]) -> None:
     open_calls: list[str] = []
     for message in history_of(rows):

@@ -114,4 +114,4 @@ class Turns(RuleBasedStateMachine):
 
 
 TestTurns = Turns.TestCase
-TestTurns.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestTurns.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

@@ -78,7 +78,7 @@ def test_stale_deadlines_do_not_pile_up() -> None:
 steps = st.tuples(st.sampled_from(("put", "pop", "discard", "purge", "get")), st.integers(0, 3), st.integers(0, 9))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.lists(steps, max_size=40))
 def test_against_a_plain_dict(script: list[tuple[str, int, int]]) -> None:
     entries: ExpiringMap[int, int] = ExpiringMap(3)

@@ -56,7 +56,7 @@ def test_depth_is_bounded(box: Any) -> None:
     assert summary(value, 10_000) == json.dumps(redact(value), separators=(",", ":"))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(values, st.booleans())
 def test_a_summary_is_the_redacted_json(value: object, hide_text: bool) -> None:
     whole = json.dumps(redact(value, hide_text=hide_text), separators=(",", ":"))

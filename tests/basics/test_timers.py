@@ -118,7 +118,7 @@ def test_a_retired_timer_lets_go_of_its_owner() -> None:
 steps = st.tuples(st.integers(0, 3), st.none() | st.integers(0, 20))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.lists(steps, max_size=40))
 def test_against_a_plain_list(script: list[tuple[int, int | None]]) -> None:
     timers = Timers()

@@ -294,5 +294,5 @@ class Life(RuleBasedStateMachine):
         assert not [log for log in self.rig.book.logs if log.event == "bug"]
 
 
-Life.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Life.TestCase.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
 TestLife = Life.TestCase

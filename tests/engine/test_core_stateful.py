@@ -107,6 +107,6 @@ class AnyApi(AnyCore):
 
 
 TestAnyRelay = AnyRelay.TestCase
-TestAnyRelay.settings = settings(max_examples=40, stateful_step_count=40)
+TestAnyRelay.settings = settings(max_examples=25, stateful_step_count=40)
 TestAnyApi = AnyApi.TestCase
 TestAnyApi.settings = settings(max_examples=25, stateful_step_count=40)

@@ -391,5 +391,5 @@ class OneAnswerPerCommand(RuleBasedStateMachine):
         assert self.commands.next_deadline() == min((due for _, due in self.waiting.values()), default=None)
 
 
-OneAnswerPerCommand.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+OneAnswerPerCommand.TestCase.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
 TestOneAnswerPerCommand = OneAnswerPerCommand.TestCase

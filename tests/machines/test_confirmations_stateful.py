@@ -65,4 +65,4 @@ class ConfirmationsAgainstAModel(RuleBasedStateMachine):
 
 
 TestConfirmationsAgainstAModel = ConfirmationsAgainstAModel.TestCase
-TestConfirmationsAgainstAModel.settings = settings(max_examples=60, stateful_step_count=25)
+TestConfirmationsAgainstAModel.settings = settings(max_examples=30, stateful_step_count=25)

@@ -216,4 +216,4 @@ class DeliveryAgainstAModel(RuleBasedStateMachine):
 
 
 TestDeliveryAgainstAModel = DeliveryAgainstAModel.TestCase
-TestDeliveryAgainstAModel.settings = settings(max_examples=120, stateful_step_count=25)
+TestDeliveryAgainstAModel.settings = settings(max_examples=50, stateful_step_count=25)

@@ -191,5 +191,5 @@ class LimiterAgainstAModel(RuleBasedStateMachine):
             self.limiter.clear()
 
 
-LimiterAgainstAModel.TestCase.settings = settings(max_examples=80, stateful_step_count=50, deadline=None)
+LimiterAgainstAModel.TestCase.settings = settings(max_examples=25, stateful_step_count=50, deadline=None)
 TestLimiterAgainstAModel = LimiterAgainstAModel.TestCase

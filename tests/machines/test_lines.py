@@ -74,4 +74,4 @@ class LinesAgainstAModel(RuleBasedStateMachine):
 
 
 TestLinesAgainstAModel = LinesAgainstAModel.TestCase
-TestLinesAgainstAModel.settings = settings(max_examples=40, stateful_step_count=20)
+TestLinesAgainstAModel.settings = settings(max_examples=25, stateful_step_count=20)

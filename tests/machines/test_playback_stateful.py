@@ -140,4 +140,4 @@ class WaitsAgainstAModel(RuleBasedStateMachine):
 
 
 TestWaitsAgainstAModel = WaitsAgainstAModel.TestCase
-TestWaitsAgainstAModel.settings = settings(max_examples=150, stateful_step_count=20)
+TestWaitsAgainstAModel.settings = settings(max_examples=50, stateful_step_count=20)

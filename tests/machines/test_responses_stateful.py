@@ -164,4 +164,4 @@ class ResponsesAgainstAModel(RuleBasedStateMachine):
 
 
 TestResponsesAgainstAModel = ResponsesAgainstAModel.TestCase
-TestResponsesAgainstAModel.settings = settings(max_examples=80, stateful_step_count=40)
+TestResponsesAgainstAModel.settings = settings(max_examples=25, stateful_step_count=40)

@@ -204,4 +204,4 @@ class RunStoryAgainstAModel(RuleBasedStateMachine):
 
 
 TestRunStoryAgainstAModel = RunStoryAgainstAModel.TestCase
-TestRunStoryAgainstAModel.settings = settings(max_examples=60, stateful_step_count=25)
+TestRunStoryAgainstAModel.settings = settings(max_examples=30, stateful_step_count=25)

@@ -143,4 +143,4 @@ class SessionAgainstAModel(RuleBasedStateMachine):
 
 
 TestSessionAgainstAModel = SessionAgainstAModel.TestCase
-TestSessionAgainstAModel.settings = settings(max_examples=40, stateful_step_count=25)
+TestSessionAgainstAModel.settings = settings(max_examples=25, stateful_step_count=25)

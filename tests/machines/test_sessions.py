@@ -518,7 +518,7 @@ class SessionsUnderAnySequence(RuleBasedStateMachine):
                     assert not session.holds(channel, expiry)
 
 
-SessionsUnderAnySequence.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+SessionsUnderAnySequence.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 TestSessionsUnderAnySequence = SessionsUnderAnySequence.TestCase
 
 

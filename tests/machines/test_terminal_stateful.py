@@ -80,4 +80,4 @@ class TerminalAgainstAModel(RuleBasedStateMachine):
 
 
 TestTerminal = TerminalAgainstAModel.TestCase
-TestTerminal.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestTerminal.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)

@@ -92,4 +92,4 @@ class TurnAgainstItsHistory(RuleBasedStateMachine):
 
 
 TestTurnAgainstItsHistory = TurnAgainstItsHistory.TestCase
-TestTurnAgainstItsHistory.settings = settings(max_examples=60, stateful_step_count=20)
+TestTurnAgainstItsHistory.settings = settings(max_examples=30, stateful_step_count=20)

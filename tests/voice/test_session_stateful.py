@@ -164,4 +164,4 @@ def counts(event: dict[str, Any]) -> bool:
 
 
 TestResuming = Resuming.TestCase
-TestResuming.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestResuming.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

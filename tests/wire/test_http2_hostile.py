@@ -549,7 +549,7 @@ FRAMES = st.builds(
 
 
 @given(st.data(), st.sampled_from(list(Role)))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_only_the_declared_error_leaves(data: DataObject, role: Role) -> None:
     """And events are the same, whole or byte by byte."""
     pieces = [*data.draw(st.lists(FRAMES, max_size=12)), data.draw(st.binary(max_size=30))]

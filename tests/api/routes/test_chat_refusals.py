@@ -227,7 +227,7 @@ CODES = {
 
 
 @given(body=BODIES | VALUES, path=st.sampled_from(["chat/stream", "/v1/runs", "/v1/chat/completions"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_any_body_is_answered_as_documented_and_a_refused_one_stores_nothing(body: object, path: str) -> None:
     book = TurnBook()
     session = book.session()

@@ -95,7 +95,7 @@ def test_an_unknown_path_is_404_and_another_method_405() -> None:
     assert driver.reply("DELETE", "/clipboard").result["error"] == "method: /clipboard takes GET or POST"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(commands=st.lists(st.tuples(st.sampled_from(sorted(ROUTES)), BODIES), min_size=1, max_size=12))
 def test_any_body_gets_a_proper_answer(commands: list[tuple[tuple[str, str], dict[str, object]]]) -> None:
     driver = Driver()
@@ -104,7 +104,7 @@ def test_any_body_gets_a_proper_answer(commands: list[tuple[tuple[str, str], dic
         driver.device.wake(driver.now)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(method=st.text(max_size=6), path=st.text(st.characters(), max_size=12), body=BODIES)
 def test_any_method_and_path_get_a_proper_answer(method: str, path: str, body: dict[str, object]) -> None:
     check(Driver().perform(method, path, body))

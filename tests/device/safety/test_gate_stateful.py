@@ -412,5 +412,5 @@ class Watched(Recorder):
         return super().perform(command, now)
 
 
-Gates.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+Gates.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
 TestGates = Gates.TestCase
