@@ -106,14 +106,15 @@ def run(
 class Terminal(pexpect.spawn):  # type: ignore[type-arg]  # no generic class when it runs
     """`pexpect.spawn`, forked likewise, on a terminal and in a session of its own."""
 
-    def _spawnpty(self, args: Sequence[str], **options: Any) -> PtyProcess:
+    def _spawnpty(self, args: Sequence[bytes], **options: Any) -> PtyProcess:
         env, cwd = options.get("env"), options.get("cwd")
-        if list(args[:4]) != python() or options.get("preexec_fn") or not server.can(env):
+        words = [word.decode() for word in args]
+        if words[:4] != python() or options.get("preexec_fn") or not server.can(env):
             return super()._spawnpty(args, **options)  # type: ignore[misc]  # not declared
         ours, theirs = pty.openpty()
         rows, columns = options.get("dimensions") or (24, 80)
         termios.tcsetwinsize(theirs, (rows, columns))
-        pid = server.fork(args[4:], env, cwd, [theirs] * 3, terminal=True)
+        pid = server.fork(words[4:], env, cwd, [theirs] * 3, terminal=True)
         os.close(theirs)
         return PtyProcess(pid, ours)
 

@@ -32,13 +32,16 @@ def test_through_pipes(status: str, more: dict[str, str]) -> None:
     forked = run(program(status), input="hi\n", timeout=60, **options)
     begun = subprocess.run(program(status), input="hi\n", timeout=60, check=False, **options)
     assert forked.returncode == begun.returncode
-    assert json.loads(forked.stdout) == json.loads(begun.stdout)
+    one, other = json.loads(forked.stdout), json.loads(begun.stdout)
+    assert (one.pop("forked"), other.pop("forked")) == (True, False)
+    assert one == other
     assert forked.stderr.splitlines()[-1:] == begun.stderr.splitlines()[-1:]
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_on_a_terminal(unbuffered: str) -> None:
     forked, begun = (shown(spawn, os.environ | {"PYTHONUNBUFFERED": unbuffered}) for spawn in (Terminal, pexpect.spawn))
+    assert (forked.pop("forked"), begun.pop("forked")) == (True, False)
     assert forked == begun
     assert (begun["leads a session"], begun["foreground"], begun["size"]) == (True, True, [77, 33])
 

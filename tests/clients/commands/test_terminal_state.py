@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import sys
 import termios
 from collections.abc import Callable
@@ -17,31 +16,16 @@ import pytest
 from tests.clients.commands.support import Shelf, finish, module
 from tests.clients.commands.test_desktop import paired
 from tests.clients.commands.test_shell import PROMPT
+from tests.forkserver import Terminal, python, run
 from tests.servers.support import ROOT, TIMEOUT, running_relay
 
 SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
-# What a shell would see that ran the command: the modes before and after, and whether standard input still blocks.
-AROUND = """
-import os, subprocess, sys
-def seen():
-    modes = subprocess.run(["stty", "-g"], capture_output=True, text=True, check=True).stdout.strip()
-    return f"{modes} {os.get_blocking(0)} {os.get_blocking(1)}"
-before = seen()
-import signal
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-child = subprocess.Popen(sys.argv[1:], preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
-print(f"<pid {child.pid}>", flush=True)
-status = child.wait()
-after = seen()
-print(f"<status {status}, {'restored' if after == before else before + ' became ' + after}>")
-"""
 
 
 def around(desk: Shelf, words: list[str]) -> tuple[pexpect.spawn[str], int]:
-    """The command under `AROUND`, on a terminal, and its process id."""
-    terminal = pexpect.spawn(
-        sys.executable, ["-c", AROUND, *words], cwd=str(ROOT), env=desk.env, encoding="utf-8", timeout=TIMEOUT
-    )
+    """The command as a shell sees it, on a terminal, and its process id."""
+    command, *arguments = python("tests.peers.around", *words)
+    terminal = Terminal(command, arguments, cwd=str(ROOT), env=desk.env, encoding="utf-8", timeout=TIMEOUT)
     terminal.logfile_read = sys.stdout  # shown when the test fails
     terminal.expect(r"<pid (\d+)>")
     assert isinstance(terminal.match, re.Match)
@@ -179,9 +163,9 @@ def test_a_chain_of_commands_goes_on(home: Shelf) -> None:
 
 
 def test_without_a_terminal_nothing_is_changed(home: Shelf) -> None:
-    done = subprocess.run(
+    done = run(
         [*module("svc-relay"), "shell"], cwd=ROOT, env=home.env, input="exit 5\n", text=True, capture_output=True,
-        timeout=TIMEOUT, check=False,
+        timeout=TIMEOUT,
     )  # fmt: skip
     assert done.returncode == 5
     assert done.stderr == ""
