@@ -62,6 +62,7 @@ def test_dialects(name: str, kind: type[object]) -> None:
     assert isinstance(with_providers(lambda providers: providers.dialect(name, OPTIONS)), kind)
 
 
-def test_a_dialect_that_nobody_speaks() -> None:
-    words = str(problem(lambda: with_providers(lambda providers: providers.dialect("stub", OPTIONS))))
-    assert words == "the realtime provider 'stub' is not built in"
+@pytest.mark.parametrize(("name", "shown"), [("stub", "stub"), ("a\n" + "x" * 79, "a " + "x" * 78)])
+def test_a_dialect_that_nobody_speaks(name: str, shown: str) -> None:
+    words = str(problem(lambda: with_providers(lambda providers: providers.dialect(name, OPTIONS))))
+    assert words == f"the realtime provider '{shown}' is not built in"
