@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Exit, Ready, Tell
+from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Exit, Level, Ready, Tell
 from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
 from svc_proto.engine.core import Engine
 from svc_proto.facts import (
@@ -43,6 +43,8 @@ def test_pauses_double_with_jitter_and_begin_anew_after_a_success() -> None:
     rig.vanish()
     rig.book.take()
     assert 1.0 <= rig.pause() <= 1.25
+    warnings = [(log.event, dict(log.fields)) for log in rig.book.logs if log.level is Level.WARNING]
+    assert warnings == [("not connected", {"problem": "unreachable"})] * 7 + [("connection lost", {"code": 1006})]
 
 
 @pytest.mark.parametrize(("byte", "seconds"), [(0, 1.0), (128, 1.125), (255, 1.2490234375)])
@@ -69,6 +71,7 @@ def test_too_many_attempts(retry_after: bytes | None, seconds: float) -> None:
     rig = Rig()
     refuse(rig, 429, () if retry_after is None else ((b"retry-after", retry_after),))
     assert rig.pause() == seconds
+    assert (rig.book.logs[-1].event, rig.book.logs[-1].fields) == ("not connected", {"status": 429})
     rig.next_connect()
 
 
