@@ -61,3 +61,13 @@ def test_too_many_questions() -> None:
 )
 def test_only_a_clear_yes_is_one(answer: str, choice: str) -> None:
     assert choice_for(answer) == choice
+
+
+def test_every_word_that_counts() -> None:
+    words = {
+        "once": "allow allow_once allowed approve approved confirm ok okay once yes y",
+        "session": "allow_session session",
+        "always": "allow_always always",
+    }
+    for choice, said in words.items():
+        assert {choice_for(word) for word in said.split()} == {choice}
