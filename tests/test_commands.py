@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import attrs
 import pytest
 
@@ -15,6 +17,7 @@ from svc_proto.commands import (
     Connected,
     CreateBlob,
     DiscardBlob,
+    Level,
     OpenedFile,
     OpenFile,
     Operation,
@@ -68,3 +71,9 @@ def test_every_command_is_frozen_and_comparable() -> None:
     for kind in (each for each in public if isinstance(each, type) and attrs.has(each)):
         assert kind.__setattr__ is not object.__setattr__, kind
         assert kind.__eq__ is not object.__eq__, kind
+
+
+def test_levels_are_those_of_the_standard_library() -> None:
+    assert {level.name: int(level) for level in Level} == {
+        name: getattr(logging, name) for name in ("DEBUG", "INFO", "WARNING", "ERROR")
+    }
