@@ -66,6 +66,13 @@ def test_clearing() -> None:
     assert (len(entries), entries.next_expiry(), entries.purge(99.0)) == (0, None, [])
 
 
+def test_clearing_of_stale_deadlines_keeps_the_order_of_the_others() -> None:
+    kept: ExpiringMap[str, int] = ExpiringMap(10)
+    for number in range(200):  # each later put has an earlier deadline
+        kept.put("late" if number % 2 else "early", number, 1000.0 - number)
+    assert [key for key, _ in kept.purge(1000.0)] == ["late", "early"]
+
+
 def test_stale_deadlines_do_not_pile_up() -> None:
     entries: ExpiringMap[str, int] = ExpiringMap(10)
     entries.put("n", 0, None)

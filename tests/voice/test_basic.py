@@ -53,3 +53,17 @@ def test_what_a_request_may_choose() -> None:
         return str(caught.value)
 
     assert "at most 160" in run(plan, {"/h/config.yaml": {"tts": {"provider": "xai"}}})
+
+
+def test_the_engine_of_a_profile() -> None:
+    files = {
+        "/h/config.yaml": {"tts": {"provider": "gemini"}},
+        "/h/profiles/work/config.yaml": {"tts": {"provider": "elevenlabs"}},
+    }
+
+    def plan(voice: Voice) -> Flow[str]:
+        with pytest.raises(NoEngineError) as caught:
+            yield from BasicVoice(voice).synthesize("work", "x", {})
+        return str(caught.value)
+
+    assert "ELEVENLABS" in run(plan, files)

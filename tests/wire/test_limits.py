@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.wire.limits import DEFAULT_LIMITS, MIB
 
 
 def test_every_limit_is_positive() -> None:
@@ -37,3 +37,32 @@ def test_marks_are_in_order() -> None:
     limits = DEFAULT_LIMITS
     assert limits.low_water < limits.high_water <= limits.max_unsent
     assert limits.ping_patience < limits.ping_interval
+
+
+def test_the_defaults() -> None:
+    assert attrs.asdict(DEFAULT_LIMITS) == {
+        "max_head": 32 * 1024,
+        "max_fields": 100,
+        "head_timeout": 15.0,
+        "body_timeout": 30.0,
+        "idle_timeout": 75.0,
+        "write_timeout": 60.0,
+        "min_body_rate": 1024,
+        "linger": 2.0,
+        "max_linger": 64 * MIB,
+        "max_drain": 256 * 1024,
+        "max_skipped": 64 * 1024,
+        "max_message": 8 * MIB,
+        "stranger_message": 64 * 1024,
+        "stranger_budget": 64 * MIB,
+        "stranger_share": 16 * MIB,
+        "stranger_connections": 256,
+        "stranger_patience": 5.0,
+        "ping_interval": 30.0,
+        "ping_patience": 20.0,
+        "close_timeout": 5.0,
+        "high_water": 256 * 1024,
+        "low_water": 64 * 1024,
+        "max_unsent": 16 * MIB,
+        "max_connections": 10_000,
+    }
