@@ -5,7 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from svc_proto.wire.limits import DEFAULT_LIMITS, MIB
+from svc_proto.wire.limits import DEFAULT_LIMITS
+
+MIB = 1024 * 1024
 
 
 def test_every_limit_is_positive() -> None:

@@ -24,6 +24,7 @@ def test_elevenlabs_voices_and_models() -> None:
             {"voice_id": "v2", "name": "Me", "category": "cloned"},
             {"voice_id": "v1", "name": "Twice"},
             {"name": "no id"},
+            {"voice_id": "x" * 160},
             {"voice_id": "x" * 161},
             {"voice_id": "line\nbreak"},
             "text",
@@ -37,7 +38,7 @@ def test_elevenlabs_voices_and_models() -> None:
     peer = ElevenLabsPeer([Plain(voices), Plain(models)])
     assert found(peer, "elevenlabs_tts") == Discovered(
         source="elevenlabs_api",
-        voices=(OfferedVoice("v1", "Twice"), OfferedVoice("v2", "Me", custom=True)),
+        voices=(OfferedVoice("v1", "Twice"), OfferedVoice("v2", "Me", custom=True), OfferedVoice("x" * 160, "x" * 160)),
         models=("m1", "m3"),
         model_labels={"m1": "One", "m3": "m3"},
         languages=("en",),
