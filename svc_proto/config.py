@@ -166,7 +166,7 @@ def relay_config(
         user_home=user_home or source.text("HOME", None) or "~",
         log_level=source.level("RELAY_LOG_LEVEL", "log_level"),
         terminal_shell=source.shell("RELAY_TERMINAL_SHELL", "shell"),
-        user_shell=env.get("SHELL") or None,
+        user_shell=source.text("SHELL", None),
         terminal_env=source.names("SVC_TERMINAL_ENV"),
         terminal_tmux=source.flag("RELAY_TERMINAL_TMUX", default=True),
         profile_discovery=source.flag("RELAY_PROFILE_DISCOVERY_ENABLED", default=True),

@@ -24,6 +24,7 @@ from svc_proto.commands import (
     Query,
     ReadFile,
     ReleaseFile,
+    SignalName,
     Spawn,
     Spawned,
     WriteConfig,
@@ -76,4 +77,27 @@ def test_every_command_is_frozen_and_comparable() -> None:
 def test_levels_are_those_of_the_standard_library() -> None:
     assert {level.name: int(level) for level in Level} == {
         name: getattr(logging, name) for name in ("DEBUG", "INFO", "WARNING", "ERROR")
+    }
+
+
+def test_signals_have_their_names() -> None:
+    assert [each.value for each in SignalName] == ["SIGHUP", "SIGINT", "SIGTERM", "SIGKILL"]
+
+
+def test_what_an_order_means_where_nothing_is_said() -> None:
+    found = {
+        kind.__name__: {each.name: each.default for each in attrs.fields(kind) if each.default is not attrs.NOTHING}
+        for kind in vars(commands).values()
+        if isinstance(kind, type) and attrs.has(kind)
+    }
+    assert {name: defaults for name, defaults in found.items() if defaults} == {
+        "Exit": {"reason": ""},
+        "Connected": {"alpn": None},
+        "Connect": {"tls": False, "alpn": ("http/1.1",)},
+        "Spawn": {"env": (), "cwd": None, "terminal": None, "errors": None, "inherit": ()},
+        "OpenedFile": {"regular": True},
+        "CreateBlob": {"suffix": "", "spare": 0},
+        "AppendFile": {"head": b""},
+        "SweepFolder": {"prefix": ""},
+        "Compute": {"args": ()},
     }

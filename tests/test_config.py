@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
-from svc_proto.config import ApiAddress, ConfigError, LocalTrust, RelayConfig, SessionPolicy, relay_config
+from svc_proto.config import PUBLIC_ROUTE, ApiAddress, ConfigError, LocalTrust, RelayConfig, SessionPolicy, relay_config
 
 # --- defaults -------------------------------------------------------------------------------------------------------
 
@@ -45,6 +45,11 @@ def test_the_defaults_of_the_specification() -> None:
     )
 
 
+def test_who_is_told_nothing_has_the_same_defaults() -> None:
+    assert relay_config({}) == RelayConfig()
+    assert PUBLIC_ROUTE == "public-route"
+
+
 VARIABLES = {
     "RELAY_HOST": ("host", "127.0.0.1", "127.0.0.1"),
     "RELAY_PORT": ("port", "9000", 9000),
@@ -56,6 +61,8 @@ VARIABLES = {
     "RELAY_PAIRING_CODE": ("pairing_code", " q7m2zk ", "Q7M2ZK"),
     "RELAY_TRUST_PROXY_HEADERS": ("trusted_proxies", "1", ("127.0.0.0/8", "::1")),
     "SVC_TUI_COMMAND": ("tui_command", "/opt/agent --name 'my agent'", ("/opt/agent", "--name", "my agent")),
+    "SHELL": ("user_shell", "/bin/zsh", "/bin/zsh"),
+    "RELAY_PROFILE_DISCOVERY_ENABLED": ("profile_discovery", "off", False),
     "RELAY_TERMINAL_TMUX": ("terminal_tmux", "0", False),
     "RELAY_ALLOW_INSECURE_API_BEARER": ("allow_insecure_api_bearer", "yes", True),
     "RELAY_MEDIA_MAX_SIZE_MB": ("media_max_size_mb", "5", 5),
@@ -79,6 +86,21 @@ VARIABLES = {
 def test_each_variable(variable: str, row: tuple[str, str, object]) -> None:
     name, text, expected = row
     assert getattr(relay_config({variable: text}), name) == expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "low", "high"),
+    [
+        ("RELAY_MEDIA_MAX_SIZE_MB", 1, 100_000),
+        ("RELAY_MEDIA_TTL_SECONDS", 1, 315_360_000),
+        ("RELAY_MEDIA_LRU_CAP", 1, 1_000_000),
+    ],
+)
+def test_the_ends_of_a_range(variable: str, low: int, high: int) -> None:
+    for end, beyond in ((low, low - 1), (high, high + 1)):
+        assert getattr(relay_config({variable: str(end)}), VARIABLES[variable][0]) == end
+        with pytest.raises(ConfigError, match=variable):
+            relay_config({variable: str(beyond)})
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
@@ -147,6 +169,8 @@ def test_tls() -> None:
     for one in env:
         with pytest.raises(ConfigError, match="set together"):
             relay_config({one: "/x"})
+    assert not RelayConfig(ssl_cert="/c").tls
+    assert not RelayConfig(ssl_key="/k").tls
 
 
 def test_where_the_relay_finds_the_api() -> None:
@@ -199,7 +223,7 @@ def test_the_address_of_the_api_server(url: str, expected: ApiAddress) -> None:
     "url", ["localhost:8642", "ftp://x", "http://", "http://[::1", "http://x:0", "http://x:99999", "http://u:pw@x"]
 )
 def test_addresses_that_cannot_be_used(url: str) -> None:
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match="must be an http:// or https:// URL"):
         _ = RelayConfig(webapi_url=url).webapi
     with pytest.raises(ConfigError, match="RELAY_WEBAPI_URL") as caught:
         relay_config({"RELAY_WEBAPI_URL": url})

@@ -21,11 +21,11 @@ def test_an_option_beats_its_variable_and_empty_is_unset() -> None:
 
 
 def test_values() -> None:
-    given = settings(N="8", SPAN="0", YES="On", NO="no", L="debug", URL="http://h:1/", CMD="a 'b c'", CODE="ab12cd")
+    given = settings(N="8", SPAN="0", L="debug", URL="http://h:1/", CMD="a 'b c'", CODE="ab12cd")
     assert given.whole("N", 7, low=0, high=9) == 8
     assert given.span("SPAN") is None
-    assert given.flag("YES") is True
-    assert given.flag("NO", default=True) is False
+    assert [settings(X=word).flag("X") for word in ("1", "true", "yes", "On")] == [True] * 4
+    assert [settings(X=word).flag("X", default=True) for word in ("0", "FALSE", "no", "off")] == [False] * 4
     assert given.flag("MISSING", default=True) is True
     assert given.level("L", "log_level") is Level.DEBUG
     assert given.url("URL", "url", "") == "http://h:1"
