@@ -151,8 +151,8 @@ def test_what_counts_on_this_host() -> None:
 
 
 def test_whose_forwarding_headers_count() -> None:
-    env = {"RELAY_TRUSTED_PROXIES": " 192.168.1.2,10.0.0.0/8 ,2001:db8::/32,"}
-    proxies = ("192.168.1.2", "10.0.0.0/8", "2001:db8::/32")
+    env = {"RELAY_TRUSTED_PROXIES": " 192.168.1.2,10.0.0.1/8 ,2001:db8::/32,"}
+    proxies = ("192.168.1.2", "10.0.0.1/8", "2001:db8::/32")
     assert relay_config(env).trusted_proxies == ()
     assert relay_config({**env, "RELAY_TRUST_PROXY_HEADERS": "1"}).trusted_proxies == proxies
     for wrong in ("proxy.example", "10.0.0.0/33", "10.0.0.1;10.0.0.2"):

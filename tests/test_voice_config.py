@@ -109,3 +109,18 @@ def test_only_variables_of_voice_are_kept_and_do_not_show() -> None:
 def test_bad_settings_are_named(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=name):
         read(**{name: value})
+
+
+def test_the_variables_of_voice() -> None:
+    # wire terminal-voice 3.5, 4.10, 6.11, and where the providers are
+    names = """
+        OPENAI_API_KEY VOICE_TOOLS_OPENAI_KEY OPENAI_REALTIME_API_KEY XAI_API_KEY GROK_API_KEY VOICE_TOOLS_XAI_KEY
+        XAI_REALTIME_CLIENT_SECRET XAI_EPHEMERAL_TOKEN ELEVENLABS_API_KEY VOICE_TOOLS_ELEVENLABS_KEY
+        OPENAI_BASE_URL OPENAI_REALTIME_URL XAI_BASE_URL XAI_REALTIME_URL ELEVENLABS_BASE_URL
+    """
+    said = dict.fromkeys(names.split(), "x")
+    assert read(**said).variables == said
+
+
+def test_who_is_told_nothing_has_the_same_defaults() -> None:
+    assert relay_config({}).voice == VoiceConfig()
