@@ -97,8 +97,8 @@ def voice_config(
     service_home: str,
     config_path: str,
     webapi_url: str,
-    api_key: str = "",
-    brand: Brand = SVC,
+    api_key: str,
+    brand: Brand,
 ) -> VoiceConfig:
     """Read the voice side's settings. Raises `ConfigError`."""
     home = source.root("SVC_RELAY_HOME") or source.root("HERMES_RELAY_HOME") or f"{service_home.rstrip('/')}-relay"

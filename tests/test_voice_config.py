@@ -124,3 +124,19 @@ def test_the_variables_of_voice() -> None:
 
 def test_who_is_told_nothing_has_the_same_defaults() -> None:
     assert relay_config({}).voice == VoiceConfig()
+
+
+@pytest.mark.parametrize(
+    ("variable", "field", "low", "high", "parts"),
+    [
+        ("RELAY_VOICE_RESUME_TTL_MS", "resume_ttl", 0, 3_600_000, 1000),
+        ("RELAY_VOICE_BACKGROUND_DETACHED_MAX_MS", "detached_max", 0, 86_400_000, 1000),
+        ("RELAY_VOICE_BACKGROUND_RUN_MAX_MS", "background_max", 1000, 86_400_000, 1000),
+        ("RELAY_PROVIDER_OPTIONS_CACHE_SECONDS", "options_cache", 0, 86_400, 1),
+    ],
+)
+def test_the_ends_of_a_range(variable: str, field: str, low: int, high: int, parts: int) -> None:
+    for end, beyond in ((low, low - 1), (high, high + 1)):
+        assert getattr(read(**{variable: str(end)}), field) == end / parts
+        with pytest.raises(ConfigError, match=variable):
+            read(**{variable: str(beyond)})
