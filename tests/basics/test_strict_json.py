@@ -271,10 +271,21 @@ def test_canonical_is_what_signatures_are_made_over() -> None:
     assert base64.b64encode(mac.digest()) == b"LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="
 
 
-@pytest.mark.parametrize(("most", "fits"), [(250, True), (249, False), (120, False)])
-def test_so_much_work_and_no_more(most: int, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("what", "most", "fits"),
+    [
+        ("1", 250, True),  # four bytes between the strings, brackets and a comma
+        ("1", 249, False),
+        ("1", 120, False),
+        ("true", 340, True),  # whose `e` is that of no number
+        ("false", 370, True),
+        ("1e1", 710, True),
+        ("1e1", 709, False),
+    ],
+)
+def test_so_much_work_and_no_more(what: str, most: int, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strict_json, "MAX_WORK", most)
-    text = '["%s", 1]' % ("x" * strict_json.FREE)  # four bytes between the strings, brackets and a comma
+    text = f'["{"x" * strict_json.FREE}", {what}]'
     if fits:
         assert loads(text)
     else:

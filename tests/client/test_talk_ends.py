@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.client.talk_ends import Speaker
-from svc_proto.commands import Send, Spawned
+from svc_proto.commands import CloseWrite, Send, Spawned
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import ChannelId, Closed, Done, OperationId, Started
@@ -90,6 +90,22 @@ def test_sound_is_for_a_player_that_runs() -> None:
     book >> Closed(ChannelId(1), exit=0) << []
     book.after(1.0) << []
     assert caller.results == [True]
+
+
+def test_a_player_is_left_to_play_to_its_end() -> None:
+    def flow(engine: Engine) -> Flow[None]:
+        speaker = Speaker(engine)
+        yield from speaker.start(("aplay",))
+        yield from speaker.finish()
+
+    book, caller = calling(flow)
+    book >> Started()
+    book.take()
+    book >> Done(OperationId(2), Spawned(77)) << [CloseWrite(ChannelId(1))]
+    book.after(60.0) << []
+    assert caller.results == []
+    book >> Closed(ChannelId(1), exit=0) << []
+    assert caller.results == [None]
 
 
 def test_sound_that_is_none() -> None:

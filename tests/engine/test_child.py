@@ -163,3 +163,13 @@ def test_a_command_that_does_not_end() -> None:
     book >> Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
     book.after(5.0) << [Signal(ONE, SignalName.KILL), Abort(ONE)]
     assert told[0].kind is FailureKind.TIMED_OUT
+
+
+def test_what_a_child_sees_of_our_environment() -> None:
+    # ARCHITECTURE decision 9: a list, since ours holds keys and passwords
+    assert " ".join(sorted(INHERITED)) == (
+        "ALSA_* COLORTERM DBUS_SESSION_BUS_ADDRESS DISPLAY EDITOR HERMES_HOME HOME HOSTNAME LANG LANGUAGE LC_* "
+        "LD_LIBRARY_PATH LOGNAME MAIL MANPATH PAGER PATH PIPEWIRE_* PULSE_* PWD PYTHON* SHELL SSH_AUTH_SOCK "
+        "SSL_CERT_DIR SSL_CERT_FILE SVC_HOME TERM TERMINFO TERMINFO_DIRS TMPDIR TMUX_TMPDIR TZ USER VIRTUAL_ENV "
+        "VISUAL WAYLAND_DISPLAY XAUTHORITY XDG_*"
+    )
