@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -16,6 +17,7 @@ from svc_proto.voice.pcm import wav_head
 from svc_proto.voice.providers import local
 from svc_proto.voice.providers.local import MAX_LISTENERS, MAX_WAITING
 from svc_proto.voice.providers.table import Providers
+from tests.engine.service import ToyService
 from tests.voice.providers.studio import Studio, problem
 
 SPEAKER, LISTENER = "/usr/bin/espeak-ng", "/usr/bin/listener"
@@ -390,3 +392,13 @@ def test_it_is_looked_for_once_or_once_a_minute() -> None:
 
 def test_the_error_is_the_contracts() -> None:
     assert issubclass(ProviderError, Exception)
+
+
+def test_so_much_may_be_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "MAX_AHEAD", 4)
+    ear, held = local._Ear(Engine(ToyService(), entropy=bytes)), list[bool]()
+    ear.child = cast("Any", SimpleNamespace(hold=held.append))
+    ear.on_output(b"1234")
+    assert held == []
+    ear.on_output(b"5")
+    assert held == [True]
