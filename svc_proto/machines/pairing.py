@@ -12,7 +12,7 @@ from enum import Enum
 
 from attrs import define, field, frozen
 
-from svc_proto.basics.entropy import CODE_LENGTH
+from svc_proto.basics.entropy import CODE_LENGTH, same_secret
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
@@ -72,7 +72,9 @@ CODE_TABLE: Table[CodeState, CodeTrigger] = {
 class PairingMeta:
     """What the operator attached to a code; None where nothing was preset. Spans in seconds, 0 for never.
 
-    In `grants` a channel with None in place of its span is withheld. `carries_key`: the QR holds the API's key.
+    In `grants` a channel with None in place of its span is withheld. `carries_key`: the QR holds the API's main key,
+    which outlives the session; `own_key`: it is to hold one of the pairing's own if there are such; `key_hash`: it does
+    (`DeviceKeys`), which no request says.
     """
 
     ttl_seconds: float | None = None
@@ -80,6 +82,8 @@ class PairingMeta:
     transport_hint: str | None = None
     endpoints: list[object] | None = None
     carries_key: bool = False
+    own_key: bool = False
+    key_hash: str = ""
 
     @property
     def chats(self) -> bool:
@@ -124,6 +128,13 @@ class PairingCodes:
         entry.step(CodeTrigger.CONSUME if live else CodeTrigger.TEN_MINUTES)
         return entry.meta if live else None
 
+    def have_key(self, key_hash: str, now: Moment) -> bool:
+        """Whether the key of this hash came with a code that may be used now."""
+        return any(
+            same_secret(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None
+            for word, entry in self._codes.items()
+        )
+
     def purge(self, now: Moment) -> list[str]:
         """Drop the codes whose ten minutes are over, and name them, oldest first."""
         due = self._codes.purge(now.mono)
@@ -164,13 +175,13 @@ def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> Pairin
     grants = members.get("grants")
     hint = members.get("transport_hint")
     endpoints = members.get("endpoints") if with_endpoints else None
-    carries_key = members.get("carries_key")
     return PairingMeta(
         ttl_seconds=None if ttl is None else seconds(ttl, "ttl_seconds"),
         grants=None if grants is None else parse_grants(grants),
         transport_hint=None if hint is None else choice(hint, "transport_hint", TRANSPORT_HINTS),
         endpoints=None if endpoints is None else _endpoints(endpoints),
-        carries_key=carries_key is not None and boolean(carries_key, "carries_key"),
+        carries_key=_flag(members, "carries_key"),
+        own_key=_flag(members, "own_key"),
     )
 
 
@@ -192,7 +203,13 @@ def operator_first(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
         transport_hint=phone.transport_hint if operator.transport_hint is None else operator.transport_hint,
         endpoints=phone.endpoints if operator.endpoints is None else operator.endpoints,
         carries_key=operator.carries_key,
+        key_hash=operator.key_hash,
     )
+
+
+def _flag(members: Mapping[str, object], name: str) -> bool:
+    value = members.get(name)
+    return value is not None and boolean(value, name)
 
 
 def _endpoints(value: object) -> list[object]:

@@ -108,7 +108,8 @@ class Session:
     grants: dict[str, float | None]
     given: Given
     preset: tuple[str, ...] = ()
-    knows_key: bool = False  # its QR held the API's key
+    knows_key: bool = False  # its QR held the API's main key
+    key_hash: str = ""  # SHA-256 of the key of its own that its QR held instead
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
 
     def step(self, trigger: SessionTrigger) -> None:
@@ -146,6 +147,7 @@ class Session:
             "grants": {channel: _stored(expiry) for channel, expiry in self.grants.items()},
             "preset": list(self.preset),
             "knows_key": self.knows_key,
+            "key_hash": self.key_hash,
             "given": {"ttl_seconds": self.given.ttl, "grants": dict(self.given.grants)},
         }
 
@@ -155,8 +157,8 @@ class Session:
 
         A record of older files has the `token` itself in place of its hash, and may lack `voice:*` grants: those
         come from `chat`, else from the session (wire core 4.1). It does not say what the pairing gave: what the session
-        held when it was stored counts; nor what its QR held: as a rule that was the API's key. Whatever is stored, no
-        grant outlives the session.
+        held when it was stored counts; nor what its QR held: as a rule that was the API's main key. Whatever is stored,
+        no grant outlives the session.
         """
         members = object_(record, "session")
         token_hash, token_prefix = _identity(members)
@@ -190,6 +192,7 @@ class Session:
             given=given,
             preset=tuple(dict.fromkeys(preset)),
             knows_key=boolean(members.get("knows_key", True), "knows_key"),
+            key_hash=text(members.get("key_hash", ""), "key_hash"),
         )
 
 

@@ -61,6 +61,7 @@ class Sessions:
     def __init__(self, cap: int = MAX_SESSIONS) -> None:
         self._cap = cap
         self._sessions: ExpiringMap[str, Session] = ExpiringMap(cap)  # on the wall clock
+        self._keyed: dict[str, Session] = {}  # those with a key of their own, by its SHA-256
         self._tombstones: dict[str, Session] = {}  # they count towards the cap
 
     def __len__(self) -> int:
@@ -77,6 +78,7 @@ class Sessions:
         device: DeviceInfo | None = None,
         max_ttl: float | None = None,
         knows_key: bool = False,
+        key_hash: str = "",
     ) -> tuple[str, Session]:
         """A new session and its token, which exists nowhere else.
 
@@ -106,6 +108,7 @@ class Sessions:
             given=Given.until(now.wall, expires_at, grants),
             preset=tuple(preset or ()),
             knows_key=knows_key,
+            key_hash=key_hash,
         )
         self._file(session)
         return token, session
@@ -117,6 +120,10 @@ class Sessions:
             return None
         session.last_seen = now.wall
         return session
+
+    def keyed(self, key_hash: str) -> Session | None:
+        """The session whose own key has this hash; None once it was revoked or has left by `expire_due`."""
+        return self._keyed.get(key_hash)
 
     def find(self, prefix: str, now: Moment) -> list[Session]:
         """The active sessions whose token begins with `prefix`; case counts.
@@ -143,6 +150,7 @@ class Sessions:
         self._is_alive(session, now)
         session.step(SessionTrigger.REVOKE)
         self._sessions.discard(session.token_hash)
+        self._keyed.pop(session.key_hash, None)
 
     def bury(self, session: Session) -> None:
         """The stored record of a session that is over could not be erased."""
@@ -210,6 +218,7 @@ class Sessions:
         """Take out the sessions whose lifetime has elapsed, in order of expiry."""
         gone = [session for _, session in self._sessions.purge(now.wall)]
         for session in gone:
+            self._keyed.pop(session.key_hash, None)
             if session.state is SessionState.ACTIVE:
                 session.step(SessionTrigger.LIFETIME_ELAPSED)
         return gone
@@ -250,6 +259,8 @@ class Sessions:
 
     def _file(self, session: Session) -> None:
         self._sessions.put(session.token_hash, session, session.expires_at)
+        if session.key_hash:
+            self._keyed[session.key_hash] = session
 
 
 def session_expiry(wall: float, ttl: float | None, max_ttl: float | None) -> float | None:

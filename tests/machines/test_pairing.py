@@ -141,6 +141,7 @@ def test_null_counts_as_absent() -> None:
         ({"code": "bad", "transport_hint": "tls"}, "transport_hint"),
         ({"code": "bad", "endpoints": {}}, "endpoints"),
         ({"code": "bad", "carries_key": 1}, "carries_key"),
+        ({"code": "bad", "own_key": "yes"}, "own_key"),
         ({"code": "bad", "endpoints": [0] * (MAX_ENDPOINTS + 1)}, "endpoints"),
         ({"code": "bad"}, "code"),
     ],
@@ -156,6 +157,11 @@ def test_whether_the_qr_holds_the_key() -> None:
     meta = parse_meta({"carries_key": True}, with_endpoints=False)
     assert operator_first(meta, phone_wishes({"carries_key": False})).carries_key
     assert not operator_first(PairingMeta(), phone_wishes({"carries_key": True})).carries_key
+    assert parse_meta({"own_key": True}, with_endpoints=False) == PairingMeta(own_key=True)
+    own = PairingMeta(key_hash="ab12")
+    assert operator_first(own, PairingMeta(key_hash="cd34")).key_hash == "ab12"
+    # Which key it is, nobody says but the relay itself.
+    assert parse_meta({"key_hash": "ab12"}, with_endpoints=False) == phone_wishes({"key_hash": "ab12"}) == PairingMeta()
     assert PairingMeta().chats
     assert PairingMeta(grants={"bridge": None, "chat": 0.0}).chats
     assert not PairingMeta(grants={"chat": None}).chats

@@ -53,8 +53,11 @@ def test_holding_a_grant() -> None:
 
 def test_a_session_survives_its_record() -> None:
     sessions = Sessions()
-    token, session = sessions.create(at(0), source(), ttl=0.0, preset={"bridge": 60.0, "chat": 0.0, "tui": None})
+    token, session = sessions.create(
+        at(0), source(), ttl=0.0, preset={"bridge": 60.0, "chat": 0.0, "tui": None}, key_hash="ab12"
+    )
     record = session.to_record()
+    assert (record["knows_key"], record["key_hash"]) == (False, "ab12")
     assert record["expires_at"] == "never"
     assert cast("dict[str, object]", record["grants"])["chat"] == "never"
     stored = json.loads(json.dumps(record))
@@ -107,6 +110,7 @@ def test_a_record_of_an_older_file() -> None:
         {"grants": {"chat": "x"}},
         {"preset": [5]},
         {"knows_key": "yes"},
+        {"key_hash": 5},
         {"given": None},
         {"given": {"ttl_seconds": None, "grants": {}}},
         {"given": {"ttl_seconds": 5}},
@@ -142,12 +146,13 @@ def test_what_the_pairing_gave_is_stored() -> None:
 
 def test_of_an_older_record_counts_what_the_session_held() -> None:
     record = Sessions().create(at(0), source(), ttl=3600.0, preset={"bridge": 60.0, "tui": 0.5})[1].to_record()
-    del record["given"], record["knows_key"]
+    del record["given"], record["knows_key"], record["key_hash"]
     grants = cast("dict[str, object]", record["grants"])
     del grants["terminal"]
     # It was renewed 600 s after the pairing; an end that had come by then must not read as never.
     session = Session.from_record({**record, "last_seen": WALL + 600})
     assert session.knows_key  # as a rule
+    assert session.key_hash == ""
     given = session.given
     assert given.ttl == given.grants["chat"] == 3000.0
     assert (given.grants["bridge"], given.grants["tui"]) == (1.0, 1.0)
