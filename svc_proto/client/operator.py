@@ -40,7 +40,7 @@ ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addres
 LOCAL = "the relay"
 REMEDY = "start it with: python -m servers.relay"
 KEY_IS_KNOWN = (
-    "Its QR held the API's key as well, with which it can go on to chat and to have the agent act. "
+    "Its QR held the API's main key as well, with which it can go on to chat and to have the agent act. "
     "Make a new key with: svc key rotate"
 )
 MIN_PREFIX, MAX_PREFIX = 4, 64  # characters, spec "Limits"; a whole token has 36
@@ -77,15 +77,19 @@ def registration(code: str, meta: PairingMeta) -> dict[str, object]:
         body["endpoints"] = meta.endpoints
     if meta.carries_key:
         body["carries_key"] = True
+    if meta.own_key:
+        body["own_key"] = True
     return body
 
 
-def register(engine: Engine, relay: Target, code: str, meta: PairingMeta) -> Flow[None]:
-    """Make a code usable. Raises `Problem`."""
+def register(engine: Engine, relay: Target, code: str, meta: PairingMeta) -> Flow[str | None]:
+    """Make a code usable; the API key that goes with it, if the relay gives one. Raises `Problem`."""
     answer = yield from request(
         engine, relay, "POST", "/pairing/register", registration(code, meta), within=REGISTER_WITHIN
     )
     _expect(relay, answer)
+    key = answer_object(relay, answer).get("api_key")
+    return key if isinstance(key, str) else None
 
 
 def revoke(engine: Engine, relay: Target, prefix: str, *, within: float = 10.0) -> Flow[Mapping[str, object]]:

@@ -60,6 +60,7 @@ class Invite:
 
     api: ApiRoute
     key: str = field(repr=False)
+    own_key: bool  # it belongs to this pairing, else it is the API's main key
     code: str | None = field(repr=False)
     expires_at: int | None  # epoch seconds, of the code
     relay_url: str | None
@@ -82,7 +83,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
     unreachable = list[str]()
     api, key, address = yield from _api(engine, order, unreachable)
     doing(engine, f"asking the relay at {relay.url}")
-    code = None
+    code = own = None
     if order.with_relay:
         found = yield from health(engine, relay)
         if isinstance(found, Failure):
@@ -94,9 +95,10 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
             code = new_code(engine.entropy)
             # The relay is told of a way from outside: from then on it asks programs on this host for the local secret.
             outside = public if order.mode in (Mode.AUTO, Mode.PUBLIC) else None
-            meta = evolve(order.meta, carries_key=bool(key))
+            meta = evolve(order.meta, carries_key=bool(key), own_key=order.meta.chats)
             meta = meta if outside is None else evolve(meta, endpoints=[candidate(outside, 0)])
-            yield from register(engine, relay, code, meta)
+            own = yield from register(engine, relay, code, meta)
+            key = own or key
     expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
     doing(engine, "looking for ways to this host")
     notes += unreachable
@@ -128,6 +130,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
     return Invite(
         api=top,
         key=key,
+        own_key=own is not None,
         code=code,
         expires_at=expires_at,
         relay_url=None if code is None else relay_url,

@@ -12,6 +12,8 @@ from svc_proto.machines.sessions import session_expiry
 __all__ = ["granted", "invite_json", "invite_lines", "mask", "meta_lines", "rotated_lines", "security_lines"]
 
 FULLY_MASKED = 8  # characters of a key up to which nothing of it is shown (wire core 10.1)
+OWN_KEY = "this pairing's own: it ends with the session, and with the code if nobody pairs"
+MAIN_KEY = "the main key: the QR holds it, and it outlives the session; svc key rotate makes a new one"
 MINUTES = f"{CODE_LIFETIME / 60:.0f} minutes"
 
 
@@ -27,7 +29,7 @@ def invite_lines(invite: Invite) -> list[str]:
     lines = ["API server", f"  URL       {invite.api.url}"]
     if invite.key:
         lines += [f"  Key       {mask(invite.key)}", f"  To type   {invite.key}", "  Access    with the key only"]
-        lines += ["            the QR holds it, and it outlives the session: svc key rotate makes a new one"]
+        lines += [f"            {OWN_KEY if invite.own_key else MAIN_KEY}"]
     elif not invite.meta.chats:
         lines += ["  Key       withheld, as chat is"]
     else:
@@ -79,7 +81,7 @@ def invite_json(invite: Invite) -> dict[str, object]:
             "grants": granted(invite.meta, invite.max_ttl),
         }
     return {
-        "api": {"url": invite.api.url, "key": invite.key},
+        "api": {"url": invite.api.url, "key": invite.key, "own_key": invite.own_key},
         "relay": relay,
         "routes": [
             {"role": route.role, "api_url": route.api.url, "relay_url": route.relay_url} for route in invite.routes

@@ -46,7 +46,9 @@ def test_a_plain_invite() -> None:
     there = world(evolve(ORDER, meta=PairingMeta(ttl_seconds=60.0)))
     invite = there.run()
     assert [asked.path for asked in there.asked] == ["/health", "/pairing/register"]
-    assert there.asked[1].json == {"code": invite.code, "ttl_seconds": 60, "carries_key": True}
+    body = {"code": invite.code, "ttl_seconds": 60, "carries_key": True, "own_key": True}
+    assert there.asked[1].json == body
+    assert not invite.own_key
     found = payload(invite)
     assert json.loads(invite.qr_payload) == found
     assert (found["svc"], found["host"], found["port"], found["key"], found["tls"]) == (
@@ -63,6 +65,18 @@ def test_a_plain_invite() -> None:
     assert invite.notes == ()
     assert "k3y" not in repr(invite)
     assert str(invite.code) not in repr(invite)
+
+
+@pytest.mark.parametrize("main", ["k3y", ""])
+def test_a_relay_that_gives_a_key_of_the_pairings_own(main: str) -> None:
+    def giving(asked: Asked) -> tuple[int, bytes]:
+        return as_json({"ok": True, "api_key": "sk-own"}) if asked.path == "/pairing/register" else relay(asked)
+
+    there = world(evolve(ORDER, config=evolve(CONFIG, api_key=main)), http=giving)
+    invite = there.run()
+    assert (invite.key, invite.own_key, payload(invite)["key"]) == ("sk-own", True, "sk-own")
+    assert there.asked[1].json == {"code": invite.code, "own_key": True, **({"carries_key": True} if main else {})}
+    assert "sk-own" not in repr(invite)
 
 
 def test_without_chat_the_qr_holds_no_key() -> None:

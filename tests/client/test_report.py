@@ -14,6 +14,7 @@ API = ApiRoute("192.0.2.10", 8642, False)
 INVITE = Invite(
     api=API,
     key="abcdefghijklm",
+    own_key=False,
     code="Q7M2ZK",
     expires_at=1_800_000_600,
     relay_url="ws://192.0.2.10:8767",
@@ -41,7 +42,7 @@ def test_the_order_of_the_blocks() -> None:
         "  Key       abcd…klm (13 characters)",
         "  To type   abcdefghijklm",
         "  Access    with the key only",
-        "            the QR holds it, and it outlives the session: svc key rotate makes a new one",
+        "            the main key: the QR holds it, and it outlives the session; svc key rotate makes a new one",
         "",
         "Relay",
         "  URL       ws://192.0.2.10:8767",
@@ -59,6 +60,17 @@ def test_the_order_of_the_blocks() -> None:
         "Invite URL (holds credentials)",
         "  svc-relay://pair?payload=e30",
     ]
+
+
+def test_which_key_it_is() -> None:
+    own = evolve(INVITE, own_key=True)
+    assert (
+        "            this pairing's own: it ends with the session, and with the code if nobody pairs"
+        in invite_lines(own)
+    )
+    assert [line for line in invite_lines(own) if "main key" in line] == []
+    assert invite_json(own)["api"] == {"url": "http://192.0.2.10:8642", "key": "abcdefghijklm", "own_key": True}
+    assert invite_json(INVITE)["api"] == {"url": "http://192.0.2.10:8642", "key": "abcdefghijklm", "own_key": False}
 
 
 def test_without_a_relay_and_a_key() -> None:
