@@ -40,6 +40,7 @@ from svc_proto.engine.errand import Errand
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import secret_fields
 from svc_proto.facts import Failure
+from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.machines.pairing import CODE_LIFETIME
 
@@ -142,19 +143,25 @@ def _open(
             if not pointed:
                 relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
         servers = 1 + (api is not None) + (board is not None)
-        to_relay = partial(relay_program, listener=listener, inner=inner, store=store, servers=servers)
+        # Phones that are sent to this very API get keys of their own; one without a key takes everybody as it is.
+        keys = DeviceKeys() if api is not None and api.key and not pointed else None
+        to_relay = partial(relay_program, listener=listener, inner=inner, store=store, servers=servers, keys=keys)
         if not qr:
             programs = [to_relay(relay)]
         elif host in LOOPBACK:
-            key = api.key if api is not None and not pointed else None
-            programs = [to_relay(relay), _inviter(relay, f"{authority(host, port)}", key, _shower(api_listener))]
+            keyless = api is not None and not pointed and keys is None
+            programs = [
+                to_relay(relay),
+                _inviter(relay, f"{authority(host, port)}", _shower(api_listener), keyless=keyless),
+            ]
         else:
             # Only programs that come from loopback may ask for a code (wire core 2), and there this relay is not: it
             # is born with one instead.
             coded = evolve(relay, pairing_code=relay.pairing_code or new_code(os.urandom))
             programs = [to_relay(coded, on_ready=_show_code)]
         if api is not None:
-            programs.insert(1, api_program(api, listener=api_listener, inner=api_inner, store=store, servers=servers))
+            to_api = partial(api_program, listener=api_listener, inner=api_inner, store=store, servers=servers)
+            programs.insert(1, to_api(api, keys=keys))
         if board is not None:
             there = None if api is None or api_listener is None else (_url(api_inner or api_listener), api.key)
             told = beside(board, evolve(relay, port=port), relay_url=_url(inner or listener), api=there)
@@ -202,10 +209,10 @@ class _Invitation(Errand):
         self._engine.exit(0)
 
 
-def _inviter(config: RelayConfig, address: str, key: str | None, show: Callable[[Tell], None]) -> Program:
-    """Asks the relay, as a program on its host, for an invite. `key` is the API's; None lets the relay look for it."""
+def _inviter(config: RelayConfig, address: str, show: Callable[[Tell], None], *, keyless: bool) -> Program:
+    """Asks the relay, as a program on its host, for an invite, `keyless` for an API that has no key."""
     url = f"{'https' if config.tls else 'http'}://{address}"
-    body = strict_json.dumps_bytes({} if key is None else {"api_key": key})
+    body = strict_json.dumps_bytes({"api_key": ""} if keyless else {})
 
     def plan(engine: Engine) -> Flow[int]:
         yield from fetch(engine, "GET", f"{url}/health", within=10.0)  # once it is there, its secret is, too

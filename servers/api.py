@@ -34,6 +34,7 @@ from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.api.service import Api
 from svc_proto.api.start import env_file_variables, yaml_variables
 from svc_proto.engine.core import Engine
+from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.settings import ConfigError
 
@@ -99,10 +100,12 @@ def api_program(
     inner: Listener | None = None,
     store: Store | None = None,
     servers: int = 1,
+    keys: DeviceKeys | None = None,
 ) -> Program:
     """Everything the API needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
     `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
+    `keys` are those that a relay in this process gives to devices.
     """
     logger = setup(int(config.log_level))
     listener = listener or open_api_listener(config)
@@ -115,7 +118,8 @@ def api_program(
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())
     bound = evolve(config, port=listener.address.port, home=str(home), config_path=str(path), names=names)
-    core = Engine(Api(bound, limits=limits_beside(servers)), entropy=os.urandom, log_level=bound.log_level)
+    service = Api(bound, limits=limits_beside(servers), keys=keys)
+    core = Engine(service, entropy=os.urandom, log_level=bound.log_level)
     public = listener.address.host not in LOOPBACK
 
     def ready() -> None:

@@ -30,6 +30,7 @@ from servers.launch import (
 )
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 from svc_proto.engine.core import Engine
+from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.relay.service import Relay
 
@@ -84,12 +85,13 @@ def relay_program(
     store: Store | None = None,
     on_ready: Callable[[RelayConfig], None] | None = None,
     servers: int = 1,
+    keys: DeviceKeys | None = None,
 ) -> Program:
     """Everything a relay needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
     `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
     `on_ready` gets the configuration with the port that was really bound, and speaks in place of `announce`. So many
-    `servers`, this one included, share the process.
+    `servers`, this one included, share the process. `keys` are those that the API among them takes.
     """
     logger = setup(int(config.log_level))
     listener = listener or open_listener(config)
@@ -101,7 +103,8 @@ def relay_program(
         raise
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     bound = evolve(config, port=listener.address.port, tui_command=config.tui_command or GATEWAY)
-    engine = Engine(Relay(bound, limits=limits_beside(servers)), entropy=os.urandom, log_level=bound.log_level)
+    relay = Relay(bound, limits=limits_beside(servers), keys=keys)
+    engine = Engine(relay, entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
         if plain:

@@ -7,7 +7,7 @@ method, then the key, then what only callers with a key may say. Nothing of the 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from math import ceil
 from typing import assert_never
@@ -48,20 +48,22 @@ class Access(Enum):
     """A policy of the route table."""
 
     PUBLIC = "public"  # anybody
-    KEY = "key"  # the bearer, if the server has a key; else anybody
+    KEY = "key"  # the bearer or a pairing's own, if the server has a key; else anybody
 
 
-def authorize(access: Access, request: Request, key: str, names: tuple[str, ...] = ()) -> Stranger | None:
+def authorize(
+    access: Access, request: Request, key: str, names: tuple[str, ...], device: Callable[[str], str | None]
+) -> Stranger | str | None:
     """Apply a policy: `STRANGER` where anybody may call, and does from elsewhere. Raises `Refused` 401 or 403.
 
-    `names` are those of this host.
+    `names` are those of this host. `device` knows the keys that belong to one pairing each; who shows such a key is the
+    holder that it names.
     """
     match access:
         case Access.PUBLIC:
             return STRANGER
         case Access.KEY if key:
-            _check_bearer(request.headers, key)
-            return None
+            return _check_bearer(request.headers, key, device)
         case Access.KEY:
             _check_keyless(request, names)
             return None if is_loopback_address(request.peer.host) else STRANGER
@@ -138,11 +140,16 @@ _SPELLINGS = {
 }
 
 
-def _check_bearer(headers: Headers, key: str) -> None:
+def _check_bearer(headers: Headers, key: str, device: Callable[[str], str | None]) -> str | None:
     # Wire api 2.2: scheme word case-sensitive, one space, token trimmed, constant-time compare on bytes.
     scheme, _, token = (headers.get(b"authorization") or b"").partition(b" ")
-    if scheme != b"Bearer" or token[:1] == b" " or not hmac.compare_digest(token.strip(), key.encode("utf-8")):
-        raise Refused(401, "invalid_api_key", "Invalid API key")
+    if scheme == b"Bearer" and token[:1] != b" ":
+        if hmac.compare_digest(token.strip(), key.encode("utf-8")):
+            return None
+        holder = device(token.strip().decode("latin-1"))
+        if holder is not None:
+            return holder
+    raise Refused(401, "invalid_api_key", "Invalid API key")
 
 
 def _check_keyless(request: Request, names: tuple[str, ...]) -> None:

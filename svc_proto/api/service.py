@@ -31,6 +31,7 @@ from svc_proto.engine.message import Request, Response, Stranger
 from svc_proto.engine.router import Match, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure
+from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -39,6 +40,7 @@ __all__ = ["BODY_LIMIT", "Api"]
 BODY_LIMIT = 10_000_000  # bytes, wire api 2.5
 BODILESS = ("GET", "HEAD")
 STORE_PATIENCE = 30.0  # s
+LOOK_EVERY = 1.0  # s between two looks whether the keys that let requests in are still good, while there are such
 NO_ROUTE = "not_found"  # the code of the router's 404
 
 T = TypeVar("T")
@@ -49,13 +51,21 @@ class Api:
 
     engine: Engine
 
-    def __init__(self, config: ApiConfig, *, limits: Limits = DEFAULT_LIMITS, agent: Agent | None = None) -> None:
-        """`agent` answers in place of the one that the configuration makes."""
+    def __init__(
+        self,
+        config: ApiConfig,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        agent: Agent | None = None,
+        keys: DeviceKeys | None = None,
+    ) -> None:
+        """`agent` answers in place of the one that the configuration makes; `keys` are those of the relay beside it."""
         self.config = config
         self.limits = limits
         self.cors = Cors(config.cors_origins)
         self.started = Moment(0.0, 0.0)
         self._guesses = KeyGuesses()
+        self._keys = keys or DeviceKeys()
         self._agent = agent
         themes = (status, sessions, management, chat, completions, runs, responses)
         self.router = ApiRouter([route for theme in themes for route in theme.routes(self)])
@@ -77,6 +87,7 @@ class Api:
         self.model_list = ModelList(engine)
         self.runs = Runs(self)
         self.responses = Responses(engine)
+        self._holder_timer = engine.timers.timer("device keys", self._end_holders)
 
     def on_started(self) -> None:
         """Open the doors."""
@@ -95,7 +106,7 @@ class Api:
 
     # --- HttpApp ---
 
-    def authorize(self, access: Enum, request: Request) -> Stranger | None:
+    def authorize(self, access: Enum, request: Request) -> Stranger | str | None:
         """See `svc_proto.api.access`."""
         if not isinstance(access, Access):
             raise TypeError("the API's routes name an Access")
@@ -103,11 +114,17 @@ class Api:
             raise Refused(403, "", "this web page may not call the API")
         now = self.engine.now
         try:
-            caller = authorize(access, request, self.config.key, self.config.names)
+            caller = authorize(
+                access, request, self.config.key, self.config.names, lambda key: self._keys.accepts(key, now)
+            )
         except Refused as refused:
             raise (self._guesses.wrong(request, now) if refused.status == 401 else None) or refused from None
         if access is Access.KEY:
             self._guesses.right(request, now)
+        if isinstance(caller, str):
+            request.holder = caller
+            if self._holder_timer.when is None:
+                self._holder_timer.set(now.mono + LOOK_EVERY)
         return caller
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
@@ -145,6 +162,17 @@ class Api:
         """Raise `Refused` 503 `gateway_draining` while the server is shutting down: for whatever begins a turn."""
         if self.engine.stopping:
             raise draining()
+
+    # --- helpers ---
+
+    def _end_holders(self) -> None:
+        """Cut what a key let in that is good no more. It ended in another core, which cannot say so here: look."""
+        holders = self.engine.holders
+        for holder in holders:
+            if not self._keys.is_good(holder, self.engine.now):
+                holders.end(holder, Refused(401, "invalid_api_key", "the session of this API key is over"))
+        if len(holders):
+            self._holder_timer.set(self.engine.now.mono + LOOK_EVERY)
 
 
 class ApiRouter(Router):

@@ -5,6 +5,7 @@ The policy names the holder in `Request.holder`; an exchange without one costs n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from svc_proto.basics.errors import Refused
@@ -28,6 +29,10 @@ class Holders:
 
     def __len__(self) -> int:
         return len(self._held)
+
+    def __iter__(self) -> Iterator[str]:
+        """Who holds something now; it may end meanwhile."""
+        return iter(list(self._held))
 
     def enter(self, holder: str, held: Held) -> None:
         """It begins."""

@@ -253,6 +253,7 @@ class ClientSocket:
             device=parse_device(envelope.payload),
             max_ttl=relay.config.max_session_ttl,
             knows_key=meta.carries_key,
+            key_hash=meta.key_hash,
         )
         delivered = False
         try:

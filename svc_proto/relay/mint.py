@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from svc_proto.basics.validate import boolean, integer, invalid, text
 from svc_proto.commands import Compute, Level
@@ -13,6 +13,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
+from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.pairing import PairingMeta, parse_meta
 from svc_proto.machines.qr import build_payload, encode_payload, pairing_url, relay_block, signed
 from svc_proto.voice.credential import host_api_key
@@ -28,7 +29,7 @@ ANYWHERE = ("", "0.0.0.0", "::")  # bind addresses that stand for every interfac
 
 @frozen(kw_only=True)
 class Wanted:
-    """What a mint request asks for, defaults filled in; null counts as absent. `key` None: take the host's."""
+    """What a mint request asks for, defaults filled in; null counts as absent. `key` None: none was named."""
 
     host: str
     port: int
@@ -57,13 +58,22 @@ def parse_mint(body: Mapping[str, object], config: RelayConfig) -> Wanted:
     )
 
 
-def key_for(engine: Engine, config: RelayConfig, wanted: Wanted) -> Flow[str]:
-    """The key that the payload is to hold: what was asked for, else the host's; none where chat is withheld."""
-    if not wanted.meta.chats:
-        return ""
-    if wanted.key is not None:
-        return wanted.key
-    return (yield from host_api_key(engine, config.config_path, config.home, config.api_key))
+def key_for(
+    engine: Engine, config: RelayConfig, wanted: Wanted, own: DeviceKeys | None
+) -> Flow[tuple[str, PairingMeta]]:
+    """The key that the payload is to hold, and what is attached to the code then.
+
+    It is what was asked for, else one of the pairing's own, else the host's; none where chat is withheld.
+    """
+    meta, key = wanted.meta, wanted.key
+    if not meta.chats:
+        return "", meta
+    if key is None and own is not None:
+        key, key_hash = own.make(engine.entropy)
+        return key, evolve(meta, key_hash=key_hash)
+    if key is None:
+        key = yield from host_api_key(engine, config.config_path, config.home, config.api_key)
+    return key, evolve(meta, carries_key=bool(key))
 
 
 def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str, key: str) -> Flow[dict[str, object]]:

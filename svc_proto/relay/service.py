@@ -21,6 +21,7 @@ from svc_proto.engine.router import Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure, OperationId
 from svc_proto.machines.bridge import BridgeCommands, Outcome
+from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.inbox import Notifications
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.pairing import PairingCodes, PairingMeta
@@ -64,11 +65,13 @@ class Relay:
 
     engine: Engine
 
-    def __init__(self, config: RelayConfig, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, config: RelayConfig, *, limits: Limits = DEFAULT_LIMITS, keys: DeviceKeys | None = None) -> None:
+        """`keys` are shared with the API beside it, which takes them; without one, a QR holds the API's main key."""
         self.config = config
         self.limits = limits
-        self.codes = PairingCodes()
-        self.sessions = Sessions()
+        self.keys = keys
+        self.codes = PairingCodes() if keys is None else keys.codes
+        self.sessions = Sessions() if keys is None else keys.sessions
         self.limiter = Limiter()
         self.proxies = Proxies(config.trusted_proxies)
         self.local_door = LocalDoor(config)
@@ -188,13 +191,15 @@ class Relay:
     def end_session(self, session: Session, reason: str) -> None:
         """Cut the requests and close the sockets of a session that was revoked or has expired."""
         # Requests first: one that waits for a phone of the same session is refused, and has not just lost the phone.
-        self.engine.holders.end(session.token_hash, Refused(401, "unauthorized", reason))
+        for holder in (session.token_hash, session.key_hash):
+            self.engine.holders.end(holder, Refused(401, "unauthorized", reason))
         for client in list(self.clients.values()):
             if client.session is session:
                 self.remove_phone(client.number)
                 client.evict(reason)
         for family in self.voice_parts.sessions.values():
             family.end_bearer(session.token_hash, reason)
+            family.end_bearer(session.key_hash, reason)
 
     def discard(self, session: Session) -> None:
         """Undo a pairing whose client never got its token."""

@@ -13,6 +13,7 @@ The order of the checks, and the answers (text/plain), are those of wire termina
 
 Safe is: a caller on this host, HTTPS on the relay itself, `X-Forwarded-Proto: https` as its first item from a proxy
 that is trusted, or the switch of `/relay/security`. A caller that a proxy on this host forwards is not on this host.
+The API server beside the relay is not asked about the key of a pairing (`DeviceKeys`), lest its answer be remembered.
 """
 
 from __future__ import annotations
@@ -94,10 +95,14 @@ class VoiceGate:
         return Principal(kind="session", device_id=device, bearer_hash=session.token_hash, until=until)
 
     def _ask(self, token: str, request: Request) -> Flow[Principal]:
-        probe = self._probe
+        probe, relay = self._probe, self._relay
+        holder = None if relay.keys is None else relay.keys.accepts(token, relay.engine.now)
+        if holder is not None:
+            request.holder = holder
+            return Principal(kind="api", bearer_hash=holder, bearer=token)
         if not (yield from probe.accepts(token)):
             raise _unauthorized("the bearer is neither a live session token nor one that the API server takes")
-        if not self._relay.local_door.admits(request) and not (yield from probe.keyed()):
+        if not relay.local_door.admits(request) and not (yield from probe.keyed()):
             raise _unauthorized("the API server has no key, so its bearer proves nothing here: set API_SERVER_KEY")
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token)
 

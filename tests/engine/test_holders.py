@@ -33,6 +33,7 @@ def test_who_holds_what() -> None:
     holders, mine, more, yours = Holders(), Note(), Note(), Note()
     for holder, held in (("me", mine), ("me", more), ("you", yours)):
         holders.enter(holder, held)
+    assert list(holders) == ["me", "you"]
     holders.leave("me", more)
     holders.leave("me", more)
     holders.end("me", GONE)
@@ -41,6 +42,17 @@ def test_who_holds_what() -> None:
     holders.leave("me", mine)
     holders.leave("me", mine)
     holders.leave("you", yours)
+    assert len(holders) == 0
+    assert list(holders) == []
+
+
+def test_holders_may_end_while_they_are_gone_through() -> None:
+    holders = Holders()
+    notes = {name: Note() for name in "abc"}
+    for name, note in notes.items():
+        holders.enter(name, note)
+    for name in holders:
+        holders.leave(name, notes[name])
     assert len(holders) == 0
 
 

@@ -67,6 +67,7 @@ from svc_proto.facts import (
     Started,
     Stopping,
 )
+from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.relay.service import Relay
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
@@ -113,9 +114,11 @@ class RelayBook:
         files: Mapping[str, bytes] | None = None,
         entropy: Callable[[int], bytes] | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        keys: DeviceKeys | None = None,
         started: bool = True,
     ) -> None:
-        self.relay = Relay(config or RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml"), limits=limits)
+        config = config or RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml")
+        self.relay = Relay(config, limits=limits, keys=keys)
         self.engine = Engine(self.relay, entropy=entropy or counting_entropy(), log_level=Level.DEBUG)
         self.now = START
         self.store = {cast("str", record["token_hash"]): record for record in records}

@@ -61,7 +61,9 @@ def test_relay_and_api_in_one_process(runtime: str, tmp_path: Path) -> None:
         assert call(ports["api"], "GET", "/api/sessions").status == 401
         assert call(ports["api"], "GET", "/api/sessions", token="sk-all-5d1c").body["sessions"] == []
         invite = invite_of(servers)
-        assert (invite["port"], invite["key"], invite["tls"]) == (ports["api"], "sk-all-5d1c", False)
+        assert (invite["port"], invite["tls"]) == (ports["api"], False)
+        assert invite["key"] not in ("", "sk-all-5d1c")  # it is the pairing's own
+        assert call(ports["api"], "GET", "/api/sessions", token=invite["key"]).status == 200
         servers.line("^The API listens on this host only")
         assert servers.stop() == 0
         assert not [line for line in servers.seen if "sk-all" in line or "payload=" in line]
@@ -177,10 +179,43 @@ def heard(desktop: Client) -> dict[str, Any]:
 
 
 def test_the_operators_address_of_the_api_stands_in_the_invite(tmp_path: Path) -> None:
-    env = {"RELAY_WEBAPI_URL": "https://agent.example:9000"}
+    env = {"RELAY_WEBAPI_URL": "https://agent.example:9000", "API_SERVER_KEY": "sk-there"}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
         invite = invite_of(servers)
         assert (invite["host"], invite["port"], invite["tls"]) == ("agent.example", 9000, True)
+        assert invite["key"] == "sk-there"  # which may be another API than the one beside: it gets the main key
+        assert servers.stop() == 0
+
+
+def pair(home: Path, port: int, *arguments: str) -> dict[str, Any]:
+    """What `svc pair` makes at a relay of this host."""
+    command = python("clients.commands.pair", "--json", *arguments)
+    told = environment(home, {"RELAY_PORT": str(port)})
+    done = run(command, cwd=ROOT, env=told, capture_output=True, text=True, timeout=TIMEOUT)
+    invite: dict[str, Any] = json.loads(done.stdout)
+    assert json.loads(invite["qr_payload"])["key"] == invite["api"]["key"]
+    return invite
+
+
+def test_svc_pair_gets_a_key_of_the_pairings_own_where_there_is_one(tmp_path: Path) -> None:
+    env = {"API_SERVER_KEY": "sk-all-5d1c"}
+    with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
+        ports = {}
+        for _ in range(2):
+            found = servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ")
+            ports[found[1]] = int(found[2])
+        api = pair(tmp_path, ports["relay"])["api"]
+        assert api["own_key"] is True
+        assert call(ports["api"], "GET", "/api/sessions", token=api["key"]).status == 200
+        (tmp_path / "svc" / ".env").write_text("API_SERVER_KEY=sk-main")
+        alone = pair(tmp_path, ports["relay"], "--no-relay")["api"]
+        assert (alone["key"], alone["own_key"]) == ("sk-main", False)
+        assert servers.stop() == 0
+
+
+def test_without_a_key_of_the_api_the_invite_has_none(tmp_path: Path) -> None:
+    with running(tmp_path, "servers", *LOCAL) as servers:
+        assert invite_of(servers)["key"] == ""
         assert servers.stop() == 0
 
 
@@ -200,7 +235,7 @@ def test_both_read_the_same_file(tmp_path: Path) -> None:
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
         port = int(servers.line(r"^api: http://127\.0\.0\.1:(\d+) \(with a key\)")[1])
         assert call(port, "GET", "/v1/models", token="sk-file-9").body["data"][0]["id"] == "jarvis"
-        assert invite_of(servers)["key"] == "sk-file-9"
+        assert call(port, "GET", "/v1/models", token=invite_of(servers)["key"]).status == 200
         assert servers.stop() == 0
 
 

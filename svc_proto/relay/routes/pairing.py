@@ -46,9 +46,13 @@ class _Pairing:
 
     def register(self, request: Request) -> Flow[Response]:
         code, meta = parse_registration(request.json(), with_endpoints=True)
-        yield from self._relay.local_door.remember(self._relay.engine, meta.endpoints)
-        self._put(code, meta)
+        relay = self._relay
+        yield from relay.local_door.remember(relay.engine, meta.endpoints)
         body: dict[str, object] = {"ok": True, "code": code}
+        if meta.own_key and meta.chats and relay.keys is not None:
+            body["api_key"], key_hash = relay.keys.make(relay.engine.entropy)
+            meta = evolve(meta, key_hash=key_hash, carries_key=False)
+        self._put(code, meta)
         if meta.endpoints is not None:
             body["endpoints"] = meta.endpoints
         return json_response(200, body)
@@ -61,10 +65,10 @@ class _Pairing:
     def mint(self, request: Request) -> Flow[Response]:
         wanted = parse_mint(request.json_object() if request.body else {}, self._relay.config)
         code = new_code(self._relay.engine.entropy)
-        key = yield from key_for(self._relay.engine, self._relay.config, wanted)
+        key, meta = yield from key_for(self._relay.engine, self._relay.config, wanted, self._relay.keys)
         invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code, key)
         yield from self._relay.local_door.remember(self._relay.engine, wanted.meta.endpoints)
-        self._put(code, evolve(wanted.meta, carries_key=bool(key)))
+        self._put(code, meta)
         return json_response(200, {**invite, "expires_at": self._expires_at()})
 
     def _put(self, code: str, meta: PairingMeta) -> None:
