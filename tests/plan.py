@@ -128,6 +128,7 @@ PLAN = (
         "sockets that the relay ends by itself; folders that a thread watches; what a store keeps",
     ),
     Row(("test_doors", "test_doors_kept"), EVERY, "who gets in, asked of each server as it runs"),
+    Row(("test_device_keys",), EVERY, "two servers in one process, what one ends at the other, kills and restarts"),
     Row(
         ("test_access", "test_grants", "test_pairing", "test_routes", "test_safety"),
         SIM,

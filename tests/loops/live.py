@@ -40,7 +40,7 @@ __all__ = ["LiveWire", "LiveWorld"]
 
 ROOT = Path(__file__).parents[2]  # of the repository
 SOURCES = {LOOPBACK: "127.0.0.1", REMOTE: "127.0.0.2", "::1": "::1"}
-ANNOUNCEMENT = re.compile(rb"^(?:relay|api): http://.*:(\d+) ")
+ANNOUNCEMENT = re.compile(rb"^(relay|api): http://.*:(\d+) ")
 CHUNK = 1 << 16
 
 
@@ -189,20 +189,30 @@ class ChildRelay(RelayHandle):
         self.port = 0
         self.restart()
 
+    @property
+    def options(self) -> list[str]:
+        return ["--host", "127.0.0.1", "--port", str(self.port), "--runtime", self._loop]
+
     def restart(self) -> None:
-        options = ["--host", "127.0.0.1", "--port", str(self.port), "--runtime", self._loop]
         self._process = Popen(
-            python(self._module, *options),
+            python(self._module, *self.options),
             cwd=ROOT,
             env={**os.environ, "SVC_HOME": str(self._home), **self._env},
             stderr=subprocess.PIPE,
         )
+        self.listens()
+
+    def listens(self) -> None:
+        """It says where."""
+        _, self.port = self.announced()
+
+    def announced(self) -> tuple[bytes, int]:
+        """The next server that says where it listens, and its port."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            announced = ANNOUNCEMENT.match(line)
-            if announced is not None:
-                self.port = int(announced[1])
-                return
+            found = ANNOUNCEMENT.match(line)
+            if found is not None:
+                return found[1], int(found[2])
         raise AssertionError(f"the relay did not start: exit code {self._process.wait()}")
 
     def begin_stop(self, grace: float = 5.0) -> None:
@@ -224,6 +234,21 @@ class ChildRelay(RelayHandle):
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
+
+
+class ChildServers(ChildRelay):
+    """Relay and API as the one process that people start."""
+
+    def __init__(self, loop: str, home: Path, key: str) -> None:
+        super().__init__(loop, home, "servers", {"API_SERVER_KEY": key})
+
+    @property
+    def options(self) -> list[str]:
+        return [*super().options, "--api-port", str(self.api_port), "--no-dashboard", "--no-qr"]
+
+    def listens(self) -> None:
+        ports = dict((self.announced(), self.announced()))
+        self.port, self.api_port = ports[b"relay"], ports[b"api"]
 
 
 class LivePhone(PhoneHandle):
@@ -335,6 +360,11 @@ class LiveWorld(World):
 
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
         child = ChildRelay(self.name, self._folder, module, env)
+        self._relays.append(child)
+        return child
+
+    def start_servers(self, *, key: str) -> RelayHandle:
+        child = self.relay = ChildServers(self.name, self._folder, key)
         self._relays.append(child)
         return child
 

@@ -99,9 +99,9 @@ def open_stream(
     world: World, api: ApiHandle, method: str, path: str, body: object = None, *, accept: str = "text/event-stream"
 ) -> UnreadStream:
     """Ask for a stream on a connection of its own. Nothing is read yet."""
-    wire = world.connect(port=api.server.port)
+    wire = world.connect(port=api.port)
     data = b"" if body is None else json.dumps(body).encode()
-    fields = {"host": f"127.0.0.1:{api.server.port}", "accept": accept, "content-length": str(len(data)), **api.headers}
+    fields = {"host": f"127.0.0.1:{api.port}", "accept": accept, "content-length": str(len(data)), **api.headers}
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     wire.send(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + data)
     return UnreadStream(wire)

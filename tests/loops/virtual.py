@@ -12,6 +12,8 @@ from runtimes.sim.wire import ConnectFailed
 from runtimes.sim.wire import Wire as SimWire
 from runtimes.sim.world import LimitPassed
 from runtimes.sim.world import World as Simulation
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Tell
@@ -20,10 +22,11 @@ from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.boundary import Core
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Fact
+from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.relay.service import Relay
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.loops.wires import PATIENCE, Wire
-from tests.loops.world import LOOPBACK, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
+from tests.loops.world import API_PORT, LOOPBACK, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
 
 __all__ = ["NotStarted", "VirtualWorld"]
 
@@ -137,6 +140,37 @@ class VirtualRelay(RelayHandle):
             raise NotStarted(self.process.exit_reason)
 
 
+class VirtualServers(RelayHandle):
+    """Two simulated processes that come and go together, and share what one process would."""
+
+    def __init__(self, relay: VirtualRelay, api: VirtualRelay) -> None:
+        self._parts = (relay, api)  # in this order: the relay makes what the API shares
+        self.port, self.api_port = relay.port, api.port
+
+    @property
+    def logs(self) -> list[LogLine]:  # type: ignore[override]  # computed here, kept elsewhere
+        return [line for part in self._parts for line in part.logs]
+
+    def restart(self) -> None:
+        for part in self._parts:
+            part.restart()
+
+    def begin_stop(self, grace: float = 5.0) -> None:
+        for part in self._parts:
+            part.begin_stop(grace)
+
+    def reload(self) -> None:
+        for part in self._parts:
+            part.reload()
+
+    def exit_code(self, timeout: float = PATIENCE) -> int:
+        return max(part.exit_code(timeout) for part in self._parts)
+
+    def kill(self) -> None:
+        for part in self._parts:
+            part.kill()
+
+
 class VirtualPhone(PhoneHandle):
     """A simulated phone on a host of its own."""
 
@@ -204,7 +238,7 @@ class VirtualWorld(World):
 
     def start_service(
         self, name: str, make: MakeService, *, port: int, durable: bool = False, apart: bool = False
-    ) -> RelayHandle:
+    ) -> VirtualRelay:
         host = self._peer_host if apart else self.relay_host
 
         def core(entropy: Entropy) -> Core:
@@ -216,6 +250,23 @@ class VirtualWorld(World):
 
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
         return self.start_service(module, make, port=port)
+
+    def start_servers(self, *, key: str) -> RelayHandle:
+        home, keys = self.relay_host.state, list[DeviceKeys]()
+        settings = RelayConfig(port=PORT, home=home, config_path=f"{home}/config.yaml", api_key=key)
+
+        def relay(entropy: Entropy) -> Core:
+            keys.append(DeviceKeys())
+            return Engine(Relay(settings, keys=keys[-1]), entropy=entropy)
+
+        def api(port: int, home: str) -> Api:
+            config = ApiConfig(port=port, home=home, config_path=f"{home}/config.yaml", key=key)
+            return Api(config, keys=keys[-1])
+
+        first = VirtualRelay(self, self.relay_host.start(relay, [PORT]))
+        self._relays.append(first)
+        started = self.relay = VirtualServers(first, self.start_service("api", api, port=API_PORT))
+        return started
 
     def renew_certificate(self, *, usable: bool = True) -> None:
         self.relay_host.certificate = "sha256/renewed" if usable else None

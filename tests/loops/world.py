@@ -27,6 +27,7 @@ from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.wires import PATIENCE, Answer, HttpClient, PairsIn, Wire, Ws
 
 __all__ = [
+    "API_PORT",
     "LOOPBACK",
     "REMOTE",
     "TRUSTING",
@@ -69,6 +70,7 @@ class RelayHandle(ABC):
     """A relay that was started. It is ready when its port takes connections."""
 
     port: int
+    api_port = 0  # of the API in the same process, if it is there
     logs: list[LogLine]
 
     @abstractmethod
@@ -129,9 +131,14 @@ class ApiHandle:
         self._key = key
         self.server = server
 
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self.server.api_port or self.server.port
+
     def client(self) -> HttpClient:
         """A connection for several requests."""
-        port = self.server.port
+        port = self.port
         wire = self._world.connect(port=port)
         return HttpClient(wire, f"127.0.0.1:{port}", self._world.entropy)
 
@@ -212,6 +219,13 @@ class World(ABC):
     @abstractmethod
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
         """Start a service that can be killed: as a process of its own on real loops, where it has no `make`."""
+
+    @abstractmethod
+    def start_servers(self, *, key: str) -> RelayHandle:
+        """Start relay and API as one process, as `python -m servers` does; the API's main key is `key`.
+
+        Both can be killed, and what they store outlives them.
+        """
 
     @abstractmethod
     def renew_certificate(self, *, usable: bool = True) -> None:
