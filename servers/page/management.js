@@ -122,7 +122,7 @@ async function part(button, name, prefix, view) {
     const answer = await relay("DELETE", `/sessions/${encodeURIComponent(prefix)}`);
     announce(`${name} is revoked`);
     if (answer?.knows_api_key === true) {
-      alert(`${plain(name)} is revoked.\n\nIts QR held the API's key as well, with which it can go on to chat and to have the agent act. Make a new key on the host with: svc key rotate`);
+      alert(`${plain(name)} is revoked.\n\nIts QR held the API's main key as well, with which it can go on to chat and to have the agent act. Make a new key on the host with: svc key rotate`);
     }
   } catch (error) {
     alert(`${plain(name)} was not revoked: ${error.message}`);
