@@ -109,6 +109,19 @@ def test_a_stream_ends_when_the_session_has_expired(beside: Beside) -> None:
     assert call.gone
 
 
+def test_a_busy_phone_does_not_put_off_the_end_of_another(beside: Beside) -> None:
+    session, mine = beside.pair(), beside.key
+    call = beside.stream()
+    beside.key, other_hash = beside.keys.make(lambda n: b"x" * n)
+    beside.keys.codes.register("AAAAAA", beside.book.now, PairingMeta(key_hash=other_hash))
+    beside.keys.sessions.revoke(session, beside.book.now)
+    for _ in range(3):
+        beside.book.after(0.5)
+        assert beside.ask() == 200
+    assert beside.ask(mine) == 401
+    assert call.gone
+
+
 def test_a_stream_that_began_before_the_pairing_goes_on(beside: Beside) -> None:
     call = beside.stream()
     beside.book.after(1.5)

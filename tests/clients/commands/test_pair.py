@@ -102,7 +102,7 @@ def test_the_configuration_file(lonely: Shelf) -> None:
     (lonely.home / "svc").mkdir()
     (lonely.home / "svc" / "config.yaml").write_text("platforms: {api_server: {extra: {key: from-yaml, port: 99}}}")
     found = lonely.run("svc", "pair", "--json", "--host", "api.example").json
-    assert found["api"] == {"url": "http://api.example:99", "key": "from-yaml"}
+    assert found["api"] == {"url": "http://api.example:99", "key": "from-yaml", "own_key": False}
 
 
 def test_a_mesh(lonely: Shelf) -> None:
