@@ -102,6 +102,7 @@ LIFE: Table[ExchangeState, ExchangeTrigger] = {
     **{(state, ExchangeTrigger.LOST): ExchangeState.DONE for state in ExchangeState},
 }
 
+KIB = 1024
 UNANSWERED = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING)
 COMING = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.DUPLEX, ExchangeState.DRAINING)
 KEEPING = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING, ExchangeState.DUPLEX)
@@ -167,8 +168,9 @@ class Exchange:
 
     @property
     def held(self) -> int:
-        """Bytes of the body that are kept."""
-        return self.received if self.state in KEEPING and self.received and self._route.body_limit else 0
+        """Bytes that are kept of the body, and whole KiB of the head: what everybody says there is no burden."""
+        body = self.received if self.state in KEEPING and self.received and self._route.body_limit else 0
+        return body + self._head.headers.size // KIB * KIB
 
     @property
     def _limit(self) -> int:

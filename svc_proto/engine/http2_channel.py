@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.message import Request
 
-__all__ = ["Http2Channel", "Lane"]
+__all__ = ["LANE", "Http2Channel", "Lane"]
+
+LANE = 8 * 1024  # bytes of memory: what a stream takes, with a WebSocket on it that has said nothing
 
 
 class Http2Channel(HttpChannel):
@@ -47,7 +49,7 @@ class Http2Channel(HttpChannel):
         self.peer = accepted.peer
         self.secure = accepted.tls
         self.lanes: dict[StreamId, Lane] = {}
-        self.bodies = 0  # bytes that its lanes hold for a peer that nobody knows
+        self.bodies = 0  # bytes that its lanes hold, and are, for a peer that nobody knows
         self.phase = Phase.HEAD
         self._over: list[Lane] = []  # to be told so at the end of this `handle`
         self._timer.set(engine.now.mono + limits.head_timeout)
@@ -118,8 +120,8 @@ class Http2Channel(HttpChannel):
 
     @property
     def held(self) -> int:
-        """Bytes that are held for the peer."""
-        return super().held + self.bodies
+        """Bytes that are held for the peer. One lane is no more than a connection of HTTP/1.1, which is not counted."""
+        return super().held + max(0, self.bodies - LANE)
 
     def end(self, lane: Lane) -> None:
         """Nothing more is said on a lane; it is told at the end of this `handle`."""
@@ -257,8 +259,8 @@ class Lane(ServerChannel):
 
     @property
     def held(self) -> int:
-        """What came and was not taken, and what was taken and is kept."""
-        return self._owed + super().held
+        """What came and was not taken, what was taken and is kept, and the lane itself, unless it is done."""
+        return 0 if self.closing else LANE + self._owed + super().held
 
     def settle(self) -> None:
         """As of any connection; the one below knows what all of them hold for a stranger."""

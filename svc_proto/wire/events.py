@@ -63,6 +63,11 @@ class Headers(tuple[tuple[bytes, bytes], ...]):
         """Every value of a field; `name` in lower case."""
         return [value for key, value in self if key == name]
 
+    @property
+    def size(self) -> int:
+        """Bytes of all names and values."""
+        return sum(len(key) + len(value) for key, value in self)
+
     def tokens(self, name: bytes) -> list[bytes]:
         """The comma-separated members of a field over all its lines, trimmed and in lower case."""
         return [token for value in self.all(name) for part in value.split(b",") if (token := part.strip().lower())]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import suppress
 
+from attrs import evolve
 from h2.errors import ErrorCodes
 from h2.exceptions import StreamClosedError
 
@@ -16,6 +17,7 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.deflate import DeflateParameters
 from svc_proto.wire.events import (
+    NO_HEADERS,
     AcceptSocket,
     Event,
     Headers,
@@ -250,6 +252,7 @@ class Http2Sender:
             self._role, known.id, limits=limits, entropy=entropy, deflate=deflate, max_message=max_message
         )
         known.strange = max_message is not None
+        known.head = evolve(known.head, headers=NO_HEADERS)  # a socket may live for long
         if known.heard_end:
             known.socket.receive_eof()
             self._readable.append(known)

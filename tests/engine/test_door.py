@@ -9,11 +9,12 @@ import zlib
 import pytest
 
 from svc_proto.commands import Abort, Level, Log, PauseReading, ResumeReading
+from svc_proto.engine.http2_channel import LANE
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Address, ChannelId, Closed, ReadClosed, Received
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import RequestData, RequestEnd, RequestHead, TextMessage
+from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, TextMessage
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -166,17 +167,49 @@ def test_what_counts_over_http2() -> None:
     book.client.send(TextMessage(ONE, "x" * 1000))
     whole = book.client.data_to_send()
     book.book >> Received(CH, whole[:500])
-    assert 300 < held(book.book) < 600
+    assert LANE + 300 < held(book.book) < LANE + 600  # the first is free
     book.book >> Received(CH, whole[500:])
-    assert held(book.book) == 0
+    assert held(book.book) == LANE
     book.client.send(RequestHead(FIVE, "POST", "/keyless", HOST))
     book.client.send(RequestData(FIVE, bytes(5000)))
     book.talk()
-    assert held(book.book) == 5000
+    assert held(book.book) == 2 * LANE + 5000
     book.client.abandon(FIVE)
     book.talk()
-    assert held(book.book) == 0
+    assert held(book.book) == LANE
     book.toy.handler.open_socket.trust()
+    assert held(book.book) == 0
+
+
+def test_heads_count_while_their_requests_are_under_way() -> None:
+    book = open_book()
+    large = b"x" * 9 * KIB
+    book >> Received(CH, b"POST /keyless HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nX: " + large + b"\r\n\r\n") << []
+    assert held(book) == 9 * KIB
+    book >> Received(CH, b"abcde") << [book.says(200, b"abcde")]
+    assert held(book) == 0
+
+    other = Book2()
+    fields = Headers((*HOST, (b"x", large)))
+    for stream in (ONE, THREE):
+        other.client.send(RequestHead(stream, "POST", "/keyless", fields))
+        other.talk()
+    assert held(other.book) == LANE + 2 * 9 * KIB
+    for stream in (ONE, THREE):
+        other.client.send(RequestEnd(stream))
+        other.talk()
+    assert held(other.book) == 0
+
+
+def test_who_asks_over_http2_and_is_answered_at_once_never_waits() -> None:
+    book = Book2(Limits(stranger_budget=0, stranger_share=0))
+    for stream in (ONE, THREE):
+        book.client.send(RequestHead(stream, "GET", "/open", HOST))
+        book.client.send(RequestEnd(stream))
+    book.talk()
+    book.client.send(RequestHead(FIVE, "GET", "/open-ws", HOST, websocket=True))
+    book.talk()
+    assert book.pauses == []
 
 
 def test_trust_that_comes_too_late() -> None:
@@ -203,7 +236,7 @@ def test_http2_is_held_back_as_a_whole() -> None:
     book = Book2(TIGHT)
     for stream in (ONE, THREE):
         book.client.send(RequestHead(stream, "POST", "/keyless", HOST))
-        book.client.send(RequestData(stream, bytes(60 * KIB)))
+        book.client.send(RequestData(stream, bytes(50 * KIB)))
         book.talk()
     assert book.pauses == [PauseReading(CH)]
     book.after(5.0)

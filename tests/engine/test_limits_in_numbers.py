@@ -28,6 +28,7 @@ LIMITS = {
     "exchange.BODILESS": (204, 304),
     "exchange.PIECE": 64 * 1024,
     "exchange.SPILL": 16 * 1024,
+    "http2_channel.LANE": 8 * 1024,
     "local_secret.READ_WITHIN": 1.0,
     "message.CODES": {
         408: "request_timeout",
