@@ -3,6 +3,9 @@
 A connection is a visit until somebody vouches for its peer: a policy that found out who asks, or the handler of a
 WebSocket. From then on nothing here is asked about it. A visit that has to wait is not read, and cut after
 `stranger_patience`. Behind a proxy, a connection belongs to whom its last request was passed on for.
+
+What a crowd has held is free once it has gone, but only for this process: the allocator keeps it. So the host is asked
+to give it back to the system, once for a crowd.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Level
+from svc_proto.commands import Compute, Level
+from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Door", "Visit"]
 
+WORTH_IT = 8 * 1024 * 1024  # bytes of memory that strangers have left, for which the host is asked to give it back
+GIVE_BACK_AFTER = 3.0  # s behind the first who left
 SAID_FOR = 60.0  # s for which one line of the log about people who are turned away will do
 
 
@@ -43,6 +49,8 @@ class Door:
         )
         self._app = app
         self._quiet_until = 0.0
+        self._most = 0  # bytes that they have held at once since memory was given back
+        self._timer: Timer | None = None  # when it is to be
 
     def admit(self, fact: Accepted) -> ServerChannel | None:
         """Serve an accepted connection. One over `max_connections`, or too many from its address, is turned away."""
@@ -65,6 +73,24 @@ class Door:
             self._quiet_until = now + SAID_FOR
             self.engine.log(Level.WARNING, event, **fields)
 
+    def weigh(self, visit: Visit, size: int) -> bool:
+        """A visit holds so many bytes now; False: it has to go."""
+        stays = self.strangers.weigh(visit, size)
+        self._most = max(self._most, self.strangers.held)
+        return stays
+
+    def leave(self, visit: Visit) -> None:
+        """It is over."""
+        self.strangers.leave(visit)
+        if self._timer is None and self._most - self.strangers.held >= WORTH_IT:
+            self._timer = self.engine.timers.timer("crowd", self._give_back)
+            self._timer.set(self.engine.now.mono + GIVE_BACK_AFTER)
+
+    def _give_back(self) -> None:
+        self._timer = None
+        self._most = self.strangers.held
+        self.engine.spawn(_give_back(self.engine), name="memory")
+
 
 class Visit(Guest):
     """A connection whose peer nobody knows."""
@@ -79,7 +105,7 @@ class Visit(Guest):
 
     def weigh(self, size: int) -> bool:
         """So many bytes are held. True: nothing more is to be read; the channel may have been cut."""
-        if size != self.held and not self._door.strangers.weigh(self, size):
+        if size != self.held and not self._door.weigh(self, size):
             self._out_of_patience()
             return True
         if self.state is GuestState.READING:
@@ -106,7 +132,7 @@ class Visit(Guest):
         """The peer is known, or gone. True if it had to wait."""
         waited = self.waiting
         self._calm()
-        self._door.strangers.leave(self)
+        self._door.leave(self)
         return waited
 
     def _calm(self) -> None:
@@ -117,3 +143,7 @@ class Visit(Guest):
     def _out_of_patience(self) -> None:
         self._door.complain("no memory left for strangers", held=self._door.strangers.held)
         self.channel.drop()
+
+
+def _give_back(engine: Engine) -> Flow[None]:
+    yield from ask(engine, Compute(engine.new_op(), "memory.give_back"))

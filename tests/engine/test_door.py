@@ -8,11 +8,12 @@ import zlib
 
 import pytest
 
-from svc_proto.commands import Abort, Level, Log, PauseReading, ResumeReading
+from svc_proto.commands import Abort, Compute, Level, Log, PauseReading, ResumeReading
+from svc_proto.engine.door import GIVE_BACK_AFTER
 from svc_proto.engine.http2_channel import LANE
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import ServerChannel
-from svc_proto.facts import Address, ChannelId, Closed, ReadClosed, Received
+from svc_proto.facts import Address, ChannelId, Closed, Done, ReadClosed, Received
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, TextMessage
 from svc_proto.wire.http1 import Http1Connection
@@ -311,6 +312,26 @@ def test_far_too_much_over_http2_goes_at_once() -> None:
         book.client.send(RequestData(stream, bytes(60 * KIB)))
     book.talk()
     assert book.others[-1] == Abort(CH)
+
+
+def test_what_a_crowd_held_is_given_back_once() -> None:
+    book = open_book(DEFAULT_LIMITS)
+    crowd = [ChannelId(4 + 2 * number) for number in range(200)]
+    for ch in crowd:
+        come(book, ch, f"192.0.{ch}.1")
+        book >> Received(ch, some(60 * KIB)) << []
+    for ch in crowd:
+        book >> Closed(ch, "") << []
+    book.after(GIVE_BACK_AFTER)
+    (order,) = book.take()
+    assert isinstance(order, Compute)
+    assert order == Compute(order.op, "memory.give_back")
+    book >> Done(order.op, None) << []
+    book.after(3.0) << []
+    come(book, ChannelId(1000))
+    book >> Received(ChannelId(1000), some(60 * KIB)) << []
+    book >> Closed(ChannelId(1000), "") << []
+    book.after(3.0) << []
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ LIMITS = {
     "exchange.BODILESS": (204, 304),
     "exchange.PIECE": 64 * 1024,
     "exchange.SPILL": 16 * 1024,
+    "door.GIVE_BACK_AFTER": 3.0,
+    "door.WORTH_IT": 8 * 1024 * 1024,
     "http2_channel.LANE": 8 * 1024,
     "local_secret.READ_WITHIN": 1.0,
     "message.CODES": {

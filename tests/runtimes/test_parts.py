@@ -11,10 +11,11 @@ import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from runtimes.compute import YAML_NODES, lan_address, list_folders, load_yaml, qr_rows
+from runtimes.compute import YAML_NODES, give_back_memory, lan_address, list_folders, load_yaml, qr_rows
 from runtimes.failures import HostError, failure_of, why
 from runtimes.listen import BindError, bind, plain_address
 from runtimes.logs import LogMessage, LogWriter, setup
@@ -256,6 +257,15 @@ def test_the_folders_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert list_folders(str(tmp_path)) == ("a", "b")
     assert list_folders(str(tmp_path / "missing")) == ()
+
+
+def test_memory_is_given_back_where_there_is_a_call_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("ctypes.CDLL", lambda name: SimpleNamespace(malloc_trim=asked.append))
+    give_back_memory()
+    monkeypatch.setattr("ctypes.CDLL", lambda name: SimpleNamespace())
+    give_back_memory()
+    assert asked == [0]
 
 
 def test_a_qr_has_a_square_of_modules_and_a_limit() -> None:
