@@ -114,7 +114,7 @@ def _amount(deed: Deed, rng: Random) -> float:
         case Deed.CLOCK:
             return round(rng.choice((-1.0, 1.0)) * rng.choice((2.0, 40.0, 3600.0)) * rng.random(), 3)
         case Deed.SLOW | Deed.SLOW_CHAT:
-            return round(rng.choice((2.0, 15.0, 40.0, 200.0)) * rng.random(), 3)
+            return round(rng.choice((2.0, 15.0, 40.0, 200.0, 200.0)) * rng.random(), 3)
         case Deed.STOP | Deed.KILL:
             return round(rng.uniform(0.1, 8.0), 3)
         case _:

@@ -168,6 +168,7 @@ class Command:
     answered: dict[str, float] = field(factory=dict)  # name of the phone, when its answer went out
     request_id: str = ""
     outcome: tuple[float, str] | None = None  # when its caller was told, and what decision that is
+    reference: bool = False  # the reference phone was online when it was sent
     unheeded: bool = False  # no phone will answer it
     patched: int = 0  # of its caller, when it was sent
 
@@ -279,3 +280,11 @@ class Chat:
     deleting: bool = False
     deleted: bool = False  # that was answered
     runs: int = 0  # that were ever asked for
+    long: bool = False  # there is a long answer in it
+
+    def allowed(self, manner: str) -> str:
+        """One long answer is enough: all of a chat is told in one write."""
+        if manner not in ("long", "wordy"):
+            return manner
+        manner, self.long = ("plain" if self.long else manner), True
+        return manner

@@ -53,6 +53,10 @@ class Shelf:
     media: list[Medium] = field(factory=list)
     outages: list[tuple[float, float]] = field(factory=list)  # of the relay, which forgets them all
 
+    def is_up_since(self, when: float) -> bool:
+        """Whether the relay has run from then on."""
+        return all(came < when for _, came in self.outages)
+
     def put(self, data: bytes, now: float, path: str = "") -> Medium:
         """Somebody is about to put something there."""
         medium = Medium(data, [Use(now)], path)

@@ -23,25 +23,28 @@ A_DAY_AND_A_HALF = 129_600.0  # s
 NATIVE = 1 << 8 | 6 << 9  # `other` of a talk with a provider that hears and speaks, by somebody who just talks
 AFTERWARDS = 30.0  # s after which they give up, if they have something to wait for
 LOUD = 2 + 3 * (3 + 4 * 6)  # `other` of texts tried aloud at 24 kHz, to somebody who listens late
-SILENCED = 0.15  # of those who speak
+SILENCED = 0.3  # of those who speak
 CROWDED = 0.25  # of all worlds in which anybody speaks
 HOLDS = (0, 24, 72)  # `other` of texts that are read: to who never comes, to who is lost and comes back, and who stays
 DESKS = 4  # steps at most of those who use an agent gateway
 QUIETEST, LOUDEST = 2, 8  # steps of those who speak, in a world where anybody does
 SILENT = 0.3  # of all worlds: nobody does
 MEDIA_ROUNDS = (0, 1, 2)  # of those who use media more than others
+WATCHED = 0.8  # of all worlds: no such run
+LONG_RUN = 10  # `other` of one with a long answer
 LOST = 9  # `other` of a chat whose model is gone when a tool has answered
-LARGE = 30_000.0  # bytes of an upload
-CHANGED = 0.4  # of those rounds: a file of the host is changed
+LARGE, FORM = 100_000.0, 1  # bytes of an upload, and `other` of one that comes as a form
+CHANGED = 0.7  # of those rounds: a file of the host is changed
 LOOKS_AGAIN = (2.0, 13.5, 37.5)  # s, after which a medium is looked for again: somewhat less than some of them live
-KEPT, SOUND, TRUSTED = 0.75, 0.75, 0.75  # of all worlds: no far end goes; the disk is well; the phone does not ask
+KEPT, SOUND, TRUSTED = 0.75, 0.7, 0.75  # of all worlds: no far end goes; the disk is well; the phone does not ask
 
 
 def subplots(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
     """All of them, of a seed and its swarm."""
     steps = [*_voices(seed, mine, others), *_gateways(seed, mine, others), *_lives(seed, others)]
     others = [*others, *steps]
-    return [*steps, *_media(seed, others), *_drops(seed, others), *_disks(seed, others), *_questions(seed, others)]
+    steps += [*_media(seed, others), *_unwatched(seed, others), *_drops(seed, others)]
+    return [*steps, *_disks(seed, others), *_questions(seed, others)]
 
 
 def _voices(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
@@ -56,15 +59,17 @@ def _voices(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
         deed = rng.choices(list(kinds), list(kinds.values()))[0]
         steps.append(Step(at, deed, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
         if rng.random() < SILENCED:  # whoever speaks may do so no more
-            steps.append(Step(round(at + 2.0, 3), Deed.RENEW, -1, 12 + rng.randrange(6)))
+            steps.append(Step(round(at + 1.0, 3), Deed.RENEW, -1, 12 + rng.randrange(6)))
         again = rng.choice((0, 0, 1, 2, 4)) if deed is not Deed.SAY else 0  # who speaks goes on
         pauses = [0.5 + rng.choice((1.0, 4.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
         steps += [Step(round(at + pause, 3), Deed.SAY, -1) for pause in pauses]
     if rng.random() < CROWDED and mine.has(Deed.SPEAK):  # a few have more sessions than there is room for
         at, few = rng.choice(others).at + 1.0, rng.sample(range(64), 3)
-        for _ in range(rng.randint(5, 9)):
-            at = round(at + rng.choice((0.2, 4.0)) * rng.random(), 3)
-            steps.append(Step(at, Deed.SPEAK, rng.choice(few), rng.choice(HOLDS), 20.0))
+        turns = [(few[0], HOLDS[0]), *[(few[1], HOLDS[-1])] * 4]
+        turns += [(rng.choice(few), rng.choice(HOLDS)) for _ in range(rng.randint(1, 4))]
+        for who, hold in turns:
+            at = round(at + 0.2 + rng.choice((0.2, 2.0)) * rng.random(), 3)
+            steps.append(Step(at, Deed.SPEAK, who, hold, 20.0))
     return steps
 
 
@@ -126,6 +131,15 @@ def _media(seed: int, others: list[Step]) -> list[Step]:
     return steps
 
 
+def _unwatched(seed: int, others: list[Step]) -> list[Step]:
+    """A run with a long answer that nobody watches for some minutes."""
+    rng = Random(f"unwatched {seed}")
+    if rng.random() < WATCHED:
+        return []
+    at = round(rng.choice(others).at + rng.random(), 3)
+    return [Step(at, Deed.RUN, 5 * rng.randrange(12), LONG_RUN, round(100.0 + 100.0 * rng.random(), 3))]
+
+
 def _drops(seed: int, others: list[Step]) -> list[Step]:
     """Whoever answers goes away in the middle, a model or a voice provider. Others are slow to hear what is read."""
     rng = Random(f"drops {seed}")
@@ -150,16 +164,23 @@ def _disks(seed: int, others: list[Step]) -> list[Step]:
     rng = Random(f"disks {seed}")
     if rng.random() < SOUND or not any(step.deed in FAULTS for step in others):
         return []
-    at, which, amount = max(PAIRED, rng.choice(others).at), rng.randrange(4), round(2.0 + 8.0 * rng.random(), 3)
+    at, which, amount = (
+        max(PAIRED, rng.choice(others).at),
+        rng.choice((0, 0, 1, 2, 3)),
+        round(2.0 + 8.0 * rng.random(), 3),
+    )
     steps = [Step(at, Deed.DISK, 0, which, amount)]
     deeds = ((Deed.CHAT, Deed.RUN), (Deed.SHARE, Deed.UPLOAD, Deed.FETCH), (Deed.UPLOAD,), (Deed.UPLOAD, Deed.FETCH))[
         which
     ]
     for _ in range(rng.randint(4, 8)):
         deed = rng.choice(deeds)
-        who, size = (-1, LARGE) if deed is Deed.UPLOAD else (rng.randrange(64), 0.0)
+        if deed is Deed.UPLOAD:  # begun before a disk stalls, perhaps
+            when = at + rng.choice((-0.1, amount)) * rng.random()
+            steps.append(Step(round(max(PAIRED, when), 3), deed, -1, FORM, LARGE))
+            continue
         manner = rng.choice((0, 1, 2, 3, LOST, LOST))
-        steps.append(Step(round(at + amount * rng.random(), 3), deed, who, manner, size))
+        steps.append(Step(round(at + amount * rng.random(), 3), deed, rng.randrange(64), manner, 0.0))
     if rng.random() < 0.5:
         steps.append(Step(round(at + amount, 3), Deed.KILL, rng.randrange(2), 0, 1.0))
     return steps

@@ -135,6 +135,7 @@ class World:
             PROVIDER_KEY: "the provider's key",
         }
         self.lines: dict[Party, None] = {}
+        self.left = False  # everybody has, and nobody comes any more
         self._shared: list[Http2Carrier] = []
         self.counts: dict[str, int] = {}
         self.shaken = -1.0  # when the network last had trouble that takes time to be noticed
@@ -326,6 +327,7 @@ class World:
 
     def hang_up(self, *, but: Talker | None = None) -> None:
         """Everybody leaves, but one perhaps."""
+        self.left = True
         stays = () if but is None else (but, but.carrier)
         for line in [*self.lines, *self._shared]:
             if line not in stays:

@@ -26,6 +26,7 @@ FIRST = ["session.created", "run.started", "message.started"]
 LAST = (["assistant.completed", "run.completed", "done"], ["error", "done"])
 GAP = "\n\n"  # between the texts of two rounds
 MOST_CHATS = 4
+DEAF = 100.0  # s without reading, in which what is said now and then gives nobody more time
 REMEMBERED = 300_000  # characters of a chat that a model is surely given
 TOLD_WITHIN = 30.0  # s from the end of a model's connection to that of the turn
 KNOWN = (
@@ -57,7 +58,7 @@ class Chats:
         world.upstream.on_question.append(self._check_history)
         self.deeds: dict[Deed, Deeds] = {
             Deed.CHAT: lambda step: self._chat(step, MANNERS[step.other % len(MANNERS)], leave=step.amount),
-            Deed.SLOW_CHAT: lambda step: self._chat(step, "long", dawdle=step.amount),
+            Deed.SLOW_CHAT: self._chat_slowly,
             Deed.STOP_RUN: self._stop,
             Deed.DELETE_CHAT: self._delete,
         }
@@ -108,8 +109,15 @@ class Chats:
         if dawdle:
             self.world.sim.after(0.05, lambda: self.world.slow_down(caller, dawdle))
 
+    def _chat_slowly(self, step: Step) -> None:
+        if step.other % 2:
+            self._chat(step, "long", dawdle=step.amount)
+        else:
+            self._chat(step, "murmur", dawdle=max(step.amount, DEAF))
+
     def turn(self, chat: Chat, manner: str) -> Caller:
         """Ask something and read the stream."""
+        manner = chat.allowed(manner)
         turn = Turn(chat, f"{manner}: question {self.number()}")
         chat.turns.append(turn)
         self.turns.append(turn)

@@ -31,6 +31,7 @@ class Control:
         self._commands: dict[str, Command] = {}
         self._waiting: dict[Command, Caller] = {}
         self._known: dict[str, str] = {}  # request ids: the mark of what they were given to
+        self._active: tuple[Device, float] | None = None  # which phone was selected, and when that was told
         self._strays: list[int] = []  # who will answer a command that it was not sent
         crowd.listeners.append(self._heard)
         self.deeds: dict[Deed, Deeds] = {
@@ -52,6 +53,7 @@ class Control:
         world = self.world
         mark = f"mark-{self.crowd.number()}"
         command = Command(mark, session, self.crowd.now, selector, unheeded=unheeded, patched=session.patched)
+        command.reference = world.phone_service.state is PhoneState.ONLINE
         command.secret = f"hush-{mark}-hush"
         self._commands[mark] = command
         world.secrets[command.secret] = "a password among params"
@@ -74,6 +76,16 @@ class Control:
         if not caller.over:
             self._waiting[command] = caller
         return caller
+
+    def select(self, device: Device) -> None:
+        """The operator says which phone is meant where none is named."""
+        self._active = None
+
+        def done(caller: Caller) -> None:
+            if caller.status == 200 and self._active is None:
+                self._active = device, self.crowd.now
+
+        self.crowd.local("POST", "/bridge/select-active", {"device": device.session.device}, done)
 
     def by_request(self, request_id: str) -> Command | None:
         """The command that some phone was sent under that name."""
@@ -146,6 +158,10 @@ class Control:
         if command.reached:
             violated(Invariant.ONE_ANSWER, f"{command.mark} was sent to {[*command.reached, device.name]}")
         command.reached[device.name] = now
+        if not command.selector and self._active is not None:
+            meant, since = self._active
+            if since < command.sent and meant is not device and self.phones.is_connected(meant, since):
+                violated(Invariant.REACHED, f"{command.mark} reached {device.name}, and {meant.name} was selected")
         if command.caller.lacks("bridge", wall, command.sent, now):
             violated(Invariant.LIVE_GRANT, f"{command.mark} of {command.caller.prefix}, which holds no bridge grant")
         if device.session.lacks("bridge", wall, command.sent, now):

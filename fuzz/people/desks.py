@@ -95,8 +95,7 @@ class Desks:
     def _work(self, device: Device, kind: int) -> None:
         desk, name = self._desks.setdefault(device, _Desk()), NAMES[kind // 10 % 2]
         if name not in desk.names or kind % 7 == 0:
-            device.talker.say("terminal", "terminal.attach", {"session_name": name, "cols": 80, "rows": 24})
-            desk.names = [*(each for each in desk.names if each != name), name]
+            self._attach(device, desk, name)
         match kind % 10:
             case 0:
                 device.talker.say("terminal", "terminal.detach", {"session_name": name})
@@ -113,8 +112,16 @@ class Desks:
             case 3:
                 for _ in range(4):
                     self._type(device, desk, "flood", name)
+            case 7:  # each of them, and the first one again
+                for each in (*NAMES, NAMES[0]):
+                    self._attach(device, desk, each)
+                self._type(device, desk, "say", "")
             case _:
                 self._type(device, desk, "say", name if kind % 2 else "")
+
+    def _attach(self, device: Device, desk: _Desk, name: str) -> None:
+        device.talker.say("terminal", "terminal.attach", {"session_name": name, "cols": 80, "rows": 24})
+        desk.names = [*(each for each in desk.names if each != name), name]
 
     def _type(self, device: Device, desk: _Desk, word: str, name: str) -> None:
         number = self.crowd.number()

@@ -18,7 +18,7 @@ from svc_proto.commands import SignalName
 
 __all__ = ["Gateways"]
 
-FLOOD = 400  # events that a request may bring
+FLOOD = 800  # events that a request may bring
 READY = {"jsonrpc": "2.0", "method": "event", "params": {"type": "gateway.ready", "payload": {"skin": {}}}}
 STUBBORN = 0.3  # of all gateways leave when they are killed, and not before
 
@@ -109,7 +109,9 @@ class Gateways:
         if not self._seats.get(device) or kind == 0:
             self._seats.setdefault(device, _Seat())
             device.talker.say("tui", "tui.attach", {"cols": 80, "rows": 24})
-        methods = {1: ("die",), 2: ("flood", "say"), 3: ("noise",), 4: ("flood", "die")}.get(kind, ("say", "say"))
+        methods = {1: ("die",), 2: ("flood", "say"), 3: ("noise",), 4: ("flood", "die"), 6: ("flood", "die")}.get(
+            kind, ("say", "say")
+        )
         for method in methods:
             self._ask(device, method)
         if kind == 5:

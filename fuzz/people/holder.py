@@ -74,7 +74,7 @@ class Holder:
                 pass
 
     def _asked(self, question: str, text: str) -> None:
-        note = next((note for note in self._word if note in text), "")
+        note = max((note for note in self._word if note in text), key=len, default="")  # and not a part of its number
         word, pause = self._word.get(note, ("y", 1.0))  # of a task of the agent's that somebody has allowed
         self._open[question] = note
         if word:

@@ -153,6 +153,8 @@ class Lives:
             for pause in (0.0, SOON + step.amount):
                 self.world.sim.after(pause, lambda: self._use(device))
 
+        if device.session.surface == PHONE:
+            self._control.select(device)
         self._use(device)
         self._owners.extend(device.session, wish, changed)
 
@@ -176,6 +178,8 @@ class Lives:
         self._others[Deed.TERMINAL](Step(self.crowd.now, Deed.TERMINAL, who, TYPES))
         self._others[Deed.TUI](Step(self.crowd.now, Deed.TUI, who, SPEAKS))
         self._control.command(device.session, 1, "Reference")
+        if callers := self._callers():
+            self._control.command(callers[self.crowd.number() % len(callers)], 1, "")
         identity = f"probe-{self.crowd.number()}"
         self._probes[identity] = device, device.session.patched
         device.talker.say("terminal", "terminal.list", {}, identity)

@@ -63,7 +63,7 @@ class Media:
         path = told[step.other % len(told)].path if told else ""
         if not path:
             return
-        match self.crowd.number() % 5:
+        match self.crowd.number() % 6:
             case 0:
                 disk.remove(path)
                 self._contents[path].append((self.crowd.now, None))
@@ -117,8 +117,8 @@ class Media:
             if caller.status == 200:
                 use.told = self.crowd.now
                 self._got(medium, session, sent, caller.answer.body)
-            elif caller.status:
-                self._shelf.missed(medium, use)
+            elif caller.status and (caller.status != 404 or None not in self._versions(medium, sent)):
+                self._shelf.missed(medium, use)  # else it may have been found, and what is there now not given away
             if caller.status == 404:
                 self.world.count("media that were over")
                 there = None not in self._versions(medium, sent) and not self.world.store_trouble

@@ -102,12 +102,13 @@ class Owners:
     def _is_passing(self, caller: Caller, session: Session) -> bool:
         """Whether the relay has said that it is changed until it restarts, and the same one runs."""
         told = caller.status == 500 and caller.answer.json.get("code") == "store_failed"
-        return told and session.explicit is not None and self.world.quiet_since(caller.began)
+        lasts = self.world.relay_up and self.world.shelf.is_up_since(caller.began)
+        return told and session.explicit is not None and lasts and len(self.world.wall.steps) == 1
 
     def _change_meanwhile(self, session: Session, before: Terms, wish: Wish, sent: float) -> None:
         """Until then it has the new terms, and afterwards it may have either."""
         explicit, world = tuple(session.explicit or ()), self.world
-        low, high = world.wall.spans(sent, self.crowd.now)[0]
+        ((low, high),) = world.wall.spans(sent, self.crowd.now)
         new = [patched(before, explicit, wish, world.policy, wall) for wall in (low, high)]
         session.terms, session.afterwards = [*new], [before, *new]
 

@@ -11,6 +11,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import Command, violated
 from fuzz.people.crowd import LATE, PHONE, Crowd, Device, SignIn
 from fuzz.world import UNTIL_DROPPED
+from svc_proto.device.phone import PhoneState
 
 __all__ = ["Phones"]
 
@@ -64,6 +65,10 @@ class Phones:
         sure = [device for device in meant if self.is_connected(device, command.sent)]
         self.world.count("calls that failed")
         if not sure:
+            if code == ABSENT[0] and command.selector in ("", "Reference") and self._is_reference_there(command):
+                violated(
+                    Invariant.REACHED, f"{command.mark} got {status} {code}, and the reference phone was connected"
+                )
             return
         self.world.count("calls that failed at a phone that was there")
         names = [device.name for device in sure]
@@ -80,6 +85,10 @@ class Phones:
                 )
         if code == "phone_timeout" and command.selector and not command.reached:
             violated(Invariant.REACHED, f"{what}, and was never sent to {names}")
+
+    def _is_reference_there(self, command: Command) -> bool:
+        online = self.world.phone_service.state is PhoneState.ONLINE
+        return online and command.reference and self.world.quiet_since(command.sent - LATE)
 
     def _check_held(self, command: Command) -> None:
         session = command.caller

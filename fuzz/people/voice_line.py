@@ -36,6 +36,11 @@ class Who:
     token: str
     session: Session | None
 
+    @property
+    def caller(self) -> str:
+        """Whose share it counts for: a device, whatever its token, or the API's key."""
+        return self.token if self.session is None else self.session.device
+
 
 class VoiceLine:
     """A session and its newest socket. `manner` is how the model behaves to the realtime agent."""
@@ -168,7 +173,7 @@ class VoiceLine:
 
     def takes_room_of(self, other: VoiceLine) -> bool:
         """Whether it is a newer one of the same caller."""
-        return self.family == other.family and self.who.token == other.who.token and self.made > other.made
+        return self.family == other.family and self.who.caller == other.who.caller and self.made > other.made
 
     def _ended(self, talker: Talker, *, again: bool) -> None:
         world = self.world
@@ -329,7 +334,7 @@ class VoiceLine:
         session, talker = self.who.session, self._talker
         if session is None or talker is None or not self.attached or talker.began > since:
             return
-        if not self.world.quiet_since(since):
+        if not self.world.quiet_since(since) and not self._is_heard(talker):
             return
         now = self.crowd.now
         if session.is_dead(self.world.wall, since, now):
@@ -338,3 +343,8 @@ class VoiceLine:
             violated(
                 Invariant.VOICE_GRANT, f"{self.name} is open {now - since:.0f} s after its {self.grant} grant ended"
             )
+
+    def _is_heard(self, talker: Talker) -> bool:
+        """Whether nothing comes between it and the relay, and nobody has set the clock."""
+        world = self.world
+        return world.relay_up and self.relay is world.relay and world.is_sound(talker) and len(world.wall.steps) == 1

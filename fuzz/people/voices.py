@@ -134,7 +134,7 @@ class Voices:
     def _check_room(self, who: Who, family: str, sent: float) -> None:
         """There was room for one more: for this caller, and for all. Only what is the caller's own makes way."""
         there = [line for line in self.lines if line.family == family and line.surely_there(sent)]
-        own = [line for line in there if line.who.token == who.token]
+        own = [line for line in there if line.who.caller == who.caller]
         used = [line for line in own if line.attached]
         most, of_one = VOICES
         if len(used) >= of_one or (len(there) >= most and not own):
@@ -145,7 +145,7 @@ class Voices:
     def _check_full(self, who: Who, family: str, sent: float) -> None:
         """Whether there may have been too many."""
         recent = [line for line in self.lines if line.family == family and line.made > sent - LONGEST]
-        own = [line for line in recent if line.who.token == who.token]
+        own = [line for line in recent if line.who.caller == who.caller]
         most, of_one = VOICES
         if len(recent) < most and len(own) < of_one and self.world.quiet_since(sent - LONGEST):
             violated(Invariant.VOICE_ROOM, f"no room for a session of {family}, and {len(recent)} are there at most")

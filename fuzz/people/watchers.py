@@ -51,7 +51,7 @@ class Watchers:
         if chat is None:
             return
         chat.runs += 1
-        manner = (*MANNERS, "long")[step.other % (len(MANNERS) + 1)]
+        manner = chat.allowed((*MANNERS, "wordy")[step.other % (len(MANNERS) + 1)])
         turn = Turn(chat, f"{manner}: run {self.chats.number()}")
         run = _Watched(turn, self.world.sim.now, self.world.outages)
         body: dict[str, object] = {"input": turn.text, "session_id": chat.id}
@@ -71,6 +71,8 @@ class Watchers:
         self.chats.ask("POST", "/v1/runs", body, begun)
 
     def _watch(self, run: _Watched, method: str, path: str, body: object = None) -> None:
+        if self.world.left:
+            return
         decoder = EventStreamDecoder()
 
         def piece(data: bytes) -> None:

@@ -108,11 +108,11 @@ def _a_drained_socket_wakes_nobody(patch: Patch) -> None:
 
 
 KEPT = (
-    Plant(_a_token_survives_its_eviction, 28, (Invariant.MEDIA_LIFE,)),
+    Plant(_a_token_survives_its_eviction, 17, (Invariant.MEDIA_LIFE,)),
     Plant(_reading_extends_a_token, 23, (Invariant.MEDIA_LIFE,)),
-    Plant(_an_upload_is_finished_twice, 122, (Invariant.NO_BUG,)),
-    Plant(_questions_outlive_their_connection, 52, (Invariant.CONFIRMED,)),
-    Plant(_nobody_is_told_what_was_before_him, 8, (Invariant.STREAM,)),
+    Plant(_an_upload_is_finished_twice, 14, (Invariant.NO_BUG,)),
+    Plant(_questions_outlive_their_connection, 61, (Invariant.CONFIRMED,)),
+    Plant(_nobody_is_told_what_was_before_him, 2, (Invariant.STREAM,)),
     Plant(_a_row_that_cannot_be_stored_is_forgotten, 7, (Invariant.STORED,)),
     Plant(_a_session_outlives_its_provider, 62, (Invariant.VOICE_OVER,)),
     Plant(_a_drained_socket_wakes_nobody, 1, (Invariant.ONE_END,)),
