@@ -82,6 +82,7 @@ def test_what_is_in_force_is_answered() -> None:
     book = ApiBook()
     body = {"model": "m", "provider": "custom", "base_url": LOCAL}
     assert patch(book, **body) == (200, {"ok": True, **body})
+    assert "configuration changed" in book.events()
     assert book.request("GET", "/api/config").json["model"] == "m"
     over = ApiBook(ApiConfig(key=KEY, model="of-env", model_base_url=CLOUD))
     assert patch(over, **body) == (200, {"ok": True, "model": "of-env", "provider": "custom", "base_url": CLOUD})

@@ -279,6 +279,7 @@ def test_expiry_closes_sockets_and_erases() -> None:
     assert paired.phone.closed is not None
     assert paired.phone.closed.code == 1008
     assert book.store == {}
+    assert "session expired" in book.events()
     assert book.request("GET", "/health").json["sessions"] == 0
     assert book.request("GET", "/bridge/devices").json["count"] == 0
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import h2.events
 import pytest
 from h2.settings import SettingCodes
@@ -20,7 +23,7 @@ from svc_proto.wire.events import (
     ResponseHead,
     StreamId,
 )
-from tests.wire.http2_pair import HOST, ONE, POST, THREE, BareClient, BareServer
+from tests.wire.http2_pair import HOST, ONE, POST, THREE, BareClient, BareServer, open_pair2
 
 
 def test_what_a_server_must_not_say() -> None:
@@ -86,3 +89,16 @@ def test_what_a_client_must_not_say() -> None:
     for event in late:
         with pytest.raises(LocalProtocolError):
             us.send(event)
+
+
+def test_what_its_sockets_hold_goes_with_the_connection() -> None:
+    us = open_pair2().server
+    socket = us._streams[ONE].socket
+    assert socket is not None
+    reader = weakref.ref(socket._reader)
+    gc.disable()
+    try:
+        us.release()
+        assert reader() is None  # at once, not when cycles are next collected
+    finally:
+        gc.enable()

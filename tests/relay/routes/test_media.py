@@ -154,6 +154,7 @@ def test_upload_as_json(book: RelayBook, paired: Paired) -> None:
     assert path.endswith(".txt")
     got = book.request("GET", f"/media/{answer.json['token']}", token=paired.token)
     assert (got.body, got.headers.get(b"content-disposition")) == (TEXT, b'inline; filename="p.TXT"')
+    assert "media uploaded" in book.events()
     clean(book)
 
 

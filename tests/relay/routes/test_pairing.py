@@ -23,6 +23,7 @@ def test_a_code_is_made(book: RelayBook, body: object) -> None:
     assert (answer.status, answer.json) == (200, {"ok": True, "code": code, "expires_at": 1_800_000_600})
     assert isinstance(answer.json["expires_at"], int)
     assert len(code) == 6
+    assert "pairing code made" in book.events()
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
 

@@ -97,6 +97,7 @@ def test_revoke(book: RelayBook, own: bool) -> None:
     assert (answer.status, answer.json) == (200, {"ok": True, "revoked": target.prefix, "revoked_self": own})
     assert [each["token_prefix"] for each in book.sessions()] == [other.prefix if own else caller.prefix]
     assert len(book.store) == 1
+    assert "session revoked" in book.events()
     assert book.request("GET", "/sessions", token=target.token, peer=REMOTE).status == 401
 
 
