@@ -284,7 +284,7 @@ class Chat:
 
     def allowed(self, manner: str) -> str:
         """One long answer is enough: all of a chat is told in one write."""
-        if manner not in ("long", "wordy"):
+        if manner != "long":
             return manner
         manner, self.long = ("plain" if self.long else manner), True
         return manner

@@ -30,7 +30,6 @@ __all__ = ["MODEL_PORT", "Manner", "Upstream"]
 MODEL_PORT = 9000
 LONG = 200  # pieces of a long answer, too much for a reader's buffer
 PIECE = "long answer " * 125
-WORDY = 80
 MURMURS = 9  # such pieces: a window of the network is full, and the reader's buffer is not
 DONE = b"data: [DONE]\n\n"
 
@@ -40,7 +39,6 @@ class Manner(Enum):
 
     PLAIN = "plain"
     LONG = "long"  # more than a reader's buffer holds
-    WORDY = "wordy"  # more than what may wait for a reader
     MURMUR = "murmur"  # more than a small window holds, and then nothing
     TOOL = "tool"  # it wants the phone pinged first
     LOSE = "lose"  # the same, and the connection breaks when it should go on
@@ -51,7 +49,6 @@ class Manner(Enum):
     NONSENSE = "nonsense"  # no JSON in its events
 
 
-LENGTHS = {Manner.LONG: LONG, Manner.WORDY: WORDY}
 CALLS = (Manner.TOOL, Manner.ASK, Manner.LOSE)
 
 
@@ -162,8 +159,8 @@ class _Visit:
         if manner is Manner.MURMUR:
             self._tell([_chunk({"content": PIECE + " "})] * MURMURS, Manner.HANG)
             return
-        if manner in LENGTHS:
-            pieces = [_chunk({"content": PIECE + " "})] * LENGTHS[manner]
+        if manner is Manner.LONG:
+            pieces = [_chunk({"content": PIECE + " "})] * LONG
         else:
             pieces = [_chunk({"content": word + " "}) for word in f"You said {question}".split(" ")]
         if manner is Manner.NONSENSE:

@@ -31,7 +31,7 @@ from runtimes.sim.world import START_WALL
 from runtimes.sim.world import World as Simulation
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
-from svc_proto.api.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, SubscriberState
+from svc_proto.api.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, MAX_UNREAD, SubscriberState
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Level, Tell
@@ -551,7 +551,8 @@ class World:
         ours, model = end.host is self.home, end.peer.port == MODEL_PORT
         if not ours and end.connection.blocked:
             return
-        if ours and not model and end.unsent > LIMITS.max_unsent + ONE_WRITE:  # a question to a model is a whole chat
+        most = LIMITS.max_unsent + (MAX_UNREAD if end.local.port == API_PORT else ONE_WRITE)
+        if ours and not model and end.unsent > most:  # a question to a model is a whole chat
             violated(Invariant.BOUNDED, f"{end.unsent} bytes wait at {end.connection}")
         left, since = self._unread.get(end, (-1, 0.0))
         if left != end.left:
@@ -561,7 +562,7 @@ class World:
 
     def _look_at_streams(self, process: Process, channel: Http2Channel) -> None:
         for stream in channel.http2._streams.values():
-            if stream.queued > LIMITS.max_unsent + ONE_WRITE:
+            if stream.queued > LIMITS.max_unsent + (MAX_UNREAD if process is self.api else ONE_WRITE):
                 violated(Invariant.BOUNDED, f"{stream.queued} bytes wait on a stream of {process.name}")
             if stream.owed > STREAM_WINDOW:
                 violated(Invariant.BOUNDED, f"{stream.owed} bytes of a body were let in by {process.name}")

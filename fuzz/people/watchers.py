@@ -51,7 +51,7 @@ class Watchers:
         if chat is None:
             return
         chat.runs += 1
-        manner = chat.allowed((*MANNERS, "wordy")[step.other % (len(MANNERS) + 1)])
+        manner = chat.allowed((*MANNERS, "long")[step.other % (len(MANNERS) + 1)])
         turn = Turn(chat, f"{manner}: run {self.chats.number()}")
         run = _Watched(turn, self.world.sim.now, self.world.outages)
         body: dict[str, object] = {"input": turn.text, "session_id": chat.id}

@@ -436,7 +436,11 @@ PLANTS = (
     Plant(_a_late_reply_is_accepted, 3, (Invariant.IN_TIME,)),
     Plant(_replies_are_mixed_up, 0, (Invariant.OWN_ANSWER,)),
     Plant(_anybody_may_answer, 1, (Invariant.OWN_ANSWER,)),
-    Plant(_a_settled_command_is_settled_again, 0, (Invariant.ONE_ANSWER, Invariant.RECOVERY, Invariant.NO_BUG, Invariant.REPORTED)),
+    Plant(
+        _a_settled_command_is_settled_again,
+        0,
+        (Invariant.ONE_ANSWER, Invariant.RECOVERY, Invariant.NO_BUG, Invariant.REPORTED),
+    ),
     Plant(_the_terminal_grant_is_not_asked_for, 28, (Invariant.LIVE_GRANT,)),
     Plant(_a_terminal_shows_what_belongs_to_another, 26, (Invariant.OWN_BYTES,)),
     Plant(_a_shell_outlives_its_socket, 0, (Invariant.RECOVERY,)),

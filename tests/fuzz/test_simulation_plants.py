@@ -5,13 +5,8 @@ The seed that a plant names is played first, so that most take one world. With `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from multiprocessing.pool import AsyncResult, Pool
-
 import pytest
 
-from fuzz.game import Failure
-from tests.fuzz.conftest import unmeasured_pool
 from tests.fuzz.hunt import SEEDS, find, make_small
 from tests.fuzz.plant import Plant
 from tests.fuzz.plants import PLANTS
@@ -19,26 +14,13 @@ from tests.fuzz.plants import PLANTS
 SMALL = 12  # steps that the smallest script for one of them has at most
 TRIES = 80
 SHRUNK = ("a_code_works_twice", "params_are_not_redacted", "a_late_reply_is_accepted")
-PATIENCE = 1_500.0  # s, since they are all begun at once
 
 pytestmark = pytest.mark.timeout(1_500)
 
 
-@pytest.fixture(scope="module")
-def workers() -> Iterator[Pool]:
-    with unmeasured_pool() as pool:
-        yield pool
-
-
-@pytest.fixture(scope="module")
-def hunts(workers: Pool, request: pytest.FixtureRequest) -> Mapping[str, AsyncResult[Failure | None]]:
-    options = {"anew": request.config.getoption("full")}
-    return {plant.name: workers.apply_async(find, (plant.name,), options) for plant in PLANTS}
-
-
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
-def test_a_planted_bug_is_found(plant: Plant, hunts: Mapping[str, AsyncResult[Failure | None]]) -> None:
-    failure = hunts[plant.name].get(PATIENCE)
+def test_a_planted_bug_is_found(plant: Plant, full: bool) -> None:
+    failure = find(plant.name, anew=full)
     assert failure is not None, f"not found in {SEEDS} worlds"
     assert failure.invariant in plant.found_by, f"seed {failure.script.seed}: {failure.invariant}: {failure.detail}"
 
@@ -46,5 +28,5 @@ def test_a_planted_bug_is_found(plant: Plant, hunts: Mapping[str, AsyncResult[Fa
 @pytest.mark.parametrize(
     "name", [SHRUNK[0], *(pytest.param(name, marks=pytest.mark.repetition) for name in SHRUNK[1:])]
 )
-def test_their_scripts_are_made_small(name: str, workers: Pool) -> None:
-    assert workers.apply(make_small, (name, TRIES)) <= SMALL
+def test_their_scripts_are_made_small(name: str) -> None:
+    assert make_small(name, TRIES) <= SMALL
