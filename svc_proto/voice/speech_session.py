@@ -49,7 +49,7 @@ class SpeechSession(ChosenSession[ChosenT], ABC):
         super().__init__(voice, table, principal, chosen, window=window, runs=runs)
         self.copy = AudioCopy(self.engine, f"{self.run_path}.wav")  # of the response that is spoken, or was last
         self.task: Task | None = None
-        self._metrics = Metrics(0.0)
+        self._metrics: Metrics  # of the response that is spoken, or was last
 
     # --- for the families ---
 

@@ -317,7 +317,11 @@ def test_a_session_that_is_revoked_meanwhile_is_refused() -> None:
     deletion = book.call("DELETE", f"/sessions/{record['token_prefix']}")
     book.release()
     assert deletion.result.status == 200
-    assert phone.only()["type"] == "auth.fail"
+    answer = phone.only()
+    assert (answer["type"], answer["payload"]) == (
+        "auth.fail",
+        {"reason": "the session token is not accepted any more"},
+    )
     assert phone.closed is not None
     assert book.store == {}
 

@@ -48,6 +48,7 @@ def test_a_store_build_answers_harmless_probes(path: str) -> None:
     reply = refused(gate, handset, command(path))
     assert (reply.status, reply.result["error_code"]) == (403, "device_control_sideload_only")
     assert reply.result["flavor"] == "googlePlay"
+    assert reply.result["error"] == "Device Control exists only in the sideload build of this app"
 
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
