@@ -469,7 +469,7 @@ PLANTS = (
     Plant(_sound_goes_to_another_session, 0, (Invariant.VOICE_STREAM, Invariant.ONE_END, Invariant.OWN_BYTES)),
     Plant(_a_response_ends_twice, 0, (Invariant.ONE_END,)),
     Plant(_a_cancelled_run_goes_on, 88, (Invariant.CANCELLED,)),
-    Plant(_a_no_is_taken_for_a_yes, 2, (Invariant.CONFIRMED,)),
+    Plant(_a_no_is_taken_for_a_yes, 26, (Invariant.CONFIRMED,)),
     Plant(_a_voice_session_never_expires, 0, (Invariant.VOICE_OVER,)),
     Plant(_a_resume_token_is_in_the_event_log, 0, (Invariant.NO_SECRET,)),
     Plant(_an_operation_is_answered_twice, 0, (Invariant.NO_BUG,)),

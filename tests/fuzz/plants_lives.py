@@ -41,15 +41,6 @@ def _a_revoked_caller_waits_on(patch: Patch) -> None:
     patch.setattr(Holders, "end", lambda self, holder, refused: None)
 
 
-def _a_store_that_keeps_a_revoked_session_is_not_told(patch: Patch) -> None:
-    erase = Relay.erase
-
-    def silent(self: Relay, session: Session) -> Flow[None]:
-        yield from erase(self, session)
-
-    patch.setattr(Relay, "erase", silent)
-
-
 def _a_store_that_takes_no_change_is_not_told(patch: Patch) -> None:
     save = Relay.save
 
@@ -137,7 +128,6 @@ def _a_question_outlives_its_connection(patch: Patch) -> None:
 LIVES = (
     Plant(_a_socket_keeps_the_grants_of_its_welcome, 31, (Invariant.LIVE_GRANT, Invariant.GRANT_HELD)),
     Plant(_a_revoked_caller_waits_on, 46, (Invariant.SETTLED,)),
-    Plant(_a_store_that_keeps_a_revoked_session_is_not_told, 15, (Invariant.DEAD_TOKEN,)),
     Plant(_a_store_that_takes_no_change_is_not_told, 13, (Invariant.LIFETIME,)),
     Plant(_a_lifetime_counts_from_the_clock_of_the_start, 5, (Invariant.LIFETIME,)),
     Plant(_a_renewal_counts_from_the_clock_of_the_start, 8, (Invariant.LIFETIME,)),

@@ -235,7 +235,7 @@ PROMISES = (
     Plant(_a_file_is_judged_once, 41, (Invariant.OWN_BYTES,)),
     Plant(_a_notification_takes_the_place_of_another, 17, (Invariant.REPORTED,)),
     Plant(_the_history_is_read_before_the_turn_has_its_place, 1, (Invariant.HISTORY,)),
-    Plant(_a_run_waits_for_whoever_may_come, 0, (Invariant.BOUNDED,)),
+    Plant(_a_run_waits_for_whoever_may_come, 17, (Invariant.BOUNDED,)),
     Plant(_the_first_who_leaves_stops_the_run, 0, (Invariant.STREAM,)),
     Plant(_a_terminal_that_is_attached_again_is_not_the_last, 19, (Invariant.OWN_BYTES,)),
     Plant(_the_end_of_a_gateway_overtakes_its_lines, 29, (Invariant.TUI_ERROR,)),
