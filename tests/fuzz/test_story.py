@@ -6,7 +6,7 @@ import pytest
 
 from fuzz.game import Failure, Report, play
 from fuzz.invariants import Invariant
-from fuzz.people.media import Media
+from fuzz.people.reports import Reports
 from fuzz.script import Deed, Script, Step
 from fuzz.story import SENTENCES, in_words, sentence, story
 from runtimes.sim.trace import Record
@@ -102,10 +102,10 @@ def test_steps_and_events_are_told_in_order_short_and_without_secrets() -> None:
 
 
 def test_a_failure_says_where_it_broke_and_what_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Media, step: Step) -> None:
+    def broken(self: Reports, path: str) -> None:
         raise ValueError("this is broken")
 
-    monkeypatch.setattr(Media, "_inspect", broken)
+    monkeypatch.setattr(Reports, "_inspect", broken)
     steps = (Step(0.5, Deed.REGISTER), Step(1.0, Deed.PAIR), Step(2.0, Deed.INSPECT, 3), Step(3.0, Deed.PAIR))
     outcome = play(Script(1, steps))
     assert isinstance(outcome, Failure)

@@ -39,7 +39,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
     "svc pair": (
         ("svc", "pair", "--json"),
         {
-            "api": {"url": "str", "key": "str"},
+            "api": {"url": "str", "key": "str", "own_key": "bool"},
             "relay": {
                 "url": "str",
                 "code": "str",
