@@ -59,6 +59,15 @@ def test_a_reader_that_nobody_awaits_any_more_hears_nothing() -> None:
     assert not reader.behind
 
 
+def test_an_event_that_has_no_words_here_is_not_told() -> None:
+    book = TurnBook()
+    reader, caught_up = made(book, Blanks(0))
+    for _ in range(1_000):
+        reader.take(TextDelta("x"))
+    assert (reader.state, reader.behind, caught_up) == (SubscriberState.AWAITED, False, [])
+    assert reader._pieces == []
+
+
 def test_nobody_is_behind_before_there_is_a_reader() -> None:
     book = TurnBook()
     reader, caught_up = made(book)
