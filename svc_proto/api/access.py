@@ -9,7 +9,6 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Sequence
 from enum import Enum
-from math import ceil
 from typing import assert_never
 
 from attrs import field, frozen
@@ -89,12 +88,11 @@ class KeyGuesses:
         if request.headers.get(b"authorization") is None:
             return None
         address = request.peer.host
-        blocked = self._limiter.blocked_for(address, now)
-        if blocked > 0:
-            after = ((b"retry-after", b"%d" % ceil(blocked)),)
-            return Refused(429, "rate_limit_exceeded", "Too many wrong API keys: try again later", headers=after)
-        self._limiter.failure(address, now)
-        return None
+        text = "Too many wrong API keys: try again later"
+        refused = self._limiter.refusal(address, now, "rate_limit_exceeded", text)
+        if refused is None:
+            self._limiter.failure(address, now)
+        return refused
 
 
 def branded_header(headers: Headers, name: str) -> str | None:

@@ -118,7 +118,8 @@ class Api:
                 access, request, self.config.key, self.config.names, lambda key: self._keys.accepts(key, now)
             )
         except Refused as refused:
-            raise (self._guesses.wrong(request, now) if refused.status == 401 else None) or refused from None
+            guess = self._guesses.wrong(request, now) if refused.status == 401 else None
+            raise guess or refused from None
         if access is Access.KEY:
             self._guesses.right(request, now)
         if isinstance(caller, str):

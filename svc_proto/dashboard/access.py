@@ -11,7 +11,6 @@ import hmac
 from base64 import b64decode
 from binascii import Error as Base64Error
 from enum import Enum
-from math import ceil
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
@@ -72,10 +71,9 @@ class Gate:
 
     def _check_password(self, request: Request, now: Moment) -> None:
         address = self.address(request)
-        blocked = self._limiter.blocked_for(address, now)
-        if blocked > 0:
-            after = ((b"retry-after", b"%d" % ceil(blocked)),)
-            raise Refused(429, "rate_limited", "too many wrong passwords: try again later", headers=after)
+        refused = self._limiter.refusal(address, now, "rate_limited", "too many wrong passwords: try again later")
+        if refused is not None:
+            raise refused
         given = _password_of(request.headers)
         if given is None:
             raise Refused(401, "password_needed", "the dashboard asks for a password", headers=CHALLENGE)

@@ -14,9 +14,11 @@ import ipaddress
 from collections import deque
 from enum import Enum
 from functools import lru_cache
+from math import ceil
 
 from attrs import define, field
 
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.table import Table, step
@@ -129,6 +131,13 @@ class Limiter:
         self._advance(now)
         entry = self._blocked.peek(address_key(address))
         return 0.0 if entry is None else entry.blocked_until - now.mono
+
+    def refusal(self, address: str, now: Moment, code: str, text: str) -> Refused | None:
+        """429 with `Retry-After` for an address that is blocked; None for one that may try."""
+        blocked = self.blocked_for(address, now)
+        if blocked <= 0:
+            return None
+        return Refused(429, code, text, headers=((b"retry-after", b"%d" % ceil(blocked)),))
 
     def state(self, address: str, now: Moment) -> LimiterState:
         """The state of an address."""
