@@ -50,7 +50,7 @@ class Door:
         self._app = app
         self._quiet_until = 0.0
         self._most = 0  # bytes that they have held at once since memory was given back
-        self._timer: Timer | None = None  # when it is to be
+        self._timer = engine.timers.timer("crowd", self._give_back)
 
     def admit(self, fact: Accepted) -> ServerChannel | None:
         """Serve an accepted connection. One over `max_connections`, or too many from its address, is turned away."""
@@ -82,12 +82,10 @@ class Door:
     def leave(self, visit: Visit) -> None:
         """It is over."""
         self.strangers.leave(visit)
-        if self._timer is None and self._most - self.strangers.held >= WORTH_IT:
-            self._timer = self.engine.timers.timer("crowd", self._give_back)
+        if self._timer.when is None and self._most - self.strangers.held >= WORTH_IT:
             self._timer.set(self.engine.now.mono + GIVE_BACK_AFTER)
 
     def _give_back(self) -> None:
-        self._timer = None
         self._most = self.strangers.held
         self.engine.spawn(_give_back(self.engine), name="memory")
 
