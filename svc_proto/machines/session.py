@@ -112,6 +112,11 @@ class Session:
     key_hash: str = ""  # SHA-256 of the key of its own that its QR held instead
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
 
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """What names whoever shows the token, or the key of its own: requests and sockets end by it."""
+        return (self.token_hash, self.key_hash) if self.key_hash else (self.token_hash,)
+
     def step(self, trigger: SessionTrigger) -> None:
         """Follow the table; for `Sessions` alone."""
         self.state = step(SESSION_TABLE, self.state, trigger)

@@ -191,15 +191,15 @@ class Relay:
     def end_session(self, session: Session, reason: str) -> None:
         """Cut the requests and close the sockets of a session that was revoked or has expired."""
         # Requests first: one that waits for a phone of the same session is refused, and has not just lost the phone.
-        for holder in (session.token_hash, session.key_hash):
+        for holder in session.holders:
             self.engine.holders.end(holder, Refused(401, "unauthorized", reason))
         for client in list(self.clients.values()):
             if client.session is session:
                 self.remove_phone(client.number)
                 client.evict(reason)
         for family in self.voice_parts.sessions.values():
-            family.end_bearer(session.token_hash, reason)
-            family.end_bearer(session.key_hash, reason)
+            for holder in session.holders:
+                family.end_bearer(holder, reason)
 
     def discard(self, session: Session) -> None:
         """Undo a pairing whose client never got its token."""
