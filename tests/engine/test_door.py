@@ -19,8 +19,8 @@ from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead,
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2
 from tests.engine.service import HANDSHAKE, TestBook, get, open_book, post
-from tests.engine.test_http2_channel import FIVE, HOST, ONE, THREE, Book2
 from tests.playbook import accepted, sends, wire_bytes
 from tests.wire.pair import seeded
 from tests.wire.test_websocket import frame, packed

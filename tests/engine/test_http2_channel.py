@@ -7,14 +7,12 @@ import pytest
 from svc_proto.commands import (
     Abort,
     CloseWrite,
-    Command,
     Exit,
     Level,
     PauseReading,
     ReadFile,
     ReleaseFile,
     ResumeReading,
-    Send,
 )
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import FilePart, Request, Response, Streamed
@@ -22,100 +20,26 @@ from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    CloseSocket,
-    Event,
     Headers,
     Informational,
     Ping,
-    Pong,
     RequestData,
     RequestEnd,
     RequestHead,
     ResponseData,
-    ResponseEnd,
     ResponseHead,
-    SocketAccepted,
     SocketClosed,
     StreamId,
     StreamReset,
     TextMessage,
 )
 from svc_proto.wire.http2 import Http2Connection
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.service import TestBook, get, open_book
+from svc_proto.wire.limits import Limits
+from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
+from tests.engine.service import get, open_book
 from tests.playbook import CH, wire_bytes
 from tests.wire.http2_pair import merged2
 from tests.wire.pair import drain, seeded
-
-ONE, THREE, FIVE = StreamId(1), StreamId(3), StreamId(5)
-HOST = Headers(((b"host", b"x"),))
-
-
-class Book2:
-    """A playbook whose peer speaks HTTP/2. `others` are the commands that are no `Send`."""
-
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, log_level: Level = Level.INFO) -> None:
-        self.book: TestBook = open_book(limits, log_level=log_level)
-        self.toy = self.book.toy
-        self.client = Http2Connection(Role.CLIENT, limits=limits, entropy=seeded())
-        self.others: list[Command] = []
-        self.pauses: list[Command] = []
-        self.unsent = 0
-        assert self.talk() == []
-
-    def talk(self, *, sent: bool = True) -> list[Event]:
-        """Bytes both ways until both are silent; what the client heard."""
-        heard: list[Event] = self.hear(self.book.take(), sent=sent)
-        while data := self.client.data_to_send():
-            self.book >> Received(CH, data)
-            heard += self.hear(self.book.take(), sent=sent)
-        return merged2(heard)
-
-    def hear(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
-        """The client reads what was written."""
-        heard: list[Event] = []
-        while commands:
-            for command in commands:
-                if isinstance(command, PauseReading | ResumeReading):
-                    self.pauses.append(command)
-                elif not isinstance(command, Send):
-                    self.others.append(command)
-            data = wire_bytes(commands)
-            self.client.receive_data(data)
-            heard += drain(self.client)
-            self.unsent += len(data)
-            commands = []
-            if sent and self.unsent:
-                self.book >> Sent(CH, self.unsent)
-                self.unsent = 0
-                commands = self.book.take()
-        return heard
-
-    def after(self, seconds: float) -> list[Event]:
-        self.book.after(seconds)
-        return merged2(self.hear(self.book.take()))
-
-    def ask(self, stream: StreamId, target: str, body: bytes | None = None, *fields: tuple[bytes, bytes]) -> None:
-        method = "GET" if body is None else "POST"
-        self.client.send(RequestHead(stream, method, target, Headers((*HOST, *fields))))
-        if body is not None:
-            self.client.send(RequestData(stream, body))
-        self.client.send(RequestEnd(stream))
-
-    def open(self, stream: StreamId) -> list[Event]:
-        self.client.send(RequestHead(stream, "GET", "/ws", HOST, websocket=True))
-        return self.talk()
-
-
-def answers(events: list[Event]) -> dict[int, tuple[int, bytes]]:
-    """Status and body of the answers that are complete."""
-    found: dict[int, tuple[int, bytes]] = {}
-    for stream in [event.stream for event in events if isinstance(event, ResponseEnd)]:
-        (head,) = [event for event in events if isinstance(event, ResponseHead) and event.stream == stream]
-        pieces = [event.data for event in events if isinstance(event, ResponseData) and event.stream == stream]
-        found[stream] = (head.status, b"".join(pieces))
-    return found
-
 
 # --- how it begins --------------------------------------------------------------------------------------------------
 
@@ -457,100 +381,6 @@ def test_a_file_that_cannot_be_read_to_its_end(empty: bool) -> None:
     book.book >> (Done(order.op, b"") if empty else Failed(order.op, Failure(FailureKind.INTERNAL)))
     assert StreamReset(ONE, "the peer reset the stream") in book.talk()
     assert book.book.logs[-1].event == "file not sent"
-
-
-# --- WebSockets -----------------------------------------------------------------------------------------------------
-
-
-def test_sockets_beside_requests() -> None:
-    book = Book2()
-    (accepted,) = book.open(ONE)
-    assert isinstance(accepted, SocketAccepted)
-    first = book.toy.handler.open_socket
-    book.client.send(TextMessage(ONE, "hi"))
-    book.ask(THREE, "/hello")
-    assert answers(book.talk()) == {3: (200, b"hello")}
-    assert book.toy.handler.told == [("open",), ("text", "hi")]
-    book.open(FIVE)
-    second = book.toy.handler.open_socket
-    assert first.number != second.number
-    assert first.send_text("one")
-    second.close(1001, "enough")
-    assert book.after(0.0) + book.talk() == [TextMessage(ONE, "one"), SocketClosed(FIVE, 1001, "enough")]
-    assert book.toy.handler.told[-1] == ("closed", 1001, "")
-    book.client.send(CloseSocket(ONE))
-    assert book.talk() == [SocketClosed(ONE, 1000)]
-    assert book.toy.handler.told[-1] == ("closed", 1000, "")
-    assert book.client.idle
-    assert book.others == []
-
-
-def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped() -> None:
-    book = Book2()
-    book.open(ONE)
-    assert book.after(30.5) == [Ping(ONE)]
-    book.talk()
-    book.after(29.0)
-    book.client.send(Pong(ONE))
-    book.talk()
-    heard = book.after(60.0)
-    assert isinstance(heard[-1], SocketClosed)
-    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
-    assert book.others == []
-
-
-def test_a_socket_whose_stream_ends() -> None:
-    book = Book2()
-    book.open(ONE)
-    book.client.abandon(ONE)
-    book.talk()
-    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
-
-
-def test_a_socket_that_is_not_read() -> None:
-    book = Book2(Limits(max_unsent=1_000_000))
-    book.open(ONE)
-    socket = book.toy.handler.open_socket
-    text = seeded()(200_000).hex()
-    while socket.send_text(text):
-        socket._carrier.spill()
-    book.after(0.0)
-    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
-    assert not socket.send_text("late")
-    socket._carrier.drop()
-    book.ask(THREE, "/hello")
-    assert answers(book.talk()) == {3: (200, b"hello")}
-
-
-def test_a_socket_that_is_not_read_and_makes_us_answer() -> None:
-    book = Book2(Limits(max_unsent=1_000_000))
-    book.open(ONE)
-    socket = book.toy.handler.open_socket
-    for _ in range(8):  # they shrink by half
-        assert socket.send_text(seeded()(200_000).hex())
-    book.after(0.0)
-    book.client.send(Ping(ONE))
-    book.talk(sent=False)
-    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
-
-
-def test_what_comes_for_a_stream_that_was_just_cut() -> None:
-    book = Book2()
-    book.open(ONE)
-    socket = book.toy.handler.open_socket
-    book.toy.handler.raises = {}
-    texts: list[str] = []
-
-    def once(text: str) -> None:
-        texts.append(text)
-        socket._carrier.drop()
-
-    book.toy.handler.on_text = once  # type: ignore[method-assign] # what a service in trouble would do
-    book.client.send(TextMessage(ONE, "one"))
-    book.client.send(TextMessage(ONE, "two"))
-    book.talk()
-    assert texts == ["one"]
-    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
 
 
 def test_the_socket_takes_more_again() -> None:

@@ -1,0 +1,101 @@
+"""A playbook whose peer speaks HTTP/2."""
+
+from __future__ import annotations
+
+from svc_proto.commands import (
+    Command,
+    Level,
+    PauseReading,
+    ResumeReading,
+    Send,
+)
+from svc_proto.facts import Received, Sent
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+)
+from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.engine.service import TestBook, open_book
+from tests.playbook import CH, wire_bytes
+from tests.wire.http2_pair import merged2
+from tests.wire.pair import drain, seeded
+
+__all__ = ["FIVE", "HOST", "ONE", "THREE", "Book2", "answers"]
+
+ONE, THREE, FIVE = StreamId(1), StreamId(3), StreamId(5)
+HOST = Headers(((b"host", b"x"),))
+
+
+class Book2:
+    """A playbook whose peer speaks HTTP/2. `others` are the commands that are no `Send`."""
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, log_level: Level = Level.INFO) -> None:
+        self.book: TestBook = open_book(limits, log_level=log_level)
+        self.toy = self.book.toy
+        self.client = Http2Connection(Role.CLIENT, limits=limits, entropy=seeded())
+        self.others: list[Command] = []
+        self.pauses: list[Command] = []
+        self.unsent = 0
+        assert self.talk() == []
+
+    def talk(self, *, sent: bool = True) -> list[Event]:
+        """Bytes both ways until both are silent; what the client heard."""
+        heard: list[Event] = self.hear(self.book.take(), sent=sent)
+        while data := self.client.data_to_send():
+            self.book >> Received(CH, data)
+            heard += self.hear(self.book.take(), sent=sent)
+        return merged2(heard)
+
+    def hear(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
+        """The client reads what was written."""
+        heard: list[Event] = []
+        while commands:
+            for command in commands:
+                if isinstance(command, PauseReading | ResumeReading):
+                    self.pauses.append(command)
+                elif not isinstance(command, Send):
+                    self.others.append(command)
+            data = wire_bytes(commands)
+            self.client.receive_data(data)
+            heard += drain(self.client)
+            self.unsent += len(data)
+            commands = []
+            if sent and self.unsent:
+                self.book >> Sent(CH, self.unsent)
+                self.unsent = 0
+                commands = self.book.take()
+        return heard
+
+    def after(self, seconds: float) -> list[Event]:
+        self.book.after(seconds)
+        return merged2(self.hear(self.book.take()))
+
+    def ask(self, stream: StreamId, target: str, body: bytes | None = None, *fields: tuple[bytes, bytes]) -> None:
+        method = "GET" if body is None else "POST"
+        self.client.send(RequestHead(stream, method, target, Headers((*HOST, *fields))))
+        if body is not None:
+            self.client.send(RequestData(stream, body))
+        self.client.send(RequestEnd(stream))
+
+    def open(self, stream: StreamId) -> list[Event]:
+        self.client.send(RequestHead(stream, "GET", "/ws", HOST, websocket=True))
+        return self.talk()
+
+
+def answers(events: list[Event]) -> dict[int, tuple[int, bytes]]:
+    """Status and body of the answers that are complete."""
+    found: dict[int, tuple[int, bytes]] = {}
+    for stream in [event.stream for event in events if isinstance(event, ResponseEnd)]:
+        (head,) = [event for event in events if isinstance(event, ResponseHead) and event.stream == stream]
+        pieces = [event.data for event in events if isinstance(event, ResponseData) and event.stream == stream]
+        found[stream] = (head.status, b"".join(pieces))
+    return found

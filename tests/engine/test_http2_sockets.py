@@ -1,0 +1,106 @@
+"""WebSockets over HTTP/2, at the server's end: beside requests, silent, cut, and not read."""
+
+from __future__ import annotations
+
+from svc_proto.wire.events import (
+    CloseSocket,
+    Ping,
+    Pong,
+    SocketAccepted,
+    SocketClosed,
+    TextMessage,
+)
+from svc_proto.wire.limits import Limits
+from tests.engine.http2_book import FIVE, ONE, THREE, Book2, answers
+from tests.wire.pair import seeded
+
+
+def test_sockets_beside_requests() -> None:
+    book = Book2()
+    (accepted,) = book.open(ONE)
+    assert isinstance(accepted, SocketAccepted)
+    first = book.toy.handler.open_socket
+    book.client.send(TextMessage(ONE, "hi"))
+    book.ask(THREE, "/hello")
+    assert answers(book.talk()) == {3: (200, b"hello")}
+    assert book.toy.handler.told == [("open",), ("text", "hi")]
+    book.open(FIVE)
+    second = book.toy.handler.open_socket
+    assert first.number != second.number
+    assert first.send_text("one")
+    second.close(1001, "enough")
+    assert book.after(0.0) + book.talk() == [TextMessage(ONE, "one"), SocketClosed(FIVE, 1001, "enough")]
+    assert book.toy.handler.told[-1] == ("closed", 1001, "")
+    book.client.send(CloseSocket(ONE))
+    assert book.talk() == [SocketClosed(ONE, 1000)]
+    assert book.toy.handler.told[-1] == ("closed", 1000, "")
+    assert book.client.idle
+    assert book.others == []
+
+
+def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped() -> None:
+    book = Book2()
+    book.open(ONE)
+    assert book.after(30.5) == [Ping(ONE)]
+    book.talk()
+    book.after(29.0)
+    book.client.send(Pong(ONE))
+    book.talk()
+    heard = book.after(60.0)
+    assert isinstance(heard[-1], SocketClosed)
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
+    assert book.others == []
+
+
+def test_a_socket_whose_stream_ends() -> None:
+    book = Book2()
+    book.open(ONE)
+    book.client.abandon(ONE)
+    book.talk()
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
+
+
+def test_a_socket_that_is_not_read() -> None:
+    book = Book2(Limits(max_unsent=1_000_000))
+    book.open(ONE)
+    socket = book.toy.handler.open_socket
+    text = seeded()(200_000).hex()
+    while socket.send_text(text):
+        socket._carrier.spill()
+    book.after(0.0)
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
+    assert not socket.send_text("late")
+    socket._carrier.drop()
+    book.ask(THREE, "/hello")
+    assert answers(book.talk()) == {3: (200, b"hello")}
+
+
+def test_a_socket_that_is_not_read_and_makes_us_answer() -> None:
+    book = Book2(Limits(max_unsent=1_000_000))
+    book.open(ONE)
+    socket = book.toy.handler.open_socket
+    for _ in range(8):  # they shrink by half
+        assert socket.send_text(seeded()(200_000).hex())
+    book.after(0.0)
+    book.client.send(Ping(ONE))
+    book.talk(sent=False)
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
+
+
+def test_what_comes_for_a_stream_that_was_just_cut() -> None:
+    book = Book2()
+    book.open(ONE)
+    socket = book.toy.handler.open_socket
+    book.toy.handler.raises = {}
+    texts: list[str] = []
+
+    def once(text: str) -> None:
+        texts.append(text)
+        socket._carrier.drop()
+
+    book.toy.handler.on_text = once  # type: ignore[method-assign] # what a service in trouble would do
+    book.client.send(TextMessage(ONE, "one"))
+    book.client.send(TextMessage(ONE, "two"))
+    book.talk()
+    assert texts == ["one"]
+    assert book.toy.handler.told[-1][:2] == ("closed", 1006)
