@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Site, Visitor
 
@@ -162,24 +162,25 @@ def press(page: Page, name: str) -> None:
     raise AssertionError(f"{name} cannot be reached")
 
 
-def test_a_mesh_that_is_not_there(site: Site, visit: Visitor) -> None:
+def inviting(site: Site, visit: Visitor) -> Locator:
+    """The dialog for a new device."""
     visit.tolerated = FAILED_LOADS
     site.world.start_relay()
     site.open()
     page = visit(site.url)
     page.get_by_role("button", name="Pair new device").click()
-    dialog = page.get_by_role("dialog")
+    return page.get_by_role("dialog")
+
+
+def test_a_mesh_that_is_not_there(site: Site, visit: Visitor) -> None:
+    dialog = inviting(site, visit)
     dialog.get_by_role("combobox", name="Routes").select_option("mesh")
     expect(dialog.get_by_role("alert")).to_have_text("no mesh VPN was found on this host")
 
 
 def test_wishes_for_an_invite(site: Site, visit: Visitor) -> None:
-    visit.tolerated = FAILED_LOADS
-    site.world.start_relay()
-    site.open()
-    page = visit(site.url)
-    page.get_by_role("button", name="Pair new device").click()
-    dialog = page.get_by_role("dialog")
+    dialog = inviting(site, visit)
+    page = dialog.page
     first = dialog.locator(".code").inner_text()
     dialog.get_by_role("textbox", name="Public address").fill("https://relay.example")
     dialog.get_by_role("combobox", name="Routes").select_option("public")  # from then on the relay wants its secret
