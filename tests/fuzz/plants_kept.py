@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from fuzz.invariants import Invariant
+from svc_proto.api import turn
+from svc_proto.api.rows import Message
 from svc_proto.api.subscriber import Subscriber, SubscriberState
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import FinishBlob
 from svc_proto.device.performer import Performer
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.broker import Broker
 from svc_proto.machines.broker_orders import Note, Order
@@ -78,6 +83,16 @@ def _nobody_is_told_what_was_before_him(patch: Patch) -> None:
     patch.setattr(Subscriber, "take", late)
 
 
+def _a_row_that_cannot_be_stored_is_forgotten(patch: Patch) -> None:
+    store = turn._store
+
+    def hopeful(api: Any, *rows: Message) -> Flow[None]:
+        with suppress(Refused):
+            yield from store(api, *rows)
+
+    patch.setattr(turn, "_store", hopeful)
+
+
 def _a_session_outlives_its_provider(patch: Patch) -> None:
     lost = Broker.provider_lost
 
@@ -88,11 +103,17 @@ def _a_session_outlives_its_provider(patch: Patch) -> None:
     patch.setattr(Broker, "provider_lost", hopeful)
 
 
+def _a_drained_socket_wakes_nobody(patch: Patch) -> None:
+    patch.setattr(Socket, "drained", lambda self: None)
+
+
 KEPT = (
     Plant(_a_token_survives_its_eviction, 17, (Invariant.MEDIA_LIFE,)),
     Plant(_reading_extends_a_token, 23, (Invariant.MEDIA_LIFE,)),
     Plant(_an_upload_is_finished_twice, 14, (Invariant.NO_BUG,)),
     Plant(_questions_outlive_their_connection, 61, (Invariant.CONFIRMED,)),
     Plant(_nobody_is_told_what_was_before_him, 2, (Invariant.STREAM,)),
+    Plant(_a_row_that_cannot_be_stored_is_forgotten, 83, (Invariant.STORED,)),
     Plant(_a_session_outlives_its_provider, 48, (Invariant.VOICE_OVER,)),
+    Plant(_a_drained_socket_wakes_nobody, 157, (Invariant.ONE_END,)),
 )
