@@ -4,27 +4,13 @@ Heads are collected here and checked (`http1_head`) before h11 sees one. Bodies 
 h11 sees their last chunk alone. Other bodies go straight to h11; when it holds bytes of a next request at their end,
 it is given back what it holds and a fresh h11 takes over.
 
-What is read, for both roles:
-
-| state  | trigger | next   |
-|--------|---------|--------|
-| HEAD   | FRAMED  | BODY   | a head, with a body to follow
-| HEAD   | BARE    | LAST   | a request head without a body: its `RequestEnd` is due
-| HEAD   | SWITCH  | SOCKET | client: the 101
-| BODY   | END     | DONE   | the message is complete
-| LAST   | END     | DONE   |
-| LAST   | SWITCH  | SOCKET | server: accepted before the `RequestEnd` was taken, which then never comes
-| DONE   | CYCLE   | HEAD   | request and response are complete, and both ends keep the connection
-| DONE   | SWITCH  | SOCKET | server: accepted
-| any    | STOP    | OVER   | an error, an end of input, or a connection that is not kept
-
-What may be written is h11's to say. Stream 0 is the answer of a server to a head that cannot be read, or that does not
-end: it can be begun while no request is in progress, and closes the connection.
+What is read goes by the table of `http1_reading`. What may be written is h11's to say. Stream 0 is the answer of a
+server to a head that cannot be read, or that does not end: it can be begun while no request is in progress, and closes
+the connection.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum, auto
 from http import HTTPStatus
 from typing import cast
 
@@ -69,11 +55,12 @@ from svc_proto.wire.http1_head import (
     check_response_head,
     host_of_target,
 )
+from svc_proto.wire.http1_reading import READING, Reading, ReadingTrigger
 from svc_proto.wire.http1_write import Stretch, informational, response
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import WebSocket, WebSocketState
 
-__all__ = ["READING", "Http1Connection", "Reading", "ReadingTrigger"]
+__all__ = ["BODILESS", "Http1Connection"]
 
 BODILESS = (204, 304)
 MAX_INTERIM = 1000  # responses to one request before the final one, as over HTTP/2
@@ -82,41 +69,6 @@ SLASH = 0x2F
 NO_STREAM = StreamId(0)
 ENDED = (h11.DONE, h11.MUST_CLOSE)
 PLACEHOLDER = h11.Response(status_code=200, headers=[])
-
-
-class Reading(IntEnum):
-    """Where we are in what the peer says."""
-
-    HEAD = auto()
-    BODY = auto()
-    LAST = auto()
-    DONE = auto()
-    SOCKET = auto()
-    OVER = auto()
-
-
-class ReadingTrigger(IntEnum):
-    """What moves it."""
-
-    FRAMED = auto()
-    BARE = auto()
-    END = auto()
-    CYCLE = auto()
-    SWITCH = auto()
-    STOP = auto()
-
-
-READING: dict[tuple[Reading, ReadingTrigger], Reading] = {
-    (Reading.HEAD, ReadingTrigger.FRAMED): Reading.BODY,
-    (Reading.HEAD, ReadingTrigger.BARE): Reading.LAST,
-    (Reading.HEAD, ReadingTrigger.SWITCH): Reading.SOCKET,
-    (Reading.BODY, ReadingTrigger.END): Reading.DONE,
-    (Reading.LAST, ReadingTrigger.END): Reading.DONE,
-    (Reading.LAST, ReadingTrigger.SWITCH): Reading.SOCKET,
-    (Reading.DONE, ReadingTrigger.CYCLE): Reading.HEAD,
-    (Reading.DONE, ReadingTrigger.SWITCH): Reading.SOCKET,
-    **{(state, ReadingTrigger.STOP): Reading.OVER for state in Reading},
-}
 
 
 class Http1Connection:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +17,6 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
-from svc_proto.wire.http1 import READING, Reading, ReadingTrigger
 from tests.wire.chunks import Cuts, cuts
 from tests.wire.pair import HOST, Pair, open_pair
 
@@ -63,12 +60,3 @@ def test_a_socket_face_to_face(deflate: bool) -> None:
     pair.exchange()
     assert pair.heard()[0] == [TextMessage(ONE, "x" * 5000)]
     assert (sum(map(len, pair.wire)) < 1500) is deflate
-
-
-def test_reading_can_stop_anywhere_and_never_starts_again() -> None:
-    assert all(READING[state, ReadingTrigger.STOP] is Reading.OVER for state in Reading)
-    assert not [
-        key
-        for key in product([Reading.OVER, Reading.SOCKET], ReadingTrigger)
-        if READING.get(key, key[0]) is Reading.HEAD
-    ]
