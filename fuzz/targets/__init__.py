@@ -10,6 +10,7 @@ from fuzz.targets.common import Target
 from fuzz.targets.cores import core, relay
 from fuzz.targets.http1 import answer, chunks, http1
 from fuzz.targets.http2 import answer2, http2
+from fuzz.targets.lane import lane
 from fuzz.targets.texts import envelope, multipart, qr, sse
 from fuzz.targets.voice import voice
 from fuzz.targets.websocket import websocket
@@ -20,6 +21,7 @@ TARGETS: dict[str, Target] = {
     "http1": http1,
     "answer": answer,
     "chunks": chunks,
+    "lane": lane,
     "http2": http2,
     "answer2": answer2,
     "websocket": websocket,

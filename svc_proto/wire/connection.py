@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
-from svc_proto.wire.events import Event, StreamId
+from svc_proto.wire.events import Event, RequestHead, StreamId
 
-__all__ = ["Connection", "Role"]
+__all__ = ["Connection", "Role", "ServerConnection"]
 
 
 class Role(Enum):
@@ -78,4 +78,31 @@ class Connection(Protocol):
     @property
     def head_pending(self) -> bool:
         """A head has begun to arrive and is not complete."""
+        ...
+
+
+class ServerConnection(Connection, Protocol):
+    """A server's connection on which a whole turn may be had at once: one call for the request, one for the answer.
+
+    Both say no wherever they like; `receive_data`, `next_event` and `send` are then the way, and the same comes of it.
+    """
+
+    def plain(self, data: bytes) -> tuple[RequestHead, bytes] | None:
+        """Take one whole request and its body in place of `receive_data` and all of its events.
+
+        None, and nothing has been done, if these bytes are not that.
+        """
+        ...
+
+    def retell(self) -> None:
+        """Of the request that `plain` gave no more than the head was taken: `next_event` tells the rest."""
+        ...
+
+    def answer(
+        self, stream: StreamId, status: int, date: bytes, fields: tuple[tuple[bytes, bytes], ...], body: bytes
+    ) -> bool:
+        """Say all of a response; False, and nothing was said, if it has to be said event by event.
+
+        Its fields are `date`, `fields` (names in lower case) and, where there may be a body, `content-length`.
+        """
         ...

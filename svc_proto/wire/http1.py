@@ -1,4 +1,7 @@
-"""HTTP/1.1 over h11, both roles, with the upgrade to WebSocket inside.
+"""HTTP/1.1 over h11, both roles, with the upgrade to WebSocket inside: the law.
+
+A server hears of a connection here once something about it is not plain, see `http1_plain`, which does nothing that is
+not done here in the same way.
 
 Heads are collected here and checked (`http1_head`) before h11 sees one. Bodies in chunks are read by `http1_chunks`;
 h11 sees their last chunk alone. Other bodies go straight to h11; when it holds bytes of a next request at their end,
@@ -75,7 +78,8 @@ class Http1Connection:
     """One HTTP/1.1 connection; see `wire.connection.Connection` for how to drive it.
 
     A client numbers its requests 1, 2, 3, … and sends one when the connection is `idle`; a WebSocket request is
-    complete with its head. `deflate` False neither offers nor accepts permessage-deflate.
+    complete with its head. `deflate` False neither offers nor accepts permessage-deflate. `after` is the number of the
+    last request of a connection that others have served so far, and kept.
     """
 
     __slots__ = (
@@ -104,12 +108,21 @@ class Http1Connection:
         "_written_key",
     )
 
-    def __init__(self, role: Role, *, limits: Limits = DEFAULT_LIMITS, entropy: Entropy, deflate: bool = True) -> None:
+    def __init__(
+        self,
+        role: Role,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        entropy: Entropy,
+        deflate: bool = True,
+        after: StreamId = NO_STREAM,
+    ) -> None:
         self._role = role
         self._server = role is Role.SERVER
         self._limits = limits
         self._entropy = entropy
         self._deflate = deflate
+        self._stream = after
         self._h11 = self._new_h11()
         self._reading = Reading.HEAD
         self._inbox = bytearray()  # bytes that h11 has not seen
@@ -117,7 +130,6 @@ class Http1Connection:
         self._blank = False  # the one empty line before a request was skipped
         self._eof = False
         self._chunks: ChunkedBody | None = None  # the body in progress, if it comes in chunks
-        self._stream = NO_STREAM
         self._head: RequestHead | None = None  # the request in progress, received or sent
         self._key = b""
         self._interim = 0  # responses, since the request
@@ -544,7 +556,10 @@ class Http1Connection:
 
     def _new_h11(self) -> h11.Connection:
         role = h11.SERVER if self._server else h11.CLIENT
-        return h11.Connection(role, max_incomplete_event_size=self._limits.max_head)
+        fresh = h11.Connection(role, max_incomplete_event_size=self._limits.max_head)
+        if self._stream:
+            fresh.their_http_version = b"1.1"  # no other connection is kept
+        return fresh
 
 
 def _blame(error: h11.RemoteProtocolError, what: str) -> RemoteProtocolError:

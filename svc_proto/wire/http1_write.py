@@ -8,7 +8,7 @@ import h11
 
 from svc_proto.basics.errors import LocalProtocolError
 
-__all__ = ["Stretch", "informational", "response"]
+__all__ = ["REASONS", "Stretch", "informational", "response"]
 
 REASONS = {status.value: status.phrase.encode("ascii") for status in HTTPStatus}
 CLOSE = (b"connection", b"close")

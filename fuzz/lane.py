@@ -1,0 +1,169 @@
+"""`python -m fuzz.lane --scripts 100000`: the plain lane against the law on scripts of traffic that is nearly plain.
+
+Each script is a seed: requests, most of them plain or one change away from it, cut anywhere, with what is said to them
+in between. The fuzz target `lane` holds the two together; here it is given what only a grammar finds.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from random import Random
+
+import click
+
+from fuzz.targets.lane import compare
+
+__all__ = ["main", "play", "traffic"]
+
+BATCH = 500  # scripts that a process is given at once
+METHODS = (b"GET", b"GET", b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS")
+ODD_METHODS = (b"get", b"CONNECT", b"TRACE", b"G\x00T", b"PRI", b"GE T")
+TARGETS = (b"/", b"/health", b"/a/b?c=d&e", b"//x", b"/%zz", b"/a#b", b"/~!$&'()*+,;=:@[]{}|\\^`\"<>")
+ODD_TARGETS = (b"*", b"a", b"http://h/p", b"", b"/\x80", b"/a b", b"/\t", b"http://u@h/")
+HOSTS = (b"a", b"127.0.0.1:8767", b"localhost", b"x.y:1", b"a:0", b"a:")
+ODD_HOSTS = (b"[::1]", b"[::1]:80", b":1", b"a,b", b"u@h", b"a/b", b"a:65536", b"a:99999", b"", b" ", b"\xff")
+FIELDS = (
+    b"User-Agent: curl/8.5.0",
+    b"Accept: */*",
+    b"Connection: keep-alive",
+    b"connection: Keep-Alive",
+    b"X-A: a b  c",
+    b"authorization: Bearer abc",
+    b"Cookie: a=b; c=d",
+    b"Origin: http://a",
+)
+ODD_FIELDS = (
+    b"Connection: close",
+    b"Connection: keep-alive, x",
+    b"Connection: Upgrade\r\nUpgrade: websocket",
+    b"Upgrade: h2c",
+    b"Expect: 100-continue",
+    b"Expect: x",
+    b"TE: trailers",
+    b"Trailer: x",
+    b"Transfer-Encoding: chunked",
+    b"Transfer-Encoding: gzip",
+    b"Content-Length: 3",
+    b"Content-Length: 03",
+    b"Content-Length: +3",
+    b"Content-Length: 3, 3",
+    b"Content-Length: 3 ",
+    b"Content-Length: 99999999999999999999",
+    b"Host: b",
+    b"X-A:b",
+    b"X-A:  b",
+    b"X-A: b ",
+    b"X-A: \tb",
+    b"X-A: b\tc",
+    b"X-A: ",
+    b"X-A:",
+    b"X A: b",
+    b"X-A : b",
+    b"X-A",
+    b": b",
+    b"X-A: \xe9",
+    b"X-A: b\rc",
+    b"X-A: b\nY: c",
+    b"X-A: b\r\n c",
+    b"X-A: \x00",
+    b"X-A: \x7f",
+    b"X-A: " + b"l" * 500,
+    b"X-\xe9: b",
+    b"(X): b",
+)
+UPGRADE = (
+    b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+)
+VERSIONS = (b"HTTP/1.0", b"HTTP/1.2", b"HTTP/2.0", b"http/1.1", b"HTTP/1.1 ", b"")
+BODIES = (b"abc", b"{}", b"x" * 50, b"\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n")
+
+EXAMPLES = """
+\b
+Examples:
+  python -m fuzz.lane --scripts 100000
+  python -m fuzz.lane --scripts 5000000 --first 1000000
+  python -m fuzz.lane --script 4711
+"""
+
+
+def traffic(rng: Random) -> bytes:
+    """What a peer sends on one connection."""
+    odd = rng.choice((0.0, 0.0, 0.03, 0.15))  # how often something is not as it should be
+    pieces = [_request(rng, odd) for _ in range(rng.choice((1, 1, 2, 3)))]
+    if rng.random() < odd:
+        pieces.insert(rng.randrange(len(pieces) + 1), rng.choice((b"\r\n", b"\r", b"\n", b"x", b"\x81\x80abcd")))
+    data = b"".join(pieces)
+    return data[: rng.randrange(len(data) + 1)] if rng.random() < odd else data
+
+
+def play(seed: int) -> int:
+    """One connection: a request at a time, or as the seed has it; how many messages the lane had to itself."""
+    rng = Random(seed)
+    return compare(traffic(rng), rng)
+
+
+def _request(rng: Random, odd: float) -> bytes:
+    def pick(usual: tuple[bytes, ...], unusual: tuple[bytes, ...]) -> bytes:
+        return rng.choice(unusual if rng.random() < odd else usual)
+
+    method = pick(METHODS, ODD_METHODS)
+    fields = [b"Host: " + pick(HOSTS, ODD_HOSTS)]
+    fields += rng.sample(FIELDS, rng.choice((0, 1, 2, 4)))
+    body = rng.choice(BODIES) if rng.random() < (0.7 if method in (b"POST", b"PUT", b"PATCH") else 0.05) else b""
+    if body and rng.random() < odd:
+        fields.append(b"Transfer-Encoding: chunked")
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    elif body or rng.random() < 0.1:
+        fields.append(b"Content-Length: %d" % (len(body) + (rng.random() < odd)))
+    while rng.random() < odd * 2:
+        fields.append(UPGRADE if rng.random() < 0.2 else rng.choice(ODD_FIELDS))
+    rng.shuffle(fields)
+    if rng.random() < odd / 2:
+        fields.pop()
+    first = b"%b %b %b" % (method, pick(TARGETS, ODD_TARGETS), pick((b"HTTP/1.1",), VERSIONS))
+    end = b"\n" if rng.random() < odd / 3 else b"\r\n"
+    return b"".join((first, end, *(field + b"\r\n" for field in fields), b"\r\n", body))
+
+
+def _batch(first: int) -> tuple[int, int, str]:
+    """Play some scripts: how many, the lane's messages, and what went wrong with the last one."""
+    alone = 0
+    for seed in range(first, first + BATCH):
+        try:
+            alone += play(seed)
+        except AssertionError as error:
+            return seed - first + 1, alone, f"script {seed}: {error}"
+    return BATCH, alone, ""
+
+
+@click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--scripts", type=click.IntRange(min=1), default=100_000, show_default=True, help="How many, about.")
+@click.option("--first", type=int, default=0, show_default=True, help="The number of the first one.")
+@click.option("--script", type=int, default=None, help="Play this one alone; what is wrong is raised.")
+@click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
+def main(scripts: int, first: int, script: int | None, jobs: int | None) -> None:
+    """Have the plain lane and the law read, and say, the same. Exit code 1 when they do not."""
+    if script is not None:
+        print(f"holds; the lane had {play(script)} messages to itself")
+        return
+    began = time.monotonic()
+    played = alone = 0
+    found = list[str]()
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        for n, messages, problem in pool.imap_unordered(_batch, range(first, first + scripts, BATCH)):
+            played += n
+            alone += messages
+            found += [problem] if problem else []
+    print(f"{played:,} scripts in {time.monotonic() - began:,.0f} s, {alone:,} messages of the lane alone")
+    for problem in found:
+        print(problem, file=sys.stderr)
+    if found:
+        print("replay: python -m fuzz.lane --script N", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
