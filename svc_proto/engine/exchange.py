@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from enum import IntEnum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level, ReadFile, ReleaseFile
@@ -45,7 +45,6 @@ from svc_proto.wire.events import (
     ResponseHead,
 )
 from svc_proto.wire.handshake import handshake_problem
-from svc_proto.wire.urls import split_target
 
 if TYPE_CHECKING:
     from svc_proto.engine.server import ServerChannel
@@ -178,17 +177,31 @@ class Exchange:
 
     # --- events, called by the channel ---
 
-    def begin(self) -> None:
-        """The head is here: find the route and ask the policy before a byte of the body is read."""
-        try:
-            principal = self._identify()
-        except Exception as error:
-            self._turn_away(error)
-            return
-        if isinstance(principal, Generator):
+    def begin(self, route: Route | None, request: Request | None, principal: object) -> None:
+        """The head is here, and what `turn.identify` has found."""
+        length = self._head.headers.get(b"content-length")
+        if length is not None:
+            self._length = int(length)  # the wire lets nothing but digits pass
+        if route is not None:
+            self._route, self._pattern = route, route.pattern
+        if request is not None:
+            self._request = request
+        if isinstance(principal, Exception):
+            self._turn_away(principal)
+        elif isinstance(principal, Generator):
             self._await_admission(principal)
         else:
             self._admit(principal)
+
+    def go_on(self, route: Route, request: Request, result: object) -> None:
+        """The request came whole, and its handler has returned this, or raised it: no answer that is said at once."""
+        self._route, self._pattern, self._request = route, route.pattern, request
+        self._enter()
+        self._step(ExchangeTrigger.BODY_END)
+        try:
+            self._act(result)
+        except Exception as error:
+            self._failed(error)
 
     def data(self, data: bytes) -> None:
         """A piece of the body."""
@@ -259,28 +272,6 @@ class Exchange:
 
     # --- the course of a request ---
 
-    def _identify(self) -> object:
-        """Find the route; who asks, or the flow that finds out."""
-        head, channel = self._head, self._channel
-        length = head.headers.get(b"content-length")
-        if length is not None:
-            self._length = int(length)  # the wire lets nothing but digits pass
-        path, query = split_target(head.target)
-        route, params = channel.app.router.match(head.method, path)
-        self._route, self._pattern = route, route.pattern
-        request = self._request = Request(
-            method=head.method,
-            path=path,
-            raw_query=query,
-            headers=head.headers,
-            peer=channel.peer,
-            secure=channel.secure,
-            params=params,
-            http_version=head.http_version,
-        )
-        channel.named(request)
-        return channel.app.authorize(route.access, request)
-
     def _await_admission(self, asking: Flow[object]) -> None:
         channel = self._channel
         self._step(ExchangeTrigger.ASK)
@@ -312,9 +303,7 @@ class Exchange:
         request.principal = principal
         if principal is not STRANGER:
             self._channel.vouch()
-        if request.holder:
-            self._holder = request.holder
-            self._channel.engine.holders.enter(request.holder, self)
+        self._enter()
         try:
             self._check()
         except Exception as error:
@@ -322,6 +311,11 @@ class Exchange:
             return
         if self._route.streamed:
             self._open_stream()
+
+    def _enter(self) -> None:
+        self._holder = self._request.holder
+        if self._holder:
+            self._channel.engine.holders.enter(self._holder, self)
 
     def _ask_again(self) -> None:
         """A body that took its time: what let it in may have ended. Who would have to ask others is not asked twice."""
@@ -353,14 +347,18 @@ class Exchange:
         if self._body:
             request.body = b"".join(self._body)  # a single piece is not copied
             self._body = []
-        result = self._route.handler(request)
+        self._act(self._route.handler(request))
+
+    def _act(self, result: object) -> None:
         if isinstance(result, Response | Streamed):
             self._respond(result)
+        elif isinstance(result, Exception):
+            raise result
         elif isinstance(result, Generator):
             task = self._channel.engine.spawn(result, name=self._pattern, on_done=self._answered, on_error=self._failed)
             self._task = self._task or task  # there is one if it is over already, and its answer goes on
         else:
-            self._open_socket(result)
+            self._open_socket(cast("SocketHandler", result))
 
     def _open_stream(self) -> None:
         channel = self._channel
@@ -464,6 +462,8 @@ class Exchange:
 
     def _send(self, response: Response, *, closing: bool) -> None:
         channel = self._channel
+        if not closing and channel.say(self._head, self._pattern, response):
+            return
         body = b"" if response.status in BODILESS else response.body
         self._send_head(response, length=len(body), closing=closing)
         if body:
@@ -480,8 +480,7 @@ class Exchange:
         if closing and self.stream:  # the answer on stream 0 closes by itself
             fields.append(CLOSE)
         channel.put(ResponseHead(self.stream, status, Headers(fields)))
-        if channel.engine.log_level <= Level.DEBUG:
-            channel.engine.log(Level.DEBUG, "request", method=self._head.method, route=self._pattern, status=status)
+        channel.note(self._head, self._pattern, status)
 
     def _begin_body(self, answer: Response | Streamed, *, length: int | None) -> None:
         following = step(LIFE, self.state, ExchangeTrigger.SEND)

@@ -23,7 +23,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.server import HttpApp, Phase, ServerChannel
 from svc_proto.facts import Accepted
-from svc_proto.wire.connection import Role
+from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.events import Event, RequestData, RequestHead, ResponseEnd, StreamId, StreamReset
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import Limits
@@ -188,7 +188,7 @@ class Http2Channel(HttpChannel):
         return Phase.WORKING if self.lanes else Phase.IDLE
 
 
-class _LaneConnection:
+class _LaneConnection(ServerConnection):
     """One stream of a connection, as if it were a connection."""
 
     __slots__ = ("_under", "ended", "events")

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
-from svc_proto.engine.exchange import Exchange
+from svc_proto.engine.date import http_date
+from svc_proto.engine.exchange import BODILESS, SPILL, Exchange
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.message import Request, Response, refused_for
 from svc_proto.engine.router import Router
+from svc_proto.engine.turn import identify, take_turn
 from svc_proto.facts import Accepted
-from svc_proto.wire.connection import Connection, Role
+from svc_proto.wire.connection import ServerConnection
 from svc_proto.wire.events import (
     Event,
     RequestData,
@@ -32,7 +34,7 @@ from svc_proto.wire.events import (
     RequestHead,
     StreamId,
 )
-from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http1_plain import PlainConnection
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
@@ -85,12 +87,13 @@ class ServerChannel(HttpChannel):
 
     __slots__ = ("_first", "admitting", "app", "exchanges", "peer", "phase", "secure")
 
+    conn: ServerConnection
     alone = True  # nobody else speaks on this connection while an answer is under way
 
     def __init__(
-        self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits, conn: Connection | None = None
+        self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits, conn: ServerConnection | None = None
     ) -> None:
-        conn = conn or Http1Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
+        conn = conn or PlainConnection(limits=limits, entropy=engine.entropy)
         super().__init__(engine, accepted.ch, limits, conn)
         self._first = b""  # the first bytes, while they may be those of HTTP/2
         self.app = app
@@ -104,7 +107,12 @@ class ServerChannel(HttpChannel):
     # --- facts ---
 
     def received(self, data: bytes) -> None:
-        """As of any channel; a fresh one may find that its peer speaks HTTP/2."""
+        """As of any channel; a request may come whole, and a fresh channel find that its peer speaks HTTP/2."""
+        if not (self._holding or self._first or self.closing or self.credit.blocked):
+            taken = self.conn.plain(data)
+            if taken is not None:
+                take_turn(self, *taken)
+                return
         fresh = self.phase is Phase.HEAD and data[0] == PRI[0] and self.conn.idle
         if not self.closing and (self._first or fresh):
             data = self._first + data
@@ -155,7 +163,7 @@ class ServerChannel(HttpChannel):
         """Route an event to its exchange or socket."""
         if isinstance(event, RequestHead):
             exchange = self.exchanges[event.stream] = Exchange(self, event)
-            exchange.begin()
+            exchange.begin(*identify(self, event))
             return
         exchange_or_none = self.exchanges.get(event.stream)
         if exchange_or_none is None:
@@ -185,6 +193,31 @@ class ServerChannel(HttpChannel):
         if self.conn.must_close or self.engine.stopping:
             self.shut()
         self.pump()
+
+    # --- answers ---
+
+    def say(self, head: RequestHead, pattern: str, response: Response) -> bool:
+        """Say a whole answer at once; False, and nothing was said, if this connection has it said event by event."""
+        fields = (*self.app.fields(head), *response.headers)
+        date = http_date(self.engine.now.wall)
+        if not self.conn.answer(head.stream, response.status, date, fields, response.body):
+            return False
+        self.soil()
+        self.note(head, pattern, response.status)
+        if len(response.body) >= SPILL and response.status not in BODILESS:
+            self.spill()
+        return True
+
+    def note(self, head: RequestHead, pattern: str, status: int) -> None:
+        """An answer is out: say so in the log, if anybody wants to know."""
+        if self.engine.log_level <= Level.DEBUG:
+            self.engine.log(Level.DEBUG, "request", method=head.method, route=pattern, status=status)
+
+    def turned(self) -> None:
+        """A request that came whole was answered at once, and nothing else is under way."""
+        self.phase = Phase.WORKING
+        self._timer.cancel()
+        self.settle()
 
     # --- between events ---
 

@@ -24,6 +24,8 @@ class Connection(Protocol):
     what `data_to_send()` returns. The properties are to be read when `next_event()` has returned None.
     """
 
+    __slots__ = ()
+
     def receive_data(self, data: bytes) -> None:
         """Take bytes from the peer. Parsing is left to `next_event`."""
         ...
@@ -84,19 +86,22 @@ class Connection(Protocol):
 class ServerConnection(Connection, Protocol):
     """A server's connection on which a whole turn may be had at once: one call for the request, one for the answer.
 
-    Both say no wherever they like; `receive_data`, `next_event` and `send` are then the way, and the same comes of it.
+    Both say no wherever they like, and do so here; `receive_data`, `next_event` and `send` are then the way, and the
+    same comes of it.
     """
+
+    __slots__ = ()
 
     def plain(self, data: bytes) -> tuple[RequestHead, bytes] | None:
         """Take one whole request and its body in place of `receive_data` and all of its events.
 
         None, and nothing has been done, if these bytes are not that.
         """
-        ...
+        return None
 
     def retell(self) -> None:
         """Of the request that `plain` gave no more than the head was taken: `next_event` tells the rest."""
-        ...
+        return
 
     def answer(
         self, stream: StreamId, status: int, date: bytes, fields: tuple[tuple[bytes, bytes], ...], body: bytes
@@ -105,4 +110,4 @@ class ServerConnection(Connection, Protocol):
 
         Its fields are `date`, `fields` (names in lower case) and, where there may be a body, `content-length`.
         """
-        ...
+        return False

@@ -31,7 +31,7 @@ from functools import lru_cache
 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.wire.authority import AUTHORITY
-from svc_proto.wire.connection import Role
+from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.events import Event, Headers, RequestData, RequestEnd, RequestHead, ResponseEnd, StreamId
 from svc_proto.wire.http1 import BODILESS, Http1Connection
 from svc_proto.wire.http1_write import REASONS
@@ -55,7 +55,7 @@ MAX_BLOCKS = 256  # such heads in a process
 PENDING, HEAD_TOLD, BODY_TOLD, TOLD = range(4)  # how far the events of a message have been taken
 
 
-class PlainConnection:
+class PlainConnection(ServerConnection):
     """One HTTP/1.1 connection of a server; see `wire.connection.ServerConnection` for how to drive it."""
 
     __slots__ = ("_body", "_deflate", "_entropy", "_head", "_law", "_limits", "_out", "_raw", "_stream", "_told")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.wire.connection import Connection, Role
+from fuzz.law import Law
+from svc_proto.wire.connection import Connection, Role, ServerConnection
+from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
 from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.wire.pair import seeded
 
 
@@ -19,3 +22,16 @@ def test_http1_is_a_connection(role: Role) -> None:
     connection.receive_eof()
     assert connection.next_event() is None
     assert connection.must_close
+
+
+def test_a_connection_of_a_server_may_have_everything_event_by_event() -> None:
+    connection: ServerConnection = Law(limits=DEFAULT_LIMITS, entropy=seeded())
+    request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    assert connection.plain(request) is None
+    assert connection.idle
+    connection.receive_data(request)
+    assert isinstance(connection.next_event(), RequestHead)
+    connection.retell()
+    assert isinstance(connection.next_event(), RequestEnd)
+    assert not connection.answer(StreamId(1), 200, b"", (), b"")
+    assert connection.data_to_send() == b""

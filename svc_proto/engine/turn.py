@@ -1,0 +1,81 @@
+"""A request that came whole: route, policy, handler and answer in one go, as long as nobody has to wait.
+
+What a request is asked, and what it may be told, is the same whether it came whole or in pieces: an `Exchange` is made
+as soon as somebody has to wait, stream, refuse or fail, and goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from svc_proto.engine.exchange import Exchange
+from svc_proto.engine.message import STRANGER, Request, Response
+from svc_proto.engine.router import Kind, Route
+from svc_proto.wire.events import RequestHead
+from svc_proto.wire.urls import split_target
+
+if TYPE_CHECKING:
+    from svc_proto.engine.server import ServerChannel
+
+__all__ = ["Found", "identify", "take_turn"]
+
+Found: TypeAlias = tuple[Route | None, Request | None, object]
+"""How far the admission of a request came; last who asks, a flow that finds out, or the exception that ended it."""
+
+
+def identify(channel: ServerChannel, head: RequestHead) -> Found:
+    """Find the route of a request and ask the policy, before a byte of the body is read."""
+    route = request = None
+    try:
+        path, query = split_target(head.target)
+        route, params = channel.app.router.match(head.method, path)
+        request = Request(
+            method=head.method,
+            path=path,
+            raw_query=query,
+            headers=head.headers,
+            peer=channel.peer,
+            secure=channel.secure,
+            params=params,
+            http_version=head.http_version,
+        )
+        channel.named(request)
+        return route, request, channel.app.authorize(route.access, request)
+    except Exception as error:
+        return route, request, error
+
+
+def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
+    """Serve a request that the connection has given as `plain`."""
+    route, request, principal = identify(channel, head)
+    if (
+        route is None
+        or request is None
+        or isinstance(principal, Exception | Generator)
+        or route.streamed
+        or route.kind is Kind.WEBSOCKET
+        or len(body) > (route.body_limit or channel.limits.max_skipped)
+    ):
+        channel.conn.retell()
+        channel.exchanges[head.stream] = exchange = Exchange(channel, head)
+        exchange.begin(route, request, principal)
+        channel.pump()
+        return
+    request.principal = principal
+    if principal is not STRANGER:
+        channel.vouch()
+    if route.body_limit:
+        request.body = body
+    result: object
+    try:
+        result = route.handler(request)
+    except Exception as error:
+        result = error
+    whole = type(result) is Response and result.file is None and not channel.engine.stopping
+    if whole and channel.say(head, route.pattern, cast("Response", result)):
+        channel.turned()
+        return
+    channel.exchanges[head.stream] = exchange = Exchange(channel, head)
+    exchange.go_on(route, request, result)
+    channel.pump()

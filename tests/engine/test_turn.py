@@ -1,0 +1,215 @@
+"""Requests that come whole: what comes of them is what comes of them with the law alone, command by command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fuzz.law import Law
+from svc_proto.commands import Command, Level, PauseReading
+from svc_proto.engine import server
+from svc_proto.engine.exchange import Exchange
+from svc_proto.engine.message import Response, Streamed
+from svc_proto.engine.stream import ResponseWriter
+from svc_proto.facts import Closed, Done, OperationId, ReadClosed, Received, Sent, Stopping
+from svc_proto.wire.events import NO_HEADERS, Headers
+from svc_proto.wire.http1_plain import PlainConnection
+from svc_proto.wire.limits import Limits
+from tests.engine.service import TestBook, get, open_book, post
+from tests.playbook import CH, wire_bytes
+
+Story = Callable[[TestBook], None]
+
+
+def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, law: bool, limits: Limits) -> list[object]:
+    """Every command of a story, its logs, and when the core would look again."""
+    monkeypatch.setattr(server, "PlainConnection", Law if law else PlainConnection)
+    book = open_book(limits, log_level=Level.DEBUG)
+    book.logs.bugs = True
+    commands: list[Command] = []
+    handle = book.core.handle
+
+    def heard(*args: object) -> list[Command]:
+        out = handle(*args)  # type: ignore[arg-type]  # whatever it takes
+        commands.extend(out)
+        return out
+
+    book.core.handle = heard  # type: ignore[method-assign, assignment]
+    story(book)
+    return [commands, [*book.logs], book.core.next_deadline(), [*book.toy.cleaned], book.toy.asked]
+
+
+def same(story: Story, monkeypatch: pytest.MonkeyPatch, limits: Limits | None = None) -> None:
+    """The lane and the law have the same story."""
+    limits = limits or Limits()
+    lane, law = (told(story, monkeypatch, law=law, limits=limits) for law in (False, True))
+    assert lane == law
+
+
+REQUESTS = [
+    get(b"/hello"),
+    get(b"/hello").replace(b"GET", b"HEAD"),
+    get(b"/empty"),
+    get(b"/big"),
+    get(b"/item/a%20b"),
+    get(b"/item/%zz"),
+    get(b"/nowhere#x"),
+    get(b"/nowhere"),
+    get(b"/echo"),
+    get(b"/open"),
+    get(b"/open", b"Content-Length: 3") + b"abc",
+    get(b"/open", b"Content-Length: 70000") + b"x" * 70_000,
+    get(b"/private"),
+    get(b"/access-bug"),
+    get(b"/boom"),
+    get(b"/teapot"),
+    get(b"/blame"),
+    get(b"/header"),
+    get(b"/park"),
+    get(b"/file"),
+    get(b"/quit"),
+    get(b"/ws"),
+    post(b"/echo", b"abc"),
+    post(b"/echo", b""),
+    post(b"/small", b"0123456789"),
+    post(b"/small", b"0123456789a"),
+    post(b"/slow", b"abc"),
+    post(b"/stream", b"abc"),
+    post(b"/nowhere", b"x" * 300_000),
+    post(b"/private", b"abc"),
+    post(b"/keyless", b"abc"),
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: each.partition(b" HTTP")[0].decode())
+def test_every_kind_of_request(request_: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def story(book: TestBook) -> None:
+        book.toy.extra_fields = ((b"x-extra", b"1"),)
+        book.toy.holder = "h"
+        for _ in range(2):
+            book >> Received(CH, request_)
+            sent = len(wire_bytes(book.take()))
+            book >> Sent(CH, sent)
+            book.take()
+            book.after(1.0).take()
+        book >> Done(OperationId(1), "somebody")
+        book.take()
+        book.after(21.0).take()
+        book >> Received(CH, get(b"/hello"))
+        book.take()
+        book.after(80.0).take()
+        book >> Closed(CH)
+        book.take()
+
+    same(story, monkeypatch)
+
+
+@pytest.mark.parametrize("later", [get(b"/hello"), get(b"/hello")[:9], b"x", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"])
+def test_bytes_behind_a_request_that_waits(later: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def story(book: TestBook) -> None:
+        book.get(b"/park").take()
+        book >> Received(CH, later)
+        book.take()
+        book.after(20.0).take()
+        book >> ReadClosed(CH)
+        book.take()
+
+    same(story, monkeypatch)
+
+
+def test_a_stream_and_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def produce(writer: ResponseWriter):  # type: ignore[no-untyped-def]  # a flow
+        writer.write(b"a")
+        yield from writer.drained()
+
+    def story(book: TestBook) -> None:
+        book.toy.answer = lambda request: Streamed(200, NO_HEADERS, produce)
+        book.get(b"/answer").take()
+        book >> Received(CH, post(b"/stream", b"abc"))
+        book.take()
+        book.get(b"/hello").take()
+
+    same(story, monkeypatch)
+
+
+def test_a_process_that_ends_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def story(book: TestBook) -> None:
+        book.get(b"/park").take()
+        book >> Stopping(5.0)
+        book.take()
+        book.after(4.0).take()
+
+    def late(book: TestBook) -> None:
+        book >> Received(CH, get(b"/hello")[:-1])
+        book.take()
+        book >> Stopping(5.0)
+        book.take()
+        book >> Received(CH, b"\n")
+        book.take()
+
+    def handler_stops(book: TestBook) -> None:
+        def stop(request: object) -> Response:
+            book.engine.stopping = True
+            return Response(200, Headers(), b"last")
+
+        book.toy.answer = stop
+        book.get(b"/answer").take()
+
+    for each in (story, late, handler_stops):
+        same(each, monkeypatch)
+
+
+def test_a_peer_that_does_not_read_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def story(book: TestBook) -> None:
+        book.get(b"/big").take()
+        book >> Received(CH, get(b"/hello"))
+        assert book.take() == []
+        book >> Sent(CH, 500_000)
+        book.take()
+        book >> Sent(CH, 100_000)
+        book.take()
+        book >> Received(CH, get(b"/hello"))
+        book.take()
+
+    same(story, monkeypatch, Limits(high_water=100_000, low_water=50_000))
+
+
+def test_a_stranger_that_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def story(book: TestBook) -> None:
+        book >> Received(CH, post(b"/keyless", b"x" * 900, length=1000))
+        assert PauseReading(CH) in book.take()
+        book >> Received(CH, b"x" * 100)
+        book.take()
+        book >> Received(CH, get(b"/hello"))
+        book.take()
+
+    same(story, monkeypatch, Limits(stranger_budget=800))
+
+
+def test_the_first_byte_of_a_post_may_be_that_of_http_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    def story(book: TestBook) -> None:
+        request = post(b"/echo", b"abc")
+        for piece in (request[:1], request[1:], request):
+            book >> Received(CH, piece)
+            book.take()
+
+    same(story, monkeypatch)
+
+
+def test_no_exchange_is_made_for_an_answer_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    init = Exchange.__init__
+
+    def counted(self: Exchange, *args: object) -> None:
+        made.append(args)
+        init(self, *args)  # type: ignore[arg-type]  # whatever it takes
+
+    monkeypatch.setattr(server, "PlainConnection", PlainConnection)
+    monkeypatch.setattr(Exchange, "__init__", counted)
+    book = open_book()
+    book.get(b"/hello") << [book.says(200, b"hello")]
+    book >> Received(CH, post(b"/echo", b"abc")) << [book.says(200, b"abc")]
+    assert not made
+    book.get(b"/teapot") << [book.says(418, b"teapot: short and stout")]
+    assert len(made) == 1
