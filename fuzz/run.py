@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from attrs import define, field
 
 from fuzz.draw import draw
 from fuzz.game import Failure, Report, play, play_seed
+from fuzz.law import obey
 from fuzz.places import CRASHES
 from fuzz.rows import told, watch
 from fuzz.script import Script
@@ -31,6 +33,7 @@ EXAMPLES = """
 Examples:
   python -m fuzz.run --seeds 1000
   python -m fuzz.run --seeds 1000 --rows
+  python -m fuzz.run --seeds 1000 --law
   python -m fuzz.run --seed 7 --trace
   python -m fuzz.run --script fuzz/crashes/simulation-7.txt
 """
@@ -47,6 +50,7 @@ class Total:
     faults: dict[str, int] = field(factory=dict)
     counts: dict[str, int] = field(factory=dict)
     rows: dict[str, int] = field(factory=dict)
+    digest: str = ""  # of the digests of all worlds, in their order
 
     def add(self, report: Report) -> None:
         """Count one more."""
@@ -54,6 +58,7 @@ class Total:
         self.seconds += report.seconds
         self.events += report.events
         self.steps += report.steps
+        self.digest = sha256(f"{self.digest}{report.digest}".encode()).hexdigest()
         for mine, theirs in ((self.faults, report.faults), (self.counts, report.counts), (self.rows, report.rows)):
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
@@ -67,6 +72,7 @@ class Total:
             ("virtual time", f"{self.seconds / 3600:,.1f} hours"),
             ("events", f"{self.events:,}"),
             ("wall time", f"{elapsed:,.0f} s, {self.events / max(elapsed, 0.001):,.0f} events a second"),
+            ("digest", f"{self.digest[:16]}, of every fact and command"),
             ("seen", _counted(self.counts)),
         )
         return "\n".join(f"{name:<13} {value}" for name, value in rows)
@@ -78,17 +84,18 @@ def replay_command(seed: int) -> str:
 
 
 @contextmanager
-def outcomes(seeds: Iterable[int], jobs: int, *, rows: bool = False) -> Iterator[Iterator[Report | Failure]]:
+def outcomes(
+    seeds: Iterable[int], jobs: int, *, rows: bool = False, law: bool = False
+) -> Iterator[Iterator[Report | Failure]]:
     """Play the worlds of some seeds by several processes; in their order, and the same however many there are.
 
-    With `rows` each process counts which rows of tables are walked.
+    With `rows` each process counts which rows of tables are walked, with `law` none has a plain lane (`fuzz.law`).
     """
     if jobs == 1:
-        if rows:
-            watch()
+        _prepare(rows, law)
         yield map(play_seed, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(jobs, watch if rows else None) as pool:
+    with multiprocessing.get_context("spawn").Pool(jobs, _prepare, (rows, law)) as pool:
         yield pool.imap(play_seed, seeds, chunksize=AT_ONCE)
 
 
@@ -101,6 +108,7 @@ def outcomes(seeds: Iterable[int], jobs: int, *, rows: bool = False) -> Iterator
 @click.option("--crashes", type=click.Path(path_type=Path), default=CRASHES, help="Where failures are saved.")
 @click.option("--tries", type=click.IntRange(min=0), default=200, show_default=True, help="To make a failure smaller.")
 @click.option("--rows", is_flag=True, help="Say which rows of the state tables were never walked.")
+@click.option("--law", is_flag=True, help="Without the plain lanes: the digest has to be the same.")
 @click.option("--trace", is_flag=True, help="Tell the whole story of one world.")
 def main(
     seeds: int,
@@ -111,13 +119,13 @@ def main(
     crashes: Path,
     tries: int,
     rows: bool,
+    law: bool,
     trace: bool,
 ) -> None:
     """Play worlds and check the invariants. Exit code 1 when one does not hold."""
     began = time.monotonic()
     if path is not None or seed is not None:
-        if rows:
-            watch()
+        _prepare(rows, law)
         script = draw(seed or 0) if path is None else Script.from_json(path.read_text())
         outcome = play(script, trace=trace)
         if trace:
@@ -125,7 +133,7 @@ def main(
         total, failures = _watch(iter([outcome]), 1)
     else:
         with outcomes(
-            range(first, first + seeds), min(jobs or multiprocessing.cpu_count(), seeds), rows=rows
+            range(first, first + seeds), min(jobs or multiprocessing.cpu_count(), seeds), rows=rows, law=law
         ) as coming:
             total, failures = _watch(coming, seeds)
     print(total.text(time.monotonic() - began, len(failures)))
@@ -134,6 +142,13 @@ def main(
     if failures:
         _explain(failures, tries, crashes)
         sys.exit(1)
+
+
+def _prepare(rows: bool, law: bool) -> None:
+    if law:
+        obey()
+    if rows:
+        watch()
 
 
 def _watch(coming: Iterator[Report | Failure], expected: int) -> tuple[Total, list[Failure]]:

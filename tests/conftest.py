@@ -3,6 +3,7 @@
 A test or fixture that takes `runtime` runs on loops, and one that takes `any_loop` in the simulator (`sim`), too: in
 tests/loops on those that `tests.plan` has for it, elsewhere on all that are installed. With `--full` it is all of them
 everywhere, and what only repeats is not left out; `--loop` names others, as `--runtime` of the programs does, or `sim`.
+With `--law` servers in the process of the tests are without their plain lanes (`fuzz.law`).
 
 HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly. With RERUNS=1, as CI has it, a test
 of real sockets, processes or browsers that fails is tried once more, since the machine may have been too busy for it.
@@ -46,15 +47,20 @@ ALIAS = "anyio"  # of it
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--loop` and `--full`."""
+    """`--loop`, `--full` and `--law`."""
     parser.addoption(
         "--loop", action="append", metavar="NAME", help="Run on this loop (package.module:function); repeat."
     )
     parser.addoption("--full", action="store_true", help="Run every story on every loop, and what only repeats.")
+    parser.addoption("--law", action="store_true", help="Turn the plain lanes off: everything has to be the same.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse loops that are none."""
+    """Refuse loops that are none; have the law alone if that is wanted."""
+    if config.getoption("law"):
+        from fuzz.law import obey
+
+        obey()
     if config.getoption("full"):
         settings.load_profile("full")
     for name in config.getoption("loop") or ():
