@@ -1,21 +1,25 @@
-"""`python -m fuzz.lane --scripts 100000`: the plain lane against the law on scripts of traffic that is nearly plain.
+"""`python -m fuzz.lane --scripts 100000`: the plain lanes against the laws on scripts of traffic that is nearly plain.
 
-Each script is a seed: requests, most of them plain or one change away from it, cut anywhere, with what is said to them
-in between. The fuzz target `lane` holds the two together; here it is given what only a grammar finds.
+Each script is a seed: requests, or frames of a WebSocket, most of them plain or one change away from it, cut anywhere,
+with what is said to them in between. The fuzz targets `lane` and `frames` hold lane and law together; here they are
+given what only a grammar finds.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import struct
 import sys
 import time
+import zlib
 from random import Random
 
 import click
 
+from fuzz.targets.frames import CLIENT, DEFLATE, compare_frames
 from fuzz.targets.lane import compare
 
-__all__ = ["main", "play", "traffic"]
+__all__ = ["conversation", "main", "play", "play_frames", "traffic"]
 
 BATCH = 500  # scripts that a process is given at once
 METHODS = (b"GET", b"GET", b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS")
@@ -78,6 +82,11 @@ UPGRADE = (
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
 )
 VERSIONS = (b"HTTP/1.0", b"HTTP/1.2", b"HTTP/2.0", b"http/1.1", b"HTTP/1.1 ", b"")
+FIRSTS = (0x81, 0x81, 0x81, 0x82, 0x82, 0x89, 0x8A)  # bytes of plain frames
+ODD_FIRSTS = (0x01, 0x02, 0x00, 0x80, 0x80, 0x88, 0x09, 0x83, 0x8B, 0xA1, 0x91, 0xC1, 0xC9, 0xC0)
+SIZES = (0, 1, 3, 5, 20, 124, 125, 126, 127, 300, 301, 1000)
+LARGE = (65_535, 65_536, 65_546, 65_547)
+TEXTS = ("abcd", "h\u00e9", "\u4e16", "\U0001f600")
 BODIES = (b"abc", b"{}", b"x" * 50, b"\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n")
 
 EXAMPLES = """
@@ -105,6 +114,48 @@ def play(seed: int) -> int:
     return compare(traffic(rng), rng)
 
 
+def play_frames(seed: int) -> int:
+    """One WebSocket; how many messages were heard on it."""
+    rng = Random(seed)
+    bits = rng.randrange(32)
+    return compare_frames(bits, conversation(rng, bits), rng)
+
+
+def conversation(rng: Random, bits: int) -> list[bytes]:
+    """The frames that a peer sends on one WebSocket, one a piece."""
+    odd = rng.choice((0.0, 0.0, 0.03, 0.15))
+    packer = zlib.compressobj(wbits=-9)
+    frames = [_frame(rng, bits, odd, packer) for _ in range(rng.choice((1, 2, 4, 8)))]
+    if rng.random() < odd:
+        frames[-1] = frames[-1][: rng.randrange(len(frames[-1]) + 1)]
+    return frames
+
+
+def _frame(rng: Random, bits: int, odd: float, packer: zlib._Compress) -> bytes:
+    first = rng.choice(ODD_FIRSTS if rng.random() < odd else FIRSTS)
+    size = rng.choice((0, 1, 5, 124, 125) if first & 8 else LARGE if rng.random() < 0.03 else SIZES)
+    payload = rng.choice(TEXTS).encode() * (size // 4 + 1) if first & 15 == 1 else rng.randbytes(size)
+    payload = payload[: 125 if first & 8 and rng.random() > odd else None]
+    if rng.random() < odd:
+        payload += rng.choice((b"\xff", b"\xed\xa0\x80", b"\xe4", b"\xc0\x80"))
+    if bits & DEFLATE and not first & 8 and rng.random() < 0.3:
+        first |= 0x40
+        payload = (packer.compress(payload) + packer.flush(zlib.Z_SYNC_FLUSH))[:-4]
+    shape = rng.choice((0, 126, 127)) if rng.random() < odd else 0
+    n = len(payload) if rng.random() > odd / 4 else rng.choice((1 << 63, 1 << 62, 70_000, 301))
+    if n < 126 and not shape:
+        head = bytes([n])
+    elif n < 65_536 and shape != 127:
+        head = b"\x7e" + struct.pack("!H", n)
+    else:
+        head = b"\x7f" + struct.pack("!Q", n)
+    if bool(bits & CLIENT) is not (rng.random() < odd / 3):
+        return bytes([first]) + head + payload
+    key = rng.randbytes(4)
+    masked = bytes(byte ^ key[at % 4] for at, byte in enumerate(payload))
+    return bytes([first, head[0] | 0x80]) + head[1:] + key + masked
+
+
 def _request(rng: Random, odd: float) -> bytes:
     def pick(usual: tuple[bytes, ...], unusual: tuple[bytes, ...]) -> bytes:
         return rng.choice(unusual if rng.random() < odd else usual)
@@ -129,11 +180,11 @@ def _request(rng: Random, odd: float) -> bytes:
 
 
 def _batch(first: int) -> tuple[int, int, str]:
-    """Play some scripts: how many, the lane's messages, and what went wrong with the last one."""
+    """Play some scripts: how many, the messages that the lanes could take, and what went wrong with the last one."""
     alone = 0
     for seed in range(first, first + BATCH):
         try:
-            alone += play(seed)
+            alone += play(seed) + play_frames(seed)
         except AssertionError as error:
             return seed - first + 1, alone, f"script {seed}: {error}"
     return BATCH, alone, ""
@@ -145,9 +196,9 @@ def _batch(first: int) -> tuple[int, int, str]:
 @click.option("--script", type=int, default=None, help="Play this one alone; what is wrong is raised.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
 def main(scripts: int, first: int, script: int | None, jobs: int | None) -> None:
-    """Have the plain lane and the law read, and say, the same. Exit code 1 when they do not."""
+    """Have the plain lanes and the laws read, and say, the same. Exit code 1 when they do not."""
     if script is not None:
-        print(f"holds; the lane had {play(script)} messages to itself")
+        print(f"holds; {play(script) + play_frames(script)} messages")
         return
     began = time.monotonic()
     played = alone = 0
@@ -157,7 +208,7 @@ def main(scripts: int, first: int, script: int | None, jobs: int | None) -> None
             played += n
             alone += messages
             found += [problem] if problem else []
-    print(f"{played:,} scripts in {time.monotonic() - began:,.0f} s, {alone:,} messages of the lane alone")
+    print(f"{played:,} scripts in {time.monotonic() - began:,.0f} s, {alone:,} messages")
     for problem in found:
         print(problem, file=sys.stderr)
     if found:

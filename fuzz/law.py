@@ -1,26 +1,47 @@
-"""The law alone, in place of the plain lane and the law: for tests that have both do the same.
+"""The laws alone, in place of the plain lanes and the laws: for tests that have both do the same.
 
-`obey()` turns the lane off for a whole process. The product has no switch for it: nobody who runs it needs one.
+`obey()` turns the lanes off for a whole process. The product has no switch for it: nobody who runs it needs one.
 """
 
 from __future__ import annotations
 
+from wsproto.frame_protocol import Frame, FrameProtocol
+
 from svc_proto.basics.entropy import Entropy
 from svc_proto.engine import server
+from svc_proto.wire import websocket
 from svc_proto.wire.connection import Role, ServerConnection
+from svc_proto.wire.deflate import InboundGuard
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
 
-__all__ = ["Law", "obey"]
+__all__ = ["Law", "LawReader", "obey"]
 
 
 class Law(Http1Connection, ServerConnection):
-    """A server's connection that has every request and every answer event by event."""
+    """A server's connection that has every request and every answer event by event, by h11."""
 
     def __init__(self, *, limits: Limits, entropy: Entropy) -> None:
         super().__init__(Role.SERVER, limits=limits, entropy=entropy)
 
 
+class LawReader:
+    """The frames of a WebSocket as wsproto reads them."""
+
+    def __init__(self, client: bool, guard: InboundGuard) -> None:
+        self._law = FrameProtocol(client, [guard])
+        self.receive_bytes = self._law.receive_bytes
+
+    def next_frame(self) -> Frame | None:
+        """The next frame, or what there is of it."""
+        return next(self._law.received_frames(), None)
+
+    def close(self) -> None:
+        """Let go of all that has come."""
+        self._law._parse_more.close()
+
+
 def obey() -> None:
-    """From now on each connection of a server of this process is the law alone."""
+    """From now on connections of servers, and all WebSockets, of this process are the laws' alone."""
     setattr(server, "PlainConnection", Law)  # noqa: B010 - a stand-in of another type
+    setattr(websocket, "FrameReader", LawReader)  # noqa: B010 - the same

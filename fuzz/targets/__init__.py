@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fuzz.targets.common import Target
 from fuzz.targets.cores import core, relay
+from fuzz.targets.frames import frames
 from fuzz.targets.http1 import answer, chunks, http1
 from fuzz.targets.http2 import answer2, http2
 from fuzz.targets.lane import lane
@@ -25,6 +26,7 @@ TARGETS: dict[str, Target] = {
     "http2": http2,
     "answer2": answer2,
     "websocket": websocket,
+    "frames": frames,
     "multipart": multipart,
     "sse": sse,
     "envelope": envelope,

@@ -107,7 +107,7 @@ class InboundGuard(Extension):
 
     def __init__(self, max_message: int, agreed: DeflateParameters | None) -> None:
         self.max_message = max_message  # bytes; may be raised at any time
-        self._deflated = agreed is not None
+        self.deflated = agreed is not None
         self._agreed = agreed or NOT_AGREED
         self._inflater: zlib._Decompress | None = None
         self._compressed = False  # the message in progress, which control frames may interrupt
@@ -143,7 +143,7 @@ class InboundGuard(Extension):
         if (opcode is Opcode.CONTINUATION) is not self._begun:
             return CloseReason.PROTOCOL_ERROR  # now, before the payload is inflated as something that it is not
         if not self._begun:
-            self._compressed = self._deflated and rsv.rsv1
+            self._compressed = self.deflated and rsv.rsv1
             if self._compressed:
                 return RsvBits(True, False, False)
         if not self._compressed and self._size + payload_length > self.max_message:

@@ -1,7 +1,7 @@
 """Writing WebSocket frames (RFC 6455 section 5.2): whole messages and control frames, never fragments.
 
-wsproto reads them. It could write them, too, but with a writer for each socket, which takes 1 kB, and with masks from
-the operating system.
+`wire.frame_reader` reads them. wsproto could write them, too, but with a writer for each socket, which takes 1 kB, and
+with masks from the operating system.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """WebSocket framing after the opening handshake, both roles, over any stream of bytes (RFC 6455, RFC 7692).
 
-wsproto's `FrameProtocol` reads the frames, `wire.frames` writes them. Added here are the closing handshake as a table,
-whole messages, limits, automatic pongs, and masking from injected entropy.
+`wire.frame_reader` reads the frames, by wsproto where they are not plain, and `wire.frames` writes them. Added here are
+the closing handshake as a table, whole messages, limits, automatic pongs, and masking from injected entropy.
 
 What an idle socket does not need is made when it is: a relay holds thousands of them.
 
@@ -28,7 +28,7 @@ from collections import deque
 from enum import IntEnum, auto
 from typing import Any, AnyStr, Generic
 
-from wsproto.frame_protocol import CloseReason, Frame, FrameProtocol, Opcode, ParseFailed
+from wsproto.frame_protocol import CloseReason, Frame, Opcode, ParseFailed
 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import LocalProtocolError
@@ -44,6 +44,7 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
+from svc_proto.wire.frame_reader import FrameReader
 from svc_proto.wire.frames import MAX_CONTROL, close_payload, write_frame
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -125,7 +126,7 @@ class WebSocket:
         self._state = WebSocketState.OPEN
         self._limits = limits
         self._guard = InboundGuard(min(limits.max_message, max_message or limits.max_message), deflate)
-        self._reader: FrameProtocol | None = FrameProtocol(self._client, [self._guard])  # None: it is over
+        self._reader: FrameReader | None = FrameReader(self._client, self._guard)  # None: it is over
         self._deflater = self._new_deflater(deflate)
         self._pieces: _Pieces[Any] | None = None  # of a message that comes in fragments
         self._eof = False
@@ -159,7 +160,7 @@ class WebSocket:
         """The next message, ping, pong, or the final `SocketClosed`; None when more bytes are needed or it is over."""
         while self._reader is not None:
             try:
-                frame = next(self._reader.received_frames(), None)
+                frame = self._reader.next_frame()
             except ParseFailed as problem:
                 return self._fail(problem)
             if frame is None:
@@ -198,7 +199,7 @@ class WebSocket:
         reader, self._reader, self._pieces = self._reader, None, None
         self._guard.release()
         if reader is not None:
-            reader._parse_more.close()  # a generator that holds the reader that holds it
+            reader.close()
 
     def data_to_send(self) -> bytes:
         """All bytes queued since the last call, joined."""

@@ -1,0 +1,140 @@
+"""WebSocket frames as the plain lane and as wsproto, the law, read them: nobody can tell which of the two it is.
+
+The first byte says which end reads, and what was agreed (`fuzz.targets.websocket`). What is compared after each step
+are events, errors with their texts, what is held, the state, and the bytes that are to be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from zlib import crc32
+
+from fuzz.law import LawReader
+from fuzz.mutate import chunked
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.deflate import DeflateParameters
+from svc_proto.wire.events import BinaryMessage, CloseSocket, Event, Ping, Pong, StreamId, TextMessage
+from svc_proto.wire.limits import Limits
+from svc_proto.wire.websocket import WebSocket
+
+__all__ = ["LIMITS", "BothSockets", "compare_frames", "frames"]
+
+LIMITS = Limits(max_message=64 * 1024 + 10)
+STREAM = StreamId(1)
+STRANGER = 300  # bytes of a message of one that nobody knows
+CLIENT, DEFLATE, ALONE, SMALL, UNKNOWN = 1, 2, 4, 8, 16  # bits of the first byte
+
+
+def frames(data: bytes) -> None:
+    """Frames from a peer; where they are cut, and what is said to them, follows from the bytes."""
+    if data:
+        compare_frames(data[0], [data[1:]], Random(crc32(data)))
+
+
+def compare_frames(bits: int, pieces: list[bytes], rng: Random) -> int:
+    """Play one script to both; how many messages were heard. The pieces are cut further now and then."""
+    both = BothSockets(bits)
+    if rng.random() < 0.4:
+        pieces = chunked(b"".join(pieces), rng)
+    for piece in pieces:
+        both.hear(piece)
+        for _ in range(rng.choice((0, 1, 2, 9))):
+            both.take()
+        if rng.random() < 0.3:
+            both.flush()
+        if rng.random() < 0.05:
+            both.say(rng.choice(SAYINGS))
+        if rng.random() < 0.05:
+            both.trust()
+    while both.take() is not None:
+        pass
+    both.end()
+    while both.take() is not None:
+        pass
+    both.flush()
+    if rng.random() < 0.5:
+        both.release()
+        both.take()
+    return both.messages
+
+
+SAYINGS: tuple[Event, ...] = (
+    TextMessage(STREAM, "hi"),
+    TextMessage(STREAM, "hi" * 600),
+    Ping(STREAM, b"x"),
+    Pong(STREAM),
+    CloseSocket(STREAM),
+    CloseSocket(STREAM, 1001, "gone"),
+)
+
+
+class BothSockets:
+    """The law and the lane, and whatever is done to them."""
+
+    def __init__(self, bits: int) -> None:
+        self.law, self.lane = _socket(bits), _socket(bits)
+        setattr(self.law, "_reader", LawReader(bool(bits & CLIENT), self.law._guard))  # noqa: B010 - a stand-in
+        self.messages = 0
+
+    def hear(self, data: bytes) -> None:
+        """Bytes come."""
+        self._do(lambda socket: socket.receive_data(data))
+
+    def take(self) -> object:
+        """Ask for an event."""
+        event = self._do(lambda socket: socket.next_event())
+        self.messages += isinstance(event, TextMessage | BinaryMessage)
+        return event
+
+    def say(self, event: Event) -> None:
+        """Say something, if it may be said."""
+        self._do(lambda socket: _say(socket, event))
+
+    def trust(self) -> None:
+        """The peer is known."""
+        self._do(lambda socket: socket.trust())
+
+    def end(self) -> None:
+        """The peer says no more."""
+        self._do(lambda socket: socket.receive_eof())
+
+    def flush(self) -> object:
+        """What is to be sent."""
+        return self._do(lambda socket: socket.data_to_send())
+
+    def release(self) -> None:
+        """The connection is gone."""
+        self._do(lambda socket: socket.release())
+
+    def _do(self, what: Callable[[WebSocket], object]) -> object:
+        law, lane = what(self.law), what(self.lane)
+        assert lane == law, f"the lane: {lane!r}, the law: {law!r}"
+        assert (self.lane.held, self.lane.state) == (self.law.held, self.law.state)
+        return law
+
+
+def _say(socket: WebSocket, event: Event) -> str:
+    try:
+        socket.send(event)
+    except LocalProtocolError as error:
+        return str(error)
+    return ""
+
+
+def _socket(bits: int) -> WebSocket:
+    deflate = DeflateParameters(
+        server_no_context_takeover=bool(bits & ALONE),
+        client_no_context_takeover=bool(bits & ALONE),
+        server_max_window_bits=9 if bits & SMALL else 15,
+        client_max_window_bits=9 if bits & SMALL else 15,
+    )
+    return WebSocket(
+        Role.CLIENT if bits & CLIENT else Role.SERVER,
+        STREAM,
+        limits=LIMITS,
+        entropy=bytes,
+        deflate=deflate if bits & DEFLATE else None,
+        max_message=STRANGER if bits & UNKNOWN else None,
+    )
