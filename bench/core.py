@@ -1,4 +1,4 @@
-"""What the core costs without a socket, in cycles of bare h11."""
+"""What the core costs without a socket, in cycles of bare h11, with its plain lanes and with the laws alone."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bench.in_memory import CALLER, PHONE, MemoryRelay, now
 from bench.measure import BenchError, Cycles, Progress, Scale, paired_ratio, race
 from bench.report import Column, Row, Table
 from bench.wire import FrameReader, phone_answer, request
+from fuzz.law import alone
 from svc_proto.commands import Send
 from svc_proto.facts import Received, Sent
 from svc_proto.wire.connection import Role
@@ -21,10 +22,14 @@ from svc_proto.wire.http1 import Http1Connection
 
 __all__ = ["TARGET", "core_section"]
 
-TARGET = 2.0  # bare h11 cycles that an in-memory route may cost in all
+TARGET = 1.0  # bare h11 cycles that an in-memory route may cost in all
+MOST = 0.25, 0.65  # of what the laws alone take, that a route and a bridge round trip may
 ID_LENGTH = 36  # characters of a request id
 H11 = "bare h11, GET /health"
 ROUTE = "relay core, GET /health"
+ROUTE_LAW = "relay core by h11 alone, GET /health"
+BRIDGE = "relay core, bridge round trip"
+BRIDGE_LAW = "relay core by h11 and wsproto alone, bridge"
 PARTS = "bare h11 + wsproto + json, same messages"
 
 COLUMNS = (
@@ -44,12 +49,18 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
     answer = relay.sent(CALLER, health)
     command = request("POST", "/tap", token=relay.token, body=b'{"x":120,"y":640}')
     bridge = _Bridge(relay, command)
+    with alone():
+        lawful = MemoryRelay()
+        lawful.pair()
+    command = request("POST", "/tap", token=lawful.token, body=b'{"x":120,"y":640}')
     contestants: dict[str, Cycles] = {
         H11: _H11Cycle(health, answer).run,
         "Http1Connection, GET /health": _Http1Cycle(health, answer).run,
         ROUTE: _Route(relay, health, answer).run,
+        ROUTE_LAW: _Route(lawful, health, answer).run,
         PARTS: _Parts(bridge).run,
-        "relay core, bridge round trip": bridge.run,
+        BRIDGE: bridge.run,
+        BRIDGE_LAW: _Bridge(lawful, command).run,
     }
     samples = race(contestants, cycles=scale.cycles, rounds=scale.rounds)
     rows = []
@@ -64,8 +75,12 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
         rows.append(Row(name, values))
     cost = paired_ratio(samples[ROUTE], samples[H11])
     verdict = "PASS" if cost < TARGET else "MISS"
+    route = paired_ratio(samples[ROUTE], samples[ROUTE_LAW])
+    trip = paired_ratio(samples[BRIDGE], samples[BRIDGE_LAW])
+    kept = "PASS" if route < MOST[0] and trip < MOST[1] else "MISS"
     notes = [
         f"{verdict}: an in-memory route costs {cost:.2f} bare h11 cycles in all (target: less than {TARGET:g})",
+        f"{kept}: of the laws alone a route costs {route:.2f}, a round trip {trip:.2f} (target: {MOST[0]}, {MOST[1]})",
         "h11 cycles: the median of the ratios within each round, by CPU time of this process",
     ]
     return [Table("core", "The core, no socket", COLUMNS, rows, notes)]
@@ -97,7 +112,7 @@ class _H11Cycle:
 
 
 class _Http1Cycle:
-    """Our HTTP/1.1 connection alone: h11 with its events, checks and limits."""
+    """The law of HTTP/1.1 alone: h11 with our events, checks and limits."""
 
     def __init__(self, asked: bytes, answer: bytes) -> None:
         self._asked = asked
@@ -133,7 +148,7 @@ class _Route:
     def run(self, cycles: int) -> None:
         engine, asked, written = self._engine, self._asked, 0
         for _ in range(cycles):
-            (send,) = engine.handle(Received(CALLER, asked), now())
+            *_, send = engine.handle(Received(CALLER, asked), now())
             size = len(cast("Send", send).data)
             engine.next_deadline()
             engine.handle(Sent(CALLER, size), now())
@@ -162,13 +177,13 @@ class _Bridge:
     def run(self, cycles: int) -> None:
         engine, asked, at, parts = self._engine, self.asked, self._at, self._reply_parts
         for _ in range(cycles):
-            (send,) = engine.handle(Received(CALLER, asked), now())
+            *_, send = engine.handle(Received(CALLER, asked), now())
             command = cast("Send", send).data
             engine.next_deadline()
             engine.handle(Sent(PHONE, len(command)), now())
             engine.next_deadline()
             reply = command[at : at + ID_LENGTH].join(parts)  # the phone
-            (send,) = engine.handle(Received(PHONE, reply), now())
+            *_, send = engine.handle(Received(PHONE, reply), now())
             engine.next_deadline()
             engine.handle(Sent(CALLER, len(cast("Send", send).data)), now())
             engine.next_deadline()

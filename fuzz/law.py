@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from wsproto.frame_protocol import Frame, FrameProtocol
 
 from svc_proto.basics.entropy import Entropy
@@ -15,7 +18,7 @@ from svc_proto.wire.deflate import InboundGuard
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
 
-__all__ = ["Law", "LawReader", "obey"]
+__all__ = ["Law", "LawReader", "alone", "obey"]
 
 
 class Law(Http1Connection, ServerConnection):
@@ -45,3 +48,15 @@ def obey() -> None:
     """From now on connections of servers, and all WebSockets, of this process are the laws' alone."""
     setattr(server, "PlainConnection", Law)  # noqa: B010 - a stand-in of another type
     setattr(websocket, "FrameReader", LawReader)  # noqa: B010 - the same
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Those that are made in here are."""
+    lanes = vars(server)["PlainConnection"], vars(websocket)["FrameReader"]
+    obey()
+    try:
+        yield
+    finally:
+        setattr(server, "PlainConnection", lanes[0])  # noqa: B010 - back again
+        setattr(websocket, "FrameReader", lanes[1])  # noqa: B010 - the same

@@ -215,9 +215,13 @@ class ServerChannel(HttpChannel):
 
     def turned(self) -> None:
         """A request that came whole was answered at once, and nothing else is under way."""
-        self.phase = Phase.WORKING
         self._timer.cancel()
-        self.settle()
+        if self.closing or self.credit.blocked or (self.visit is not None and self.visit.held):
+            self.phase = Phase.WORKING
+            self.settle()
+        else:
+            self.phase = Phase.IDLE
+            self._timer.set(self.engine.now.mono + self.limits.idle_timeout)
 
     # --- between events ---
 

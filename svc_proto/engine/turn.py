@@ -24,6 +24,9 @@ Found: TypeAlias = tuple[Route | None, Request | None, object]
 """How far the admission of a request came; last who asks, a flow that finds out, or the exception that ended it."""
 
 
+STILL_OPEN = (Exception, Generator)  # what `identify` may find in place of a principal
+
+
 def identify(channel: ServerChannel, head: RequestHead) -> Found:
     """Find the route of a request and ask the policy, before a byte of the body is read."""
     route = request = None
@@ -52,7 +55,7 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
     if (
         route is None
         or request is None
-        or isinstance(principal, Exception | Generator)
+        or isinstance(principal, STILL_OPEN)
         or route.streamed
         or route.kind is Kind.WEBSOCKET
         or len(body) > (route.body_limit or channel.limits.max_skipped)

@@ -63,9 +63,9 @@ def check(table: Table, rows: int) -> None:
 
 def test_core() -> None:
     (table,) = core_section(TINY, SILENT)
-    check(table, 5)
+    check(table, 7)
     assert table.rows[0].values["ratio"] == 1.0
-    assert table.notes[0].startswith(("PASS: ", "MISS: "))
+    assert all(note.startswith(("PASS: ", "MISS: ")) for note in table.notes[:2])
 
 
 def test_sockets() -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 
 from fuzz.game import Report, play_seed
-from fuzz.law import Law, obey
+from fuzz.law import Law, LawReader, alone
 from svc_proto.engine import server
-from svc_proto.wire.http1_plain import PlainConnection
+from svc_proto.wire import websocket
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_worlds_are_the_same_without_the_lanes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "PlainConnection", PlainConnection)  # whatever `--law` says, and put back at the end
-    first = play_seed(seed)
-    obey()
-    assert vars(server)["PlainConnection"] is Law
-    second = play_seed(seed)
-    assert isinstance(first, Report)
-    assert first == second
+def test_worlds_are_the_same_without_the_lanes(seed: int) -> None:
+    before = vars(server)["PlainConnection"], vars(websocket)["FrameReader"]
+    lanes = play_seed(seed)
+    with alone():
+        assert vars(server)["PlainConnection"] is Law
+        assert vars(websocket)["FrameReader"] is LawReader
+        laws = play_seed(seed)
+    assert isinstance(lanes, Report)
+    assert lanes == laws
+    assert (vars(server)["PlainConnection"], vars(websocket)["FrameReader"]) == before
