@@ -8,6 +8,7 @@ given what only a grammar finds.
 from __future__ import annotations
 
 import multiprocessing
+import re
 import struct
 import sys
 import time
@@ -17,7 +18,7 @@ from random import Random
 import click
 
 from fuzz.targets.frames import CLIENT, DEFLATE, compare_frames
-from fuzz.targets.lane import compare
+from fuzz.targets.lane import LIMITS, compare
 
 __all__ = ["conversation", "main", "play", "play_frames", "traffic"]
 
@@ -27,7 +28,20 @@ ODD_METHODS = (b"get", b"CONNECT", b"TRACE", b"G\x00T", b"PRI", b"GE T")
 TARGETS = (b"/", b"/health", b"/a/b?c=d&e", b"//x", b"/%zz", b"/a#b", b"/~!$&'()*+,;=:@[]{}|\\^`\"<>")
 ODD_TARGETS = (b"*", b"a", b"http://h/p", b"", b"/\x80", b"/a b", b"/\t", b"http://u@h/")
 HOSTS = (b"a", b"127.0.0.1:8767", b"localhost", b"x.y:1", b"a:0", b"a:")
-ODD_HOSTS = (b"[::1]", b"[::1]:80", b":1", b"a,b", b"u@h", b"a/b", b"a:65536", b"a:99999", b"", b" ", b"\xff")
+ODD_HOSTS = (
+    b"[1.2.3.4]",
+    b"[::1]",
+    b"[::1]:80",
+    b":1",
+    b"a,b",
+    b"u@h",
+    b"a/b",
+    b"a:65536",
+    b"a:99999",
+    b"",
+    b" ",
+    b"\xff",
+)
 FIELDS = (
     b"User-Agent: curl/8.5.0",
     b"Accept: */*",
@@ -100,12 +114,35 @@ Examples:
 
 def traffic(rng: Random) -> bytes:
     """What a peer sends on one connection."""
+    if rng.random() < 0.4:
+        return _one_flaw(rng)
     odd = rng.choice((0.0, 0.0, 0.03, 0.15))  # how often something is not as it should be
     pieces = [_request(rng, odd) for _ in range(rng.choice((1, 1, 2, 3)))]
     if rng.random() < odd:
         pieces.insert(rng.randrange(len(pieces) + 1), rng.choice((b"\r\n", b"\r", b"\n", b"x", b"\x81\x80abcd")))
     data = b"".join(pieces)
     return data[: rng.randrange(len(data) + 1)] if rng.random() < odd else data
+
+
+def _one_flaw(rng: Random) -> bytes:
+    """Plain requests, one of which has one thing that is not, or is as large as a head may be, or larger."""
+    requests = [_request(rng, 0.0) for _ in range(rng.choice((1, 2, 3)))]
+    at = rng.randrange(len(requests))
+    first, end, rest = requests[at].partition(b"\r\n")
+    kind = rng.random()
+    if kind < 0.5:
+        rest = rng.choice(ODD_FIELDS) + b"\r\n" + rest
+    elif kind < 0.7:
+        rest = re.sub(rb"Host: [^\r]*", lambda _: b"Host: " + rng.choice(ODD_HOSTS), rest, count=1)
+    elif kind < 0.85:
+        head = len(first) + 2 + rest.index(b"\r\n\r\n") + 4
+        rest = b"P: " + b"p" * (LIMITS.max_head - head - 5 + rng.choice((-1, 0, 1))) + b"\r\n" + rest
+    else:
+        fields = rest[: rest.index(b"\r\n\r\n")].count(b"\r\n") + 1
+        missing = LIMITS.max_fields - fields + rng.choice((0, 1))
+        rest = b"".join(b"F%d: f\r\n" % n for n in range(missing)) + rest
+    requests[at] = first + end + rest
+    return b"".join(requests)
 
 
 def play(seed: int) -> int:
@@ -185,8 +222,8 @@ def _batch(first: int) -> tuple[int, int, str]:
     for seed in range(first, first + BATCH):
         try:
             alone += play(seed) + play_frames(seed)
-        except AssertionError as error:
-            return seed - first + 1, alone, f"script {seed}: {error}"
+        except Exception as error:  # also what the law refuses and the lane took
+            return seed - first + 1, alone, f"script {seed}: {error!r}"
     return BATCH, alone, ""
 
 

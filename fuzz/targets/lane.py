@@ -35,7 +35,7 @@ from svc_proto.wire.http1 import BODILESS, Http1Connection
 from svc_proto.wire.http1_plain import PlainConnection
 from svc_proto.wire.limits import Limits
 
-__all__ = ["Both", "MisusedError", "compare", "lane"]
+__all__ = ["LIMITS", "Both", "MisusedError", "compare", "lane"]
 
 Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
@@ -112,7 +112,8 @@ def _step(both: Both, rng: Random) -> None:
         both.take(rng.choice((1, 1, 2, 9)))
     elif kind < 0.75:
         fields = rng.choice(PLAIN) if rng.random() < 0.85 else rng.choice(ODD)
-        both.answer(stream, rng.choice(STATUSES), fields, rng.choice(BODIES))
+        other = StreamId(stream + rng.choice((0,) * 18 + (-1, 1)))
+        both.answer(other, rng.choice(STATUSES), fields, rng.choice(BODIES))
     elif kind < 0.85:
         both.flush()
     elif kind < 0.95:

@@ -232,8 +232,7 @@ class PlainConnection(ServerConnection):
             )
             if self._raw:
                 law.receive_data(self._raw)
-                told = self._told - 1 if self._told == TOLD and not self._body else self._told
-                for _ in range(told):
+                for _ in range(self._told):
                     law.next_event()
                 self._forget()
         return law
