@@ -28,6 +28,7 @@ __all__ = ["FrameReader"]
 MASK = 0x80  # of the second byte; the rest of it is a length
 SHORT = 125  # bytes: the longest payload whose length is in the second byte, RFC 6455 section 5.2
 TWO_BYTES = 126  # in place of a length: two bytes of it follow; 127: eight
+MOST = (1 << 63) - 1  # bytes of a payload, RFC 6455 section 5.2
 TEXT, BINARY, PING, PONG = 0x81, 0x82, 0x89, 0x8A  # first bytes of plain frames
 PROBES = (PING, PONG)
 PACKED = (0xC1, 0xC2)  # RSV1: compressed, RFC 7692 section 6
@@ -103,7 +104,7 @@ class FrameReader:
             if here < begin:
                 return None
             size = int.from_bytes(buffer[at + 2 : begin], "big")
-            if size <= least:
+            if size <= least or size > MOST:
                 return self._obey()
         if size > self._guard.max_message and not (probe or packed):
             return self._obey()

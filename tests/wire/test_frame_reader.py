@@ -162,6 +162,13 @@ def test_everything_else_is_the_law_for_good(data: bytes) -> None:
         assert frames._law is not None
 
 
+@pytest.mark.parametrize("at", range(2, 15))
+def test_a_length_that_none_can_be_is_refused_before_the_mask_is_there(at: int) -> None:
+    data = (b"\xc1\xff\x80" + bytes(7) + KEY)[:at]
+    frames, law = reader(deflate=True), LawReader(False, InboundGuard(LIMIT, DeflateParameters()))
+    assert read(frames, data) == read(law, data)
+
+
 @pytest.mark.parametrize("data", [b"", frame(0x81, b"hi")[:-1], frame(0x01, b"hi")])
 def test_it_lets_go_of_what_has_come(data: bytes) -> None:
     frames = reader()

@@ -95,7 +95,10 @@ def test_what_its_sockets_hold_goes_with_the_connection() -> None:
     us = open_pair2().server
     socket = us._streams[ONE].socket
     assert socket is not None
-    reader = weakref.ref(socket._reader)
+    socket.receive_data(b"\x01\x80\0\0\0\0")  # the beginning of a message: wsproto's
+    assert socket.next_event() is None
+    assert socket._reader is not None
+    reader = weakref.ref(socket._reader._law)
     gc.disable()
     try:
         us.release()
