@@ -22,6 +22,7 @@ from runtimes.logs import LogWriter
 from runtimes.loop import Loop
 from runtimes.pump import Pump
 from runtimes.reaper import Reaper
+from runtimes.running import Claim
 from runtimes.state import StateService
 from runtimes.stdio import Stdio
 from runtimes.store import Store, StoreService
@@ -74,6 +75,7 @@ class Program:
     on_ready: Callable[[], None] | None = None
     on_exit: Callable[[Exit], None] | None = None
     on_tell: Callable[[Tell], None] = lambda news: None
+    claim: Claim | None = None  # on a home, released by whoever claimed it
 
 
 class Host:

@@ -17,7 +17,8 @@ import click
 from attrs import evolve
 
 from runtimes.host import Program, Services
-from runtimes.listen import Listener, bind
+from runtimes.listen import Listener
+from runtimes.running import Claim
 from servers.api import api_program, open_api_listener, read_api_config, say_disabled
 from servers.dashboard import (
     beside,
@@ -26,11 +27,22 @@ from servers.dashboard import (
     read_dashboard_config,
     why_no_dashboard,
 )
-from servers.launch import ProgramCommand, authority, launch, open_home_store, private_home, relay_options, trust_in
-from servers.relay import announce, open_listener, read_config, relay_program
+from servers.launch import (
+    ANYWHERE,
+    ProgramCommand,
+    authority,
+    claim_home,
+    inside_door,
+    inside_url,
+    launch,
+    open_home_store,
+    private_home,
+    relay_options,
+    settings,
+)
+from servers.relay import open_listener, read_config, relay_program
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
-from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
@@ -46,7 +58,6 @@ from svc_proto.machines.pairing import CODE_LIFETIME
 
 __all__ = ["main"]
 
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # bind addresses that loopback is part of
 ONLY_HERE = "The API listens on this host only. For phones to chat, start with --host 0.0.0.0 or --api-host 0.0.0.0."
 WITHIN = f"within {CODE_LIFETIME / 60:.0f} minutes"
 
@@ -90,7 +101,7 @@ def main(
     def programs() -> list[Program]:
         relay = read_config(os.environ, options)
         wanted = _api_config(relay, {"host": api_host, "port": api_port}, options) if api else None
-        pointed = bool(options["webapi_url"] or os.environ.get("RELAY_WEBAPI_URL", "").strip())
+        pointed = bool(options["webapi_url"] or settings(os.environ).get("RELAY_WEBAPI_URL"))
         own = {"port": dashboard_port, "no_ssl": options["no_ssl"], "log_level": options["log_level"]}
         board = read_dashboard_config(os.environ, own) if dashboard else None
         problem = None if board is None else why_no_dashboard(board, relay)
@@ -105,7 +116,7 @@ def main(
 def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[str, object]) -> ApiConfig | None:
     """The API's settings, None if it is switched off. Where they are silent they are the relay's."""
     shared = {name: options[name] for name in ("log_level", "config", "brand", "no_ssl")}
-    if not os.environ.get("SVC_CONFIG", "").strip():
+    if not settings(os.environ).get("SVC_CONFIG"):
         shared["config"] = relay.config_path
     config = read_api_config(os.environ, {**own, **shared}, beside=relay.host)
     if not config.enabled:
@@ -127,76 +138,58 @@ def _open(
             undo.callback(listener.sock.close)
             return listener
 
+        def keep_inside(listener: Listener) -> Listener | None:
+            door = inside_door(listener)
+            return None if door is None else keep(door)
+
+        home = private_home(relay.home)
+        claims = dict[str, Claim]()
+        for role in ("relay", *(() if api is None else ("api",))):
+            claims[role] = claim_home(home, role)
+            undo.callback(claims[role].release)
         listener = keep(open_listener(relay))
         api_listener = keep(open_api_listener(api)) if api is not None else None
         board_listener = keep(open_dashboard_listener(board)) if board is not None else None
-        store = open_home_store(private_home(relay.home))
+        store = open_home_store(home)
         undo.callback(store.close)
-        host, port = _here(listener), listener.address.port
-        inner = api_inner = None
-        if (api or board) is not None and (listener.tls is not None or host not in LOOPBACK):
-            inner = keep(bind("127.0.0.1", 0))  # where our own agent and the dashboard find the relay
+        inner, api_inner = keep_inside(listener), None
         if api is not None and api_listener is not None:
-            api = _with_relay(api, inner or listener)
-            if api_listener.tls is not None and (board is not None or not pointed):
-                api_inner = keep(bind("127.0.0.1", 0))  # where programs of this host need trust no certificate
+            if api.relay_url == ApiConfig().relay_url:  # else the operator has another one in mind
+                api = evolve(api, relay_url=inside_url(inner or listener))
+            api_inner = keep_inside(api_listener)
             if not pointed:
                 relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
         servers = 1 + (api is not None) + (board is not None)
         # Phones that are sent to this very API get keys of their own; one without a key takes everybody as it is.
         keys = DeviceKeys() if api is not None and api.key and not pointed else None
-        to_relay = partial(relay_program, listener=listener, inner=inner, store=store, servers=servers, keys=keys)
-        if not qr:
-            programs = [to_relay(relay)]
-        elif host in LOOPBACK:
-            keyless = api is not None and not pointed and keys is None
-            programs = [
-                to_relay(relay),
-                _inviter(relay, f"{authority(host, port)}", _shower(api_listener), keyless=keyless),
-            ]
-        else:
-            # Only programs that come from loopback may ask for a code (wire core 2), and there this relay is not: it
-            # is born with one instead.
-            coded = evolve(relay, pairing_code=relay.pairing_code or new_code(os.urandom))
-            programs = [to_relay(coded, on_ready=_show_code)]
+        shared = partial(relay_program, listener=listener, inner=inner, store=store, servers=servers, keys=keys)
+        programs = [shared(relay, claim=claims["relay"])]
         if api is not None:
             to_api = partial(api_program, listener=api_listener, inner=api_inner, store=store, servers=servers)
-            programs.insert(1, to_api(api, keys=keys))
+            programs.append(to_api(api, keys=keys, claim=claims["api"]))
         if board is not None:
-            there = None if api is None or api_listener is None else (_url(api_inner or api_listener), api.key)
-            told = beside(board, evolve(relay, port=port), relay_url=_url(inner or listener), api=there)
-            programs.insert(1 if api is None else 2, dashboard_program(told, listener=board_listener, servers=servers))
+            there = None if api is None or api_listener is None else (inside_url(api_inner or api_listener), api.key)
+            seen = evolve(relay, port=listener.address.port)
+            told = beside(board, seen, relay_url=inside_url(inner or listener), api=there)
+            programs.append(dashboard_program(told, listener=board_listener, servers=servers))
+        if qr:
+            keyless = api is not None and not pointed and keys is None
+            programs.append(_inviter(relay, inside_url(inner or listener), _shower(api_listener), keyless=keyless))
         undo.pop_all()
         return programs
-
-
-def _here(listener: Listener) -> str:
-    """Where programs on this host find it."""
-    return ANYWHERE.get(listener.address.host, listener.address.host)
-
-
-def _url(listener: Listener) -> str:
-    """Where programs on this host reach a server that speaks plain HTTP there."""
-    return f"http://{authority(_here(listener), listener.address.port)}"
 
 
 def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener) -> RelayConfig:
     """The API beside it: as phones find it, and as programs of this host do."""
     scheme = "http" if outside.tls is None else "https"
-    url = f"http://{authority(_here(inside), inside.address.port)}"
+    url, host = inside_url(inside), ANYWHERE.get(outside.address.host, outside.address.host)
     return evolve(
         relay,
-        webapi_url=f"{scheme}://{authority(_here(outside), outside.address.port)}",
+        webapi_url=f"{scheme}://{authority(host, outside.address.port)}",
         webapi_inside=url,
         api_key=key,
         voice=evolve(relay.voice, webapi_url=url, api_key=key),
     )
-
-
-def _with_relay(api: ApiConfig, listener: Listener) -> ApiConfig:
-    if api.relay_url != ApiConfig().relay_url:
-        return api  # the operator has another one in mind
-    return evolve(api, relay_url=f"http://{authority(_here(listener), listener.address.port)}")
 
 
 # --- asking the relay ---------------------------------------------------------------------------------------------
@@ -209,9 +202,8 @@ class _Invitation(Errand):
         self._engine.exit(0)
 
 
-def _inviter(config: RelayConfig, address: str, show: Callable[[Tell], None], *, keyless: bool) -> Program:
+def _inviter(config: RelayConfig, url: str, show: Callable[[Tell], None], *, keyless: bool) -> Program:
     """Asks the relay, as a program on its host, for an invite, `keyless` for an API that has no key."""
-    url = f"{'https' if config.tls else 'http'}://{address}"
     body = strict_json.dumps_bytes({"api_key": ""} if keyless else {})
 
     def plan(engine: Engine) -> Flow[int]:
@@ -226,8 +218,7 @@ def _inviter(config: RelayConfig, address: str, show: Callable[[Tell], None], *,
             engine.emit(Tell("invite", cast("dict[str, object]", strict_json.loads(answer.body))))
         return 0
 
-    trust = trust_in(config.ssl_cert) if config.ssl_cert is not None else None
-    services = Services(state=private_home(config.home), client_tls=trust)
+    services = Services(state=private_home(config.home))
     return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=show)
 
 
@@ -254,17 +245,6 @@ def _show(news: Tell) -> None:
     _draw(str(invite["qr_payload"]))
     print(f"Scan the QR, or enter the code {invite['code']} at {invite['relay_url']} {WITHIN}.")
     print(f"Invite URL (holds credentials): {invite['pairing_url']}", flush=True)
-
-
-def _show_code(config: RelayConfig) -> None:
-    announce(config)
-    url = f"{'wss' if config.tls else 'ws'}://{authority(config.host, config.port)}"
-    print(f"Enter the code {config.pairing_code} at {url} {WITHIN}.")
-    print(
-        f"No QR, and no further codes while the relay runs: for those it must listen on loopback too, and with "
-        f"--host {config.host} it does not. Use --host 0.0.0.0.",
-        flush=True,
-    )
 
 
 def _draw(text: str) -> None:

@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -16,6 +17,8 @@ from runtimes.failures import HostError
 from runtimes.host import Program, Services
 from runtimes.listen import BindError, Listener, bind
 from runtimes.logs import setup
+from runtimes.running import Claim, find_running
+from runtimes.service_home import ENV_FILE
 from runtimes.store import Store
 from servers.api_key import make_key
 from servers.launch import (
@@ -23,16 +26,21 @@ from servers.launch import (
     ProgramCommand,
     api_options,
     authority,
+    claim_home,
+    inside_door,
     launch,
     limits_beside,
     open_home_store,
     private_home,
     read_certificate,
     say_why,
+    tell_where,
 )
 from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.api.service import Api
-from svc_proto.api.start import env_file_variables, yaml_variables
+from svc_proto.api.settings import agent_settings
+from svc_proto.api.start import yaml_variables
+from svc_proto.basics.dotenv import file_settings
 from svc_proto.engine.core import Engine
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
@@ -70,6 +78,9 @@ def main(runtime: str, **options: object) -> None:
         if not config.enabled:
             say_disabled()
             return []
+        relay = find_running(Path(config.home).expanduser().absolute(), "relay")
+        if relay is not None and config.relay_url == ApiConfig().relay_url:
+            config = evolve(config, relay_url=relay.inside)
         return [api_program(config)]
 
     launch(programs, runtime)
@@ -101,20 +112,26 @@ def api_program(
     store: Store | None = None,
     servers: int = 1,
     keys: DeviceKeys | None = None,
+    claim: Claim | None = None,
 ) -> Program:
     """Everything the API needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
     `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
-    `keys` are those that a relay in this process gives to devices.
+    `keys` are those that a relay in this process gives to devices. `claim` is that on the home; None makes it.
     """
     logger = setup(int(config.log_level))
-    listener = listener or open_api_listener(config)
-    try:
+    with ExitStack() as undo:
         home = private_home(config.home)
+        claimed = claim or claim_home(home, "api")
+        undo.callback(claimed.release)
+        if listener is None:
+            listener = open_api_listener(config)
+            inner = inside_door(listener)
+        for door in (listener, inner):
+            if door is not None:
+                undo.callback(door.sock.close)
         store = store or open_home_store(home)
-    except CannotStartError:
-        listener.sock.close()
-        raise
+        undo.pop_all()
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())
     bound = evolve(config, port=listener.address.port, home=str(home), config_path=str(path), names=names)
@@ -127,11 +144,12 @@ def api_program(
             logger.warning("serving other hosts without a key: whoever reaches this port can use the agent")
         if public and listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
+        tell_where(claimed, config, listener, inner, key=_key_place(bound, os.environ), model=_model(bound))
         announce_api(bound)
 
     services = Services(state=home, store=store, logger=logger)
     listeners = [listener] if inner is None else [listener, inner]
-    return Program(core=core, listeners=listeners, services=services, on_ready=ready, on_exit=say_why)
+    return Program(core=core, listeners=listeners, services=services, on_ready=ready, on_exit=say_why, claim=claimed)
 
 
 def announce_api(config: ApiConfig) -> None:
@@ -175,7 +193,28 @@ def _yaml_file(path: str) -> dict[str, str]:
 
 
 def _env_file(path: str) -> dict[str, str]:
-    return env_file_variables(_file(path) or "")
+    return file_settings(_file(path) or "")
+
+
+def _key_place(config: ApiConfig, env: Mapping[str, str]) -> str:
+    """Where this API has its key from: "environment" or a path; empty if it has none."""
+    if not config.key:
+        return ""
+    if env.get("API_SERVER_KEY", "").strip():
+        return "environment"
+    path = f"{config.home}/{ENV_FILE}"
+    return path if "API_SERVER_KEY" in _env_file(path) else config.config_path
+
+
+def _model(config: ApiConfig) -> str:
+    """What answers, as far as the start knows: the file is read anew at each turn."""
+    text = _file(config.config_path)
+    try:
+        found = {} if text is None else load_yaml(text)
+    except HostError:
+        found = {}
+    route = agent_settings(config, found).route
+    return "built-in" if route is None else route.model
 
 
 def _file(path: str) -> str | None:

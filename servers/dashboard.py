@@ -11,19 +11,25 @@ from pathlib import Path
 import click
 from attrs import evolve
 
+from runtimes.beside import beside_running
 from runtimes.host import Program, Services
 from runtimes.listen import BindError, Listener, bind
 from runtimes.logs import setup
+from runtimes.running import Claim
 from servers.api import read_api_config
 from servers.launch import (
+    ANYWHERE,
     CannotStartError,
     ProgramCommand,
     authority,
+    claim_home,
     dashboard_options,
     launch,
     limits_beside,
     read_certificate,
     say_why,
+    settings,
+    tell_where,
     trust_in,
 )
 from servers.relay import read_config
@@ -44,7 +50,6 @@ __all__ = [
     "why_no_dashboard",
 ]
 
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # bind addresses that loopback is part of
 RELAY_PORT = ("SVC_RELAY_PORT", "HERMES_RELAY_PORT")
 
 EXAMPLES = """
@@ -57,9 +62,9 @@ Examples:
   python -m servers.dashboard --no-chat                watch only
 
 \b
-The relay is asked at 127.0.0.1, and its settings (RELAY_HOST, RELAY_WEBAPI_URL, …) say what invites hold. The chat
-finds the API server and its key where the API server itself finds them. SVC_DASHBOARD_NAMES: names by which browsers
-may call this host. SVC_DASHBOARD_SSL_CERT, SVC_DASHBOARD_SSL_KEY: serve TLS.
+The relay and the API that run on the service home are found, wherever they listen; SVC_RELAY_PORT names another
+relay. The key for the chat is looked for where the API server itself finds it. SVC_DASHBOARD_NAMES: names by which
+browsers may call this host. SVC_DASHBOARD_SSL_CERT, SVC_DASHBOARD_SSL_KEY: serve TLS.
 """
 
 
@@ -83,9 +88,9 @@ def main(runtime: str, *, chat: bool, **options: object) -> None:
 def read_dashboard_config(
     env: Mapping[str, str], options: Mapping[str, object], *, relay_port: int | None = None
 ) -> DashboardConfig:
-    """The dashboard's own settings. Raises `CannotStartError` with exit code 2."""
+    """The dashboard's own settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
     try:
-        return dashboard_config(env, options, relay_port=relay_port)
+        return dashboard_config(settings(env), options, relay_port=relay_port)
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
 
@@ -112,15 +117,18 @@ def dashboard_program(
     listener = listener or open_dashboard_listener(config)
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     bound = evolve(config, port=listener.address.port)
+    claimed = _claim(home)
     limits = limits_beside(servers, LIMITS)
     core = Engine(Dashboard(bound, page_files(), limits=limits), entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
         if plain:
             logger.warning("serving other hosts without TLS: the password can be read on the way")
+        if claimed is not None:
+            tell_where(claimed, config, listener)
         announce_dashboard(bound)
 
-    return Program(core=core, listeners=[listener], services=services, on_ready=ready, on_exit=say_why)
+    return Program(core=core, listeners=[listener], services=services, on_ready=ready, on_exit=say_why, claim=claimed)
 
 
 def open_dashboard_listener(config: DashboardConfig) -> Listener:
@@ -143,7 +151,7 @@ def beside(
     config: DashboardConfig, relay: RelayConfig, *, relay_url: str, api: tuple[str, str] | None
 ) -> DashboardConfig:
     """The dashboard of servers in the same process; `api` is where the API is for this host, and its key."""
-    if any(os.environ.get(name, "").strip() for name in RELAY_PORT):
+    if _names_relay():
         relay_url = config.relay_url  # the operator has another one in mind
     url, key = api or (None, "")
     return evolve(config, relay=relay, relay_url=relay_url, api_url=url, api_key=key)
@@ -157,19 +165,38 @@ def page_files() -> dict[str, bytes]:
 def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[DashboardConfig, tuple[str, ...]]:
     """The dashboard of servers in processes of their own, and the certificates by which to know them."""
     trusted: list[str] = []
-    scheme, _, place = config.relay_url.partition("://")
-    if relay.ssl_cert is not None:
-        scheme = "https"
-        trusted.append(relay.ssl_cert)
-    relay = evolve(relay, port=int(place.rpartition(":")[2]))
-    config = evolve(config, relay=relay, relay_url=f"{scheme}://{place}")
+    runs = beside_running(relay)
+    if runs.inside is not None and not _names_relay():
+        relay, relay_url = runs, runs.inside
+    else:
+        scheme, _, place = config.relay_url.partition("://")
+        if relay.ssl_cert is not None:
+            scheme = "https"
+            trusted.append(relay.ssl_cert)
+        relay, relay_url = evolve(relay, port=int(place.rpartition(":")[2])), f"{scheme}://{place}"
+    config = evolve(config, relay=relay, relay_url=relay_url)
     api = read_api_config(os.environ, {})
     if chat and api.enabled:
-        if api.ssl_cert is not None:
+        if runs.webapi_inside is None and api.ssl_cert is not None:
             trusted.append(api.ssl_cert)
         where = authority(ANYWHERE.get(api.host, api.host), api.port)
-        config = evolve(config, api_url=f"{'https' if api.tls else 'http'}://{where}", api_key=api.key)
+        api_url = runs.webapi_inside or f"{'https' if api.tls else 'http'}://{where}"
+        config = evolve(config, api_url=api_url, api_key=api.key)
     return config, tuple(trusted)
+
+
+def _names_relay() -> bool:
+    """Whether the operator has another relay in mind."""
+    env = settings(os.environ)
+    return any(env.get(name, "").strip() for name in RELAY_PORT)
+
+
+def _claim(home: Path) -> Claim | None:
+    """That others find it. There may be two, and one without a home: then it is found by its address alone."""
+    try:
+        return claim_home(home, "dashboard")
+    except CannotStartError:
+        return None
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -13,10 +13,15 @@ import click
 from runtimes.descriptors import raise_descriptors
 from runtimes.files import private_folder
 from runtimes.leave import leave
+from runtimes.listen import Listener, bind
 from runtimes.option import runtime_option
 from runtimes.run import run
+from runtimes.running import Claim, TakenError, claim
+from runtimes.service_home import with_env_file
 from runtimes.store import Store, StoreError, open_store
 from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
+from svc_proto.machines.limiter import LOOPBACK
+from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -24,14 +29,20 @@ if TYPE_CHECKING:
 
     from runtimes.host import Program
     from runtimes.waker import Handle
+    from svc_proto.api.config import ApiConfig
     from svc_proto.commands import Exit
+    from svc_proto.config import RelayConfig
+    from svc_proto.dashboard.config import DashboardConfig
 
 __all__ = [
     "CannotStartError",
     "ProgramCommand",
     "api_options",
     "authority",
+    "claim_home",
     "dashboard_options",
+    "inside_door",
+    "inside_url",
     "launch",
     "limits_beside",
     "open_home_store",
@@ -39,9 +50,12 @@ __all__ = [
     "relay_options",
     "read_certificate",
     "say_why",
+    "settings",
+    "tell_where",
     "trust_in",
 ]
 
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # bind addresses that loopback is part of
 INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop serves the signal
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -142,16 +156,64 @@ def private_home(path: str) -> Path:
     return home
 
 
+def settings(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment with what `.env` in the service home adds. Raises `CannotStartError` if that cannot be read."""
+    try:
+        return with_env_file(env)
+    except OSError as error:
+        raise CannotStartError(f"cannot read .env of the service home: {error.strerror}", code=2) from error
+    except UnicodeDecodeError as error:
+        raise CannotStartError("cannot read .env of the service home: not UTF-8", code=2) from error
+
+
+def claim_home(home: Path, role: str) -> Claim:
+    """Have the home for this server alone. Raises `CannotStartError` if there is one of its kind already."""
+    try:
+        return claim(home, role, version=VERSION)
+    except TakenError as error:
+        who = "" if error.pid is None else f" (process {error.pid})"
+        text = f"the {role} of {home} runs already{who}: see svc status, or name another folder with SVC_HOME"
+        raise CannotStartError(text, code=2) from error
+    except OSError as error:
+        raise CannotStartError(f"cannot use {home} for state: {error.strerror}", code=2) from error
+
+
+def inside_door(listener: Listener) -> Listener | None:
+    """One more address, plain and on loopback, where programs of this host could not come in without it."""
+    if listener.tls is None and _here(listener) in LOOPBACK:
+        return None
+    return bind("127.0.0.1", 0)
+
+
+def inside_url(listener: Listener) -> str:
+    """Where programs on this host reach a server that speaks plain HTTP there."""
+    return f"http://{authority(_here(listener), listener.address.port)}"
+
+
+def tell_where(
+    claimed: Claim,
+    config: RelayConfig | ApiConfig | DashboardConfig,
+    listener: Listener,
+    inner: Listener | None = None,
+    **more: str,
+) -> None:
+    """Say in the home where a server is that accepts now: see `runtimes.running.Running`."""
+    tls = {"certificate": config.ssl_cert, "certificate_key": config.ssl_key}
+    where = {"host": config.host, "port": listener.address.port, "inside": inside_url(inner or listener)}
+    claimed.tell({**where, **tls, **more})
+
+
 def open_home_store(home: Path) -> Store:
     """The store: `RELAY_SESSIONS_FILE` (wire core 4.5: set but empty is memory only), `SVC_DATABASE_URL`, else a file.
 
     Raises `CannotStartError`.
     """
-    where = os.environ.get("RELAY_SESSIONS_FILE")
+    env = settings(os.environ)
+    where = os.environ.get("RELAY_SESSIONS_FILE", env.get("RELAY_SESSIONS_FILE"))
     try:
         if where is not None:
             return open_store(where.strip() or "memory:")
-        return open_store(os.environ.get("SVC_DATABASE_URL") or home / "svc.db")
+        return open_store(env.get("SVC_DATABASE_URL") or home / "svc.db")
     except StoreError as error:
         raise CannotStartError(str(error), code=2) from error
 
@@ -211,6 +273,8 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
                 listener.sock.close()
             if program.services.store is not None:
                 program.services.store.close()
+            if program.claim is not None:
+                program.claim.release()
     leave(code)
 
 
@@ -218,6 +282,10 @@ def say_why(outcome: Exit) -> None:
     """For `Program.on_exit`: why a core gave up, if it did."""
     if outcome.code and outcome.reason:
         print(f"error: {outcome.reason}", file=sys.stderr, flush=True)
+
+
+def _here(listener: Listener) -> str:
+    return ANYWHERE.get(listener.address.host, listener.address.host)
 
 
 def _give_up(message: str, code: int) -> NoReturn:

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -14,12 +15,15 @@ from attrs import evolve
 from runtimes.host import Program, Services
 from runtimes.listen import BindError, Listener, bind
 from runtimes.logs import setup
+from runtimes.running import Claim
 from runtimes.store import Store, store_files
 from runtimes.tls import PinnedTls
 from servers.launch import (
     CannotStartError,
     ProgramCommand,
     authority,
+    claim_home,
+    inside_door,
     launch,
     limits_beside,
     open_home_store,
@@ -27,6 +31,8 @@ from servers.launch import (
     read_certificate,
     relay_options,
     say_why,
+    settings,
+    tell_where,
 )
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 from svc_proto.engine.core import Engine
@@ -49,6 +55,7 @@ Examples:
 
 \b
 Every option has an environment variable (RELAY_HOST, RELAY_PORT, …); the option wins.
+Variables may stand in ~/.svc/.env as well; the environment goes before it.
 SIGHUP reads certificate and key again, for new connections.
 State is kept under ~/.svc, or SVC_HOME.
 """
@@ -62,7 +69,8 @@ def main(runtime: str, **options: object) -> None:
 
 
 def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
-    """The relay's settings. Raises `CannotStartError` with exit code 2."""
+    """The relay's settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
+    env = settings(env)
     try:
         return relay_config(
             env,
@@ -86,21 +94,28 @@ def relay_program(
     on_ready: Callable[[RelayConfig], None] | None = None,
     servers: int = 1,
     keys: DeviceKeys | None = None,
+    claim: Claim | None = None,
 ) -> Program:
     """Everything a relay needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
     `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
+    `claim` is that on the home; None makes it.
     `on_ready` gets the configuration with the port that was really bound, and speaks in place of `announce`. So many
     `servers`, this one included, share the process. `keys` are those that the API among them takes.
     """
     logger = setup(int(config.log_level))
-    listener = listener or open_listener(config)
-    try:
+    with ExitStack() as undo:
         home = private_home(config.home)
+        claimed = claim or claim_home(home, "relay")
+        undo.callback(claimed.release)
+        if listener is None:
+            listener = open_listener(config)
+            inner = inside_door(listener)
+        for door in (listener, inner):
+            if door is not None:
+                undo.callback(door.sock.close)
         store = store or open_home_store(home)
-    except CannotStartError:
-        listener.sock.close()
-        raise
+        undo.pop_all()
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     bound = evolve(config, port=listener.address.port, tui_command=config.tui_command or GATEWAY)
     relay = Relay(bound, limits=limits_beside(servers), keys=keys)
@@ -109,6 +124,7 @@ def relay_program(
     def ready() -> None:
         if plain:
             logger.warning("serving without TLS: use it only on a network you trust")
+        tell_where(claimed, config, listener, inner, brand=config.brand.name)
         (on_ready or announce)(bound)
 
     rooms = tuple(Path(folder) for folder in config.voice.folders)
@@ -116,7 +132,7 @@ def relay_program(
         state=home, rooms=rooms, spool=home / "spool", store=store, logger=logger, client_tls=_trust(bound)
     )
     listeners = [listener] if inner is None else [listener, inner]
-    return Program(core=engine, listeners=listeners, services=services, on_ready=ready, on_exit=say_why)
+    return Program(core=engine, listeners=listeners, services=services, on_ready=ready, on_exit=say_why, claim=claimed)
 
 
 def announce(config: RelayConfig) -> None:

@@ -86,6 +86,7 @@ class RelayConfig:
     api_port: int | None = None
     api_tls: bool = False  # the API server of this host was given a certificate
     webapi_inside: str | None = None  # where this host's own programs find the API; None: at `webapi_url`
+    inside: str | None = None  # where they find the relay; None: where it listens
     webapi_pin: str | None = None  # of the API's certificate (wire core 10.8); None: the system's trust decides
     voice: VoiceConfig = field()
 

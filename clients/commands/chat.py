@@ -68,7 +68,8 @@ def main(
 
     chore = ChatChore(lambda engine: api_target(engine, config, address, api_key), order, watched=sys.stderr.isatty())
     writer = _Writer(raw=as_json)
-    trust = trust_for_api() if address is None else None  # one that is named has to be trusted by the system
+    # One that is named has to be trusted by the system.
+    trust = trust_for_api() if address is None and config.webapi_inside is None else None
     try:
         end = perform_chore(chore, runtime, client_tls=trust, on_tell=writer.tell, stdio=asks)
     except KeyboardInterrupt:

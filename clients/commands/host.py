@@ -7,6 +7,8 @@ import ssl
 import tempfile
 from pathlib import Path
 
+from runtimes.beside import beside_running
+from runtimes.service_home import find_home, with_env_file
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 
@@ -15,15 +17,18 @@ __all__ = ["read_relay_config", "service_home", "trust_for", "trust_for_api"]
 
 def service_home() -> Path:
     """`SVC_HOME`, else `~/.svc`; not made."""
-    named = os.environ.get("SVC_HOME") or os.environ.get("HERMES_HOME") or "~/.svc"
-    return Path(named).expanduser().absolute()
+    return find_home(os.environ)
 
 
-def read_relay_config(**options: object) -> RelayConfig:
-    """The settings of the relay on this host. Raises `Problem`, code 2."""
+def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
+    """The relay on this host: as it runs, else by its settings; `named`: by its address alone. Raises `Problem`."""
     try:
-        return relay_config(
-            os.environ,
+        env = with_env_file(os.environ)
+    except (OSError, UnicodeDecodeError):  # somebody else's: then there is the environment
+        env = dict(os.environ)
+    try:
+        config = relay_config(
+            env,
             options,
             home=str(service_home()),
             path_separator=os.pathsep,
@@ -32,6 +37,7 @@ def read_relay_config(**options: object) -> RelayConfig:
         )
     except ConfigError as error:
         raise Problem(str(error), code=MISUSED) from None
+    return config if named else beside_running(config, branded="SVC_BRAND" in env or options.get("brand") is not None)
 
 
 def _temp_dir() -> str:
@@ -43,7 +49,9 @@ def _temp_dir() -> str:
 
 
 def trust_for(config: RelayConfig) -> ssl.SSLContext | None:
-    """Trust in the relay's own certificate, whoever issued it and whatever name it bears; None without TLS."""
+    """Trust in the relay's own certificate, whoever issued it and whatever name it bears; None where none is shown."""
+    if config.inside is not None:
+        return None
     return _trust_in("RELAY_SSL_CERT", config.ssl_cert)
 
 

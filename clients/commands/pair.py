@@ -119,6 +119,7 @@ def main(
         port=port,
         dashboard_url=(dashboard_url or "").strip().rstrip("/") or None,
         with_relay=not no_relay,
+        keyed=_is_keyed(config),
     )
     home = _home(config)
     invite = perform(lambda engine: pair(engine, order), runtime, home=home, client_tls=trust_for(config))
@@ -222,6 +223,14 @@ def _write_png(text: str) -> str:
         os.unlink(path)
         raise Problem(f"the QR cannot be written to {path}: {(error.strerror or 'failed').lower()}") from None
     return path
+
+
+def _is_keyed(config: RelayConfig) -> bool:
+    """Whether the API that runs on this host asks for a key."""
+    from runtimes.running import find_running
+
+    api = find_running(_home(config), "api")
+    return api is not None and api.key != ""
 
 
 def _home(config: RelayConfig) -> Path:

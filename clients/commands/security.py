@@ -21,11 +21,11 @@ WANTED = {"status": None, "on": True, "enable": True, "off": False, "disable": F
 
 @click.command("insecure-api-key", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("what", type=click.Choice(list(WANTED)), default="status", metavar="[status|on|off]")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The relay's loopback address.")
-@click.option("--port", type=click.IntRange(1, 65_535), help="The relay's port.  [RELAY_PORT; 8767]")
+@click.option("--host", help="The relay's loopback address.  [as it runs; 127.0.0.1]")
+@click.option("--port", type=click.IntRange(1, 65_535), help="The relay's port.  [as it runs; RELAY_PORT; 8767]")
 @json_option
 @runtime_option
-def main(what: str, host: str, port: int | None, *, as_json: bool, runtime: str) -> None:
+def main(what: str, host: str | None, port: int | None, *, as_json: bool, runtime: str) -> None:
     """Whether voice routes accept an API key over plain HTTP from other hosts.
 
     Such a key can be read by anybody on the way. The switch falls back when the relay restarts.
@@ -35,7 +35,8 @@ def main(what: str, host: str, port: int | None, *, as_json: bool, runtime: str)
     from svc_proto.client.operator import local_relay, security
     from svc_proto.client.report import security_lines
 
-    config = read_relay_config(host=host, port=port)
+    named = host is not None or port is not None
+    config = read_relay_config(named=named, host=host or "127.0.0.1", port=port)
     relay = local_relay(config)
     wanted, trust = WANTED[what], trust_for(config)
     state = perform(lambda engine: security(engine, relay, wanted), runtime, home=service_home(), client_tls=trust)

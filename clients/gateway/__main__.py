@@ -12,6 +12,8 @@ from clients.gateway.service import Gateway
 from runtimes.host import Program, Services
 from runtimes.logs import setup
 from runtimes.option import runtime_option
+from runtimes.running import find_running
+from runtimes.service_home import find_home
 from runtimes.tls import PinnedTls
 from servers.launch import CannotStartError, ProgramCommand, launch, say_why
 from svc_proto.basics.errors import RemoteProtocolError
@@ -44,7 +46,8 @@ def main(runtime: str) -> None:
 
 def read_settings(env: Mapping[str, str]) -> ApiSettings:
     """The settings of the gateway. Raises `CannotStartError` with exit code 2."""
-    url = (env.get("RELAY_WEBAPI_URL") or "http://localhost:8642").rstrip("/")
+    runs = find_running(find_home(env), "api")
+    url = (env.get("RELAY_WEBAPI_URL") or (runs and runs.inside) or "http://localhost:8642").rstrip("/")
     try:
         usable = parse_url(url).scheme in ("http", "https")
     except RemoteProtocolError:

@@ -1,7 +1,7 @@
-"""Settings of the API that stand in files: read once, at its start, and weaker than the environment (wire api 9).
+"""Settings of the API that stand in the configuration file, under `platforms.api_server` and `gateway.api_server`.
 
-The configuration file has them under `platforms.api_server` and `gateway.api_server`; `.env` in the service home has
-them as lines of `NAME=value`. Both become variables, so that they are checked in one place.
+They are read once, at its start, and weaker than `.env` and the environment (wire api 9). They become variables, so
+that they are checked in one place.
 """
 
 from __future__ import annotations
@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from svc_proto.basics.dotenv import parse_dotenv
+__all__ = ["yaml_variables"]
 
-__all__ = ["env_file_variables", "yaml_variables"]
-
-# Of the variables that `.env` may set: what concerns this server alone.
-PREFIXES = ("API_SERVER_", "SVC_MODEL", "SVC_RELAY_", "SVC_MAX_", "SVC_APPROVAL_")
 EXTRA = {  # members of `platforms.api_server.extra`
     "host": "API_SERVER_HOST",
     "port": "API_SERVER_PORT",
@@ -32,11 +28,6 @@ def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
     gateway = _member(_member(found, "gateway"), "api_server")
     variables["API_SERVER_MAX_CONCURRENT_RUNS"] = _text(gateway.get("max_concurrent_runs"))
     return {name: value for name, value in variables.items() if value}
-
-
-def env_file_variables(text: str) -> dict[str, str]:
-    """What `.env` sets of it."""
-    return {name: value for name, value in parse_dotenv(text).items() if name.startswith(PREFIXES)}
 
 
 def _text(value: object) -> str:

@@ -1,10 +1,27 @@
-"""The `.env` file of the service home, as shells read its like: lines of `NAME=value`."""
+"""The `.env` file of the service home, as shells read its like: lines of `NAME=value`.
+
+It may set every variable of ours but those that say where the home is. What else stands there is somebody else's.
+"""
 
 from __future__ import annotations
 
-__all__ = ["parse_dotenv", "set_dotenv"]
+from collections.abc import Mapping
+
+__all__ = ["file_settings", "parse_dotenv", "set_dotenv", "with_settings"]
 
 QUOTES = ("'", '"')
+OURS = ("API_SERVER_", "RELAY_", "SVC_", "HERMES_RELAY_")
+HOMES = ("SVC_HOME", "HERMES_HOME")
+
+
+def with_settings(env: Mapping[str, str], text: str) -> dict[str, str]:
+    """An environment, and behind it what the file sets; a variable that is empty counts as unset."""
+    return {**file_settings(text), **{name: value for name, value in env.items() if value.strip()}}
+
+
+def file_settings(text: str) -> dict[str, str]:
+    """What the lines set of ours."""
+    return {name: value for name, value in parse_dotenv(text).items() if name.startswith(OURS) and name not in HOMES}
 
 
 def parse_dotenv(text: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Where this host's API server is, and its key: the chain of wire core 2.7, each value falling through for itself.
 
 First the agent's configuration file, then `.env` in the service home, then the environment, then the defaults.
-It is spoken to over TLS if `.env` or the environment gives it a certificate.
+It is spoken to over TLS if `.env` or the environment gives it a certificate. One that runs has said where it is.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ def find_api(engine: Engine, config: RelayConfig) -> Flow[ApiServer]:
     hosts = (extra.get("host"), server.get("host"), dotenv.get("API_SERVER_HOST"), config.api_host)
     ports = (extra.get("port"), server.get("port"), dotenv.get("API_SERVER_PORT"), config.api_port)
     keys = (extra.get("key"), server.get("api_key"), dotenv.get("API_SERVER_KEY"), config.api_key)
+    if config.webapi_inside is not None:
+        there = config.webapi
+        return ApiServer(host=there.host, port=there.port, key=_first(keys), tls=there.tls)
     return ApiServer(
         host=_first(hosts) or "127.0.0.1",
         port=next((port for port in map(_port, ports) if port), 8642),

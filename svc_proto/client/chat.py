@@ -63,7 +63,8 @@ def api_target(engine: Engine, config: RelayConfig, url: str | None, key: str | 
     """The API server: as named, else as this host's configuration has it (wire core 2.7)."""
     found = yield from find_api(engine, config)
     here = f"{'https' if found.tls else 'http'}://{bracketed(HERE.get(found.host, found.host))}:{found.port}"
-    return Target("the API server", url or here, token=found.key if key is None else key, remedy=REMEDY)
+    where = url or config.webapi_inside or here
+    return Target("the API server", where, token=found.key if key is None else key, remedy=REMEDY)
 
 
 class ChatChore(Chore[ChatEnd]):

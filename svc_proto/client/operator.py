@@ -49,7 +49,7 @@ MIN_PREFIX, MAX_PREFIX = 4, 64  # characters, spec "Limits"; a whole token has 3
 def local_relay(config: RelayConfig) -> Target:
     """Where programs on this host find the relay that listens as configured."""
     host = ANYWHERE.get(config.host, config.host)
-    url = f"{'https' if config.tls else 'http'}://{bracketed(host)}:{config.port}"
+    url = config.inside or f"{'https' if config.tls else 'http'}://{bracketed(host)}:{config.port}"
     return Target(LOCAL, url, remedy=REMEDY, local=is_loopback_name(url.encode()))
 
 

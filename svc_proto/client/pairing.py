@@ -35,6 +35,10 @@ from svc_proto.machines.qr import build_payload, encode_payload, pairing_url, re
 
 __all__ = ["Invite", "PairOrder", "pair"]
 
+KEY_ELSEWHERE = (
+    "the API server on this host asks for a key that stands in no file of its home: "
+    "set API_SERVER_KEY for this command, as it was set for the server"
+)
 NOTHING_PRESET = PairingMeta()
 HERE = ("localhost", "127.0.0.1", "::1", "::", "0.0.0.0")  # a phone cannot use these: the LAN address stands for them
 
@@ -52,6 +56,7 @@ class PairOrder:
     port: int | None = None
     dashboard_url: str | None = None
     with_relay: bool = True
+    keyed: bool = False  # the API that runs on this host is known to ask for a key
 
 
 @frozen(kw_only=True)
@@ -99,6 +104,8 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
             meta = meta if outside is None else evolve(meta, endpoints=[candidate(outside, 0)])
             own = yield from register(engine, relay, code, meta)
             key = own or key
+    if order.keyed and order.meta.chats and not key:
+        raise Problem(KEY_ELSEWHERE)
     expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
     doing(engine, "looking for ways to this host")
     notes += unreachable

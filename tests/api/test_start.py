@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.api.start import env_file_variables, yaml_variables
+from svc_proto.api.start import yaml_variables
 
 
 def test_a_configuration_file() -> None:
@@ -31,23 +31,3 @@ def test_files_that_say_nothing(found: dict[str, object]) -> None:
 
 def test_the_other_place_of_the_key() -> None:
     assert yaml_variables({"platforms": {"api_server": {"api_key": "k"}}}) == {"API_SERVER_KEY": "k"}
-
-
-def test_an_env_file() -> None:
-    text = """
-# API_SERVER_PORT=1
-export API_SERVER_KEY="a b"
- API_SERVER_HOST = ::1
-SVC_MODEL='m'
-SVC_MODEL_API_KEY=
-SVC_BRAND=hermes
-SVC_HOME=/x
-RELAY_PORT=1
-API_SERVER_PORT
-API_SERVER_LOG_LEVEL='
-"""
-    assert env_file_variables(text) == {
-        "API_SERVER_KEY": "a b",
-        "API_SERVER_HOST": "::1",
-        "SVC_MODEL": "m",
-    }

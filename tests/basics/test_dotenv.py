@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.dotenv import parse_dotenv, set_dotenv
+from svc_proto.basics.dotenv import file_settings, parse_dotenv, set_dotenv, with_settings
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,31 @@ def test_the_last_line_that_sets_something_counts() -> None:
 def test_a_value_is_set(before: str, after: str) -> None:
     assert set_dotenv(before, "A", "new") == after
     assert parse_dotenv(after)["A"] == "new"
+
+
+def test_what_is_ours() -> None:
+    text = """
+# API_SERVER_PORT=1
+export API_SERVER_KEY="a b"
+ API_SERVER_HOST = ::1
+SVC_MODEL_API_KEY=
+SVC_BRAND=hermes
+RELAY_PORT=1
+HERMES_RELAY_PORT=2
+HERMES_HOME=/x
+SVC_HOME=/x
+PATH=/x
+OPENAI_API_KEY=x
+"""
+    assert file_settings(text) == {
+        "API_SERVER_KEY": "a b",
+        "API_SERVER_HOST": "::1",
+        "SVC_BRAND": "hermes",
+        "RELAY_PORT": "1",
+        "HERMES_RELAY_PORT": "2",
+    }
+
+
+def test_the_environment_goes_before_the_file() -> None:
+    found = with_settings({"RELAY_PORT": "2", "RELAY_HOST": " ", "PATH": "/bin"}, "RELAY_PORT=1\nRELAY_HOST=::1\n")
+    assert found == {"RELAY_PORT": "2", "RELAY_HOST": "::1", "PATH": "/bin"}

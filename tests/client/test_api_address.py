@@ -51,6 +51,13 @@ def test_tls_where_it_was_given_a_certificate() -> None:
     assert not found(FULL, "API_SERVER_SSL_CERT=").tls
 
 
+def test_one_that_runs_has_said_where_it_is_and_not_its_key() -> None:
+    runs = RelayConfig(
+        home="/h", config_path="/h/config.yaml", webapi_url="https://0.0.0.0:9", webapi_inside="http://127.0.0.1:8"
+    )
+    assert found(FULL, "API_SERVER_PORT=1", runs) == ApiServer(host="0.0.0.0", port=9, key="k1", tls=True)
+
+
 def test_defaults() -> None:
     assert found(config=RelayConfig(home="/h", config_path="/h/config.yaml")) == ApiServer()
 

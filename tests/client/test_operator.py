@@ -38,6 +38,10 @@ def test_with_tls() -> None:
     assert local_relay(RelayConfig(ssl_cert="c", ssl_key="k")).url == "https://127.0.0.1:8767"
 
 
+def test_one_that_runs_has_said_where_programs_of_this_host_find_it() -> None:
+    assert local_relay(RelayConfig(ssl_cert="c", ssl_key="k", inside="http://127.0.0.1:9")).url == "http://127.0.0.1:9"
+
+
 def test_health() -> None:
     plan = lambda engine: health(engine, RELAY)  # noqa: E731
     assert World(plan, http=lambda asked: as_json({"status": "ok"})).run() == {"status": "ok"}

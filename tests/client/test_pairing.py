@@ -79,6 +79,15 @@ def test_a_relay_that_gives_a_key_of_the_pairings_own(main: str) -> None:
     assert "sk-own" not in repr(invite)
 
 
+def test_an_api_whose_key_nobody_finds() -> None:
+    order = evolve(ORDER, config=evolve(CONFIG, api_key=""), keyed=True)
+    assert world(order).fails().reason == (
+        "the API server on this host asks for a key that stands in no file of its home: "
+        "set API_SERVER_KEY for this command, as it was set for the server"
+    )
+    assert world(evolve(order, meta=PairingMeta(grants={"chat": None}))).run().key == ""
+
+
 def test_without_chat_the_qr_holds_no_key() -> None:
     there = world(evolve(ORDER, meta=PairingMeta(grants={"chat": None, "bridge": 60.0})))
     invite = there.run()

@@ -157,6 +157,8 @@ def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
         thread.join(TIMEOUT)
         if program.services.store is not None:
             program.services.store.close()
+        if program.claim is not None:
+            program.claim.release()
         logger.handlers[:], logger.level, logger.propagate = before
     assert not thread.is_alive()
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from runtimes.running import claim, find_all, is_held
 from runtimes.tls import client_context
 from servers import __main__ as everything
 from servers.api_key import make_key
@@ -187,11 +189,11 @@ def test_the_operators_address_of_the_api_stands_in_the_invite(tmp_path: Path) -
         assert servers.stop() == 0
 
 
-def pair(home: Path, port: int, *arguments: str) -> dict[str, Any]:
-    """What `svc pair` makes at a relay of this host."""
+def pair(home: Path, *arguments: str) -> dict[str, Any]:
+    """What `svc pair` makes on the host of the servers, in a shell that knows none of their settings."""
     command = python("clients.commands.pair", "--json", *arguments)
-    told = environment(home, {"RELAY_PORT": str(port)})
-    done = run(command, cwd=ROOT, env=told, capture_output=True, text=True, timeout=TIMEOUT)
+    done = run(command, cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 0, done.stderr
     invite: dict[str, Any] = json.loads(done.stdout)
     assert json.loads(invite["qr_payload"])["key"] == invite["api"]["key"]
     return invite
@@ -204,13 +206,61 @@ def test_svc_pair_gets_a_key_of_the_pairings_own_where_there_is_one(tmp_path: Pa
         for _ in range(2):
             found = servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ")
             ports[found[1]] = int(found[2])
-        api = pair(tmp_path, ports["relay"])["api"]
+        api = pair(tmp_path)["api"]
         assert api["own_key"] is True
         assert call(ports["api"], "GET", "/api/sessions", token=api["key"]).status == 200
         (tmp_path / "svc" / ".env").write_text("API_SERVER_KEY=sk-main")
-        alone = pair(tmp_path, ports["relay"], "--no-relay")["api"]
+        alone = pair(tmp_path, "--no-relay")["api"]
         assert (alone["key"], alone["own_key"]) == ("sk-main", False)
         assert servers.stop() == 0
+
+
+def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    """TLS and ports that stand in `.env`, and what only the servers' own environment said."""
+    home = tmp_path / "svc"
+    home.mkdir()
+    (home / ".env").write_text("RELAY_PORT=0\nRELAY_HOST=127.0.0.1\nAPI_SERVER_PORT=0\nSVC_DASHBOARD_PORT=0\n")
+    env = {f"{name}_SSL_CERT": str(certificate[0]) for name in ("RELAY", "API_SERVER")}
+    env |= {f"{name}_SSL_KEY": str(certificate[1]) for name in ("RELAY", "API_SERVER")}
+    env |= {"API_SERVER_KEY": "sk-all-5d1c", "SVC_BRAND": "hermes"}
+    with running(tmp_path, "servers", "--no-qr", env=env) as servers:
+        ports = {}
+        for _ in range(3):
+            found = servers.line(r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+) ")
+            ports[found[1]] = int(found[2])
+        told = {each.role: each for each in find_all(home)}
+        assert {role: each.port for role, each in told.items()} == ports
+        assert {each.pid for each in told.values()} == {servers.process.pid}
+        assert (told["api"].key, told["api"].model) == ("environment", "built-in")
+        invite = pair(tmp_path)
+        assert invite["relay"]["url"].startswith("wss://")
+        assert invite["relay"]["url"].endswith(f":{ports['relay']}")
+        assert (invite["api"]["url"][:5], invite["api"]["own_key"]) == ("https", True)
+        assert invite["api"]["url"].endswith(f":{ports['api']}")
+        assert invite["pairing_url"].startswith("hermes-relay://")
+        asked = run(
+            python("clients.commands.svc", "relay", "insecure-api-key"),
+            cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True, timeout=TIMEOUT,
+        )  # fmt: skip
+        assert asked.returncode == 0, asked.stderr
+        files = [path.read_text() for path in (home / "run").iterdir()]
+        assert not [text for text in files if "sk-all" in text]
+        assert servers.stop() == 0
+    assert find_all(home) == []
+
+
+@pytest.mark.parametrize("role", ["relay", "api"])
+def test_a_second_server_on_one_home_is_refused(tmp_path: Path, failing: Failing, role: str) -> None:
+    home = tmp_path / "svc"
+    held = claim(home, role, version="1")
+    code, line = failing(everything.main, *LOCAL)
+    assert code == 2
+    assert line == (
+        f"the {role} of {home} runs already (process {os.getpid()}): see svc status, "
+        "or name another folder with SVC_HOME"
+    )
+    held.release()
+    assert not is_held(home, "relay")
 
 
 def test_without_a_key_of_the_api_the_invite_has_none(tmp_path: Path) -> None:
@@ -268,17 +318,9 @@ def test_over_tls_too(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
 @ONLY_LINUX
 def test_an_address_without_loopback(tmp_path: Path) -> None:
     with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", *API) as servers:
-        shown = servers.line(rf"^Enter the code {CODE} at ws://127\.0\.0\.2:(\d+) within 10 minutes\.$")
-        servers.line("--host 127.0.0.2 .*Use --host 0.0.0.0")
+        shown = servers.line(rf"^Enter the code {CODE} at ws://127\.0\.0\.2:(\d+) within 10 minutes\.")
         assert "session_token" in sign_in(int(shown[2]), host="127.0.0.2", pairing_code=shown[1])
         assert servers.stop() == 0
-
-
-@ONLY_LINUX
-def test_the_operators_own_code_is_kept(tmp_path: Path) -> None:
-    env = {"RELAY_PAIRING_CODE": "ABC123"}
-    with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", *API, env=env) as servers:
-        assert servers.line(f"^Enter the code {CODE} at ")[1] == "ABC123"
 
 
 def test_no_qr(tmp_path: Path) -> None:

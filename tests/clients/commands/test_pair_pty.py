@@ -132,6 +132,8 @@ def relay_with_a_clock(home: Path) -> Iterator[tuple[Clock, int]]:
     finally:
         handle.stop()
         thread.join(10)
+        assert program.claim is not None
+        program.claim.release()
         log.handlers[:], log.level, log.propagate = before
 
 

@@ -1,0 +1,34 @@
+"""The service home of this host, and the settings that stand in its `.env`: behind those of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from svc_proto.basics.dotenv import with_settings
+
+__all__ = ["ENV_FILE", "find_home", "with_env_file"]
+
+ENV_FILE = ".env"
+
+
+def find_home(env: Mapping[str, str]) -> Path:
+    """`SVC_HOME`, else `~/.svc`; not made."""
+    named = env.get("SVC_HOME", "").strip() or env.get("HERMES_HOME", "").strip() or "~/.svc"
+    return Path(named).expanduser().absolute()
+
+
+def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment, and behind it what the file sets of ours.
+
+    The API's key is left out: whoever needs it looks for it through the whole chain of wire core 2.7. Raises `OSError`
+    and `UnicodeDecodeError` for a file that is there and cannot be read.
+    """
+    try:
+        text = (find_home(env) / ENV_FILE).read_text("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        text = ""
+    found = with_settings(env, text)
+    if "API_SERVER_KEY" not in env:
+        found.pop("API_SERVER_KEY", None)
+    return found
