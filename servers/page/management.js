@@ -7,6 +7,7 @@ import { openPairing } from "./pair.js";
 import { badge, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 10; // s
+const SOONER = 2000; // ms, while somebody waits for a device to pair
 const SOON = 3 * 86400; // s before an expiry from which on it is pointed out
 const ORDER = ["chat", "bridge", "terminal", "tui"];
 const COLUMNS = ["Device", "Type", "Last seen", "Expires", "Grants", ""];
@@ -37,10 +38,11 @@ export function openManagement(room, auto) {
         relay("GET", "/overview", undefined, signal),
         relay("GET", "/sessions", undefined, signal),
       ]);
-      return { overview, sessions: Array.isArray(sessions) ? sessions : sessions.sessions ?? [] };
+      const there = Array.isArray(sessions) ? sessions : sessions.sessions ?? [];
+      return { overview, sessions: [...there].sort((one, other) => (other.online === true) - (one.online === true)) };
     },
     render: ({ overview, sessions }) => {
-      statistics(overview);
+      statistics(overview, sessions.filter((each) => each.online === true).length);
       count.textContent = sessions.length ? ` ${sessions.length}` : "";
       if (!sessions.length) reconcile(list, [nothing]);
       else {
@@ -51,7 +53,9 @@ export function openManagement(room, auto) {
     },
   });
   pairButton.addEventListener("click", () => {
+    const watch = setInterval(() => view.refresh(), SOONER);
     pairing = openPairing(() => {
+      clearInterval(watch);
       pairing = null;
       view.refresh();
     });
@@ -73,13 +77,14 @@ function cardsOf(parent) {
     };
   };
   const [version, up, paired, pending] = ["Version", "Uptime", "Paired devices", "Pending commands"].map(card);
-  return (info) => {
+  return (info, online) => {
     const well = info.health === "ok";
     version(text(info.version), well ? "Healthy" : `Health: ${text(info.health)}`, well ? "good" : "bad");
     const since = typeof info.uptime_seconds === "number" ? now() - info.uptime_seconds : null;
     up(uptime(info.uptime_seconds), since === null ? "" : `Since ${new Date(since * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}`);
     const sessions = text(info.session_count);
-    paired(text(info.paired_device_count ?? info.session_count), `${sessions} ${sessions === "1" ? "session" : "sessions"}`);
+    const known = `${sessions} ${sessions === "1" ? "session" : "sessions"}`;
+    paired(text(info.paired_device_count ?? info.session_count), online ? `${online} online` : known, online ? "good" : "");
     const media = text(info.media_entry_count);
     pending(text(info.pending_commands), `${media} media ${media === "1" ? "token" : "tokens"}`);
   };
@@ -99,7 +104,8 @@ function deviceRow(live, view) {
       session.is_current === true && badge("plain", "This device"),
       h("div", { class: "sub" }, h("code", {}, prefix), about.length ? ` · ${about.join(" · ")}` : "")),
     h("div", { class: "type" }, kindOf(session), h("div", { class: "sub", title: text(session.transport_hint) }, hint(session.transport_hint))),
-    h("div", {}, ticking(h("time"), (each) => put(each, ago(live.item.last_seen), moment(live.item.last_seen) ?? "")),
+    h("div", {}, session.online === true ? badge("good", "Online")
+      : ticking(h("time"), (each) => put(each, ago(live.item.last_seen), moment(live.item.last_seen) ?? "")),
       h("div", { class: "sub since" }, "Created ", h("time", { title: moment(session.created_at) }, day(session.created_at)))),
     ticking(h("span", { class: "badge" }), (each) => {
       each.className = `badge ${urgency(session.expires_at)}`;

@@ -118,7 +118,7 @@ def _device(device: Mapping[str, object], now: float) -> tuple[str, ...]:
         _text(device, "token_prefix"),
         f"{name} (this one)" if device.get("is_current") is True else name,
         ", ".join(known) or "-",
-        "-" if seen is None else f"{short_span(now - seen)} ago",
+        "online" if device.get("online") is True else "-" if seen is None else f"{short_span(now - seen)} ago",
         short_expiry(_number(device.get("expires_at")), now),
         _text(device, "transport_hint"),
         grants_text(_times(cast("dict[str, object]", grants)) if isinstance(grants, dict) else None, now),

@@ -201,8 +201,8 @@ class Session:
         )
 
 
-def session_record(session: Session, is_current: bool) -> dict[str, object]:
-    """One element of `GET /sessions` (wire core 4.2); null for what never expires."""
+def session_record(session: Session, is_current: bool, *, online: bool = False) -> dict[str, object]:
+    """One element of `GET /sessions` (wire core 4.2); null for what never expires. `online`, with a socket, is ours."""
     return {
         "token_prefix": session.token_prefix,
         "device_name": session.device_name,
@@ -218,6 +218,7 @@ def session_record(session: Session, is_current: bool) -> dict[str, object]:
         "device_model": session.device_model,
         "device_platform": session.device_platform,
         "is_current": is_current,
+        "online": online,
     }
 
 

@@ -108,7 +108,7 @@ class ClientSocket:
         self.state = ClientState.WAITING
         self.session: Session | None = None
         self.address = relay.proxies.address(request)
-        self._secure = request.secure
+        self._secure = request.secure or relay.proxies.say_https(request)
         self.terminals: Terminals | None = None
         self.tui: Tui | None = None
         self._early: list[Envelope] = []
@@ -127,6 +127,7 @@ class ClientSocket:
     def on_text(self, text: str) -> None:
         """Authenticate with the first message, pass on the others."""
         envelope = parse_envelope(text)
+        self._hear()
         if self.state is ClientState.OPEN:
             if envelope is not None:
                 dispatch(self, envelope)
@@ -139,6 +140,7 @@ class ClientSocket:
 
     def on_binary(self, data: bytes) -> None:
         """Binary frames are skipped and do not restart the authentication timer (wire core 1.1)."""
+        self._hear()
 
     def on_writable(self) -> None:
         """The client reads again: so may the programs that write to it."""
@@ -153,6 +155,7 @@ class ClientSocket:
         self._stop_timer()
         self._cancel()
         self.end_programs()
+        self._hear()
         if self.session is not None:
             self.relay.engine.log(Level.INFO, "client left", device=self.session.device_name, code=code)
         self.relay.forget(self)
@@ -207,6 +210,11 @@ class ClientSocket:
         self.end_programs()
         self.complain(reason, "session_ended")
         self.socket.close(1008, reason)
+
+    def _hear(self) -> None:
+        """The client is there, or was until now."""
+        if self.session is not None:
+            self.session.last_seen = self.relay.engine.now.wall
 
     # --- authentication ---
 

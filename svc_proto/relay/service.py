@@ -222,6 +222,11 @@ class Relay:
         """Authenticated sockets."""
         return sum(client.state is ClientState.OPEN for client in self.clients.values())
 
+    def online(self) -> frozenset[str]:
+        """The sessions that have a socket open, by the hashes of their tokens."""
+        open_ones = (client.session for client in self.clients.values() if client.state is ClientState.OPEN)
+        return frozenset(session.token_hash for session in open_ones if session is not None)
+
     def open_client(self, request: Request) -> ClientSocket:
         """A WebSocket is asked for: refuse a blocked address with 429, unless it shows a good token, else serve it."""
         client, now = ClientSocket(self, request), self.engine.now

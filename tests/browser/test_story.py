@@ -46,6 +46,7 @@ def test_pair_drive_look_and_revoke(tmp_path: Path, visit: Visitor) -> None:
             device = page.get_by_role("row", name=NAME)
             expect(device).to_contain_text(token[:8])
             expect(device).to_contain_text("Android")
+            expect(device).to_contain_text("Online")
             expect(device).to_contain_text("bridge")
             expect(device).to_contain_text("4 weeks")
 

@@ -86,12 +86,14 @@ def test_devices() -> None:
                 "is_current": True,
             },
             {"grants": 7, "last_seen": True},
+            {"online": True, "last_seen": NOW - 900},
         ],
         NOW,
     )
     assert found == [
         ("1c2d3e4f", "My [2J desk (this one)", "Linux, desktop", "5s ago", "never", "ws", "chat=never"),
         ("", "unknown", "-", "-", "never", "", "unknown"),
+        ("", "unknown", "-", "online", "never", "", "unknown"),
     ]
     lines = table(DEVICE_COLUMNS, found)
     assert lines[0].split("  ")[0] == "PREFIX"

@@ -59,6 +59,7 @@ def test_a_new_session() -> None:
         ("device_model", "TX-9"),
         ("device_platform", "Android 16"),
         ("is_current", True),
+        ("online", False),
     ]
     assert (session.state, session.preset, len(sessions)) == (SessionState.ACTIVE, ("bridge",), 1)
     anonymous = sessions.create(at(0), source(2))[1]

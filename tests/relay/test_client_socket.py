@@ -9,8 +9,9 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Level
-from svc_proto.config import RelayConfig
+from svc_proto.config import LocalTrust, RelayConfig
 from svc_proto.engine.store import SaveSession
+from svc_proto.facts import Address
 from svc_proto.machines.table import step
 from svc_proto.relay.client_socket import LIFE, ClientState, ClientTrigger
 from svc_proto.version import VERSION
@@ -68,6 +69,14 @@ def test_the_transport_is_detected() -> None:
     book = RelayBook()
     book.register()
     assert book.websocket(tls=True).auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == "wss"
+
+
+@pytest.mark.parametrize(("trusted", "hint"), [(("127.0.0.1",), "wss"), ((), "ws")])
+def test_the_transport_behind_a_proxy_that_is_believed(trusted: tuple[str, ...], hint: str) -> None:
+    book = RelayBook(RelayConfig(trusted_proxies=trusted, local_trust=LocalTrust.ADDRESS))
+    book.register()
+    phone = book.websocket(peer=Address("127.0.0.1", 9), headers=[(b"x-forwarded-proto", b"https")])
+    assert phone.auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == hint
 
 
 def test_the_operator_overrides_the_phone_item_by_item() -> None:

@@ -43,7 +43,7 @@ def test_sessions_outlive_the_process() -> None:
     first = RelayBook()
     paired = first.pair(device_name="Kitchen", operator={"ttl_seconds": 3_600, "grants": {"bridge": 60}})
     second = RelayBook(records=first.store.values())
-    assert second.sessions() == first.sessions()
+    assert second.sessions() == [{**each, "online": False} for each in first.sessions()]
     second.reconnect(paired.token).vanish()
     second.after(3_600)
     assert second.store == {}

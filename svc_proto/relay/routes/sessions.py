@@ -39,8 +39,10 @@ class _Sessions:
     def list_all(self, request: Request) -> Response:
         relay = self._relay
         relay.expire_sessions()
+        online, asks = relay.online(), request.principal
         records = [
-            session_record(session, session is request.principal) for session in relay.sessions.active(relay.engine.now)
+            session_record(session, session is asks, online=session.token_hash in online)
+            for session in relay.sessions.active(relay.engine.now)
         ]
         return json_response(200, {"sessions": records})
 

@@ -34,6 +34,7 @@ DEVICE = {
     "device_model": "str",
     "device_platform": "str",
     "is_current": "bool",
+    "online": "bool",
 }
 SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
     "svc pair": (

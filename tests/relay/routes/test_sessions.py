@@ -59,9 +59,28 @@ def test_a_record(book: RelayBook) -> None:
                 "device_model": "TX-9",
                 "device_platform": "Android 16",
                 "is_current": True,
+                "online": True,
             }
         ]
     }
+
+
+def test_online_is_who_has_a_socket_open_and_last_seen_moves_with_what_it_says(book: RelayBook) -> None:
+    one, two = book.pair(), book.pair()
+    start = book.now.wall
+
+    def seen() -> dict[str, tuple[bool, float]]:
+        return {each["token_prefix"]: (each["online"], each["last_seen"] - start) for each in book.sessions()}
+
+    book.after(60)
+    one.phone.send("chat", "hello")
+    book.after(60)
+    two.phone.binary(b"x")
+    assert seen() == {two.prefix: (True, 120.0), one.prefix: (True, 60.0)}
+    book.after(60)
+    one.phone.close()
+    book.after(60)
+    assert seen() == {one.prefix: (False, 180.0), two.prefix: (True, 120.0)}
 
 
 def test_newest_first_and_current_is_the_callers(book: RelayBook) -> None:
