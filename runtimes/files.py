@@ -18,6 +18,7 @@ from typing import Any
 from attrs import define
 
 from runtimes.failures import HostError
+from runtimes.folders import private_folder
 from runtimes.pump import Pump
 from runtimes.workers import Workers
 from svc_proto.commands import (
@@ -33,7 +34,7 @@ from svc_proto.commands import (
 )
 from svc_proto.facts import FailureKind, OperationId
 
-__all__ = ["READ_LIMIT", "Files", "OpenHandle", "make_private", "private_folder"]
+__all__ = ["READ_LIMIT", "Files", "OpenHandle"]
 
 READ_LIMIT = 64 * 1024 * 1024  # bytes of one `ReadFile`: answered by TOO_LARGE
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # O_NONBLOCK: a FIFO must not hang the thread
@@ -215,21 +216,6 @@ class Files:
 
     def _unknown(self, op: OperationId) -> None:
         self._pump.refuse(op, FailureKind.INVALID, "no such handle")
-
-
-def make_private(path: Path) -> None:
-    """Make a folder, and those above it that are missing, mode 0700."""
-    for missing in [folder for folder in reversed([path, *path.parents]) if not folder.is_dir()]:
-        missing.mkdir(mode=0o700, exist_ok=True)
-
-
-def private_folder(path: Path) -> Path:
-    """Make a folder, and those above it that are missing, mode 0700; one of ours that is open to others is closed."""
-    make_private(path)
-    status = path.stat()
-    if status.st_mode & 0o077 and status.st_uid == os.geteuid():
-        path.chmod(0o700)
-    return path
 
 
 def _nothing(result: Any, error: BaseException | None) -> None:

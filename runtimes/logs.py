@@ -73,8 +73,8 @@ class JsonFormatter(logging.Formatter):
         event, fields = (
             (message.event, message.fields) if isinstance(message, LogMessage) else (record.getMessage(), {})
         )
-        entry: dict[str, object] = dict(fields)
-        entry |= {"time": _time(record), "level": record.levelname, "logger": record.name, "event": event}
+        known = {"time": _time(record), "level": record.levelname, "logger": record.name, "event": event}
+        entry: dict[str, object] = {**known, **fields, **known}
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, default=str, ensure_ascii=False)

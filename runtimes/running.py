@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runtimes.files import private_folder
+from runtimes.folders import private_folder
 
 __all__ = ["ROLES", "Claim", "Running", "TakenError", "claim", "find_all", "find_running", "is_held"]
 
@@ -61,7 +61,9 @@ class Running(NamedTuple):
 class Claim:
     """A home is ours for one kind of server, until `release`."""
 
-    def __init__(self, fd: int, about: Mapping[str, object]) -> None:
+    def __init__(self, home: Path, fd: int, about: Mapping[str, object]) -> None:
+        self.home = home
+        self.role = str(about["role"])
         self._fd = fd
         self._about = about
         self._write(about)
@@ -94,7 +96,7 @@ def claim(home: Path, role: str, *, version: str) -> Claim:
             if time.monotonic() > until:
                 raise TakenError(role, _pid(_read(fd)))
             time.sleep(POLL)
-        return Claim(fd, {"role": role, "pid": os.getpid(), "version": version, "since": time.time()})
+        return Claim(home, fd, {"role": role, "pid": os.getpid(), "version": version, "since": time.time()})
     except BaseException:
         os.close(fd)
         raise

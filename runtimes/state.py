@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from runtimes.failures import HostError
-from runtimes.files import make_private, private_folder
+from runtimes.folders import make_private, private_folder
 from runtimes.pump import Pump
 from runtimes.workers import Workers
 from svc_proto.commands import AppendFile, EnsureSecret, ReadConfig, SweepFolder, WriteConfig, WriteFile

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any, Protocol
 
-from runtimes.files import private_folder
+from runtimes.folders import private_folder
 from runtimes.pump import Pump
 from runtimes.workers import Workers
 from svc_proto.commands import Query, StoreRequest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from runtimes.descriptors import raise_descriptors
-from runtimes.files import private_folder
+from runtimes.folders import private_folder
 from runtimes.leave import leave
 from runtimes.listen import Listener, bind
+from runtimes.log_file import keep_log
 from runtimes.option import runtime_option
 from runtimes.run import run
 from runtimes.running import Claim, TakenError, claim
@@ -260,14 +262,18 @@ def authority(host: str, port: int) -> str:
 def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: Handle | None = None) -> NoReturn:
     """Open everything, run it, and end the process with the right code."""
     opened: Sequence[Program] = ()
+    log: logging.Handler | None = None
     try:
         opened = programs()
+        log = _keep_log(opened)
         code = run(opened, runtime, handle=handle)
     except CannotStartError as error:
         _give_up(str(error), error.code)
     except KeyboardInterrupt:
         code = INTERRUPTED
     finally:
+        if log is not None:
+            log.close()
         for program in opened:
             for listener in program.listeners:
                 listener.sock.close()
@@ -282,6 +288,14 @@ def say_why(outcome: Exit) -> None:
     """For `Program.on_exit`: why a core gave up, if it did."""
     if outcome.code and outcome.reason:
         print(f"error: {outcome.reason}", file=sys.stderr, flush=True)
+
+
+def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
+    """In the home of the first server, for `svc logs`."""
+    for program in programs:
+        if program.claim is not None:
+            return keep_log(program.services.logger, program.claim.home, program.claim.role)
+    return None
 
 
 def _here(listener: Listener) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runtimes.failures import HostError
-from runtimes.files import private_folder
+from runtimes.folders import private_folder
 from runtimes.state import StateFolder
 from svc_proto.client.stored import FILE_NAME, Change, change_text, is_damaged
 from svc_proto.facts import FailureKind

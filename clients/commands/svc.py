@@ -1,4 +1,4 @@
-"""The program `svc`: pair phones, and the switches of the relay on this host."""
+"""The program `svc`: run the servers, look at them, pair phones, and the switches of the relay on this host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __all__ = ["main", "relay"]
 EXAMPLES = """
 \b
 Examples:
-  svc pair                              show a QR for a phone
+  svc up                                run the servers, with a QR for a phone
+  svc status                            what runs, which model answers, who is online
+  svc logs -f
+  svc pair                              show a QR for another phone
   svc pair --ttl 90d --grants bridge=1d
   svc pair --revoke 1c2d3e4f
   svc key rotate                        a new API key, after a phone was lost
@@ -26,6 +29,10 @@ Shell completion (bash; zsh and fish likewise):
 @click.group(
     cls=Lazy,
     modules={
+        "up": ("servers.__main__:main", "Run the servers, and show how to pair a phone."),
+        "status": ("clients.commands.service:status", "What runs on this host, and which phones are there."),
+        "logs": ("clients.commands.logs:main", "What the servers have logged; -f follows."),
+        "down": ("clients.commands.service:down", "Stop the servers."),
         "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
         "key": ("clients.commands.key:main", "The key of the API server on this host."),
         "relay": ("clients.commands.svc:relay", "Switches of the relay on this host."),

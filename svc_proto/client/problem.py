@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from svc_proto.facts import Failure, FailureKind
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # a command whose help is asked for needs none of it
+    from svc_proto.facts import Failure
 
 __all__ = ["FAILED", "MISUSED", "Problem", "because"]
 
 FAILED = 1  # the relay or the network said no (wire core 10.1)
 MISUSED = 2  # the command line cannot be meant (wire core 10.1)
 
-_WHY = {
-    FailureKind.NOT_FOUND: "not found",
-    FailureKind.DENIED: "permission denied",
-    FailureKind.NO_SPACE: "no space left on the device",
-    FailureKind.TOO_LARGE: "too large",
-    FailureKind.TIMED_OUT: "no answer in time",
-    FailureKind.UNREACHABLE: "not reachable",
+_WHY = {  # by the value of a `FailureKind`
+    "not_found": "not found",
+    "denied": "permission denied",
+    "no_space": "no space left on the device",
+    "too_large": "too large",
+    "timed_out": "no answer in time",
+    "unreachable": "not reachable",
 }
 
 
@@ -29,4 +32,4 @@ class Problem(Exception):  # noqa: N818 - what a person is told, not an error of
 
 def because(failure: Failure) -> str:
     """A failed effect in a few words: the host's own where it has some."""
-    return failure.detail or _WHY.get(failure.kind, failure.kind.value.replace("_", " "))
+    return failure.detail or _WHY.get(failure.kind.value, failure.kind.value.replace("_", " "))

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
+from svc_proto.basics.spans import short_span
 from svc_proto.client.calls import (
     Target,
     answer_object,
@@ -25,7 +26,6 @@ from svc_proto.client.chore import doing
 from svc_proto.client.desk import route_of, sign_in
 from svc_proto.client.link import Link
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.client.spans import short_span
 from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Tell
 from svc_proto.engine.client import Fetched, fetch

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from svc_proto.basics.spans import short_span
 from svc_proto.client.calls import plain
 from svc_proto.client.desk import Paired
-from svc_proto.client.spans import short_expiry, short_span
+from svc_proto.client.spans import short_expiry
 from svc_proto.client.stored import StoredSession
 
 __all__ = [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from svc_proto.basics.spans import short_span
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.client.calls import plain
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.machines.grants import CHANNELS
 
-__all__ = ["NEVER", "parse_preset", "parse_span", "short_expiry", "short_span", "span_label"]
+__all__ = ["NEVER", "parse_preset", "parse_span", "short_expiry", "span_label"]
 
 NEVER = 0  # s: on the wire a span of no time means that it never ends (wire core 0.1)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}  # s, wire core 10.1
@@ -66,15 +67,6 @@ def span_label(seconds: float) -> str:
     size, name = next((unit for unit in _NAMES if whole % unit[0] == 0), _NAMES[-1])
     count = whole // size
     return f"{count} {name}" if count == 1 else f"{count} {name}s"
-
-
-def short_span(seconds: float) -> str:
-    """`Ns`, `Nm`, `Nh` or `Nd`, rounded down (wire core 10.7)."""
-    whole = max(int(seconds), 0)
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if whole >= size:
-            return f"{whole // size}{unit}"
-    return f"{whole}s"
 
 
 def short_expiry(expires_at: float | None, now: float) -> str:

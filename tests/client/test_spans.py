@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.client.problem import Problem
-from svc_proto.client.spans import parse_preset, parse_span, short_expiry, short_span, span_label
+from svc_proto.client.spans import parse_preset, parse_span, short_expiry, span_label
 from svc_proto.machines.grants import CHANNELS
 
 
@@ -98,13 +98,6 @@ def test_what_is_no_channel_is_answered_with_those_there_are() -> None:
 )  # fmt: skip
 def test_labels(seconds: float, label: str) -> None:
     assert span_label(seconds) == label
-
-
-@pytest.mark.parametrize(
-    ("seconds", "short"), [(-5, "0s"), (0, "0s"), (59.9, "59s"), (60, "1m"), (7199, "1h"), (86_400, "1d"), (1e6, "11d")]
-)
-def test_short_spans(seconds: float, short: str) -> None:
-    assert short_span(seconds) == short
 
 
 def test_expiries() -> None:

@@ -59,6 +59,11 @@ def test_pair(desk: Shelf) -> None:
     assert ours < allowed
 
 
+def test_status_of_the_servers(desk: Shelf) -> None:
+    ours, allowed = measured([sys.executable, "-m", module("svc")[-1], "status"], desk.env, 0.15)
+    assert ours < allowed
+
+
 def test_status(lonely: Shelf) -> None:
     ours, allowed = measured([sys.executable, "-m", module("svc-relay")[-1], "status"], lonely.env, 0.5)
     assert ours < allowed

@@ -1,0 +1,108 @@
+"""`svc logs`: what the servers of this host have logged, from the files that they keep in the service home."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import deque
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, shown
+from runtimes.log_file import LOG_FOLDER, log_files
+from runtimes.service_home import find_home
+from svc_proto.client.problem import Problem
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc logs                     the last 50 lines of each process
+  svc logs -n 500
+  svc logs -f                  and what comes, until Ctrl-C
+  svc logs | grep WARNING
+
+\b
+The files are in the folder log of the service home; RELAY_LOG_LEVEL=DEBUG has servers log each request.
+Exit codes: 0; 1 when there are none; 2 for bad options; 130 after Ctrl-C.
+"""
+POLL = 0.25  # s between two looks for more
+
+
+@click.command("logs", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes.")
+@click.option("-n", "--lines", type=click.IntRange(0, 1_000_000), default=50, show_default=True, help="Of each file.")
+def main(*, follow: bool, lines: int) -> None:
+    """Show what the servers on this host have logged."""
+    home = find_home(os.environ)
+    files = log_files(home)
+    if not files:
+        raise Problem(f"there are no logs in {home / LOG_FOLDER}: servers write them there once they run (svc up)")
+    with ExitStack() as open_files:
+        tails = [_Tail(path) for path in files]
+        for tail in tails:
+            open_files.callback(tail.close)
+        for entry in sorted((entry for tail in tails for entry in tail.last(lines)), key=_time):
+            _show(entry)
+        while follow:
+            time.sleep(POLL)
+            for tail in tails:
+                for line in tail.more():
+                    _show([line])
+
+
+class _Tail:
+    """One file, from its end on; a new one in its place is read from its beginning."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("rb")
+        self._rest = b""
+
+    def close(self) -> None:
+        """No more of it."""
+        self._file.close()
+
+    def last(self, count: int) -> list[list[str]]:
+        """The last lines, a traceback together with what it belongs to."""
+        entries: list[list[str]] = []
+        for line in deque(self._lines(), count):
+            if entries and not line[:1].isdecimal() and not line.startswith("{"):
+                entries[-1].append(line)
+            else:
+                entries.append([line])
+        return entries
+
+    def more(self) -> list[str]:
+        """What has come since."""
+        found = self._lines()
+        if not found and self._is_replaced():
+            self._file.close()
+            self._file, self._rest = self._path.open("rb"), b""
+            found = self._lines()
+        return found
+
+    def _lines(self) -> list[str]:
+        *whole, self._rest = (self._rest + self._file.read()).split(b"\n")
+        return [line.decode("utf-8", "replace") for line in whole]
+
+    def _is_replaced(self) -> bool:
+        try:
+            return os.stat(self._path).st_ino != os.fstat(self._file.fileno()).st_ino
+        except FileNotFoundError:
+            return False
+
+
+def _time(entry: list[str]) -> str:
+    """Each line begins with it, in UTC and with as many digits; one in JSON has it as its first member."""
+    return entry[0].removeprefix('{"time": "')[:24]
+
+
+def _show(entry: list[str]) -> None:
+    terminal = sys.stdout.isatty()
+    for line in entry:
+        print(shown(line, on_terminal=terminal), flush=True)

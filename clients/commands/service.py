@@ -1,0 +1,130 @@
+"""`svc status` and `svc down`: what runs on the service home of this host, and its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.glance import glance
+from runtimes.running import ROLES, Running, find_all, is_held
+from runtimes.service_home import find_home
+from svc_proto.basics.spans import short_span
+from svc_proto.client.problem import Problem
+
+__all__ = ["down", "status"]
+
+STATUS = """
+\b
+Examples:
+  svc status
+  svc status --json | jq .devices
+  SVC_HOME=/srv/svc svc status         of another service home
+
+\b
+Exit codes: 0; 1 when no relay runs, or it does not answer; 2 for bad options.
+"""
+DOWN = """
+\b
+Examples:
+  svc down                             as Ctrl-C where they run: requests under way are answered
+  svc down && svc up
+
+\b
+Exit codes: 0, also when nothing runs; 1 when they do not stop; 2 for bad options.
+"""
+STOP_WITHIN = 30.0  # s; servers give requests under way 10
+POLL = 0.05  # s between two looks
+
+
+@click.command("status", cls=Single, epilog=STATUS, context_settings=SETTINGS)
+@json_option
+def status(*, as_json: bool) -> int:
+    """Show which servers run on this host, where they listen, which model answers, and which phones are online."""
+    home = find_home(os.environ)
+    found = {one.role: one for one in find_all(home)}
+    relay, api = found.get("relay"), found.get("api")
+    devices = _devices(relay, home)
+    well = {
+        "relay": devices is not None,
+        "api": api is not None and glance(api.inside, "/health", home) is not None,
+        "dashboard": True,
+    }
+    if as_json:
+        servers = {
+            role: {"url": one.url, "pid": one.pid, "version": one.version, "since": one.since, "answers": well[role]}
+            for role, one in found.items()
+        }
+        print_json({"home": str(home), "servers": servers, "model": api and api.model, "devices": devices})
+    elif not found:
+        starting = [role for role in ROLES if is_held(home, role)]
+        print(f"{' and '.join(starting)} starts or stops" if starting else f"Nothing runs on {home}: svc up")
+    else:
+        print_lines(_lines(found, well, devices))
+    return 0 if well["relay"] else 1
+
+
+@click.command("down", cls=Single, epilog=DOWN, context_settings=SETTINGS)
+def down() -> None:
+    """Stop the servers that run on this host's service home."""
+    home = find_home(os.environ)
+    found = find_all(home)
+    if not found:
+        print(f"Nothing runs on {home}.")
+        return
+    for pid in sorted({one.pid for one in found}):
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except OSError as error:
+            raise Problem(f"process {pid} cannot be told to stop: {(error.strerror or 'failed').lower()}") from None
+    until = time.monotonic() + STOP_WITHIN
+    while left := [one for one in found if is_held(home, one.role)]:
+        if time.monotonic() > until:
+            raise Problem(f"the {left[0].role} (process {left[0].pid}) has not stopped within {STOP_WITHIN:.0f} s")
+        time.sleep(POLL)
+    print(f"Stopped: {', '.join(one.role for one in found)}.")
+
+
+def _devices(relay: Running | None, home: Path) -> list[dict[str, Any]] | None:
+    """The paired devices, those online first; None without a relay that answers."""
+    answer = None if relay is None else glance(relay.inside, "/sessions", home)
+    listed = None if answer is None else answer.get("sessions")
+    if not isinstance(listed, list):
+        return None
+    return sorted((each for each in listed if isinstance(each, dict)), key=lambda each: each.get("online") is not True)
+
+
+def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[dict[str, Any]] | None) -> list[str]:
+    now, lines = time.time(), list[str]()
+    for role in ROLES:
+        one = found.get(role)
+        title = "API" if role == "api" else role.capitalize()
+        if one is None:
+            lines.append(f"{title:<11}does not run")
+            continue
+        state = f"up {short_span(now - one.since)}" if well[role] else "DOES NOT ANSWER"
+        lines.append(f"{title:<11}{one.url}  {state}, process {one.pid}, version {one.version}")
+    if "api" in found:
+        lines.append(f"{'Model':<11}{_plain(found['api'].model)}")
+    if devices is not None:
+        online = sum(each.get("online") is True for each in devices)
+        lines.append(f"{'Devices':<11}{len(devices)} paired, {online} online")
+        lines += [f"  {_presence(each, now):<9}{_plain(str(each.get('device_name')))}" for each in devices]
+    return lines
+
+
+def _presence(device: dict[str, Any], now: float) -> str:
+    seen = device.get("last_seen")
+    if device.get("online") is True:
+        return "online"
+    return f"{short_span(now - seen)} ago" if isinstance(seen, int | float) else "-"
+
+
+def _plain(text: str) -> str:
+    """A name that a device or a file made up does nothing to a terminal."""
+    return "".join(sign for sign in text if sign.isprintable())

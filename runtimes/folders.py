@@ -1,0 +1,23 @@
+"""Folders for nobody but us."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["make_private", "private_folder"]
+
+
+def make_private(path: Path) -> None:
+    """Make a folder, and those above it that are missing, mode 0700."""
+    for missing in [folder for folder in reversed([path, *path.parents]) if not folder.is_dir()]:
+        missing.mkdir(mode=0o700, exist_ok=True)
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder, and those above it that are missing, mode 0700; one of ours that is open to others is closed."""
+    make_private(path)
+    status = path.stat()
+    if status.st_mode & 0o077 and status.st_uid == os.geteuid():
+        path.chmod(0o700)
+    return path

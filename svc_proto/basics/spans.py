@@ -1,0 +1,14 @@
+"""Spans of time in a few letters."""
+
+from __future__ import annotations
+
+__all__ = ["short_span"]
+
+
+def short_span(seconds: float) -> str:
+    """`Ns`, `Nm`, `Nh` or `Nd`, rounded down (wire core 10.7)."""
+    whole = max(int(seconds), 0)
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if whole >= size:
+            return f"{whole // size}{unit}"
+    return f"{whole}s"
