@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import cast
@@ -19,7 +19,8 @@ from attrs import evolve
 from runtimes.host import Program, Services
 from runtimes.listen import Listener
 from runtimes.running import Claim
-from servers.api import api_program, open_api_listener, read_api_config, say_disabled
+from servers.api import api_program, model_of, open_api_listener, read_api_config, say_disabled
+from servers.ask_brand import ask_brand
 from servers.dashboard import (
     beside,
     dashboard_program,
@@ -41,12 +42,13 @@ from servers.launch import (
     settings,
 )
 from servers.relay import open_listener, read_config, relay_program
+from servers.start_screen import Screen
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.engine.client import fetch
+from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.errand import Errand
 from svc_proto.engine.flow import Flow
@@ -54,23 +56,21 @@ from svc_proto.engine.local_secret import secret_fields
 from svc_proto.facts import Failure
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
-from svc_proto.machines.pairing import CODE_LIFETIME
 
 __all__ = ["main"]
-
-ONLY_HERE = "The API listens on this host only. For phones to chat, start with --host 0.0.0.0 or --api-host 0.0.0.0."
-WITHIN = f"within {CODE_LIFETIME / 60:.0f} minutes"
 
 EXAMPLES = """
 \b
 Examples:
-  python -m servers                       everything on its default port, with a QR to scan
-  python -m servers --host 127.0.0.1      for this host only
-  python -m servers --runtime trio        on another event loop
-  python -m servers --api-host 127.0.0.1  the API for this host only: no phone can chat
-  python -m servers --no-dashboard        relay and API only
+  svc up                          everything on its default port, with a QR to scan
+  svc up --brand hermes           for the Hermes-Relay app for Android; SVC_BRAND in ~/.svc/.env remembers it
+  svc up --host 127.0.0.1         for this host only
+  svc up --runtime trio           on another event loop
+  svc up --api-host 127.0.0.1     the API for this host only: no phone can chat
+  svc up --no-dashboard           relay and API only
 
 \b
+python -m servers is the same as svc up.
 The API listens where the relay does, unless API_SERVER_HOST or --api-host says otherwise; where other hosts can reach
 it, it makes itself a key then, kept in ~/.svc/.env. It takes its other settings as `python -m servers.api` does. The
 dashboard is for this host only, unless SVC_DASHBOARD_HOST and SVC_DASHBOARD_PASSWORD say otherwise.
@@ -99,6 +99,8 @@ def main(
     """Run every server in one process and show how to pair a phone."""
 
     def programs() -> list[Program]:
+        if qr:
+            ask_brand(options["brand"])
         relay = read_config(os.environ, options)
         wanted = _api_config(relay, {"host": api_host, "port": api_port}, options) if api else None
         pointed = bool(options["webapi_url"] or settings(os.environ).get("RELAY_WEBAPI_URL"))
@@ -173,8 +175,15 @@ def _open(
             told = beside(board, seen, relay_url=inside_url(inner or listener), api=there)
             programs.append(dashboard_program(told, listener=board_listener, servers=servers))
         if qr:
+            api_url = None if api_listener is None else inside_url(api_inner or api_listener)
+            screen = Screen(
+                brand=relay.brand,
+                dashboard=None if board_listener is None or board is None else _page(board, board_listener),
+                model=None if api is None else model_of(api),
+                api_only_here=api_listener is not None and api_listener.address.host in LOOPBACK,
+            )
             keyless = api is not None and not pointed and keys is None
-            programs.append(_inviter(relay, inside_url(inner or listener), _shower(api_listener), keyless=keyless))
+            programs.append(_inviter(relay, inside_url(inner or listener), api_url, screen, keyless=keyless))
         undo.pop_all()
         return programs
 
@@ -192,6 +201,12 @@ def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener)
     )
 
 
+def _page(board: DashboardConfig, listener: Listener) -> str:
+    """Where a browser on this host finds the dashboard."""
+    host = ANYWHERE.get(board.host, board.host)
+    return f"{'http' if board.ssl_cert is None else 'https'}://{authority(host, listener.address.port)}"
+
+
 # --- asking the relay ---------------------------------------------------------------------------------------------
 
 
@@ -202,55 +217,36 @@ class _Invitation(Errand):
         self._engine.exit(0)
 
 
-def _inviter(config: RelayConfig, url: str, show: Callable[[Tell], None], *, keyless: bool) -> Program:
+def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: Screen, *, keyless: bool) -> Program:
     """Asks the relay, as a program on its host, for an invite, `keyless` for an API that has no key."""
     body = strict_json.dumps_bytes({"api_key": ""} if keyless else {})
 
     def plan(engine: Engine) -> Flow[int]:
         yield from fetch(engine, "GET", f"{url}/health", within=10.0)  # once it is there, its secret is, too
+        if api_url is not None:
+            yield from fetch(engine, "GET", f"{api_url}/health", within=10.0)  # what it says goes before the screen
         secret = yield from secret_fields(engine)
+        listed = yield from fetch(engine, "GET", f"{url}/sessions", headers=secret, within=10.0)
         answer = yield from fetch(engine, "POST", f"{url}/pairing/mint", headers=secret, body=body, within=10.0)
         if isinstance(answer, Failure):
             engine.emit(Tell("no invite", {"why": f"{answer.kind.value} {answer.detail}".strip()}))
         elif answer.status != 200:
             engine.emit(Tell("no invite", {"why": f"it answered {answer.status}"}))
         else:
-            engine.emit(Tell("invite", cast("dict[str, object]", strict_json.loads(answer.body))))
+            invite = cast("dict[str, object]", strict_json.loads(answer.body))
+            engine.emit(Tell("invite", {**invite, "paired": _count(listed)}))
         return 0
 
     services = Services(state=private_home(config.home))
-    return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=show)
+    return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=screen.show)
 
 
-# --- showing ------------------------------------------------------------------------------------------------------
-
-
-def _shower(api: Listener | None) -> Callable[[Tell], None]:
-    def show(news: Tell) -> None:
-        _show(news)
-        if api is not None and api.address.host in LOOPBACK:
-            print(ONLY_HERE, flush=True)
-
-    return show
-
-
-def _show(news: Tell) -> None:
-    if news.event != "invite":
-        print(f"No pairing code: the relay could not be asked ({news.fields['why']}).", file=sys.stderr, flush=True)
-        return
-    invite: Mapping[str, object] = news.fields
-    if not sys.stdout.isatty():  # a file or a journal would keep the API's key
-        print(f"Enter the code {invite['code']} at {invite['relay_url']} {WITHIN}. For a QR: svc pair", flush=True)
-        return
-    _draw(str(invite["qr_payload"]))
-    print(f"Scan the QR, or enter the code {invite['code']} at {invite['relay_url']} {WITHIN}.")
-    print(f"Invite URL (holds credentials): {invite['pairing_url']}", flush=True)
-
-
-def _draw(text: str) -> None:
-    import segno  # noqa: PLC0415, RUF100 - only where a QR is drawn
-
-    segno.make(text, error="l", micro=False).terminal(compact=True)
+def _count(listed: Fetched | Failure) -> int | None:
+    """How many devices are paired."""
+    if isinstance(listed, Failure) or listed.status != 200:
+        return None
+    sessions = cast("dict[str, object]", strict_json.loads(listed.body)).get("sessions")
+    return len(sessions) if isinstance(sessions, list) else None
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.settings import ConfigError
 
-__all__ = ["announce_api", "api_program", "main", "open_api_listener", "read_api_config", "say_disabled"]
+__all__ = ["announce_api", "api_program", "main", "model_of", "open_api_listener", "read_api_config", "say_disabled"]
 
 EXAMPLES = """
 \b
@@ -144,7 +144,7 @@ def api_program(
             logger.warning("serving other hosts without a key: whoever reaches this port can use the agent")
         if public and listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
-        tell_where(claimed, config, listener, inner, key=_key_place(bound, os.environ), model=_model(bound))
+        tell_where(claimed, config, listener, inner, key=_key_place(bound, os.environ), model=model_of(bound))
         announce_api(bound)
 
     services = Services(state=home, store=store, logger=logger)
@@ -206,7 +206,7 @@ def _key_place(config: ApiConfig, env: Mapping[str, str]) -> str:
     return path if "API_SERVER_KEY" in _env_file(path) else config.config_path
 
 
-def _model(config: ApiConfig) -> str:
+def model_of(config: ApiConfig) -> str:
     """What answers, as far as the start knows: the file is read anew at each turn."""
     text = _file(config.config_path)
     try:

@@ -1,4 +1,4 @@
-"""A key that the API has made for itself, kept in `.env` of the service home, where invites look for it, too."""
+"""What the servers keep in `.env` of the service home: a key that the API made for itself, and what was asked once."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ import os
 from pathlib import Path
 
 from runtimes.failures import HostError
+from runtimes.service_home import ENV_FILE
 from runtimes.state import StateFolder
 from servers.launch import CannotStartError
 from svc_proto.basics.dotenv import set_dotenv
 from svc_proto.basics.entropy import new_api_key
 
-__all__ = ["make_key"]
-
-ENV_FILE = ".env"
+__all__ = ["make_key", "remember"]
 
 
 def make_key(home: Path) -> str:
-    """Make a key and add it to `.env`, mode 0600; the lines that are there stay. Raises `CannotStartError`."""
-    folder = StateFolder(home)
+    """Make a key, and keep it. Raises `CannotStartError`."""
     key = new_api_key(os.urandom)
+    remember(home, "API_SERVER_KEY", key, "an API key")
+    return key
+
+
+def remember(home: Path, name: str, value: str, what: str) -> None:
+    """Set a variable in `.env`, mode 0600; the other lines stay. Raises `CannotStartError`."""
+    folder = StateFolder(home)
     try:
-        folder.write(ENV_FILE, set_dotenv(_text(folder), "API_SERVER_KEY", key).encode())
+        folder.write(ENV_FILE, set_dotenv(_text(folder), name, value).encode())
     except (OSError, HostError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise CannotStartError(f"cannot keep an API key in {home / ENV_FILE}: {why}", code=2) from error
-    return key
+        raise CannotStartError(f"cannot keep {what} in {home / ENV_FILE}: {why}", code=2) from error
 
 
 def _text(folder: StateFolder) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+LINES_BELOW = 5  # of the QR: where the file is, for which app, the warning, who has paired
+
 EXAMPLES = """
 \b
 Examples:
@@ -27,6 +29,8 @@ Examples:
   svc pair --only chat,bridge                these channels and no others
   svc pair --mode public --public-url https://home.example/relay
   svc pair --prefer mesh
+  svc pair --brand hermes                    for the Hermes-Relay app for Android
+  svc pair --no-wait                         do not wait until the phone has paired
   svc pair --register-code Q7M2ZK            a code that the phone shows
   svc pair --revoke 1c2d3e4f                 end a session (see svc-relay devices)
   svc pair --json | jq -r .pairing_url
@@ -59,8 +63,10 @@ for a QR: it then leads to the API server only.
 @click.option("--host", metavar="HOST", help="Address of the API server for the QR.  [configuration]")
 @click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API server.  [configuration; 8642]")
 @click.option("--dashboard-url", metavar="URL", help="Address of the dashboard for the QR.")
+@click.option("--brand", help="Names that the phone's app knows: svc or hermes.  [as the relay runs; SVC_BRAND; svc]")
 @click.option("--png", is_flag=True, help="Write the QR as a PNG file, even where there is no terminal.")
 @click.option("--no-qr", is_flag=True, help="Draw no QR and write no file.")
+@click.option("--no-wait", is_flag=True, help="On a terminal, do not wait for the phone.")
 @click.option("--no-relay", is_flag=True, help="Leave the relay out: a QR for the API server only.")
 @json_option
 @runtime_option
@@ -78,8 +84,10 @@ def main(
     host: str | None,
     port: int | None,
     dashboard_url: str | None,
+    brand: str | None,
     png: bool,
     no_qr: bool,
+    no_wait: bool,
     no_relay: bool,
     as_json: bool,
     runtime: str,
@@ -93,7 +101,7 @@ def main(
     from svc_proto.client.spans import parse_preset, parse_span
     from svc_proto.machines.pairing import PairingMeta
 
-    config = read_relay_config()
+    config = read_relay_config(brand=brand)
     if transport_hint is not None and register_code is None:
         raise Problem("--transport-hint is only for --register-code", code=MISUSED)
     if register_code is not None and revoke is not None:
@@ -131,14 +139,48 @@ def main(
         print_json({**invite_json(invite), "png": file})
         return
     print_lines(invite_lines(invite))
-    drawn = terminal and not no_qr
-    if drawn:
-        _draw(invite.qr_payload)
-    file = _write_png(invite.qr_payload) if png or drawn else None
+    on_screen = terminal and not no_qr
+    why_not = _draw(invite.qr_payload) if on_screen else None
+    file = _write_png(invite.qr_payload) if png or on_screen else None
+    if why_not is not None:
+        print(f"\n{why_not} Scan it from the PNG, or from the dashboard.")
     if file is not None:
         print(f"\nPNG   {file}")
-    if drawn or file is not None:
+    if on_screen or file is not None:
+        print(f"It is for {config.brand.reader}.")
         print("Warning: the QR holds credentials. Whoever sees it can use this host until the code is used or over.")
+    if terminal and not no_wait and invite.expires_at is not None:
+        _await(config, invite.expires_at, runtime)
+
+
+def _await(config: RelayConfig, expires_at: int, runtime: str) -> None:
+    """See who pairs. Ctrl-C leaves, and the code goes on working."""
+    from clients.commands.host import trust_for
+    from clients.commands.perform import perform
+    from svc_proto.client.arrival import await_device
+    from svc_proto.client.calls import plain
+    from svc_proto.client.chore import doing
+    from svc_proto.client.operator import local_relay
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+    from svc_proto.machines.pairing import CODE_LIFETIME
+
+    def plan(engine: Engine) -> Flow[str | None]:
+        doing(engine, "waiting for the phone; Ctrl-C leaves, the code goes on working")
+        since = expires_at - CODE_LIFETIME
+        return (yield from await_device(engine, local_relay(config), since=since, until=expires_at))
+
+    name = perform(plan, runtime, home=_home(config), client_tls=trust_for(config))
+    if name is None:
+        raise Problem("the code is over, and nobody has paired: make another one with svc pair")
+    print(f"{plain(name)} is paired.")
+
+
+def _draw(text: str) -> str | None:
+    from runtimes.terminal_qr import draw_qr
+
+    print()
+    return draw_qr(text, below=LINES_BELOW)
 
 
 def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *, as_json: bool) -> None:
@@ -199,13 +241,6 @@ def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) ->
         print(f"Revoked {answer.get('revoked')}: its device has to pair again.")
         if answer.get("knows_api_key") is True:
             print(KEY_IS_KNOWN)
-
-
-def _draw(text: str) -> None:
-    import segno
-
-    print()
-    segno.make(text, error="l", micro=False).terminal(compact=True)
 
 
 def _write_png(text: str) -> str:

@@ -21,6 +21,7 @@ class Brand:
     mesh_role: str  # role of a mesh VPN candidate in a QR
     event_prefix: str  # of branded SSE event names
     header_prefix: str  # of branded HTTP headers
+    reader: str  # the app that takes its QR, in a sentence
 
 
 SVC = Brand(
@@ -31,6 +32,7 @@ SVC = Brand(
     mesh_role="mesh",
     event_prefix="svc.",
     header_prefix="X-Svc-",
+    reader="an app that knows svc-relay:// (the Hermes-Relay app for Android wants --brand hermes)",
 )
 HERMES = Brand(
     name="hermes",
@@ -40,5 +42,6 @@ HERMES = Brand(
     mesh_role="tailscale",
     event_prefix="hermes.",
     header_prefix="X-Hermes-",
+    reader="the Hermes-Relay app for Android",
 )
 BRANDS: dict[str, Brand] = {brand.name: brand for brand in (SVC, HERMES)}

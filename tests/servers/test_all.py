@@ -15,7 +15,6 @@ from runtimes.tls import client_context
 from servers import __main__ as everything
 from servers.api_key import make_key
 from servers.launch import CannotStartError
-from svc_proto.commands import Tell
 from svc_proto.wire.events import TextMessage
 from tests.forkserver import python, run
 from tests.servers.conftest import Failing
@@ -328,26 +327,6 @@ def test_no_qr(tmp_path: Path) -> None:
         servers.line("^relay: ")
         assert servers.stop() == 0
         assert not [line for line in servers.seen if "code" in line]
-
-
-def test_a_qr_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    invite = {"qr_payload": "payload", "code": "ABC123", "relay_url": "ws://h:1", "pairing_url": "svc-relay://pair"}
-    everything._show(Tell("invite", invite))
-    plain = capsys.readouterr().out
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    everything._show(Tell("invite", invite))
-    drawn = capsys.readouterr().out
-    assert plain == "Enter the code ABC123 at ws://h:1 within 10 minutes. For a QR: svc pair\n"
-    assert drawn.endswith("Invite URL (holds credentials): svc-relay://pair\n")
-    assert "\u2588" in drawn
-
-
-@pytest.mark.parametrize("why", ["it answered 403", "unreachable"])
-def test_no_invite(capsys: pytest.CaptureFixture[str], why: str) -> None:
-    everything._show(Tell("no invite", {"why": why}))
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == f"No pairing code: the relay could not be asked ({why}).\n"
 
 
 def test_errors_are_one_line(failing: Failing) -> None:

@@ -113,7 +113,9 @@ class Shelf:
             full.seek(0)
             return Outcome(done.returncode, full.read().decode(), done.stderr.decode())
 
-    def spawn(self, program: str, *arguments: str, env: Mapping[str, str] | None = None) -> pexpect.spawn[str]:
+    def spawn(
+        self, program: str, *arguments: str, env: Mapping[str, str] | None = None, size: tuple[int, int] = (24, 100)
+    ) -> pexpect.spawn[str]:
         """On a terminal of its own."""
         words = module(program)
         return forkserver.Terminal(
@@ -123,5 +125,5 @@ class Shelf:
             env={**self.env, **(env or {})},
             encoding="utf-8",
             timeout=TIMEOUT,
-            dimensions=(24, 100),
+            dimensions=size,
         )

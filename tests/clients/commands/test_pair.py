@@ -4,12 +4,11 @@ import re
 import subprocess
 from pathlib import Path
 
-import pexpect
 import pytest
 
 from svc_proto.machines.qr import parse_invite, verify
-from tests.clients.commands.support import Shelf, module
-from tests.servers.support import ROOT, call, sign_in
+from tests.clients.commands.support import Shelf, finish, module
+from tests.servers.support import ROOT, Client, call, sign_in
 
 
 def test_a_code_that_works(desk: Shelf, runtime: str) -> None:
@@ -63,23 +62,45 @@ def test_a_role_that_is_not_there_is_warned_of_and_changes_nothing(desk: Shelf) 
 
 
 def test_a_terminal_shows_a_qr_and_a_file(desk: Shelf) -> None:
-    terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)})
+    terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)}, size=(60, 100))
     terminal.expect_exact("Invite URL (holds credentials)")
     terminal.expect("[\u2580\u2584\u2588]+")
     terminal.expect(r"PNG   (\S+\.png)\r\n")
     assert isinstance(terminal.match, re.Match)
     file = Path(terminal.match[1])
+    terminal.expect_exact("It is for an app that knows svc-relay://")
     terminal.expect_exact("Warning: the QR holds credentials")
-    terminal.expect(pexpect.EOF)
-    terminal.close()
-    assert terminal.exitstatus == 0
+    terminal.expect_exact("waiting for the phone; Ctrl-C leaves")
+    terminal.sendintr()
+    assert finish(terminal)[0] == 130
     assert file.parent == desk.home
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_qr_that_does_not_fit_is_not_drawn(desk: Shelf) -> None:
+    told = {"TMPDIR": str(desk.home)}
+    terminal = desk.spawn("svc", "pair", "--no-wait", "--brand", "hermes", env=told, size=(60, 60))
+    status, shown = finish(terminal)
+    assert status == 0
+    assert "\u2588" not in shown
+    assert re.search(r"The QR needs a terminal of \d+ x \d+, this one is 60 x 60\. Scan it from the PNG", shown)
+    assert "It is for the Hermes-Relay app for Android.\r\n" in shown
+    assert "hermes-relay://pair" in shown
+
+
+def test_it_ends_with_the_phone_that_has_paired(desk: Shelf) -> None:
+    terminal = desk.spawn("svc", "pair", "--no-qr")
+    terminal.expect(r"Code      ([A-Z0-9]{6})\r\n")
+    assert isinstance(terminal.match, re.Match)
+    with Client(desk.port) as phone:
+        phone.sign_in(pairing_code=terminal.match[1], device_name="Pixel 8")
+        terminal.expect_exact("Pixel 8 is paired.")
+        assert finish(terminal)[0] == 0
+
+
 def test_no_qr_on_a_terminal(desk: Shelf) -> None:
-    terminal = desk.spawn("svc", "pair", "--no-qr", env={"TMPDIR": str(desk.home)})
+    terminal = desk.spawn("svc", "pair", "--no-qr", "--no-wait", env={"TMPDIR": str(desk.home)})
     shown = terminal.read()
     assert "\u2588" not in shown
     assert not list(desk.home.glob("*.png"))

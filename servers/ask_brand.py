@@ -1,0 +1,29 @@
+"""Which app will scan the QR? Asked once, of somebody at a terminal; `.env` in the service home keeps the answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from runtimes.service_home import find_home
+from servers.api_key import remember
+from servers.launch import private_home, settings
+from svc_proto.basics.brand import HERMES, SVC
+
+__all__ = ["ask_brand"]
+
+CHOICES = {"1": HERMES, "2": SVC}
+
+
+def ask_brand(said: object) -> None:
+    """Ask, unless it was said by an option, a variable or before. Raises `CannotStartError`, and `click.Abort`."""
+    if said or settings(os.environ).get("SVC_BRAND") or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    print("Which app is to scan the QR?")
+    print(f"  1  {HERMES.reader}, as it is today")
+    print(f"  2  another one, that knows {SVC.scheme}://")
+    brand = CHOICES[click.prompt("1 or 2", type=click.Choice(list(CHOICES)), default="1", show_choices=False)]
+    remember(private_home(str(find_home(os.environ))), "SVC_BRAND", brand.name, "the answer")
+    print(f"SVC_BRAND={brand.name} is kept in {find_home(os.environ)}/.env; --brand says otherwise.")

@@ -1,0 +1,77 @@
+"""What somebody sees who starts the servers: a QR if it fits, how to pair, and where everything is, within 80 x 24.
+
+A file or a journal is told the code alone: it would keep the API's key, which the QR and the invite URL hold.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from runtimes.terminal_qr import draw_qr
+from servers.launch import authority
+from svc_proto.machines.pairing import CODE_LIFETIME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from svc_proto.basics.brand import Brand
+    from svc_proto.commands import Tell
+
+__all__ = ["Screen"]
+
+ONLY_HERE = "The API listens on this host only. For phones to chat, start with --host 0.0.0.0 or --api-host 0.0.0.0."
+WITHIN = f"within {CODE_LIFETIME / 60:.0f} minutes"
+AROUND = 4  # lines beside the rows: how to scan, two empty ones, what to do next
+NEXT = "Ctrl-C stops. In another terminal: svc status, svc pair, svc logs -f"
+
+
+@frozen(kw_only=True)
+class Screen:
+    """What is known before anything runs."""
+
+    brand: Brand
+    dashboard: str | None  # its address; None: there is none
+    model: str | None  # what answers; None: there is no API
+    api_only_here: bool = False
+
+    def show(self, news: Tell) -> None:
+        """The invite has come, or has not."""
+        if news.event != "invite":
+            print(f"No pairing code: the relay could not be asked ({news.fields['why']}).", file=sys.stderr, flush=True)
+            return
+        invite = news.fields
+        if sys.stdout.isatty():
+            self._show_all(invite)
+        else:
+            print(f"Enter the code {invite['code']} at {invite['relay_url']} {WITHIN}. For a QR: svc pair", flush=True)
+        if self.api_only_here:
+            print(ONLY_HERE, flush=True)
+
+    def _show_all(self, invite: Mapping[str, object]) -> None:
+        lines = self._lines(invite)
+        print()
+        why_not = draw_qr(str(invite["qr_payload"]), below=len(lines) + AROUND)
+        if why_not is None:
+            print(f"Scan the QR with {self.brand.reader}, or enter the code.")
+        else:
+            board = "" if self.dashboard is None else f'"Pair new device" at {self.dashboard}, or '
+            print(f"{why_not} See it by {board}svc pair --png.")
+            print(f"It is for {self.brand.reader}.")
+        print()
+        print("\n".join([*lines, NEXT]), flush=True)
+
+    def _lines(self, invite: Mapping[str, object]) -> list[str]:
+        paired = invite.get("paired")
+        api = f"{'https' if invite['tls'] else 'http'}://{authority(str(invite['host']), int(str(invite['port'])))}"
+        rows = {
+            "Code": f"{invite['code']}  works once, {WITHIN}",
+            "Devices": None if paired is None else f"{paired} paired",
+            "Model": self.model if self.model != "built-in" else "built-in; SVC_MODEL_BASE_URL and SVC_MODEL name one",
+            "Relay": str(invite["relay_url"]),
+            "API": None if self.model is None else api,
+            "Dashboard": self.dashboard,
+        }
+        return [f"{name:<11}{text}" for name, text in rows.items() if text is not None]

@@ -1,0 +1,30 @@
+"""Whether the phone has come that a code was made for: the operator's command waits for it."""
+
+from __future__ import annotations
+
+from svc_proto.client.calls import Target, request_json
+from svc_proto.client.problem import Problem
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+
+__all__ = ["await_device"]
+
+LOOK_EVERY = 1.0  # s
+
+
+def await_device(engine: Engine, relay: Target, *, since: float, until: float) -> Flow[str | None]:
+    """The name of the first device that pairs from `since` on, None if none has `until` then; epoch seconds.
+
+    A relay that does not answer for a while is asked again.
+    """
+    while engine.now.wall < until:
+        try:
+            listed = (yield from request_json(engine, relay, "GET", "/sessions")).get("sessions")
+        except Problem:
+            listed = None
+        for session in listed if isinstance(listed, list) else ():
+            paired = session.get("created_at") if isinstance(session, dict) else None
+            if isinstance(paired, int | float) and paired >= since:
+                return str(session.get("device_name"))
+        yield from sleep(engine, LOOK_EVERY)
+    return None

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from attrs import evolve
+
+from servers import ask_brand as asking
+from servers.ask_brand import ask_brand
+from servers.start_screen import ONLY_HERE, Screen
+from svc_proto.basics.brand import HERMES, SVC
+from svc_proto.commands import Tell
+
+SCREEN = Screen(brand=HERMES, dashboard="http://127.0.0.1:9119", model="built-in")
+INVITE: dict[str, object] = {
+    "qr_payload": "x" * 300,
+    "code": "ABC123",
+    "relay_url": "ws://192.0.2.2:8767",
+    "pairing_url": "hermes-relay://pair?payload=secret",
+    "host": "192.0.2.2",
+    "port": 8642,
+    "tls": False,
+    "paired": 2,
+}
+
+
+def shown(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    screen: Screen,
+    size: tuple[int, int] | None,
+) -> list[str]:
+    """What goes to a terminal of so many columns and lines, or to none."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: size is not None)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size(size or (80, 24)))
+    screen.show(Tell("invite", INVITE))
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "secret" not in out
+    return out.splitlines()
+
+
+def test_no_terminal_is_told_the_code_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "Enter the code ABC123 at ws://192.0.2.2:8767 within 10 minutes. For a QR: svc pair"
+    assert shown(monkeypatch, capsys, SCREEN, None) == [line]
+    assert shown(monkeypatch, capsys, evolve(SCREEN, api_only_here=True), None) == [line, ONLY_HERE]
+
+
+def test_a_usual_terminal_is_too_small_for_the_qr_and_shows_all_the_rest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown(monkeypatch, capsys, SCREEN, (80, 24))
+    assert sum(1 + len(line) // 80 for line in lines) < 24
+    assert "\u2588" not in "".join(lines)
+    assert lines[1].startswith("The QR needs a terminal of ")
+    assert lines[1].endswith('See it by "Pair new device" at http://127.0.0.1:9119, or svc pair --png.')
+    assert lines[2] == "It is for the Hermes-Relay app for Android."
+    assert lines[4:] == [
+        "Code       ABC123  works once, within 10 minutes",
+        "Devices    2 paired",
+        "Model      built-in; SVC_MODEL_BASE_URL and SVC_MODEL name one",
+        "Relay      ws://192.0.2.2:8767",
+        "API        http://192.0.2.2:8642",
+        "Dashboard  http://127.0.0.1:9119",
+        "Ctrl-C stops. In another terminal: svc status, svc pair, svc logs -f",
+    ]
+
+
+def test_a_large_terminal_shows_the_qr_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown(monkeypatch, capsys, evolve(SCREEN, brand=SVC, dashboard=None, model=None), (100, 60))
+    assert len(lines) <= 60
+    assert "\u2588" in lines[2]
+    (scan,) = [place for place, line in enumerate(lines) if line.startswith("Scan the QR with an app that knows")]
+    names = [line.split()[0] for line in lines[scan + 2 :]]
+    assert names == ["Code", "Devices", "Relay", "Ctrl-C"]
+
+
+@pytest.mark.parametrize("why", ["it answered 403", "unreachable"])
+def test_no_invite(capsys: pytest.CaptureFixture[str], why: str) -> None:
+    SCREEN.show(Tell("no invite", {"why": why}))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"No pairing code: the relay could not be asked ({why}).\n"
+
+
+# --- which app ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SVC_HOME", str(tmp_path))
+    monkeypatch.delenv("SVC_BRAND", raising=False)
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("answer", "brand"), [("1", "hermes"), ("2", "svc")])
+def test_it_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch, answer: str, brand: str) -> None:
+    (home / ".env").write_text("OTHER=1\n")
+    asked: list[str] = []
+
+    def prompt(text: str, **more: object) -> str:
+        asked.append(text)
+        return answer
+
+    monkeypatch.setattr(click, "prompt", prompt)
+    ask_brand("svc")  # an option has said so
+    assert asked == []
+    ask_brand(None)
+    ask_brand(None)
+    assert len(asked) == 1
+    assert (home / ".env").read_text() == f"OTHER=1\nSVC_BRAND={brand}\n"
+
+
+def test_without_a_terminal_nobody_is_asked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
+    asking.ask_brand(None)
+    assert not (home / ".env").exists()
