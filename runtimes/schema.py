@@ -111,7 +111,7 @@ class SqlStore:
                     wipe_log(self._engine)
                 return answer
         except SQLAlchemyError as error:
-            raise HostError(FailureKind.INTERNAL, f"the store failed: {type(error).__name__}") from error
+            raise _failure_of(error) from error
 
     def close(self) -> None:
         """Close the connections."""
@@ -171,11 +171,25 @@ def _delete_session(connection: Connection, request: DeleteSession) -> None:
     connection.execute(delete(PAIRED_SESSIONS).where(PAIRED_SESSIONS.c.token_hash == request.token_hash))
 
 
+_KINDS = (  # by how the names or numbers begin
+    (("SQLITE_FULL", "53100"), FailureKind.NO_SPACE),
+    (("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH", "25006", "28"), FailureKind.DENIED),
+    (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"), FailureKind.TIMED_OUT),
+    (("SQLITE_CANTOPEN", "08"), FailureKind.UNREACHABLE),
+)
 _HANDLERS: dict[type, Handler] = {
     LoadSessions: _load_sessions,
     SaveSession: _save_session,
     DeleteSession: _delete_session,
 }
+
+
+def _failure_of(error: SQLAlchemyError) -> HostError:
+    """In words that mean the same for every engine: SQLite names its errors, PostgreSQL numbers them."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    name = str(getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or "")
+    kind = next((kind for names, kind in _KINDS if name.startswith(names)), FailureKind.INTERNAL)
+    return HostError(kind, f"the store failed: {type(error).__name__}{f' {name}' if name else ''}")
 
 
 def _first_line(error: Exception) -> str:

@@ -6,6 +6,7 @@ invites name the API beside it, and the dashboard shows both, unless the operato
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -104,7 +105,7 @@ def main(
         relay = read_config(os.environ, options)
         wanted = _api_config(relay, {"host": api_host, "port": api_port}, options) if api else None
         pointed = bool(options["webapi_url"] or settings(os.environ).get("RELAY_WEBAPI_URL"))
-        own = {"port": dashboard_port, "no_ssl": options["no_ssl"], "log_level": options["log_level"]}
+        own = {"port": dashboard_port, **{name: options[name] for name in ("no_ssl", "log_level", "log_format")}}
         board = read_dashboard_config(os.environ, own) if dashboard else None
         problem = None if board is None else why_no_dashboard(board, relay)
         if problem is not None:
@@ -117,7 +118,7 @@ def main(
 
 def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[str, object]) -> ApiConfig | None:
     """The API's settings, None if it is switched off. Where they are silent they are the relay's."""
-    shared = {name: options[name] for name in ("log_level", "config", "brand", "no_ssl")}
+    shared = {name: options[name] for name in ("log_level", "log_format", "config", "brand", "no_ssl")}
     if not settings(os.environ).get("SVC_CONFIG"):
         shared["config"] = relay.config_path
     config = read_api_config(os.environ, {**own, **shared}, beside=relay.host)
@@ -185,6 +186,9 @@ def _open(
             keyless = api is not None and not pointed and keys is None
             programs.append(_inviter(relay, inside_url(inner or listener), api_url, screen, keyless=keyless))
         undo.pop_all()
+        # They share a logger, and each core leaves out what it is not to say.
+        levels = [int(config.log_level) for config in (relay, api, board) if config is not None]
+        logging.getLogger("svc").setLevel(min(levels))
         return programs
 
 

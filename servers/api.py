@@ -16,7 +16,7 @@ from runtimes.compute import load_yaml
 from runtimes.failures import HostError
 from runtimes.host import Program, Services
 from runtimes.listen import BindError, Listener, bind
-from runtimes.logs import setup
+from runtimes.logs import LogMessage, setup
 from runtimes.running import Claim, find_running
 from runtimes.service_home import ENV_FILE
 from runtimes.store import Store
@@ -119,7 +119,7 @@ def api_program(
     `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
     `keys` are those that a relay in this process gives to devices. `claim` is that on the home; None makes it.
     """
-    logger = setup(int(config.log_level))
+    logger = setup(int(config.log_level), as_json=config.log_json)
     with ExitStack() as undo:
         home = private_home(config.home)
         claimed = claim or claim_home(home, "api")
@@ -144,7 +144,11 @@ def api_program(
             logger.warning("serving other hosts without a key: whoever reaches this port can use the agent")
         if public and listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
-        tell_where(claimed, config, listener, inner, key=_key_place(bound, os.environ), model=model_of(bound))
+        model = model_of(bound)
+        tell_where(claimed, config, listener, inner, key=_key_place(bound, os.environ), model=model)
+        logger.info(
+            LogMessage("model", {"name": model, **({"url": bound.model_base_url} if bound.model_base_url else {})})
+        )
         announce_api(bound)
 
     services = Services(state=home, store=store, logger=logger)

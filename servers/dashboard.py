@@ -111,7 +111,7 @@ def dashboard_program(
 
     `trusted` are the certificates of the servers that it calls over TLS.
     """
-    logger = setup(int(config.log_level))
+    logger = setup(int(config.log_level), as_json=config.log_json)
     home = Path(config.relay.home).expanduser().absolute()
     services = Services(state=home, logger=logger, client_tls=trust_in(*trusted) if trusted else None)
     listener = listener or open_dashboard_listener(config)

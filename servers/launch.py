@@ -60,6 +60,8 @@ __all__ = [
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # bind addresses that loopback is part of
 INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop serves the signal
 
+LOG_FORMAT = click.option("--log-format", help="text, or json: an object a line.  [SVC_LOG_FORMAT; text]")
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -95,6 +97,7 @@ def relay_options(command: Command) -> Command:
         click.option("--shell", help="Absolute path of the shell for terminals.  [RELAY_TERMINAL_SHELL]"),
         click.option("--webapi-url", help="Address of the API server.  [RELAY_WEBAPI_URL; http://localhost:8642]"),
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [RELAY_LOG_LEVEL; INFO]"),
+        LOG_FORMAT,
         click.option("--config", help="Agent configuration file.  [RELAY_HERMES_CONFIG; ~/.svc/config.yaml]"),
         click.option(
             "--allow-insecure-api-key",
@@ -120,6 +123,7 @@ def dashboard_options(command: Command) -> Command:
         click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
         click.option("--chat/--no-chat", default=True, show_default=True, help="Offer a chat with the agent."),
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [SVC_DASHBOARD_LOG_LEVEL; INFO]"),
+        LOG_FORMAT,
     ]
     for option in reversed(options):
         command = option(command)
@@ -136,6 +140,7 @@ def api_options(command: Command) -> Command:
         click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
         click.option("--relay-url", help="Where the agent finds the phone.  [SVC_RELAY_URL; http://127.0.0.1:8767]"),
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [API_SERVER_LOG_LEVEL; INFO]"),
+        LOG_FORMAT,
         click.option("--config", help="Configuration file.  [SVC_CONFIG; ~/.svc/config.yaml]"),
         click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
     ]

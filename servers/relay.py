@@ -103,7 +103,7 @@ def relay_program(
     `on_ready` gets the configuration with the port that was really bound, and speaks in place of `announce`. So many
     `servers`, this one included, share the process. `keys` are those that the API among them takes.
     """
-    logger = setup(int(config.log_level))
+    logger = setup(int(config.log_level), as_json=config.log_json)
     with ExitStack() as undo:
         home = private_home(config.home)
         claimed = claim or claim_home(home, "relay")

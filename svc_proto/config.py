@@ -64,6 +64,7 @@ class RelayConfig:
     store_files: tuple[str, ...] = ()  # of a store that was named; no phone may fetch them
     user_home: str = "~"  # of the person who runs the relay
     log_level: Level = Level.INFO
+    log_json: bool = False
     terminal_shell: str | None = None
     user_shell: str | None = None  # of the person who runs the relay
     terminal_env: tuple[str, ...] = ()  # variables that terminals and gateways get beside the usual ones
@@ -142,8 +143,8 @@ def relay_config(
 ) -> RelayConfig:
     """Read the settings of the relay from an environment and from start options (None or absent: not given).
 
-    Options: `host`, `port`, `no_ssl`, `shell`, `webapi_url`, `log_level`, `config`, `allow_insecure_api_key`, `brand`,
-    `local_trust`.
+    Options: `host`, `port`, `no_ssl`, `shell`, `webapi_url`, `log_level`, `log_format`, `config`, `brand`,
+    `allow_insecure_api_key`, `local_trust`.
     Raises `ConfigError`.
     """
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
@@ -166,6 +167,7 @@ def relay_config(
         store_files=tuple(store_files),
         user_home=user_home or source.text("HOME", None) or "~",
         log_level=source.level("RELAY_LOG_LEVEL", "log_level"),
+        log_json=source.json_log(),
         terminal_shell=source.shell("RELAY_TERMINAL_SHELL", "shell"),
         user_shell=source.text("SHELL", None),
         terminal_env=source.names("SVC_TERMINAL_ENV"),

@@ -105,6 +105,13 @@ class Settings:
         except KeyError:
             raise ConfigError(f"{name} must be DEBUG, INFO, WARNING or ERROR, not {text!r}") from None
 
+    def json_log(self) -> bool:
+        """Whether log records are to be JSON, one object a line."""
+        name, text = self.named("SVC_LOG_FORMAT", "log_format")
+        if text not in (None, "text", "json"):
+            raise ConfigError(f"{name} must be text or json, not {text!r}")
+        return text == "json"
+
     def url(self, variable: str, option: str, default: str) -> str:
         """An http:// or https:// URL without a slash at its end."""
         name, text = self.named(variable, option)

@@ -47,6 +47,10 @@ def test_values() -> None:
         (lambda given: given.whole("X", 1, low=0, high=9, option="the_x"), "--the-x must be a whole number"),
         (lambda given: given.flag("X"), "X must be 0 or 1"),
         (lambda given: given.level("X", "level"), "X must be DEBUG"),
+        (
+            lambda given: Settings({"SVC_LOG_FORMAT": "xml"}, {}).json_log(),
+            "SVC_LOG_FORMAT must be text or json, not 'xml'",
+        ),
         (lambda given: given.url("X", "url", ""), "X must be an http"),
         (lambda given: given.shell("X", "shell"), "X must be an absolute path"),
         (lambda given: given.command("X"), "X must be a command line"),
@@ -77,3 +81,9 @@ def test_no_address(url: str) -> None:
 def test_addresses() -> None:
     assert http_address("https://h/p") == HttpAddress("h", None, tls=True)
     assert http_address("http://[::1]:80") == HttpAddress("::1", 80, tls=False)
+
+
+def test_the_format_of_the_log() -> None:
+    assert not Settings({}, {}).json_log()
+    assert Settings({"SVC_LOG_FORMAT": "json"}, {}).json_log()
+    assert not Settings({"SVC_LOG_FORMAT": "json"}, {"log_format": "text"}).json_log()

@@ -63,9 +63,11 @@ class Problem:
 
     text: str
     code: str = "upstream_error"
+    reason: str = ""  # the same for a log, where it differs: without what the server said
     pause: float | None = None  # s to wait before another try, as the server asks for
     again: bool = False  # another try may help
     unwanted: str | None = None  # it would take the request without this member
+    status: int | None = None  # with which it refused
 
 
 def ask_model(
@@ -94,6 +96,9 @@ def ask_model(
             continue
         wanted = answer.pause if answer.pause is not None else pause * (1.0 - engine.entropy(1)[0] / 512)
         if not answer.again or attempt >= limits.attempts or wanted > limits.longest_pause:
+            where = {"url": route.base_url.partition("?")[0], "model": route.model}
+            why = answer.reason or answer.text
+            engine.log(Level.WARNING, "model failed", **where, status=answer.status, code=answer.code, why=why)
             return answer
         engine.log(Level.WARNING, "model asked again", attempt=attempt, seconds=wanted)
         yield from sleep(engine, wanted)
@@ -130,7 +135,7 @@ def _attempt(
         return (yield from _stream(engine, opened, tale, limits))
     except UpstreamProblem as problem:
         text = f"the model's server failed: {quoted(str(problem), route.api_key)}"
-        return Problem(text=text, again=not tale.assembly.begun)
+        return Problem(text=text, reason="the model's server failed", again=not tale.assembly.begun)
     finally:
         if isinstance(opened, EventReader):
             opened.drop()
@@ -214,6 +219,8 @@ def _refusal(answer: Fetched, body: str, route: ModelRoute) -> Problem:
         again=status in RETRIED or status >= 500,
         pause=_retry_after(answer),
         unwanted=_unwanted(said) if status in (400, 422) else None,
+        status=status,
+        reason=what,
     )
 
 

@@ -38,6 +38,7 @@ class ApiConfig:
     home: str = "~/.svc"
     config_path: str = "~/.svc/config.yaml"
     log_level: Level = Level.INFO
+    log_json: bool = False
     brand: Brand = SVC
     max_concurrent_runs: int = 10  # 0: no limit
     approval_timeout: float = 60.0
@@ -62,7 +63,7 @@ def api_config(
 ) -> ApiConfig:
     """Read the settings of the API server from an environment and from start options (None or absent: not given).
 
-    Options: `host`, `port`, `no_ssl`, `log_level`, `config`, `brand`, `relay_url`. Raises `ConfigError`.
+    Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`, `config`, `brand`, `relay_url`. Raises `ConfigError`.
     """
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
     home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
@@ -80,6 +81,7 @@ def api_config(
         home=home,
         config_path=source.text("SVC_CONFIG", "config") or f"{home}/config.yaml",
         log_level=source.level("API_SERVER_LOG_LEVEL", "log_level"),
+        log_json=source.json_log(),
         brand=source.brand("SVC_BRAND", "brand"),
         max_concurrent_runs=source.whole("API_SERVER_MAX_CONCURRENT_RUNS", 10, low=0, high=MAX_RUNS),
         approval_timeout=float(source.whole("SVC_APPROVAL_TIMEOUT_SECONDS", 60, low=1, high=3_600)),

@@ -32,6 +32,7 @@ from svc_proto.engine.router import Match, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.device_keys import DeviceKeys
+from svc_proto.machines.mentions import Mentions
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -65,6 +66,7 @@ class Api:
         self.cors = Cors(config.cors_origins)
         self.started = Moment(0.0, 0.0)
         self._guesses = KeyGuesses()
+        self._mentions = Mentions()
         self._keys = keys or DeviceKeys()
         self._agent = agent
         themes = (status, sessions, management, chat, completions, runs, responses)
@@ -119,6 +121,8 @@ class Api:
             )
         except Refused as refused:
             guess = self._guesses.wrong(request, now) if refused.status == 401 else None
+            if refused.status == 401:
+                self._mention(request, blocked=guess is not None)
             raise guess or refused from None
         if access is Access.KEY:
             self._guesses.right(request, now)
@@ -127,6 +131,11 @@ class Api:
             if self._holder_timer.when is None:
                 self._holder_timer.set(now.mono + LOOK_EVERY)
         return caller
+
+    def _mention(self, request: Request, *, blocked: bool) -> None:
+        address, engine = request.peer.host, self.engine
+        if request.headers.get(b"authorization") is not None and self._mentions.is_due(address, engine.now.mono):
+            engine.log(Level.WARNING, "wrong API key", address=address, blocked=blocked)
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """See `svc_proto.api.errors`; a page that may not call learns nothing else (wire api 2.4: an empty body)."""
@@ -146,7 +155,8 @@ class Api:
         """Ask the store. Raises `Refused` 503 if it does not answer, or cannot."""
         answer = yield from ask(self.engine, Query(self.engine.new_op(), request), within=STORE_PATIENCE)
         if isinstance(answer, Failure):
-            self.engine.log(Level.ERROR, "store failed", request=type(request).__name__, problem=answer.kind.value)
+            problem = {"problem": answer.kind.value, "why": answer.detail}
+            self.engine.log(Level.ERROR, "store failed", request=type(request).__name__, **problem)
             raise store_unavailable()
         return answer
 

@@ -35,6 +35,7 @@ class DashboardConfig:
     api_url: str | None = None  # the API server of the chat; None: there is no chat
     api_key: str = field(default="", repr=False)
     log_level: Level = Level.INFO
+    log_json: bool = False
     patience: float = 5.0  # spec "Limits": dashboard proxy time-out
 
 
@@ -43,8 +44,9 @@ def dashboard_config(
 ) -> DashboardConfig:
     """Read the settings of the dashboard itself from an environment and from start options (None or absent: not given).
 
-    Options: `host`, `port`, `no_ssl`, `log_level`. `relay_port` is where the relay is if no variable says so. What
-    concerns the relay and the API beyond that is added by whoever starts the dashboard. Raises `ConfigError`.
+    Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`. `relay_port` is where the relay is if no
+    variable says so. What concerns the relay and the API beyond that is added by whoever starts the dashboard. Raises
+    `ConfigError`.
     """
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
     host = source.text("SVC_DASHBOARD_HOST", "host") or "127.0.0.1"
@@ -65,6 +67,7 @@ def dashboard_config(
         names=_names(source, "SVC_DASHBOARD_NAMES"),
         relay_url=f"http://127.0.0.1:{port}",
         log_level=source.level("SVC_DASHBOARD_LOG_LEVEL", "log_level"),
+        log_json=source.json_log(),
     )
 
 

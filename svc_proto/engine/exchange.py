@@ -381,6 +381,7 @@ class Exchange:
         channel = self._channel
         stranger = self._request.principal is STRANGER
         channel.put(AcceptSocket(self.stream, max_message=channel.limits.stranger_message if stranger else None))
+        self._note(101)
         self._step(ExchangeTrigger.LOST)
         channel.exchanges = {}  # HTTP/1.1 has one at a time; an emptied dict would keep its table
         socket = channel.sockets[self.stream] = Socket(channel, self.stream, handler)
@@ -480,7 +481,7 @@ class Exchange:
         if closing and self.stream:  # the answer on stream 0 closes by itself
             fields.append(CLOSE)
         channel.put(ResponseHead(self.stream, status, Headers(fields)))
-        channel.note(self._head, self._pattern, status)
+        channel.note(self._head, self._pattern, status, self.begun)
 
     def _begin_body(self, answer: Response | Streamed, *, length: int | None) -> None:
         following = step(LIFE, self.state, ExchangeTrigger.SEND)

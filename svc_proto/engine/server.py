@@ -203,15 +203,18 @@ class ServerChannel(HttpChannel):
         if not self.conn.answer(head.stream, response.status, date, fields, response.body):
             return False
         self.soil()
-        self.note(head, pattern, response.status)
+        self.note(head, pattern, response.status, self.engine.now.mono)
         if len(response.body) >= SPILL and response.status not in BODILESS:
             self.spill()
         return True
 
-    def note(self, head: RequestHead, pattern: str, status: int) -> None:
-        """An answer is out: say so in the log, if anybody wants to know."""
-        if self.engine.log_level <= Level.DEBUG:
-            self.engine.log(Level.DEBUG, "request", method=head.method, route=pattern, status=status)
+    def note(self, head: RequestHead, pattern: str, status: int, begun: float) -> None:
+        """The line of the access log. Paths and queries hold tokens: what is known of them is the route."""
+        engine = self.engine
+        if engine.log_level <= Level.DEBUG:
+            fields = {"route": pattern, "status": status, "peer": self.peer.host}
+            took = round((engine.now.mono - begun) * 1000)
+            engine.log(Level.DEBUG, "request", method=head.method, **fields, ms=took)
 
     def turned(self) -> None:
         """A request that came whole was answered at once, and nothing else is under way."""

@@ -168,6 +168,12 @@ class ClientSocket:
         return self.socket.number
 
     @property
+    def who(self) -> dict[str, object]:
+        """The client, once it is known, for the log."""
+        assert self.session is not None
+        return {"device": self.session.device_name, "session": self.session.token_prefix, "address": self.address}
+
+    @property
     def writable(self) -> bool:
         """Whether the client keeps up with reading; when it does again, its programs are told."""
         return self.socket.writable

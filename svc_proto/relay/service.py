@@ -24,6 +24,7 @@ from svc_proto.machines.bridge import BridgeCommands, Outcome
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.inbox import Notifications
 from svc_proto.machines.limiter import Limiter
+from svc_proto.machines.mentions import Mentions
 from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session
@@ -73,6 +74,7 @@ class Relay:
         self.codes = PairingCodes() if keys is None else keys.codes
         self.sessions = Sessions() if keys is None else keys.sessions
         self.limiter = Limiter()
+        self._mentions = Mentions()
         self.proxies = Proxies(config.trusted_proxies)
         self.local_door = LocalDoor(config)
         self.bridge = BridgeCommands()
@@ -148,7 +150,11 @@ class Relay:
             if isinstance(found, Principal) and found.kind == "session":
                 request.holder = found.bearer_hash
             return found
-        caller = authorize(access, request, self.sessions, self.local_door, self.engine.now)
+        try:
+            caller = authorize(access, request, self.sessions, self.local_door, self.engine.now)
+        except Refused as refused:
+            self._mention(refused, request)
+            raise
         if isinstance(caller, Session):
             request.holder = caller.token_hash
         return caller
@@ -309,6 +315,13 @@ class Relay:
         self._parked.pop(request_id, None)
 
     # --- helpers ---
+
+    def _mention(self, refused: Refused, request: Request) -> None:
+        """A bearer that nobody has: somebody guesses, or has been revoked."""
+        address, engine = self.proxies.address(request), self.engine
+        guessed = refused.status == 401 and request.headers.get(b"authorization") is not None
+        if guessed and self._mentions.is_due(address, engine.now.mono):
+            engine.log(Level.WARNING, "wrong session token", address=address)
 
     def _start(self) -> Flow[None]:
         engine = self.engine

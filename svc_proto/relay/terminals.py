@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
@@ -194,6 +195,7 @@ class Terminals:
         if replay:
             attached["replay"] = replay
         self.send("terminal.attached", attached, envelope.id)
+        self.engine.log(Level.INFO, "shell opened", **self.client.who, terminal=name, reattach=reattach)
 
     def _input(self, envelope: Envelope) -> None:
         terminal, data = self._meant(envelope), envelope.payload.get("data")

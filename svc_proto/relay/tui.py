@@ -119,6 +119,7 @@ class Tui:
         gateway.child = child
         self._gateway = gateway
         self.send("tui.attached", {"pid": child.pid, "server_version": VERSION})
+        self.client.relay.engine.log(Level.INFO, "agent gateway opened", **self.client.who)
 
     def _gateways_of_others(self) -> int:
         """Of the other sockets of this session."""

@@ -55,6 +55,10 @@ def failing(*answers: Answer, route: ModelRoute = ROUTE, **config: Any) -> tuple
 )  # fmt: skip
 def test_a_refusal(answer: Answer, error: str) -> None:
     world, outcome = failing(answer)
+    (log,) = [fields for name, fields in world.logs if name == "model failed"]
+    assert log["status"] == (None if answer.status == 200 else answer.status)
+    assert error.startswith(str(log["why"]))
+    assert str(log["url"]).startswith("http")
     assert outcome == Outcome(finish="error", error=error, code="upstream_error")
     assert len(world.model.seen) == 1
     assert world.host.story == ["asked"]

@@ -220,6 +220,8 @@ def test_wrong_keys_are_limited_and_the_right_one_never() -> None:
         return book.request("GET", "/v1/models", key=key, peer=peer).status
 
     assert [ask("wrong") for _ in range(6)] == [401] * 5 + [429]
+    (log,) = [log for log in book.logs if log.event == "wrong API key"]
+    assert log.fields == {"address": PEER.host, "blocked": False}
     refused = book.request("GET", "/v1/models", key="wrong")
     assert refused.json["error"]["type"] == "rate_limit_error"
     assert refused.json["error"]["code"] == "rate_limit_exceeded"

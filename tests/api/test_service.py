@@ -43,7 +43,7 @@ def test_a_store_that_does_not_answer() -> None:
     book.after(1.0)
     assert call.result.status == 503
     assert call.result.json["error"]["code"] == "session_db_unavailable"
-    assert book.logs[-2].fields == {"request": "ListChats", "problem": "timed_out"}
+    assert book.logs[-2].fields == {"request": "ListChats", "problem": "timed_out", "why": "no answer in time"}
 
 
 def test_the_stop() -> None:

@@ -79,9 +79,10 @@ def test_head_gets_the_head_of_get() -> None:
 def test_a_request_is_logged_only_on_demand() -> None:
     book = open_book(log_level=Level.DEBUG)
     book.get(b"/item/1").take()
-    assert book.logs[-1].fields == {"method": "GET", "route": "/item/{name}", "status": 200}
+    who = {"peer": "127.0.0.1", "ms": 0}
+    assert book.logs[-1].fields == {"method": "GET", "route": "/item/{name}", "status": 200, **who}
     book.get(b"/nowhere").take()
-    assert book.logs[-1].fields == {"method": "GET", "route": "none", "status": 404}
+    assert book.logs[-1].fields == {"method": "GET", "route": "none", "status": 404, **who}
 
 
 # --- refusals ---

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
@@ -164,3 +165,15 @@ def test_voice_routes_have_a_gate_of_their_own() -> None:
     for access in GRANTS:
         with pytest.raises(LocalProtocolError):
             authorize(access, request(), Sessions(), LocalDoor(RelayConfig()), START)
+
+
+def test_a_wrong_token_is_mentioned_once_a_minute_and_none_is_no_guess() -> None:
+    book = RelayBook()
+    for _ in range(2):
+        for token in ("guess", None):
+            assert book.request("GET", "/sessions", token=token, peer=REMOTE).status == 401
+    (log,) = [log for log in book.logs if log.event == "wrong session token"]
+    assert (log.level, log.fields) == (Level.WARNING, {"address": REMOTE.host})
+    book.after(60)
+    book.request("GET", "/sessions", token="guess", peer=REMOTE)
+    assert book.events().count("wrong session token") == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.commands import Compute, SignalName, Spawn, TerminalSize
+from svc_proto.commands import Compute, Level, SignalName, Spawn, TerminalSize
 from svc_proto.facts import FailureKind
 from svc_proto.relay import terminals
 from svc_proto.relay.terminals import MAX_UNREAD, MAX_WAITING
@@ -38,6 +38,8 @@ def test_a_bare_shell() -> None:
             "reattach": False,
         },
     }
+    (log,) = [log for log in book.logs if log.event == "shell opened"]
+    assert (log.level, log.fields["terminal"], log.fields["reattach"]) == (Level.INFO, "default", False)
     order = book.children[0].order
     assert (order.argv, order.terminal, order.errors) == (("/bin/zsh", "-l"), TerminalSize(100, 32), None)
     assert dict(order.env) == {

@@ -30,6 +30,7 @@ def attached(**options: Any) -> tuple[ProgramBook, Phone, FakeChild]:
     phone.send("tui", "tui.attach", {"cols": 80, "rows": 24}, "a-1")
     answer = phone.only()
     assert (answer["channel"], answer["type"]) == ("tui", "tui.attached")
+    assert "agent gateway opened" in book.events(Level.INFO)
     assert answer["id"] != "a-1"
     assert answer["payload"] == {"pid": book.children[-1].pid, "server_version": VERSION}
     return book, phone, book.children[-1]

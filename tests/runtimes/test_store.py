@@ -8,9 +8,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
 
 from runtimes.failures import HostError
 from runtimes.schema import MIGRATIONS, SqlStore
@@ -142,3 +144,32 @@ def test_a_file_that_is_there_is_opened_without_what_only_chats_need(tmp_path: P
 def test_the_files_of_a_store(named: str, file: str | None) -> None:
     ends = ("", "-wal", "-shm", "-journal")
     assert store_files(named) == ([] if file is None else [f"{file}{end}" for end in ends])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("SQLITE_FULL", FailureKind.NO_SPACE),
+        ("53100", FailureKind.NO_SPACE),
+        ("SQLITE_READONLY_DIRECTORY", FailureKind.DENIED),
+        ("SQLITE_BUSY", FailureKind.TIMED_OUT),
+        ("SQLITE_CANTOPEN", FailureKind.UNREACHABLE),
+        ("SQLITE_CORRUPT", FailureKind.INTERNAL),
+        ("", FailureKind.INTERNAL),
+    ],
+)
+def test_why_it_failed(monkeypatch: pytest.MonkeyPatch, name: str, kind: FailureKind) -> None:
+    cause = sqlite3.OperationalError("secret words")
+    cause.sqlite_errorname = name
+    store = SqlStore("sqlite://")
+
+    def fail(self: SqlStore, request: StoreRequest[Any]) -> object:
+        raise OperationalError("INSERT secret", {}, cause)
+
+    monkeypatch.setattr(SqlStore, "_begin", fail)
+    with pytest.raises(HostError) as caught:
+        store.execute(LoadSessions())
+    assert caught.value.failure.kind is kind
+    assert name in caught.value.failure.detail
+    assert "secret" not in caught.value.failure.detail
+    store.close()

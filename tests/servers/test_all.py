@@ -329,6 +329,20 @@ def test_no_qr(tmp_path: Path) -> None:
         assert not [line for line in servers.seen if "code" in line]
 
 
+def test_the_log_in_json_and_at_the_level_of_each(tmp_path: Path) -> None:
+    env = {"RELAY_LOG_LEVEL": "DEBUG", "SVC_LOG_FORMAT": "json"}
+    with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
+        port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
+        assert call(port, "GET", "/health?secret=x").status == 200
+        line = servers.line('"event": "request"').string
+        found = json.loads(line)
+        assert (found["route"], found["status"], found["peer"]) == ("/health", 200, "127.0.0.1")
+        assert "secret" not in line
+        assert servers.stop() == 0
+        models = [json.loads(line) for line in servers.seen if '"event": "model"' in line]
+        assert [each["name"] for each in models] == ["built-in"]
+
+
 def test_errors_are_one_line(failing: Failing) -> None:
     assert failing(everything.main, "--nope")[0] == 2
     code, line = failing(everything.main, "--host", "203.0.113.7", "--port", "0")

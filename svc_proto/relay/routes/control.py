@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.entropy import new_uuid
+from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request, Response, json_response, parse_json
 from svc_proto.engine.router import Route
 from svc_proto.machines.arguments import check_arguments
 from svc_proto.machines.bridge import Outcome, relay_outcome
 from svc_proto.machines.phones import take_selector
+from svc_proto.machines.session import Session
 from svc_proto.relay.access import Access
 
 if TYPE_CHECKING:
@@ -120,11 +122,17 @@ class _Control:
                 "body": params if method == "GET" else body,
             }
             if not client.send("bridge", "bridge.command", payload, request_id):
-                return _answer(relay.bridge.send_failed(request_id))
-            outcome = yield from wait(ticket, pending.deadline + GRACE)
-            return _answer(outcome)
+                answer = _answer(relay.bridge.send_failed(request_id))
+            else:
+                answer = _answer((yield from wait(ticket, pending.deadline + GRACE)))
         finally:
             relay.unpark(request_id)
+        by = request.principal
+        assert isinstance(by, Session)
+        # What the command was about, and what came of it in words, is nobody's business.
+        what = {"phone": phone.name, "command": f"{method} {path}", "status": answer.status}
+        engine.log(Level.INFO, "phone driven", by=by.device_name, session=by.token_prefix, **what)
+        return answer
 
 
 def _arguments(request: Request) -> dict[str, object]:

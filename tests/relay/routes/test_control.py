@@ -55,6 +55,14 @@ def test_every_route_is_forwarded(book: RelayBook, method: str, path: str) -> No
     assert (call.result.status, call.result.json) == (200, {"ok": True})
     (record,) = book.activity()
     assert (record["method"], record["path"], record["decision"]) == (method, path, "executed")
+    (log,) = [log for log in book.logs if log.event == "phone driven"]
+    assert log.fields == {
+        "by": "Unknown device",
+        "session": paired.prefix,
+        "phone": "Unknown device",
+        "command": f"{method} {sent}",
+        "status": 200,
+    }
 
 
 def test_query_parameters_of_a_get_are_its_body(book: RelayBook) -> None:
