@@ -146,9 +146,8 @@ def api_program(
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
         model = model_of(bound)
         tell_where(claimed, config, listener, inner, key=_key_place(bound, os.environ), model=model)
-        logger.info(
-            LogMessage("model", {"name": model, **({"url": bound.model_base_url} if bound.model_base_url else {})})
-        )
+        where = {"url": bound.model_base_url} if bound.model_base_url else {}
+        logger.info(LogMessage("model", {"name": model, **where}))
         announce_api(bound)
 
     services = Services(state=home, store=store, logger=logger)

@@ -16,6 +16,8 @@ from svc_proto.wire.urls import Url, parse_url
 __all__ = ["clean_code", "clean_remote", "http_base", "looks_like_invite", "relay_route", "strip_controls"]
 
 RELAY_PORT = 8767  # spec: a bare ws address with no port gets it
+SHOWN = {"http://": "ws://", "https://": "wss://"}
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # what a server that listens everywhere shows
 LONGEST_CODE = 64  # characters of what may still be a code; an invite is longer
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI, bracketed paste included
@@ -50,17 +52,24 @@ def looks_like_invite(text: str) -> bool:
 
 
 def clean_remote(text: str, name: str = "--remote") -> str:
-    """A relay's address. Only ws without a port gets 8767; anything else stays as it is. Raises `Problem`, code 2."""
+    """A relay's address. Only ws without a port gets 8767; anything else stays as it is. Raises `Problem`, code 2.
+
+    An address as servers show theirs is understood, too: http for ws, https for wss, and a bind address for this host.
+    """
     text = strip_controls(text).strip()
+    for shown, meant in SHOWN.items():
+        if text.lower().startswith(shown):
+            text = f"{meant}{text[len(shown) :]}"
     try:
         url = parse_url(text)
     except RemoteProtocolError as error:
         raise Problem(f"{name} must be an address such as ws://192.168.1.5:8767: {error}", code=MISUSED) from None
-    if url.scheme not in ("ws", "wss"):
-        raise Problem(f"{name} must begin with ws:// or wss://, not {url.scheme}://", code=MISUSED)
+    host = ANYWHERE.get(url.host)
+    if host is not None:
+        text = text.replace(bracketed(url.host), bracketed(host), 1)
     if url.tls or _has_port(text):
         return text
-    return f"ws://{bracketed(url.host)}:{RELAY_PORT}{url.target.rstrip('/')}"
+    return f"ws://{bracketed(host or url.host)}:{RELAY_PORT}{url.target.rstrip('/')}"
 
 
 def http_base(remote: str) -> str:

@@ -45,6 +45,8 @@ def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
         word = normalise(code)
     except Refused:
         raise Problem(f"{name} holds no usable pairing code; {HOW}", code=MISUSED) from None
+    if not url.lower().startswith(("ws://", "wss://")):
+        raise Problem(f"the relay's address in {name} must begin with ws:// or wss://; {HOW}", code=MISUSED)
     endpoints = payload.get("endpoints")
     found = read_candidates(endpoints if isinstance(endpoints, list) else (), "transport_hint")
     if not found:

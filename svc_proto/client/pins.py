@@ -18,6 +18,7 @@ PIN_CHANGED = "the certificate is not the one that was pinned"  # detail of a `F
 PREFIX = "sha256/"
 LENGTH = len(PREFIX) + 44  # characters: 32 bytes in padded base64
 SEQUENCE, EXPLICIT_0 = 0x30, 0xA0
+NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # what OpenSSL calls an answer in plain text
 BEFORE_KEY = 5  # serial number, signature algorithm, issuer, validity, subject
 
 
@@ -53,6 +54,8 @@ def distrust(url: str, failure: Failure) -> str | None:
         )
     if failure.kind is not FailureKind.TLS:
         return None
+    if any(sign in failure.detail for sign in NO_TLS):
+        return f"{url} does not speak TLS: begin its address with {'ws' if url.startswith('wss') else 'http'}://"
     return f"{url} cannot be trusted: {because(failure)}; for a certificate of your own, set SSL_CERT_FILE to its file"
 
 

@@ -72,8 +72,9 @@ def public_route(url: str, relay_port: int) -> Route:
         raise Problem("--public-url must be an http:// or https:// URL", code=MISUSED)
     scheme, host = "wss" if parsed.tls else "ws", bracketed(parsed.host)
     path = parsed.target.partition("?")[0].rstrip("/")
-    # With a path a proxy is behind it, on the scheme's own port; without one the relay has its own port.
-    relay = f"{scheme}://{host}{path}" if path else f"{scheme}://{host}:{relay_port}"
+    # With a path a proxy is behind it, on the port that was named; without one the relay has its own port.
+    port = "" if parsed.port == (443 if parsed.tls else 80) else f":{parsed.port}"
+    relay = f"{scheme}://{host}{port}{path}" if path else f"{scheme}://{host}:{relay_port}"
     return Route("public", ApiRoute(parsed.host, parsed.port, parsed.tls), relay)
 
 

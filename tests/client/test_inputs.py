@@ -64,6 +64,11 @@ def test_no_codes(text: str) -> None:
         ("wss://h", "wss://h"),
         ("wss://h/relay/", "wss://h/relay/"),
         ("\x1b[200~ws://h\x1b[201~", "ws://h:8767"),
+        ("http://0.0.0.0:8800", "ws://127.0.0.1:8800"),
+        ("http://0.0.0.0", "ws://127.0.0.1:8767"),
+        ("HTTPS://[::]:8800/relay", "wss://[::1]:8800/relay"),
+        ("http://h", "ws://h:8767"),
+        ("https://h/relay", "wss://h/relay"),
     ],
 )
 def test_addresses(text: str, remote: str) -> None:
@@ -72,7 +77,7 @@ def test_addresses(text: str, remote: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "h", "http://h", "ftp://h", "ws://", "ws:// h", "ws://u:p@h", "ws://h:99999", "ws://h\u00e9", "ws://h h"],
+    ["", "h", "ftp://h", "ws://", "ws:// h", "ws://u:p@h", "ws://h:99999", "ws://h\u00e9", "ws://h h"],
 )
 def test_bad_addresses(text: str) -> None:
     with pytest.raises(Problem, match="--remote must") as caught:

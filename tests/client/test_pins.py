@@ -94,3 +94,6 @@ def test_words() -> None:
     assert unknown is not None
     assert "SSL_CERT_FILE" in unknown
     assert distrust("wss://h", Failure(FailureKind.UNREACHABLE)) is None
+    plain = Failure(FailureKind.TLS, "TLS: WRONG_VERSION_NUMBER")
+    assert distrust("wss://h", plain) == "wss://h does not speak TLS: begin its address with ws://"
+    assert distrust("https://h", plain) == "https://h does not speak TLS: begin its address with http://"

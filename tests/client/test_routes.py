@@ -30,7 +30,8 @@ def test_mesh_by_name_when_it_serves_both_ports() -> None:
         ("https://home.example", "https://home.example:443", "wss://home.example:8767"),
         ("https://home.example/", "https://home.example:443", "wss://home.example:8767"),
         (" http://home.example:8642 ", "http://home.example:8642", "ws://home.example:8767"),
-        ("https://home.example:9/relay/?x=1", "https://home.example:9", "wss://home.example/relay"),
+        ("https://home.example:9/relay/?x=1", "https://home.example:9", "wss://home.example:9/relay"),
+        ("https://home.example:443/relay", "https://home.example:443", "wss://home.example/relay"),
         ("http://[2001:db8::1]", "http://[2001:db8::1]:80", "ws://[2001:db8::1]:8767"),
     ],
 )

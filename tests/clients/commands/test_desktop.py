@@ -225,7 +225,7 @@ def test_the_sixth_try(desk: Shelf) -> None:
         (["pair"], 2, "--remote ws://… is needed"),
         (["pair", "--remote", "ws://127.0.0.1:9"], 2, "a code is needed"),
         (["pair", "12345", "--remote", "ws://127.0.0.1:9"], 2, "six characters"),
-        (["pair", "Q7M2ZK", "--remote", "http://127.0.0.1:9"], 2, "--remote must begin with ws:// or wss://"),
+        (["pair", "Q7M2ZK", "--remote", "ftp://127.0.0.1:9"], 2, "--remote must be an address"),
         (["pair", "Q7M2ZK", "--remote", "nonsense"], 2, "--remote must be an address"),
         (["pair", "Q7M2ZK", "--remote", "ws://127.0.0.1:9"], 1, "cannot be reached: connection refused"),
         (["pair", "Q7M2ZK", "--remote", "ws://127.0.0.1:9", "--ttl", "soon"], 2, "--ttl must be a duration"),

@@ -85,7 +85,7 @@ def test_an_absent_server(lonely: Shelf, command: str) -> None:
     assert "; " in done.problem, "what to do about it is missing"
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1", "127.0.0.1", "ws://", "ws://a b", "ws://h:99999", "ws://u:p@h"])
+@pytest.mark.parametrize("url", ["127.0.0.1", "ws://", "ws://a b", "ws://h:99999", "ws://u:p@h"])
 def test_an_address_that_is_none(lonely: Shelf, url: str) -> None:
     done = lonely.run("svc-relay", "devices", "--remote", url, "--token", "t")
     assert done.code == 2
@@ -94,10 +94,11 @@ def test_an_address_that_is_none(lonely: Shelf, url: str) -> None:
 
 
 @pytest.mark.parametrize("command", [command for command, words in COMMANDS.items() if "--remote" in words])
-def test_no_command_takes_a_web_address_for_a_relay(lonely: Shelf, command: str) -> None:
-    words = [word.replace("ws://", "http://") for word in COMMANDS[command]]
+def test_no_command_takes_any_address_for_a_relay(lonely: Shelf, command: str) -> None:
+    words = [word.replace("ws://", "ftp://") for word in COMMANDS[command]]
     done = lonely.run(*command.split(), *words)
-    assert (done.code, done.problem) == (2, "--remote must begin with ws:// or wss://, not http://")
+    assert done.code == 2
+    assert done.problem.startswith("--remote must be an address such as ws://192.168.1.5:8767: ")
 
 
 @pytest.mark.parametrize("span", ["soon", "-1", "1.5d", "99y", "d", ""])

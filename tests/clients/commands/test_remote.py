@@ -213,7 +213,7 @@ def test_doctor(home: Shelf) -> None:
         (["bridge", "GET", "ping"], 2, "the route begins with a slash"),
         (["bridge", "GET", "/ping", "x"], 2, "an argument is key=text or key:=json"),
         (["bridge", "GET", "/ping"], 1, "no session is stored"),
-        (["doctor", "--remote", "http://x"], 2, "--remote must begin with ws:// or wss://"),
+        (["doctor", "--remote", "ftp://x"], 2, "--remote must be an address"),
         (["insecure-api-key", "on"], 1, "the relay at http://127.0.0.1:9 cannot be reached"),
     ],
 )
