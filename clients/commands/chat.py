@@ -31,7 +31,8 @@ The answer goes to standard output; what the tools do, and the session's id, to 
 of the server on a line of its own: {"event": …, "data": {…}}.
 At a terminal you are asked what the agent may do: y allows it once, "session" and "always" from then on, anything else
 denies it.
-Ctrl-C stops the agent.
+Ctrl-C stops the agent. The API server is the one that runs on this host, else that of the invite by which this desktop
+was paired (svc-relay pair --pair-qr), else the one that the settings name.
 Exit codes: 0; 1 when the server refuses, cannot be reached, or the agent did not finish; 2 for bad options.
 """
 
@@ -65,6 +66,8 @@ def main(
     asks = _somebody_is_there()
     config, order = read_relay_config(), ChatOrder(message=message, session=session, raw=as_json, asks=asks)
     address = None if api_url is None else api_url.rstrip("/")
+    if address is None and config.webapi_inside is None and not (config.api_host or config.api_port):
+        address, api_key = _paired_api(api_key)
 
     chore = ChatChore(lambda engine: api_target(engine, config, address, api_key), order, watched=sys.stderr.isatty())
     writer = _Writer(raw=as_json)
@@ -84,6 +87,19 @@ def main(
     if not end.completed:
         raise Problem("the agent did not finish")
     return 0
+
+
+def _paired_api(key: str | None) -> tuple[str | None, str | None]:
+    """The API server of the invite that this desktop was paired by, if it was, and its key unless another was named."""
+    from clients.commands.host import service_home
+    from clients.commands.session_file import SessionFile
+    from svc_proto.client.stored import latest_api, parse_sessions
+
+    try:
+        found = latest_api(parse_sessions(SessionFile(service_home()).read()))
+    except OSError:
+        found = None
+    return (None, key) if found is None else (found.api_url, found.api_key if key is None else key)
 
 
 def _somebody_is_there() -> bool:

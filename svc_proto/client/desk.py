@@ -145,6 +145,8 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
         expires_at=welcome.expires_at,
         role=chosen.role if wanted.by_qr else None,
         candidates=wanted.invitation.stored if len(candidates) > 1 else (),
+        api_url=wanted.invitation.apis.get(chosen.url),
+        api_key=wanted.invitation.api_key,
     )
     failure = yield from change_sessions(engine, Put(session.url, record_members(session)))
     if failure is not None:

@@ -8,11 +8,14 @@ from typing import cast
 from attrs import field, frozen
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.basics.visible import is_visible
 from svc_proto.client.inputs import clean_remote, strip_controls
 from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.client.routes import bracketed
 from svc_proto.device.route_choice import Candidate
 from svc_proto.machines.pairing import normalise
 from svc_proto.machines.qr import parse_invite
+from svc_proto.settings import http_address
 from svc_proto.wire.urls import parse_url
 
 __all__ = ["Invitation", "read_candidates", "read_invitation"]
@@ -28,6 +31,8 @@ class Invitation:
     code: str = field(repr=False)
     candidates: tuple[Candidate, ...]
     stored: tuple[Mapping[str, object], ...] = ()
+    apis: Mapping[str, str] = {}  # where the API server is, by the relay's address of a route
+    api_key: str = field(default="", repr=False)
 
 
 def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
@@ -48,12 +53,22 @@ def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
     if not url.lower().startswith(("ws://", "wss://")):
         raise Problem(f"the relay's address in {name} must begin with ws:// or wss://; {HOW}", code=MISUSED)
     endpoints = payload.get("endpoints")
+    key, direct = payload.get("key"), _api_url(payload)
+    known = key if isinstance(key, str) and is_visible(key) else ""
     found = read_candidates(endpoints if isinstance(endpoints, list) else (), "transport_hint")
     if not found:
         host = payload.get("host")
         role = _role_of(host if isinstance(host, str) else "")
-        return Invitation(word, (Candidate(role, 0, clean_remote(url, f"the relay's address in {name}")),))
-    return Invitation(word, tuple(each for each, _ in found), tuple(kept for _, kept in found))
+        only = Candidate(role, 0, clean_remote(url, f"the relay's address in {name}"))
+        return Invitation(word, (only,), apis={only.url: direct} if direct else {}, api_key=known)
+    apis = {each.url: _api_url(_object(kept.get("api"))) or direct for each, kept in found}
+    return Invitation(
+        word,
+        tuple(each for each, _ in found),
+        tuple(kept for _, kept in found),
+        {relay_url: api for relay_url, api in apis.items() if api},
+        known,
+    )
 
 
 def read_candidates(endpoints: Sequence[object], hint_name: str) -> list[tuple[Candidate, Mapping[str, object]]]:
@@ -79,6 +94,15 @@ def _candidate(value: object, hint_name: str) -> tuple[Candidate, Mapping[str, o
         kept["api"] = {name: api[name] for name in ("host", "port", "tls") if name in api}
     kept["relay"] = {"url": url, "transportHint": hint} if isinstance(hint, str) else {"url": url}
     return Candidate(role, priority, clean_remote(url)), kept
+
+
+def _api_url(members: Mapping[str, object]) -> str:
+    """Where an API server is that these describe; empty if they do not, or not so that it can be used."""
+    host, port, tls = members.get("host"), members.get("port"), members.get("tls") is True
+    if not isinstance(host, str) or isinstance(port, bool) or not isinstance(port, int):
+        return ""
+    url = f"{'https' if tls else 'http'}://{bracketed(host)}:{port}"
+    return "" if http_address(url) is None else url
 
 
 def _role_of(host: str) -> str:

@@ -16,6 +16,7 @@ from attrs import field, frozen
 from svc_proto.basics import strict_json
 from svc_proto.basics.visible import is_visible
 from svc_proto.client.pins import is_pin
+from svc_proto.settings import http_address
 
 __all__ = [
     "FILE_NAME",
@@ -25,6 +26,7 @@ __all__ = [
     "StoredSession",
     "change_text",
     "is_damaged",
+    "latest_api",
     "parse_sessions",
     "record_members",
     "status_json",
@@ -52,6 +54,8 @@ class StoredSession:
     prefer_secure_routes: bool = False
     tools_consented: bool = False
     computer_use_consented: bool = False
+    api_url: str | None = None  # the API server of the invite, and the key that it came with
+    api_key: str = field(default="", repr=False)
 
 
 @frozen
@@ -78,6 +82,12 @@ def parse_sessions(text: str) -> dict[str, StoredSession]:
     found = _sessions(_document(text))
     records = ((url, _record(url, members)) for url, members in found.items())
     return {url: record for url, record in records if record is not None}
+
+
+def latest_api(sessions: Mapping[str, StoredSession]) -> StoredSession | None:
+    """The session that was paired last, of those that know an API server."""
+    known = [session for session in sessions.values() if session.api_url is not None]
+    return max(known, key=lambda session: session.paired_at, default=None)
 
 
 def is_damaged(text: str) -> bool:
@@ -127,6 +137,8 @@ def record_members(session: StoredSession) -> dict[str, object]:
         "endpoint_role": session.role,
         "route_candidates": [dict(each) for each in session.candidates],
         "route_cert_pins": dict(session.route_pins),
+        "api_url": session.api_url,
+        "api_key": session.api_key or None,
     }
     return members
 
@@ -192,6 +204,8 @@ def _record(url: str, value: object) -> StoredSession | None:
         prefer_secure_routes=members.get("prefer_secure_routes") is True,
         tools_consented=members.get("tools_consented") is True,
         computer_use_consented=members.get("computer_use_consented") is True,
+        api_url=_api_url(members.get("api_url")),
+        api_key=_key(members.get("api_key")),
     )
 
 
@@ -208,6 +222,14 @@ def _number(value: object) -> float | None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _api_url(value: object) -> str | None:
+    return value if isinstance(value, str) and http_address(value) is not None else None
+
+
+def _key(value: object) -> str:
+    return value if isinstance(value, str) and is_visible(value) else ""
 
 
 def _pin(value: object) -> str | None:

@@ -115,9 +115,12 @@ def test_by_qr_on_the_best_route() -> None:
     assert (paired.session.url, paired.session.role) == (PUBLIC.url, "public")
     assert host.sessions[PUBLIC.url].candidates == STORED
     assert host.expected == {("home.example", 443): None}  # a QR clears what was pinned
-    single = PairRequest(invitation=Invitation("Q7M2ZK", (PUBLIC,), STORED[1:]), by_qr=True)
+    invitation = Invitation("Q7M2ZK", (PUBLIC,), STORED[1:], {PUBLIC.url: "https://home.example:8642"}, "s3cret")
+    single = PairRequest(invitation=invitation, by_qr=True)
     world(host, lambda engine: pair_desktop(engine, single), http=http).run()
     assert host.sessions[PUBLIC.url].candidates == ()
+    assert host.sessions[PUBLIC.url].api_url == "https://home.example:8642"
+    assert host.sessions[PUBLIC.url].api_key == "s3cret"
 
 
 def test_no_route_answers() -> None:

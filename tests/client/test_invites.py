@@ -49,7 +49,29 @@ def test_every_form(text: str) -> None:
         },
         {"role": "Custom", "priority": 1, "relay": {"url": "wss://box.example", "transportHint": "wss"}},
     )
+    assert found.apis == {"ws://192.0.2.10:8767": "http://h:1", "wss://box.example": "http://192.0.2.10:8642"}
+    assert found.api_key == "s3cret"
     assert "Q7M2ZK" not in repr(found)
+    assert "s3cret" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "apis", "key"),
+    [
+        ({"tls": True, "host": "::1"}, {"ws://192.0.2.10:8767": "https://[::1]:8642"}, "s3cret"),
+        ({"key": "", "port": "8642"}, {}, ""),
+        ({"key": "a b", "port": True}, {}, ""),
+        ({"key": 7, "host": "u@h"}, {}, ""),
+    ],
+)
+def test_the_api_of_an_invite(changes: dict[str, object], apis: dict[str, str], key: str) -> None:
+    found = read_invitation(json.dumps({**PAYLOAD, "endpoints": None, **changes}))
+    assert (found.apis, found.api_key) == (apis, key)
+
+
+def test_an_invite_without_any_api() -> None:
+    found = read_invitation(json.dumps({**PAYLOAD, "host": None, "endpoints": ENDPOINTS[1:]}))
+    assert found.apis == {}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from svc_proto.client.stored import (
     StoredSession,
     change_text,
     is_damaged,
+    latest_api,
     parse_sessions,
     record_members,
     status_json,
@@ -112,6 +114,19 @@ def test_a_pairing_overwrites_an_expiry_and_keeps_the_consent() -> None:
     assert (record["ttl_expires_at"], record["tools_consented"], record["unknown"]) == (None, True, 7)
     assert found["later"] is True
     assert parse_sessions(json.dumps(found))[URL].token == "new"
+
+
+def test_the_api_of_an_invite() -> None:
+    known = {"token": "t", "api_url": "http://h:8642", "api_key": "s3cret"}
+    odd = {"token": "t", "paired_at": 9, "api_url": "ftp://h", "api_key": "a b"}
+    found = parse_sessions(json.dumps({"sessions": {"ws://a": known, "ws://b": odd}}))
+    assert (found["ws://a"].api_url, found["ws://a"].api_key) == ("http://h:8642", "s3cret")
+    assert (found["ws://b"].api_url, found["ws://b"].api_key) == (None, "")
+    assert "s3cret" not in repr(found)
+    assert "s3cret" not in json.dumps(status_json(found, reveal=True))
+    assert latest_api(found) == found["ws://a"]
+    assert latest_api({**found, "ws://c": evolve(found["ws://a"], paired_at=1)}).paired_at == 1  # type: ignore[union-attr]
+    assert latest_api({}) is None
 
 
 def test_other_records_stay() -> None:

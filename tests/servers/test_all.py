@@ -248,6 +248,30 @@ def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[P
     assert find_all(home) == []
 
 
+def test_a_desktop_that_was_paired_by_an_invite_chats(tmp_path: Path) -> None:
+    """From another home, so as from another machine: it knows the API and its key from the invite."""
+    there = tmp_path / "desk"
+    there.mkdir()
+    with running(tmp_path, "servers", *LOCAL, "--no-qr", env={"API_SERVER_KEY": "sk-all-5d1c"}) as servers:
+        said = [servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ") for _ in range(2)]
+        ports = {each[1]: each[2] for each in said}
+        payload = json.loads(pair(tmp_path)["qr_payload"])
+        payload |= {"host": "127.0.0.1", "endpoints": None}  # it says where phones would find what listens here only
+        payload["relay"]["url"] = f"ws://127.0.0.1:{ports['relay']}"
+        shown = ""
+        for words in (("pair", "--pair-qr", json.dumps(payload)), ("chat", "/help")):
+            done = run(
+                python("clients.commands.svc_relay", *words),
+                cwd=ROOT, env=environment(there), capture_output=True, text=True, timeout=TIMEOUT,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            shown = done.stdout
+        assert "/phone" in shown
+        file = there / "svc" / "remote-sessions.json"
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert servers.stop() == 0
+
+
 @pytest.mark.parametrize("role", ["relay", "api"])
 def test_a_second_server_on_one_home_is_refused(tmp_path: Path, failing: Failing, role: str) -> None:
     home = tmp_path / "svc"
