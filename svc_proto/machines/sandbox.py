@@ -36,6 +36,9 @@ SERVICE_FILES = (  # what is ours in the service home
     "memories",
     "spool",
     "images/inbox",
+    "public-route",
+    "run",
+    "log",
 )
 
 
