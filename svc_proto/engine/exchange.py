@@ -381,7 +381,7 @@ class Exchange:
         channel = self._channel
         stranger = self._request.principal is STRANGER
         channel.put(AcceptSocket(self.stream, max_message=channel.limits.stranger_message if stranger else None))
-        self._note(101)
+        self._channel.note(self._head, self._pattern, 101, self.begun)
         self._step(ExchangeTrigger.LOST)
         channel.exchanges = {}  # HTTP/1.1 has one at a time; an emptied dict would keep its table
         socket = channel.sockets[self.stream] = Socket(channel, self.stream, handler)
