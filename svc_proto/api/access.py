@@ -22,10 +22,11 @@ from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.machines.limiter import Limiter
 from svc_proto.wire.events import Headers
 
-__all__ = ["SESSION_ID", "SESSION_KEY", "Access", "Cors", "KeyGuesses", "authorize", "branded_header"]
+__all__ = ["SESSION_ID", "SESSION_KEY", "TOOL_PROGRESS", "Access", "Cors", "KeyGuesses", "authorize", "branded_header"]
 
 SESSION_ID = "Session-Id"  # continues a stored session, wire api 5.3
 SESSION_KEY = "Session-Key"  # scopes the long-term memory
+TOOL_PROGRESS = "Tool-Progress"  # asks for the named events of wire api 5.3 in a stream of chunks
 SECURITY = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
@@ -134,7 +135,7 @@ class Cors:
 
 _SPELLINGS = {
     name: tuple(f"{brand.header_prefix}{name}".lower().encode("ascii") for brand in BRANDS.values())
-    for name in (SESSION_ID, SESSION_KEY)
+    for name in (SESSION_ID, SESSION_KEY, TOOL_PROGRESS)
 }
 
 

@@ -110,12 +110,12 @@ def test_what_the_model_is_given(live: Live, client: openai.OpenAI) -> None:
 
 
 def test_it_streams_a_turn_with_tools(live: Live, client: openai.OpenAI) -> None:
-    """Tool progress has an `event:` line; the package reads what it knows and stumbles over nothing."""
+    """The loop that everybody writes: no event of another name, no chunk without choices."""
     script(live, calls(REMEMBER, text="I note it."), plain("Noted."))
     stream = client.chat.completions.create(
         model="svc-agent", messages=[{"role": "user", "content": "I like tea"}], stream=True
     )
-    text = "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in stream)
     assert text == "I note it.\n\nNoted."
 
 
@@ -223,7 +223,7 @@ def test_httpx_sse_reads_every_stream(live: Live) -> None:
     with httpx.Client(base_url=base_url(api), headers=api.headers, timeout=10.0) as client:
         for method, path, body in streams(api):
             model.answers[:] = [calls(REMEMBER), plain(TEXT, reasoning="Let me see")]
-            with connect_sse(client, method, path, json=body) as source:
+            with connect_sse(client, method, path, json=body, headers={"X-Svc-Tool-Progress": "1"}) as source:
                 assert source.response.status_code == 200
                 events = list(source.iter_sse())
             deltas = [event for event in events if event.event in ("assistant.delta", "message.delta")]
@@ -291,7 +291,7 @@ def test_a_stream_cut_anywhere_reads_the_same(
         answer = api.ask(method, path, body)
     recorded = b": keepalive\n\n" + answer.body
     whole = by_ours([recorded])
-    assert len(whole) >= 7
+    assert len(whole) >= 6
     assert by_httpx_sse([recorded]) == whole
     apart = [recorded[at : at + 1] for at in range(len(recorded))]
     assert by_httpx_sse(apart) == by_ours(apart) == whole

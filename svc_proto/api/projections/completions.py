@@ -1,4 +1,8 @@
-"""Chat-completions chunks (wire api 5.3): a role, the text, tool progress between, a finish with usage, `[DONE]`."""
+"""Chat-completions chunks: a role, the text, a finish, usage where it is asked for, `[DONE]`; nothing else.
+
+An OpenAI client takes whatever has data for a chunk, so an event of another name breaks it. Tool progress (wire api
+5.3) is told to those that ask for it by a header.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +20,32 @@ EMOJI = "🔧"
 
 
 class CompletionProjection:
-    """Told to whoever posted to `/v1/chat/completions` with `stream`."""
+    """Told to whoever posted to `/v1/chat/completions` with `stream`.
 
-    __slots__ = ("_brand", "_end", "_running", "_start")
+    `usage`: told in a last chunk without choices, as OpenAI does for `stream_options.include_usage`.
+    """
 
-    def __init__(self, *, id: str, created: int, model: str, brand: Brand) -> None:  # noqa: A002 - the field's name
+    __slots__ = ("_brand", "_end", "_head", "_progress", "_running", "_start", "_tail", "_usage")
+
+    def __init__(
+        self,
+        *,
+        id: str,  # noqa: A002 - the field's name
+        created: int,
+        model: str,
+        brand: Brand,
+        usage: bool = False,
+        progress: bool = False,
+    ) -> None:
         self._brand = brand
+        self._usage = usage
+        self._progress = progress
         self._running: set[str] = set()  # tool calls; asked about, never iterated
         head = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
-        self._start = f'data: {strict_json.dumps(head)[:-1]},"choices":[{{"index":0,"delta":'
-        self._end = ',"finish_reason":null}]}\n\n'
+        self._head = f'data: {strict_json.dumps(head)[:-1]},"choices":['
+        self._tail = ',"usage":null}\n\n' if usage else "}\n\n"
+        self._start = f'{self._head}{{"index":0,"delta":'
+        self._end = f',"finish_reason":null}}]{self._tail}'
 
     def encode(self, event: StoryEvent, now: Moment) -> str:
         """See `Projection`."""
@@ -36,29 +56,32 @@ class CompletionProjection:
                 return f'{self._start}{{"reasoning_content":{strict_json.dumps(text)}}}{self._end}'
             case TurnBegun():
                 return f'{self._start}{{"role":"assistant"}}{self._end}'
-            case ToolStarted(call) if not call.name.startswith("_"):
+            case ToolStarted(call) if self._progress and not call.name.startswith("_"):
                 self._running.add(call.id)
                 label = call.preview or call.name
-                return self._progress(call.name, call.id, "running", {"emoji": EMOJI, "label": label})
+                return self._tool(call.name, call.id, "running", {"emoji": EMOJI, "label": label})
             case ToolFinished(call=call) if call.id in self._running:
                 self._running.discard(call.id)
-                return self._progress(call.name, call.id, "completed", {})
+                return self._tool(call.name, call.id, "completed", {})
             case TurnEnded():
                 return self._finish(event)
             case _:
                 return ""
 
-    def _progress(self, tool: str, call_id: str, status: str, more: dict[str, object]) -> str:
+    def _tool(self, tool: str, call_id: str, status: str, more: dict[str, object]) -> str:
         members = {"tool": tool, **more, "toolCallId": call_id, "status": status}
         return frame(members, event=f"{self._brand.event_prefix}tool.progress")
 
     def _finish(self, ended: TurnEnded) -> str:
         reason = finish_reason(ended)
-        last: dict[str, object] = {"usage": completion_usage(ended.usage)}
+        more = ""
         if reason == "error":
-            last["error"] = {"message": ended.error or "the turn was interrupted", "type": "agent_error"}
-        chunk = f'{self._start}{{}},"finish_reason":{strict_json.dumps(reason)}}}],{strict_json.dumps(last)[1:]}\n\n'
-        return chunk + DONE
+            error = {"message": ended.error or "the turn was interrupted", "type": "agent_error"}
+            more = f',"error":{strict_json.dumps(error)}'
+        last = f'{self._start}{{}},"finish_reason":{strict_json.dumps(reason)}}}]{more}{self._tail}'
+        if self._usage:
+            last += f'{self._head}],"usage":{strict_json.dumps(completion_usage(ended.usage))}}}\n\n'
+        return last + DONE
 
 
 def finish_reason(ended: TurnEnded) -> str:

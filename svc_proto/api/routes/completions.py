@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.api.access import SESSION_ID, SESSION_KEY, Access, branded_header
+from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, Access, branded_header
 from svc_proto.api.answers import Fields, branded, event_stream, failure, read_flag, read_object, system_of
 from svc_proto.api.content import Conversation, read_conversation
 from svc_proto.api.errors import invalid
@@ -72,12 +72,18 @@ class _Completions:
         body = yield from read_object(request)
         talk = read_conversation(body.get("messages"), "messages")
         stream = read_flag(body, "stream")
+        usage = _wants_usage(body)
         order = yield from self._order(body, talk, scope)
         if stream:
             run = api.runs.start(order)
             reader = run.subscribe(
                 CompletionProjection(
-                    id=_completion_id(run), created=_created(run), model=order.model, brand=api.config.brand
+                    id=_completion_id(run),
+                    created=_created(run),
+                    model=order.model,
+                    brand=api.config.brand,
+                    usage=usage,
+                    progress=branded_header(request.headers, TOOL_PROGRESS) in ("1", "true"),
                 )
             )
             return event_stream(reader, self._fields(order, scope))
@@ -162,6 +168,15 @@ class _Completions:
         if reason == "error":
             fields = (*fields, *branded(brand, "Error", "agent_error"))
         return json_response(200, body, fields)
+
+
+def _wants_usage(body: Mapping[str, object]) -> bool:
+    options = body.get("stream_options")
+    if options is None:
+        return False
+    if not isinstance(options, dict):
+        raise invalid("stream_options must be an object", param="stream_options")
+    return read_flag(options, "include_usage")
 
 
 def _derived(talk: Conversation) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.api.access import SESSION_ID, SESSION_KEY, Access
+from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, Access
 from svc_proto.api.settings import product
 from svc_proto.api.store import ListChats
 from svc_proto.api.views import iso
@@ -153,6 +153,7 @@ class _Status:
         features: dict[str, object] = {name: True for name, needed in FEATURES.items() if needed in endpoints}
         features["session_id_header"] = f"{brand.header_prefix}{SESSION_ID}"
         features["session_key_header"] = f"{brand.header_prefix}{SESSION_KEY}"
+        features["tool_progress_header"] = f"{brand.header_prefix}{TOOL_PROGRESS}"
         body = {
             "object": f"{brand.name}.capabilities",
             "platform": product(brand),

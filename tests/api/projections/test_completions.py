@@ -16,12 +16,14 @@ HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_927_
 CALL = ToolCall(id="call_7", name="terminal", args={}, preview="ls")
 
 
-def projection(brand: Brand = SVC) -> CompletionProjection:
-    return CompletionProjection(id="chatcmpl-1", created=1_927_857_909, model="m", brand=brand)
+def projection(brand: Brand = SVC, *, usage: bool = False, progress: bool = False) -> CompletionProjection:
+    return CompletionProjection(
+        id="chatcmpl-1", created=1_927_857_909, model="m", brand=brand, usage=usage, progress=progress
+    )
 
 
-def chunks(event: StoryEvent) -> list[dict[str, Any]]:
-    text = projection().encode(event, NOW)
+def chunks(event: StoryEvent, *, usage: bool = False) -> list[dict[str, Any]]:
+    text = projection(usage=usage).encode(event, NOW)
     found = EventStreamDecoder().receive_data(text.encode())
     if isinstance(event, TurnEnded):
         assert found.pop().data == "[DONE]"
@@ -46,8 +48,13 @@ def test_the_ends() -> None:
     usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
     counted = Usage(input_tokens=1, output_tokens=2)
     assert completion_usage(counted) == usage
-    assert chunks(TurnEnded(content="x", usage=counted)) == [{**choice({}, "stop"), "usage": usage}]
-    assert chunks(TurnEnded(content="x", usage=counted, finish="length")) == [{**choice({}, "length"), "usage": usage}]
+    assert chunks(TurnEnded(content="x", usage=counted)) == [choice({}, "stop")]
+    assert chunks(TurnEnded(content="x", usage=counted, finish="length")) == [choice({}, "length")]
+    assert chunks(TurnEnded(content="x", usage=counted), usage=True) == [
+        {**choice({}, "stop"), "usage": None},
+        {"choices": [], "usage": usage},
+    ]
+    assert chunks(TextDelta("x"), usage=True) == [{**choice({"content": "x"}), "usage": None}]
     (failed,) = chunks(TurnEnded(content="x", error="gone", code="upstream_error"))
     assert failed["choices"][0]["finish_reason"] == "error"
     assert failed["error"] == {"message": "gone", "type": "agent_error"}
@@ -58,7 +65,7 @@ def test_the_ends() -> None:
 
 def test_tool_progress_bears_the_brand() -> None:
     for brand in (SVC, HERMES):
-        one = projection(brand)
+        one = projection(brand, progress=True)
         text = one.encode(ToolStarted(CALL), NOW) + one.encode(ToolFinished(call=CALL, output="x"), NOW)
         events = EventStreamDecoder().receive_data(text.encode())
         assert [event.event for event in events] == [f"{brand.name}.tool.progress"] * 2
@@ -68,8 +75,13 @@ def test_tool_progress_bears_the_brand() -> None:
         assert completed == {"tool": "terminal", "toolCallId": "call_7", "status": "completed"}
 
 
-def test_what_is_not_told() -> None:
+def test_who_does_not_ask_for_tool_progress_is_told_chunks_only() -> None:
     one = projection()
+    assert one.encode(ToolStarted(CALL), NOW) + one.encode(ToolFinished(call=CALL, output="x"), NOW) == ""
+
+
+def test_what_is_not_told() -> None:
+    one = projection(progress=True)
     hidden = ToolCall(id="call_8", name="_thinking", args={})
     for event in (
         ToolPending(CALL),
@@ -82,4 +94,4 @@ def test_what_is_not_told() -> None:
 
 def test_a_call_without_a_preview_shows_its_name() -> None:
     call = ToolCall(id="call_9", name="memory", args={})
-    assert '"label":"memory"' in projection().encode(ToolStarted(call), NOW)
+    assert '"label":"memory"' in projection(progress=True).encode(ToolStarted(call), NOW)

@@ -108,3 +108,4 @@ def test_only_what_is_there_is_told() -> None:
 def test_the_other_brand() -> None:
     body = ApiBook(ApiConfig(key=KEY, brand=HERMES)).request("GET", "/v1/capabilities").json
     assert body["features"]["session_key_header"] == "X-Hermes-Session-Key"
+    assert body["features"]["tool_progress_header"] == "X-Hermes-Tool-Progress"
