@@ -58,12 +58,14 @@ class Turn:
 
     session_id: str
     run_id: str
-    prompt: Content
+    prompt: Content  # empty: the history ends with what is to be answered
     history: tuple[Mapping[str, object], ...] = ()  # earlier messages in the chat-completions form, whole
     system: str = ""  # the whole system prompt; the agent adds nothing but what its tools need
     model: ModelRoute | None = None  # None: the built-in agent answers
     max_calls: int = 90  # of the model, in this turn
     max_tokens: int | None = None  # of one answer
+    options: Mapping[str, object] = field(factory=dict)  # more members of each request to the model
+    tools: tuple[Mapping[str, object], ...] | None = None  # the client's, which it carries out; None: the agent's own
 
 
 # --- what is told -------------------------------------------------------------------------------------------------
@@ -226,10 +228,12 @@ class TurnHost(Protocol):
 class Outcome:
     """How a turn ended, when it was not stopped. What was said was told.
 
-    `finish`: `stop`; `length`, cut by a limit of tokens, text or calls; `error`, with a text for people in `error`.
+    `finish`: `stop`; `length`, cut by a limit of tokens, text or calls; `tool_calls`, where they are the client's to
+    make; `error`, with a text for people in `error`.
     """
 
     finish: str = "stop"
+    calls: tuple[ToolCall, ...] = ()  # for the client
     error: str | None = None
     code: str | None = None  # of the error, a machine word: `upstream_error`, `upstream_timeout`, `agent_error`
 

@@ -47,16 +47,13 @@ class ModelAgent:
 
     def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
         """Answer one turn, whose `model` is set."""
+        if turn.tools is not None:
+            return (yield from self._run_for_client(turn, turn.tools, host))
         route = cast("ModelRoute", turn.model)
         tools = yield from self._toolbox.offered()
         system = yield from self._system(turn, PHONE if "phone" in tools else NO_PHONE)
-        rows: list[Row] = [{"role": "system", "content": system}, *map(_mended, turn.history)]
-        ids = {str(call.get("id")): None for row in turn.history for call in _calls_of(row)}
-        rows.append({"role": "user", "content": turn.prompt if isinstance(turn.prompt, str) else list(turn.prompt)})
-        request: dict[str, object] = {"messages": rows}
-        request["tools"] = [_told(tool) for toolset in tools.values() for tool in toolset]
-        if turn.max_tokens is not None:
-            request["max_tokens"] = turn.max_tokens
+        request, rows = _request(turn, system, [_told(tool) for toolset in tools.values() for tool in toolset])
+        ids = _ids_in(turn)
         spoken, carried = False, 0
         has_read = self._toolbox.reads(_name_of(call) for row in turn.history for call in _calls_of(row))
         for _ in range(turn.max_calls):
@@ -84,6 +81,21 @@ class ModelAgent:
             ]
         return Outcome(finish="length")
 
+    def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: TurnHost) -> Flow[Outcome]:
+        """With tools that the client carries out: one answer, and nothing of ours in what the model is told."""
+        request, _ = _request(turn, turn.system, list(tools))
+        host.tell(ModelAsked())
+        route = cast("ModelRoute", turn.model)
+        answer = yield from ask_model(self._engine, route, request, host, self._limits, needed=("tools",))
+        if isinstance(answer, Problem):
+            return Outcome(finish="error", error=answer.text, code=answer.code)
+        host.tell(ModelAnswered(answer.input_tokens, answer.output_tokens))
+        if not answer.calls or answer.full or answer.finish in ("error", "content_filter", "length"):
+            return _outcome(answer)
+        calls = tuple(wanted.call for wanted in self._calls(answer.calls, _ids_in(turn)))
+        yield from host.keep_calls(answer.text, answer.reasoning, calls)
+        return Outcome(finish="tool_calls", calls=calls)
+
     def _system(self, turn: Turn, phone: str) -> Flow[str]:
         notes: dict[str, tuple[str, ...]] = {}
         for target in TARGETS:
@@ -104,6 +116,24 @@ class ModelAgent:
             ids[identity] = None
             calls.append(_wanted(identity, fragment))
         return tuple(calls)
+
+
+def _request(turn: Turn, system: str, tools: list[Row]) -> tuple[dict[str, object], list[Row]]:
+    """The request to a model, and its list of messages, which grows."""
+    rows: list[Row] = [{"role": "system", "content": system}] if system else []
+    rows += map(_mended, turn.history)
+    if turn.prompt:
+        rows.append({"role": "user", "content": turn.prompt if isinstance(turn.prompt, str) else list(turn.prompt)})
+    request = {**turn.options, "messages": rows}
+    if tools:
+        request["tools"] = tools
+    if turn.max_tokens is not None:
+        request["max_tokens"] = turn.max_tokens
+    return request, rows
+
+
+def _ids_in(turn: Turn) -> dict[str, None]:
+    return {str(call.get("id")): None for row in turn.history for call in _calls_of(row)}
 
 
 def _told(tool: Tool) -> Row:

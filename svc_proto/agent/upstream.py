@@ -78,8 +78,12 @@ def ask_model(
     limits: UpstreamLimits,
     *,
     before_text: str = "",
+    needed: tuple[str, ...] = (),
 ) -> Flow[Assembly | Problem]:
-    """Call the model and tell of its words. `before_text` is told before the first of them."""
+    """Call the model and tell of its words. `before_text` is told before the first of them.
+
+    A server that does not take a member is asked without it, but for those that are `needed`.
+    """
     if not is_visible(route.api_key):
         return Problem(text="the model's API key has characters that no header can carry")
     asked = {"model": route.model, "stream": True, "stream_options": {"include_usage": True}, **request}
@@ -90,7 +94,7 @@ def ask_model(
         answer = yield from _attempt(engine, route, asked, host, limits, before_text)
         if isinstance(answer, Assembly):
             return answer
-        if answer.unwanted in asked:
+        if answer.unwanted in asked and answer.unwanted not in needed:
             engine.log(Level.WARNING, "model asked without", member=answer.unwanted, model=route.model)
             asked = _retold(asked, answer.unwanted)
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import cast
 
 from attrs import frozen
@@ -32,11 +33,12 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 @frozen(kw_only=True)
 class Conversation:
-    """A list of messages, taken apart."""
+    """A list of messages, taken apart. One that ends with `results` of tools has no prompt; they are in `history`."""
 
     system: str
     history: tuple[Mapping[str, object], ...]
     prompt: Content
+    results: tuple[Mapping[str, object], ...] = ()
 
 
 def read_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message", "input")) -> Content:
@@ -63,27 +65,38 @@ def read_text(body: Mapping[str, object], names: Sequence[str], *, code: str | N
     return ""
 
 
-def read_conversation(value: object, name: str) -> Conversation:
-    """`messages` of chat completions (wire api 5.3): the last entry of user or assistant is the prompt."""
+def read_conversation(value: object, name: str, *, whole: bool = False) -> Conversation:
+    """`messages` of chat completions (wire api 5.3): the last entry of user or assistant is the prompt.
+
+    `whole`: calls of tools and their results are kept, since they are the client's.
+    """
     if not isinstance(value, list) or not value:
         raise invalid(f"{name} must be a list of messages", param=name)
     system: list[str] = []
-    kept: list[tuple[str, str, Content]] = []
+    kept: list[tuple[str, Content, Mapping[str, object]]] = []
     for place, entry in _entries(value, name):
         role, content = _entry(entry, place)
         if role in ("system", "developer"):
             system.append(_text_only(content))
         elif role in ("user", "assistant"):
-            kept.append((place, role, content))
-        elif role not in ("tool", "function"):
+            calls = _calls(entry, place) if whole and role == "assistant" else {}
+            kept.append((place, content, {**_message(role, content), **calls}))
+        elif role == "tool" and whole:
+            kept.append((place, "", _result(entry, place)))
+        elif role not in ("tool", "function") or whole:
             raise invalid("the role is none that is known", param=f"{place}.role")
     if not kept:
         raise invalid("there is no message of the user", param=name)
-    place, _, prompt = kept.pop()
-    if not _is_visible(prompt):
-        raise invalid("the last message has no visible text and no image", param=f"{place}.content")
-    history = tuple(_message(role, content) for _, role, content in kept if _is_visible(content))
-    return Conversation(system="\n".join(filter(None, system)), history=history, prompt=prompt)
+    place, prompt, last = kept[-1]
+    results = tuple(takewhile(_is_result, (row for _, _, row in reversed(kept))))[::-1]
+    if not results:
+        kept.pop()
+        if "tool_calls" in last:
+            raise invalid("the results of these calls are missing", param=f"{place}.tool_calls")
+        if not _is_visible(prompt):
+            raise invalid("the last message has no visible text and no image", param=f"{place}.content")
+    history = tuple(row for _, content, row in kept if _is_visible(content) or "tool_calls" in row or _is_result(row))
+    return Conversation(system="\n".join(filter(None, system)), history=history, prompt=prompt, results=results)
 
 
 def read_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
@@ -120,6 +133,36 @@ def _entry(entry: object, place: str) -> tuple[str, Content]:
     if role in ("tool", "function") or content is None:  # dropped, or a message that only calls tools
         return role, ""
     return role, _content(_parts(content, f"{place}.content"))
+
+
+def _calls(entry: object, place: str) -> Mapping[str, object]:
+    """The calls of an answer, as OpenAI has them."""
+    calls = cast("Mapping[str, object]", entry).get("tool_calls")
+    if not calls:
+        return {}
+    if not isinstance(calls, list) or not all(map(_is_call, calls)):
+        raise invalid("calls must have an id, and a function with its arguments", param=f"{place}.tool_calls")
+    return {"tool_calls": calls}
+
+
+def _is_call(call: object) -> bool:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(call, dict) or not isinstance(function, dict):
+        return False
+    return all(isinstance(text, str) for text in (call.get("id"), function.get("name"), function.get("arguments")))
+
+
+def _result(entry: object, place: str) -> Mapping[str, object]:
+    members = cast("Mapping[str, object]", entry)
+    identity = members.get("tool_call_id")
+    if not isinstance(identity, str) or not identity:
+        raise invalid("a result must say whose it is", param=f"{place}.tool_call_id")
+    content = _text_only(_content(_parts(members.get("content"), f"{place}.content")))
+    return {"role": "tool", "tool_call_id": identity, "content": content}
+
+
+def _is_result(row: Mapping[str, object]) -> bool:
+    return row["role"] == "tool"
 
 
 def _message(role: str, content: Content) -> Mapping[str, object]:

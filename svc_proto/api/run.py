@@ -26,6 +26,7 @@ from svc_proto.api.projections.story import Projection, StoryEvent, TurnBegun, T
 from svc_proto.api.rows import Message, Usage
 from svc_proto.api.store import AddMessages
 from svc_proto.api.subscriber import Subscriber, SubscriberState
+from svc_proto.api.views import function_call
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Task, wait
@@ -139,10 +140,7 @@ class Run:
         row = self._row(
             "assistant",
             text,
-            tool_calls=tuple(
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-                for call in calls
-            ),
+            tool_calls=tuple(map(function_call, calls)),
             finish_reason="tool_calls",
             reasoning=reasoning or None,
         )
@@ -274,7 +272,15 @@ class Run:
         )
         return (*self._unkept.values(), last)
 
-    def ending(self, *, finish: str, error: str | None = None, code: str = "", interrupted: bool = False) -> TurnEnded:
+    def ending(
+        self,
+        *,
+        finish: str,
+        error: str | None = None,
+        code: str = "",
+        interrupted: bool = False,
+        calls: tuple[ToolCall, ...] = (),
+    ) -> TurnEnded:
         """How it ended, with all that was said."""
         return TurnEnded(
             content="".join(self._text),
@@ -284,6 +290,7 @@ class Run:
             interrupted=interrupted,
             error=error,
             code=code,
+            calls=calls,
         )
 
     def end(self, ended: TurnEnded) -> None:

@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svc_proto.agent.contract import ModelRoute, Turn
 from svc_proto.api.projections.story import TurnBegun, TurnEnded
@@ -41,6 +41,9 @@ class TurnOrder:
     route: ModelRoute | None = None
     model: str = ""  # what it is called towards the client
     max_tokens: int | None = None
+    options: Mapping[str, object] = field(factory=dict)  # more members of the requests to the model
+    tools: tuple[Mapping[str, object], ...] | None = None  # the client's own
+    results: tuple[Mapping[str, object], ...] = ()  # of such tools: they stand for the prompt, and end the history
     title: str | None = None  # of the session
     create: ChatSession | None = None  # the session, if there may be none yet
     may_wait: bool = True  # at the cap; else it is refused
@@ -61,17 +64,16 @@ def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
     if not (yield from run.placed()):
         text = "the turn was stopped before it began"
         return run.ending(finish="interrupted", error=text, code="interrupted", interrupted=True)
-    history = yield from _open(api, order)
-    user = Message(
-        id=new_uuid(api.engine.entropy),
-        session_id=order.session_id,
-        role="user",
-        content=order.prompt,
-        timestamp=api.engine.now.wall,
-        run_id=order.run_id,
-    )
-    yield from _store(api, user)
-    run.begin(TurnBegun(title=order.title, user_id=user.id, user_text=text_of(order.prompt), model=order.model))
+    if order.create is not None:
+        yield from api.query(CreateChat(session=order.create))  # False: it is there already
+    history, rows = order.history, _incoming(api, order)
+    if history is None and not order.results:
+        history = yield from api.history(order.session_id)
+    yield from _store(api, *rows)
+    if history is None:  # with the results, which belong behind their calls
+        history = yield from api.history(order.session_id)
+    text = text_of(order.prompt)
+    run.begin(TurnBegun(title=order.title, user_id=rows[-1].id, user_text=text, model=order.model))
     turn = Turn(
         session_id=order.session_id,
         run_id=order.run_id,
@@ -81,6 +83,8 @@ def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
         model=order.route,
         max_calls=api.config.max_model_calls,
         max_tokens=order.max_tokens,
+        options=order.options,
+        tools=order.tools,
     )
     outcome = yield from run.work(api.agent.run(turn, run))
     if outcome is None:
@@ -89,7 +93,7 @@ def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
         error = outcome.error or "the agent failed"
         ended = run.ending(finish="error", error=error, code=outcome.code or "agent_error")
     else:
-        ended = run.ending(finish=outcome.finish)
+        ended = run.ending(finish=outcome.finish, calls=outcome.calls)
     rows = run.last_rows(finish=ended.finish)
     if rows:
         yield from _store(api, *rows)
@@ -103,12 +107,21 @@ def text_of(content: Content) -> str:
     return "\n".join(text for part in content if isinstance(text := part.get("text"), str))
 
 
-def _open(api: Api, order: TurnOrder) -> Flow[tuple[Mapping[str, object], ...]]:
-    if order.create is not None:
-        yield from api.query(CreateChat(session=order.create))  # False: it is there already
-    if order.history is not None:
-        return order.history
-    return (yield from api.history(order.session_id))
+def _incoming(api: Api, order: TurnOrder) -> tuple[Message, ...]:
+    """What the client says, as rows."""
+    said: tuple[Mapping[str, object], ...] = order.results or ({"role": "user", "content": order.prompt},)
+    return tuple(
+        Message(
+            id=new_uuid(api.engine.entropy),
+            session_id=order.session_id,
+            role=str(each["role"]),
+            content=cast("Content", each["content"]),
+            timestamp=api.engine.now.wall,
+            run_id=order.run_id,
+            tool_call_id=cast("str | None", each.get("tool_call_id")),
+        )
+        for each in said
+    )
 
 
 def _store(api: Api, *rows: Message) -> Flow[None]:

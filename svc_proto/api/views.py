@@ -15,6 +15,7 @@ __all__ = [
     "answer_view",
     "call_view",
     "content_view",
+    "function_call",
     "iso",
     "message_view",
     "note_view",
@@ -30,6 +31,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def iso(seconds: float) -> str:
     """Unix seconds as ISO 8601 in UTC, whole seconds: `2031-02-03T04:05:06Z`."""
     return (EPOCH + timedelta(seconds=int(seconds))).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def function_call(call: ToolCall) -> dict[str, object]:
+    """A call of a tool as OpenAI writes it."""
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 def session_view(chat: ChatSession, brand: Brand) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from svc_proto.agent.setup import AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from tests.agent.world import HOME, KEY, ROUTE, AgentWorld
-from tests.peers.model import DONE, Answer, calls, chunk, huge, plain, usage, whole
+from tests.peers.model import DONE, Answer, calls, chunk, huge, plain, refusal, usage, whole
 
 
 def test_a_plain_answer() -> None:
@@ -135,6 +136,33 @@ def test_a_tool_and_the_answer_after_it() -> None:
         {"role": "tool", "tool_call_id": "call_0", "content": finished.output},
     ]
     assert b"Tea" in world.disk.get(f"{HOME}/memories/MEMORY.md")
+
+
+ADD = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+
+
+def test_calls_of_a_client_s_tools_are_the_client_s() -> None:
+    world = AgentWorld(model=[calls(("add", {"a": 2}), text="Let me add."), plain("Four.")])
+    turn: dict[str, Any] = {"tools": (ADD,), "options": {"temperature": 0.2}, "system": "Add."}
+    outcome = world.answer("2 + 2?", **turn)
+    (call,) = outcome.calls
+    assert (outcome.finish, call.id, call.name, call.arguments) == ("tool_calls", "call_0", "add", '{"a": 2}')
+    assert world.host.rows == [("Let me add.", "", [("call_0", "add", {"a": 2})])]
+    asked = world.model.seen[0]
+    assert (asked["tools"], asked["temperature"]) == ([ADD], 0.2)
+    assert asked["messages"] == [{"role": "system", "content": "Add."}, {"role": "user", "content": "2 + 2?"}]
+    history = ({"role": "user", "content": "2 + 2?"}, {"role": "tool", "tool_call_id": "call_0", "content": "4"})
+    assert world.answer("", tools=(), history=history, max_tokens=9) == Outcome()
+    asked = world.model.seen[1]
+    assert (asked["messages"], asked["max_tokens"], "tools" in asked) == (list(history), 9, False)
+
+
+def test_a_server_that_takes_no_tools_is_not_asked_without_those_of_a_client() -> None:
+    world = AgentWorld(model=[refusal(400, "this model does not support tools")])
+    outcome = world.answer("2 + 2?", tools=(ADD,))
+    assert (outcome.finish, outcome.code) == ("error", "upstream_error")
+    assert outcome.error is not None
+    assert "does not support tools" in outcome.error
 
 
 def test_no_blank_lines_where_only_one_round_speaks() -> None:

@@ -133,6 +133,45 @@ def test_a_conversation() -> None:
     assert talk.prompt == (text("Two"), image(PNG))
 
 
+CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "4"}
+ASKED = {"role": "user", "content": "2 + 2?"}
+
+
+def test_calls_and_results_of_a_client_are_kept_for_it() -> None:
+    told = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+    talk = read_conversation([ASKED, CALLED, RESULT], "messages", whole=True)
+    assert (talk.history, talk.prompt, talk.results) == ((ASKED, told, RESULT), "", (RESULT,))
+    parts = {**RESULT, "content": [text("a"), text("b")]}
+    talk = read_conversation([ASKED, CALLED, RESULT, parts], "messages", whole=True)
+    assert talk.results == (RESULT, {**RESULT, "content": "a\nb"})
+    spoken = {"role": "assistant", "content": "4", "tool_calls": []}
+    talk = read_conversation([ASKED, CALLED, RESULT, spoken, {"role": "user", "content": "Sure?"}], "m", whole=True)
+    assert talk.history == (ASKED, told, RESULT, {"role": "assistant", "content": "4"})
+    assert (talk.prompt, talk.results) == ("Sure?", ())
+
+
+@pytest.mark.parametrize(
+    ("entries", "param"),
+    [
+        ([ASKED, CALLED], "m[1].tool_calls"),
+        ([{**CALLED, "tool_calls": "x"}, RESULT], "m[0].tool_calls"),
+        ([{**CALLED, "tool_calls": [7]}, RESULT], "m[0].tool_calls"),
+        ([{**CALLED, "tool_calls": [{"id": "c1"}]}, RESULT], "m[0].tool_calls"),
+        ([{**CALLED, "tool_calls": [{**CALL, "id": 7}]}, RESULT], "m[0].tool_calls"),
+        ([{**RESULT, "tool_call_id": ""}], "m[0].tool_call_id"),
+        ([{"role": "tool", "content": "4"}], "m[0].tool_call_id"),
+        ([{**RESULT, "content": None}], "m[0].content"),
+        ([{"role": "function", "content": "4"}], "m[0].role"),
+    ],
+)
+def test_calls_and_results_that_are_none(entries: list[object], param: str) -> None:
+    with pytest.raises(Refused) as caught:
+        read_conversation(entries, "m", whole=True)
+    assert (caught.value.status, caught.value.extra["field"]) == (400, param)
+
+
 def test_a_history_with_images() -> None:
     entries = [{"role": "user", "content": [image(PNG)]}, {"role": "system", "content": "x"}]
     called: dict[str, object] = {"role": "assistant", "content": None, "tool_calls": [{}]}

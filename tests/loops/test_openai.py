@@ -119,6 +119,34 @@ def test_it_streams_a_turn_with_tools(live: Live, client: openai.OpenAI) -> None
     assert text == "I note it.\n\nNoted."
 
 
+TOOL: Any = {
+    "type": "function",
+    "function": {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+}
+
+
+def test_it_carries_out_tools_of_its_own(live: Live, client: openai.OpenAI) -> None:
+    script(live, calls(("add", {"a": 2})), plain("Four."), calls(("add", {"a": 3}), text="Hm."))
+    messages: list[Any] = [{"role": "user", "content": "2 + 2?"}]
+    first = client.chat.completions.create(model="m", messages=messages, tools=[TOOL], temperature=0.2, seed=7)
+    message = first.choices[0].message
+    assert first.choices[0].finish_reason == "tool_calls"
+    assert message.tool_calls is not None
+    assert [call.function.arguments for call in message.tool_calls if call.type == "function"] == ['{"a": 2}']
+    sent = live[2].seen[-1]
+    assert (sent["temperature"], sent["seed"], sent["tools"]) == (0.2, 7, [TOOL])
+    messages += [message, {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "4"}]
+    second = client.chat.completions.create(model="m", messages=messages, tools=[TOOL])
+    assert second.choices[0].message.content == "Four."
+    assert [row["role"] for row in live[2].seen[-1]["messages"]] == ["user", "assistant", "tool"]
+    with client.chat.completions.stream(model="m", messages=messages[:1], tools=[TOOL]) as stream:
+        stream.until_done()
+        final = stream.get_final_completion().choices[0]
+    assert (final.finish_reason, final.message.content) == ("tool_calls", "Hm.")
+    assert final.message.tool_calls is not None
+    assert final.message.tool_calls[0].function.arguments == '{"a": 3}'
+
+
 def test_its_stream_helper_agrees(live: Live, client: openai.OpenAI) -> None:
     script(live, plain(TEXT))
     with client.chat.completions.stream(model="svc-agent", messages=[{"role": "user", "content": "Hi"}]) as stream:

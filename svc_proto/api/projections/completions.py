@@ -9,6 +9,7 @@ from __future__ import annotations
 from svc_proto.agent.contract import ReasoningDelta, TextDelta, ToolFinished, ToolStarted
 from svc_proto.api.projections.story import StoryEvent, TurnBegun, TurnEnded, frame
 from svc_proto.api.rows import Usage
+from svc_proto.api.views import function_call
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.moment import Moment
@@ -78,14 +79,18 @@ class CompletionProjection:
         if reason == "error":
             error = {"message": ended.error or "the turn was interrupted", "type": "agent_error"}
             more = f',"error":{strict_json.dumps(error)}'
+        calls = ""
+        if ended.calls:
+            fragments = [{"index": place, **function_call(call)} for place, call in enumerate(ended.calls)]
+            calls = f'{self._start}{{"tool_calls":{strict_json.dumps(fragments)}}}{self._end}'
         last = f'{self._start}{{}},"finish_reason":{strict_json.dumps(reason)}}}]{more}{self._tail}'
         if self._usage:
             last += f'{self._head}],"usage":{strict_json.dumps(completion_usage(ended.usage))}}}\n\n'
-        return last + DONE
+        return calls + last + DONE
 
 
 def finish_reason(ended: TurnEnded) -> str:
-    """`stop`, `length` or `error`."""
+    """`stop`, `length`, `tool_calls` or `error`."""
     return "error" if ended.error is not None or ended.interrupted else ended.finish
 
 

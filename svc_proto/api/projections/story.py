@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from attrs import field, frozen
 
-from svc_proto.agent.contract import TurnEvent
+from svc_proto.agent.contract import ToolCall, TurnEvent
 from svc_proto.api.rows import Usage
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
@@ -34,15 +34,16 @@ class TurnEnded:
     content: str  # every delta, joined
     usage: Usage = field(factory=Usage)
     api_calls: int = 0
-    finish: str = "stop"  # `stop`, `length`, `error` or `interrupted`
+    finish: str = "stop"  # `stop`, `length`, `tool_calls`, `error` or `interrupted`
     interrupted: bool = False  # somebody stopped it
     error: str | None = None  # for people; None unless the turn failed
     code: str = ""  # of the error
+    calls: tuple[ToolCall, ...] = ()  # which the client is to make
 
     @property
     def completed(self) -> bool:
         """The agent said all that it wanted to say."""
-        return self.finish == "stop" and self.error is None
+        return self.finish in ("stop", "tool_calls") and self.error is None
 
     @property
     def partial(self) -> bool:

@@ -15,6 +15,7 @@ from svc_proto.api.answers import Fields, branded, event_stream, failure, read_f
 from svc_proto.api.content import Conversation, read_conversation
 from svc_proto.api.errors import invalid
 from svc_proto.api.idempotency import IdempotencyKeys, fingerprint
+from svc_proto.api.model_options import ModelOptions, read_model_options
 from svc_proto.api.projections.completions import CompletionProjection, completion_usage, finish_reason
 from svc_proto.api.projections.story import TurnEnded
 from svc_proto.api.rows import ChatSession
@@ -22,6 +23,7 @@ from svc_proto.api.run import Run
 from svc_proto.api.store import GetChat
 from svc_proto.api.titles import check_session_id
 from svc_proto.api.turn import TurnOrder, text_of
+from svc_proto.api.views import function_call
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
@@ -70,10 +72,11 @@ class _Completions:
         api.runs.check_room()
         scope = self._scope(request)
         body = yield from read_object(request)
-        talk = read_conversation(body.get("messages"), "messages")
+        options = read_model_options(body)
+        talk = read_conversation(body.get("messages"), "messages", whole=_brings_tools(body, options))
         stream = read_flag(body, "stream")
         usage = _wants_usage(body)
-        order = yield from self._order(body, talk, scope)
+        order = yield from self._order(body, talk, options, scope)
         if stream:
             run = api.runs.start(order)
             reader = run.subscribe(
@@ -110,11 +113,18 @@ class _Completions:
             fields=branded(self._api.config.brand, SESSION_KEY, memory or ""),
         )
 
-    def _order(self, body: Mapping[str, object], talk: Conversation, scope: _Scope) -> Flow[TurnOrder]:
+    def _order(
+        self, body: Mapping[str, object], talk: Conversation, options: ModelOptions, scope: _Scope
+    ) -> Flow[TurnOrder]:
         api = self._api
         settings = yield from api.settings()
         model = body.get("model")
         name = model if isinstance(model, str) else ""
+        route = settings.aliases.get(name, settings.route)
+        tools = options.tools or (() if talk.results else None)
+        if tools is not None and route is None:
+            text = "tools need a model, and none is configured: set SVC_MODEL_BASE_URL"
+            raise invalid(text, param="messages" if options.tools is None else "tools")
         session_id = scope.session_id or _derived(talk)
         stored = None if scope.session_id is None else (yield from api.query(GetChat(id=session_id)))
         now = api.engine.now.wall
@@ -125,9 +135,12 @@ class _Completions:
             prompt=talk.prompt,
             system=system_of(base, settings.prompt_for(None), talk.system),
             history=talk.history if scope.session_id is None else None,  # a stored session replaces it
-            route=settings.aliases.get(name, settings.route),
+            route=route,
             model=name or settings.name,
-            max_tokens=settings.max_tokens,
+            max_tokens=min(filter(None, (settings.max_tokens, options.max_tokens)), default=None),
+            options=options.members,
+            tools=tools,
+            results=talk.results,
             create=ChatSession(id=session_id, started_at=now, updated_at=now, last_active=now, model=settings.name),
             may_wait=False,
             stops_alone=True,
@@ -149,7 +162,7 @@ class _Completions:
             "choices": [
                 {
                     "index": 0,
-                    "message": {"role": "assistant", "content": ended.content},
+                    "message": _message(ended),
                     "finish_reason": reason,
                 }
             ],
@@ -168,6 +181,20 @@ class _Completions:
         if reason == "error":
             fields = (*fields, *branded(brand, "Error", "agent_error"))
         return json_response(200, body, fields)
+
+
+def _message(ended: TurnEnded) -> Mapping[str, object]:
+    if not ended.calls:
+        return {"role": "assistant", "content": ended.content}
+    calls = [function_call(call) for call in ended.calls]
+    return {"role": "assistant", "content": ended.content or None, "tool_calls": calls}
+
+
+def _brings_tools(body: Mapping[str, object], options: ModelOptions) -> bool:
+    """Whether a client carries out tools by itself: it names them, or tells what came of one."""
+    messages = body.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    return options.tools is not None or (isinstance(last, dict) and last.get("role") == "tool")
 
 
 def _wants_usage(body: Mapping[str, object]) -> bool:

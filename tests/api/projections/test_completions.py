@@ -34,7 +34,7 @@ def chunks(event: StoryEvent, *, usage: bool = False) -> list[dict[str, Any]]:
     return values
 
 
-def choice(delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
+def choice(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
@@ -61,6 +61,14 @@ def test_the_ends() -> None:
     (stopped,) = chunks(TurnEnded(content="x", finish="interrupted", interrupted=True))
     assert stopped["error"] == {"message": "the turn was interrupted", "type": "agent_error"}
     assert finish_reason(TurnEnded(content="x", finish="interrupted", interrupted=True)) == "error"
+
+
+def test_calls_for_the_client() -> None:
+    call = ToolCall(id="call_7", name="add", args={}, arguments='{"a":1')
+    fragment = {"index": 0, "id": "call_7", "type": "function", "function": {"name": "add", "arguments": '{"a":1'}}
+    called, finish = chunks(TurnEnded(content="", finish="tool_calls", calls=(call,)))
+    assert called == choice({"tool_calls": [fragment]})
+    assert finish == choice({}, "tool_calls")
 
 
 def test_tool_progress_bears_the_brand() -> None:

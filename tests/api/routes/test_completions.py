@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.contract import ModelAnswered, TextDelta, ToolFinished, ToolStarted
+from svc_proto.agent.contract import ModelAnswered, TextDelta, ToolCall, ToolFinished, ToolStarted
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
 from tests.api.puppet import TurnBook, call_of, names
 from tests.api.world import CONFIG, KEY, ApiCall
 
 PATH = "/v1/chat/completions"
-BODY = {"model": "default", "messages": [{"role": "user", "content": "Hi"}]}
+BODY: dict[str, Any] = {"model": "default", "messages": [{"role": "user", "content": "Hi"}]}
 USAGE = {"prompt_tokens": 150, "completion_tokens": 12, "total_tokens": 162}
 
 
@@ -250,10 +250,80 @@ def test_without_a_key_no_session_can_be_named() -> None:
     assert book.request("POST", PATH, BODY, headers=[(b"x-svc-session-id", b"s")]).status == 403
 
 
+# --- what is asked of the model, and the client's own tools ---
+
+MODEL = {CONFIG: 'model: {default: big, base_url: "http://127.0.0.1:9000/v1", max_tokens: 100}'}
+ADD = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+ADDED = ToolCall(id="c1", name="add", args={"a": 2}, arguments='{"a": 2}')
+CALLED = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 2}'}}
+
+
+def test_the_options_reach_the_model() -> None:
+    options = {"temperature": 0.3, "top_p": 1, "stop": ["."], "seed": 7, "response_format": {"type": "json_object"}}
+    book = TurnBook(files=MODEL)
+    post(book, {**BODY, **options, "user": "me"})
+    assert (book.hand.turn.options, book.hand.turn.tools, book.hand.turn.max_tokens) == (options, None, 100)
+
+
+@pytest.mark.parametrize(("wanted", "given"), [(7, 7), (101, 100)])
+def test_nobody_gets_more_tokens_than_the_operator_gives(wanted: int, given: int) -> None:
+    book = TurnBook(files=MODEL)
+    post(book, {**BODY, "max_tokens": wanted})
+    assert book.hand.turn.max_tokens == given
+
+
+def test_a_client_with_tools_of_its_own() -> None:
+    book = TurnBook(files=MODEL)
+    call = post(book, {**BODY, "tools": [ADD], "tool_choice": "auto"})
+    turn = book.hand.turn
+    assert (turn.tools, turn.options, turn.prompt) == ((ADD,), {"tool_choice": "auto"}, "Hi")
+    book.hand.keep_calls(ADDED)
+    book.hand.finish("tool_calls", calls=(ADDED,))
+    choice = call.result.json["choices"][0]
+    assert choice["message"] == {"role": "assistant", "content": None, "tool_calls": [CALLED]}
+    assert choice["finish_reason"] == "tool_calls"
+    assert "svc" not in call.result.json
+    result = {"role": "tool", "tool_call_id": "c1", "content": "4"}
+    messages = [*BODY["messages"], choice["message"], result]
+    again = post(book, {"messages": messages})  # not even naming its tools again
+    turn = book.hand.turn
+    assert (turn.tools, turn.prompt, turn.history[-1]) == ((), "", result)
+    assert turn.history[1]["tool_calls"] == [CALLED]
+    book.hand.tell(TextDelta("Four."))
+    book.hand.finish()
+    assert again.result.json["choices"][0]["message"] == {"role": "assistant", "content": "Four."}
+    assert session_of(again) == session_of(call)
+    rows = book.messages(session_of(call))
+    assert [row["role"] for row in rows] == ["user", "assistant", "tool", "assistant"]
+    assert (rows[2]["tool_call_id"], rows[2]["content"]) == ("c1", "4")
+
+
+def test_a_stored_session_takes_results_too() -> None:
+    book = TurnBook(files=MODEL)
+    headers = [(b"x-svc-session-id", b"mine")]
+    post(book, {**BODY, "tools": [ADD]}, headers=headers)
+    book.hand.keep_calls(ADDED)
+    book.hand.finish("tool_calls", calls=(ADDED,))
+    result = {"role": "tool", "tool_call_id": "c1", "content": "4"}
+    post(book, {"messages": [result], "tools": [ADD]}, headers=headers)
+    assert [row["role"] for row in book.hand.turn.history] == ["user", "assistant", "tool"]
+    assert book.hand.turn.history[-1] == result
+
+
+def test_tools_need_a_model() -> None:
+    result = {"role": "tool", "tool_call_id": "c1", "content": "4"}
+    for body, param in (({**BODY, "tools": [ADD]}, "tools"), ({"messages": [result]}, "messages")):
+        answer = TurnBook().request("POST", PATH, body)
+        assert (answer.status, answer.json["error"]["param"]) == (400, param)
+        assert "SVC_MODEL_BASE_URL" in answer.json["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("body", "param"),
     [
         (b"[", None),
+        ({**BODY, "temperature": "hot"}, "temperature"),
+        ({**BODY, "n": 2}, "n"),
         ({}, "messages"),
         ({"messages": [{"role": "user", "content": ""}]}, "messages[0].content"),
         ({**BODY, "stream": 7}, "stream"),

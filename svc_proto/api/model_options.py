@@ -1,0 +1,126 @@
+"""What a body of `/v1/chat/completions` asks of the model: sampling, the form of the answer, a client's own tools.
+
+It is checked here and passed on as it is. What would be left out of the answer is refused, with 400 and the member's
+name; members that change nothing of it are ignored, as ever (wire api 5.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import cast
+
+from attrs import field, frozen
+
+from svc_proto.api.errors import invalid
+
+__all__ = ["ModelOptions", "read_model_options"]
+
+RANGES = {  # as OpenAI's reference has them
+    "temperature": (0.0, 2.0),
+    "top_p": (0.0, 1.0),
+    "presence_penalty": (-2.0, 2.0),
+    "frequency_penalty": (-2.0, 2.0),
+}
+LIMITS = ("max_tokens", "max_completion_tokens")  # two names of one limit
+MAX_SEED = 2**63 - 1
+MAX_TOOLS = 128
+CHOICES = ("none", "auto", "required")
+REFUSED = {  # what nobody answers here
+    "n": "n must be 1: there is one answer to a request",
+    "logprobs": "logprobs must be false: an answer has no probabilities here",
+    "functions": "functions are what tools were once: send tools",
+    "function_call": "function_call is what tool_choice was once: send tool_choice",
+    "audio": "audio cannot be answered here",
+}
+HARMLESS: Mapping[str, tuple[object, ...]] = {"n": (1,), "logprobs": (False,)}  # values that ask for nothing
+
+Members = Mapping[str, object]
+
+
+@frozen(kw_only=True)
+class ModelOptions:
+    """`members` go into each request to the model. `tools` are the client's, None where it has none."""
+
+    members: Members = field(factory=dict)
+    max_tokens: int | None = None
+    tools: tuple[Members, ...] | None = None
+
+
+def read_model_options(body: Members) -> ModelOptions:
+    """The options of a body. Refuses 400 with the member's name."""
+    for name, why in REFUSED.items():
+        if body.get(name) is not None and body[name] not in HARMLESS.get(name, ()):
+            raise invalid(why, param=name)
+    members: dict[str, object] = {}
+    for name, (low, high) in RANGES.items():
+        if body.get(name) is not None:
+            members[name] = _number(body[name], name, low, high)
+    if body.get("seed") is not None:
+        members["seed"] = _whole(body["seed"], "seed", -MAX_SEED, MAX_SEED)
+    if body.get("stop") is not None:
+        members["stop"] = _stop(body["stop"])
+    if body.get("response_format") is not None:
+        members["response_format"] = _response_format(body["response_format"])
+    given = [_whole(body[name], name, 1, MAX_SEED) for name in LIMITS if body.get(name) is not None]
+    tools = _tools(body.get("tools"))
+    members |= _choice(body, tools)
+    return ModelOptions(members=members, max_tokens=min(given, default=None), tools=tools)
+
+
+def _number(value: object, name: str, low: float, high: float) -> object:
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if number is None or not isfinite(number) or not low <= number <= high:
+        raise invalid(f"{name} must be a number from {low:g} to {high:g}", param=name)
+    return number
+
+
+def _whole(value: object, name: str, low: int, high: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise invalid(f"{name} must be a whole number{', at least 1' if low == 1 else ''}", param=name)
+    return value
+
+
+def _stop(value: object) -> object:
+    words = value if isinstance(value, list) else [value]
+    if not words or not all(isinstance(word, str) and word for word in words):
+        raise invalid("stop must be a text, or a list of texts", param="stop")
+    return value
+
+
+def _response_format(value: object) -> object:
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise invalid("response_format must be an object with a type", param="response_format")
+    return value
+
+
+def _tools(value: object) -> tuple[Members, ...] | None:
+    if value is None or value == []:
+        return None
+    if not isinstance(value, list) or len(value) > MAX_TOOLS:
+        raise invalid(f"tools must be a list of at most {MAX_TOOLS} functions", param="tools")
+    for place, tool in enumerate(value):
+        function = tool.get("function") if isinstance(tool, dict) and tool.get("type") == "function" else None
+        if not isinstance(function, dict):
+            raise invalid("a tool must be an object of the type function", param=f"tools[{place}]")
+        if not isinstance(function.get("name"), str) or not function["name"]:
+            raise invalid("a function must have a name", param=f"tools[{place}].function.name")
+        if not isinstance(function.get("parameters", {}), dict):
+            text = "the parameters of a function must be a JSON schema"
+            raise invalid(text, param=f"tools[{place}].function.parameters")
+    return tuple(cast("list[Members]", value))
+
+
+def _choice(body: Members, tools: tuple[Members, ...] | None) -> Members:
+    """`tool_choice` and `parallel_tool_calls`, which say something of a client's own tools only."""
+    choice, parallel = body.get("tool_choice"), body.get("parallel_tool_calls")
+    if choice is not None and choice not in CHOICES and not isinstance(choice, dict):
+        raise invalid(f"tool_choice must be one of {', '.join(CHOICES)}, or name a tool", param="tool_choice")
+    if parallel is not None and not isinstance(parallel, bool):
+        raise invalid("parallel_tool_calls must be a boolean", param="parallel_tool_calls")
+    if tools is None:
+        if choice not in (None, "none", "auto"):
+            raise invalid("tool_choice needs tools", param="tool_choice")
+        return {}
+    given = {"tool_choice": choice, "parallel_tool_calls": parallel}
+    return {name: value for name, value in given.items() if value is not None}
