@@ -11,7 +11,15 @@ from __future__ import annotations
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Response, json_response
 
-__all__ = ["draining", "error_response", "invalid", "no_such_session", "not_found", "store_unavailable"]
+__all__ = [
+    "draining",
+    "error_response",
+    "invalid",
+    "no_such_model",
+    "no_such_session",
+    "not_found",
+    "store_unavailable",
+]
 
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")  # wire api 8: the short form
 NAMELESS = ("", "invalid_json", "invalid_body", "invalid_field")  # refusals whose code is null in wire api 2.1
@@ -31,6 +39,13 @@ def not_found(message: str, *, code: str | None = None) -> Refused:
 def no_such_session(identity: str) -> Refused:
     """404 `session_not_found`: the relay makes a new session when it sees that code (wire api 2.1)."""
     return not_found(f"No such session: {identity[:MOST_SHOWN]}", code="session_not_found")
+
+
+def no_such_model(identity: str) -> Refused:
+    """404, as OpenAI says it."""
+    return invalid(
+        f"the model {identity[:MOST_SHOWN]!r} does not exist", code="model_not_found", param="model", status=404
+    )
 
 
 def store_unavailable() -> Refused:

@@ -56,6 +56,10 @@ def test_it_lists_models(live: Live, client: openai.OpenAI) -> None:
     models = client.models.list().data
     assert [model.id for model in models] == ["svc-agent"]
     assert (models[0].object, models[0].owned_by) == ("model", "svc")
+    assert client.models.retrieve("svc-agent").id == "svc-agent"
+    with pytest.raises(openai.NotFoundError) as missing:
+        client.models.retrieve("gpt-5")
+    assert missing.value.code == "model_not_found"
 
 
 def test_it_completes_and_streams_the_same(live: Live, client: openai.OpenAI) -> None:

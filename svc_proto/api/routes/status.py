@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, Access
+from svc_proto.api.errors import no_such_model
 from svc_proto.api.settings import product
 from svc_proto.api.store import ListChats
 from svc_proto.api.views import iso
@@ -23,6 +24,7 @@ __all__ = ["routes"]
 ENDPOINTS = {
     "health": ("GET", "/health"),
     "models": ("GET", "/v1/models"),
+    "model": ("GET", "/v1/models/{id}"),
     "capabilities": ("GET", "/v1/capabilities"),
     "sessions": ("GET", "/api/sessions"),
     "session_create": ("POST", "/api/sessions"),
@@ -75,6 +77,7 @@ def routes(api: Api) -> list[Route]:
         Route(method="GET", pattern="/v1/health", access=Access.PUBLIC, handler=view.health),
         Route(method="GET", pattern="/health/detailed", access=Access.KEY, handler=view.details),
         Route(method="GET", pattern="/v1/models", access=Access.KEY, handler=view.models),
+        Route(method="GET", pattern="/v1/models/{id}", access=Access.KEY, handler=view.model),
         Route(method="GET", pattern="/v1/capabilities", access=Access.KEY, handler=view.capabilities),
     ]
 
@@ -121,6 +124,18 @@ class _Status:
         return json_response(200, body)
 
     def models(self, request: Request) -> Flow[Response]:
+        rows = yield from self._models()
+        return json_response(200, {"object": "list", "data": rows})
+
+    def model(self, request: Request) -> Flow[Response]:
+        """One of them, or OpenAI's 404."""
+        wanted = request.params["id"]
+        for row in (yield from self._models()):
+            if row["id"] == wanted:
+                return json_response(200, row)
+        raise no_such_model(wanted)
+
+    def _models(self) -> Flow[list[dict[str, object]]]:
         api = self._api
         settings = yield from api.settings()
         created = int(api.engine.now.wall)
@@ -138,7 +153,7 @@ class _Status:
 
         rows = [row(settings.name, settings.name, None)]
         rows += [row(alias, route.model, settings.name) for alias, route in settings.aliases.items()]
-        return json_response(200, {"object": "list", "data": rows})
+        return rows
 
     def capabilities(self, request: Request) -> Flow[Response]:
         api = self._api

@@ -74,6 +74,16 @@ def test_models() -> None:
             {"id": "fast", **row, "root": "tiny", "parent": "jarvis"},
         ],
     }
+    for found in answer.json["data"]:
+        assert book.request("GET", f"/v1/models/{found['id']}").json == found
+    answer = book.request("GET", f"/v1/models/meta%2Fllama{'x' * 100}")
+    assert answer.status == 404
+    assert answer.json["error"] == {
+        "message": f"the model 'meta/llama{'x' * 70}' does not exist",
+        "type": "invalid_request_error",
+        "param": "model",
+        "code": "model_not_found",
+    }
     assert not book.leaks()
 
 
