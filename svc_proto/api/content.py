@@ -1,7 +1,8 @@
 """What clients send to be answered, checked: text or content parts, attachments of older phones, lists of messages.
 
-Out comes the chat-completions form: text, or parts of the types `text` and `image_url`. What is too long is cut without
-a word (wire api 2.5); everything else that is wrong is a 400 whose `param` names the place (wire api 2.1).
+Out comes the chat-completions form: text, or parts of the types `text` and `image_url`. Nothing is cut (wire api 2.5
+had it so): whoever asks about a text has to know that all of it was read, and its length is the body's to limit. What
+is wrong is a 400 whose `param` names the place (wire api 2.1).
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ from svc_proto.api.errors import invalid
 from svc_proto.api.rows import Content
 from svc_proto.basics.errors import Refused
 
-__all__ = ["MAX_PARTS", "MAX_TEXT", "Conversation", "read_conversation", "read_history", "read_prompt", "read_text"]
+__all__ = ["MAX_MESSAGES", "MAX_PARTS", "Conversation", "read_conversation", "read_history", "read_prompt", "read_text"]
 
-MAX_TEXT = 65_536  # characters of one message's text, wire api 2.5
-MAX_PARTS = 1_000  # content parts of one message, the same
-MAX_MESSAGES = 10_000  # of a conversation in a body: the newest are taken
+MAX_PARTS = 1_000  # content parts of one message, wire api 2.5, and its attachments; more are refused
+MAX_MESSAGES = 10_000  # of a conversation in a body; the same
 MAX_URL = 8_192  # characters of an address of an image; one that holds its data may be as long as a body
 TEXT_TYPES = ("text", "input_text", "output_text")
 IMAGE_TYPES = ("image_url", "input_image")
@@ -47,7 +47,7 @@ def read_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message"
     value = body.get(name)
     parts = _parts(value, name) if value is not None else []
     parts += _attached(body.get("attachments"))
-    content = _content(parts[:MAX_PARTS])
+    content = _content(parts)
     if not _is_visible(content):
         raise invalid("the message has no visible text and no image", code="missing_message", param=name)
     return content
@@ -61,7 +61,7 @@ def read_text(body: Mapping[str, object], names: Sequence[str], *, code: str | N
             continue
         if not isinstance(value, str):
             raise invalid(f"{name} must be a string", code=code, param=name)
-        return value[:MAX_TEXT].strip()
+        return value.strip()
     return ""
 
 
@@ -119,8 +119,9 @@ def read_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
 
 
 def _entries(value: Sequence[object], name: str) -> list[tuple[str, object]]:
-    first = max(len(value) - MAX_MESSAGES, 0)
-    return [(f"{name}[{first + index}]", entry) for index, entry in enumerate(value[first:])]
+    if len(value) > MAX_MESSAGES:
+        raise invalid(f"a conversation may have at most {MAX_MESSAGES} messages", param=name)
+    return [(f"{name}[{index}]", entry) for index, entry in enumerate(value)]
 
 
 def _entry(entry: object, place: str) -> tuple[str, Content]:
@@ -174,7 +175,13 @@ def _parts(value: object, place: str) -> list[Mapping[str, object]]:
         return [_text_part(value)]
     if not isinstance(value, list):
         raise invalid("the content must be text or a list of parts", code="invalid_content_part", param=place)
-    return [_part(part, f"{place}[{index}]") for index, part in enumerate(value[:MAX_PARTS])]
+    _check_count(value, place)
+    return [_part(part, f"{place}[{index}]") for index, part in enumerate(value)]
+
+
+def _check_count(parts: Sequence[object], place: str) -> None:
+    if len(parts) > MAX_PARTS:
+        raise invalid(f"a message may have at most {MAX_PARTS} parts", code="invalid_content_part", param=place)
 
 
 def _part(part: object, place: str) -> Mapping[str, object]:
@@ -225,7 +232,9 @@ def _bad_image(place: str) -> Refused:
 def _attached(value: object) -> list[Mapping[str, object]]:
     """`{contentType, content: base64}` of older phones (wire api 4.1); what is no image is ignored."""
     found: list[Mapping[str, object]] = []
-    for index, entry in enumerate(value[:MAX_PARTS] if isinstance(value, list) else ()):
+    entries = value if isinstance(value, list) else []
+    _check_count(entries, "attachments")
+    for index, entry in enumerate(entries):
         members = cast("Mapping[str, object]", entry) if isinstance(entry, dict) else {}
         kind, data = members.get("contentType"), members.get("content")
         if not isinstance(kind, str) or not _IMAGE_TYPE.fullmatch(kind):
@@ -238,18 +247,9 @@ def _attached(value: object) -> list[Mapping[str, object]]:
 
 
 def _content(parts: Sequence[Mapping[str, object]]) -> Content:
-    """Text where there is nothing but text; cut where there is too much of it."""
-    left = MAX_TEXT
-    kept: list[Mapping[str, object]] = []
-    for part in parts:
-        text = part.get("text")
-        if isinstance(text, str):
-            kept.append(_text_part(text[:left]))
-            left -= min(len(text), left)
-        else:
-            kept.append(part)
-    texts = [str(part["text"]) for part in kept if part["type"] == "text"]
-    return "\n".join(texts)[:MAX_TEXT] if len(texts) == len(kept) else tuple(kept)
+    """Text where there is nothing but text."""
+    texts = [str(part["text"]) for part in parts if part["type"] == "text"]
+    return "\n".join(texts) if len(texts) == len(parts) else tuple(parts)
 
 
 def _text_only(content: Content) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.api.content import MAX_MESSAGES, MAX_TEXT, read_conversation, read_history, read_prompt, read_text
+from svc_proto.api.content import MAX_MESSAGES, MAX_PARTS, read_conversation, read_history, read_prompt, read_text
 from svc_proto.basics.errors import Refused
 
 PNG = "data:image/png;base64,aGk="
@@ -35,7 +35,8 @@ def refusal(call: Any, *args: Any, **named: Any) -> tuple[int, str | None, objec
         ({"message": "one", "input": "two"}, "one"),
         ({"message": ["a", text("b"), {"type": "input_text", "text": "c"}]}, "a\nb\nc"),
         ({"message": "a\x00b"}, "ab"),
-        ({"message": "x" * (MAX_TEXT + 1)}, "x" * MAX_TEXT),
+        ({"message": "x" * 1_000_000 + "END"}, "x" * 1_000_000 + "END"),
+        ({"message": ["x"] * MAX_PARTS}, "\n".join(["x"] * MAX_PARTS)),
         ({"message": [image(PNG)]}, (image(PNG),)),
         (
             {"message": [text("Look"), {"type": "input_image", "image_url": " http://x.example/a.png "}]},
@@ -44,8 +45,8 @@ def refusal(call: Any, *args: Any, **named: Any) -> tuple[int, str | None, objec
         ({"message": [image("http://x" + "a" * 8_184)]}, (image("http://x" + "a" * 8_184),)),
         ({"message": [image(PNG, detail="low")]}, (image(PNG, detail="low"),)),
         (
-            {"message": [text("x" * MAX_TEXT), text("more"), image(PNG)]},
-            (text("x" * MAX_TEXT), text(""), image(PNG)),
+            {"message": [text("x" * 70_000), text("more"), image(PNG)]},
+            (text("x" * 70_000), text("more"), image(PNG)),
         ),
         (
             {"message": "Look", "attachments": [{"contentType": "image/jpeg", "content": "aG\nk="}]},
@@ -58,10 +59,6 @@ def refusal(call: Any, *args: Any, **named: Any) -> tuple[int, str | None, objec
 )
 def test_a_message(body: dict[str, object], content: object) -> None:
     assert read_prompt(body) == content
-
-
-def test_a_message_of_too_many_parts_is_cut() -> None:
-    assert read_prompt({"message": ["x"] * 1_001}) == "\n".join(["x"] * 1_000)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +103,7 @@ def test_a_text_under_several_names() -> None:
     names = ("system_message", "instructions")
     assert read_text({}, names) == ""
     assert read_text({"system_message": None, "instructions": " Be kind. "}, names) == "Be kind."
-    assert read_text({"system_message": "x" * (MAX_TEXT + 1)}, names) == "x" * MAX_TEXT
+    assert read_text({"system_message": "x" * 100_000}, names) == "x" * 100_000
     assert refusal(read_text, {"instructions": ["x"]}, names, code="invalid_system_message") == (
         400,
         "invalid_system_message",
@@ -181,13 +178,13 @@ def test_a_history_with_images() -> None:
     )
 
 
-def test_of_a_long_conversation_the_newest_messages_are_taken() -> None:
-    entries: list[object] = [7, {"role": "user", "content": "first"}]
-    entries += [{"role": "user", "content": "x"}] * (MAX_MESSAGES - 1)
-    talk = read_conversation(entries, "messages")
-    assert talk.history[0] == {"role": "user", "content": "first"}
-    entries[1] = 8
-    assert refusal(read_conversation, entries, "messages")[2] == "messages[1]"
+def test_what_is_too_much_is_refused_not_cut() -> None:
+    entries: list[object] = [{"role": "user", "content": "x"}] * MAX_MESSAGES
+    assert len(read_conversation(entries, "messages").history) == MAX_MESSAGES - 1
+    assert refusal(read_conversation, [*entries, entries[0]], "messages") == (400, None, "messages")
+    many = ["x"] * (MAX_PARTS + 1)
+    assert refusal(read_prompt, {"message": many}) == (400, "invalid_content_part", "message")
+    assert refusal(read_prompt, {"message": "x", "attachments": many}) == (400, "invalid_content_part", "attachments")
 
 
 @pytest.mark.parametrize(

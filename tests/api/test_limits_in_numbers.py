@@ -12,7 +12,6 @@ from tests.limits import value_of
 LIMITS = {
     # wire api 2.1, 2.3, 2.5
     "service.BODY_LIMIT": 10_000_000,
-    "content.MAX_TEXT": 65_536,
     "content.MAX_PARTS": 1_000,
     "idempotency.KEEP": 300.0,
     "idempotency.MAX_KEYS": 1_000,
@@ -43,7 +42,7 @@ LIMITS = {
     "errors.MOST_SHOWN": 80,
     "history.MAX_ROWS": 1_000,
     "routes.responses.TRUNCATED": 100,
-    "routes.sessions.MAX_PROMPT": 65_536,
+    "projections.session.MAX_ECHO": 131_072,
     "run.NOBODY": 0,
     "run.PATIENCE": 60.0,
     "subscriber.NOBODY": 0,

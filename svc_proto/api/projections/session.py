@@ -27,6 +27,7 @@ from svc_proto.basics.moment import Moment
 
 __all__ = ["SessionProjection"]
 
+MAX_ECHO = 128 * 1024  # characters said back of a message: readers bound their lines, and have the whole of it
 THINKING = "_thinking"  # wire api 4.3: the tool name of a reasoning chunk
 
 
@@ -73,7 +74,7 @@ class SessionProjection:
         return f'event: {event}\n{self._head}{self._seq},"ts":{ts},{strict_json.dumps(members)[1:]}\n\n'
 
     def _begun(self, event: TurnBegun, ts: str) -> str:
-        user = {"id": event.user_id, "role": "user", "content": event.user_text}
+        user = {"id": event.user_id, "role": "user", "content": _echo(event.user_text)}
         message = {"id": self._message_id, "role": "assistant"}
         return (
             self._frame("session.created", ts, {"title": event.title, "model": event.model})
@@ -122,6 +123,12 @@ class SessionProjection:
             + self._frame("run.completed", ts, {**flags, "api_calls": event.api_calls})
             + self._frame("done", ts, dict(done))
         )
+
+
+def _echo(text: str) -> str:
+    if len(text) <= MAX_ECHO:
+        return text
+    return f"{text[:MAX_ECHO]}\n[{len(text) - MAX_ECHO} more characters, which are in the session]"
 
 
 _quoted = strict_json.dumps

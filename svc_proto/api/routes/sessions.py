@@ -33,14 +33,13 @@ if TYPE_CHECKING:
 
 __all__ = ["routes"]
 
-DEFAULT_PAGE = 50  # sessions, wire api 3.2
+DEFAULT_PAGE = 50  # sessions, wire api 3.2, where a client asks for a page
 MAX_PAGE = 200
 DEFAULT_HITS = 20  # wire api 3.8
 MAX_HITS = 100
-MAX_ROWS = 100_000  # messages of one page
+MAX_ROWS = 100_000  # sessions or messages of one answer
 MAX_OFFSET = 2**53 - 1  # what every JSON reader can count to
 MAX_NAME = 256  # characters of a model's name or of an end reason
-MAX_PROMPT = 65_536  # characters of a system prompt, as of any text: wire api 2.5
 MAX_CONTEXT = 200  # characters of each row around a hit
 FIELDS = ("title", "end_reason", "pinned", "archived")  # that PATCH takes
 TRUE = ("1", "true", "yes", "on")
@@ -69,8 +68,11 @@ class _Sessions:
     # --- lists ---
 
     def list_all(self, request: Request) -> Flow[Response]:
+        """All sessions (SPEC.md: no request parameters); a page of them where the client asks for one."""
         api, query = self._api, request.query
         limit = min(_lenient(query.get("limit"), DEFAULT_PAGE) or DEFAULT_PAGE, MAX_PAGE)
+        if "limit" not in query and "offset" not in query:
+            limit = MAX_ROWS
         offset = _lenient(query.get("offset"), 0)
         page = yield from api.query(
             ListChats(
@@ -233,7 +235,7 @@ def _system_prompt(body: dict[str, object]) -> str | None:
         return None
     if not isinstance(value, str):
         raise invalid("system_prompt must be a string", code="invalid_system_prompt", param="system_prompt")
-    return value[:MAX_PROMPT]
+    return value
 
 
 def _optional_text(body: dict[str, object], name: str, limit: int) -> str | None:

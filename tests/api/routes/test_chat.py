@@ -20,6 +20,19 @@ from tests.api.routes.told import CLOSING, OPENING, check, data_of
 from tests.api.world import CONFIG, KEY, ApiCall
 
 
+def test_a_long_message_is_taken_whole() -> None:
+    book = TurnBook()
+    session = book.session()
+    text = "x" * 200_000 + "END"
+    call = book.chat(session, {"message": text, "system_message": text})
+    assert (book.hand.turn.prompt, book.hand.turn.system) == (text, text)
+    book.hand.tell(TextDelta("Long."))
+    book.hand.finish()
+    echo = data_of(call, "run.started")["user_message"]["content"]
+    assert echo == f"{text[:131_072]}\n[{len(text) - 131_072} more characters, which are in the session]"
+    assert [row["content"] for row in book.messages(session)] == [text, "Long."]
+
+
 def test_a_plain_turn() -> None:
     book = TurnBook()
     session = book.session(title="Trip")

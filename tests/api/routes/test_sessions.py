@@ -145,7 +145,9 @@ def test_pages(book: ApiBook) -> None:
 @pytest.mark.parametrize(
     ("query", "limit", "offset"),
     [
-        ("", 50, 0),
+        ("", 100_000, 0),
+        ("source=api_server", 100_000, 0),
+        ("offset=3", 50, 3),
         ("limit=7&offset=3", 7, 3),
         ("limit=200", 200, 0),
         ("limit=201", 200, 0),
@@ -165,6 +167,13 @@ def test_limits_are_lenient(book: ApiBook, query: str, limit: int, offset: int) 
     answer = book.request("GET", f"/api/sessions?{query}")
     assert answer.status == 200
     assert (answer.json["limit"], answer.json["offset"]) == (limit, offset)
+
+
+def test_who_asks_for_no_page_gets_all(book: ApiBook) -> None:
+    for _ in range(51):
+        book.session()
+    answer = book.request("GET", "/api/sessions").json
+    assert (len(answer["sessions"]), answer["total"], answer["has_more"]) == (51, 51, False)
 
 
 def test_what_is_hidden(book: ApiBook) -> None:
