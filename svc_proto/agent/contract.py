@@ -50,6 +50,7 @@ class ModelRoute:
     base_url: str
     model: str
     api_key: str = field(default="", repr=False)
+    context: int | None = None  # tokens that the model can hold, where it is known
 
 
 @frozen(kw_only=True)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.agent.contract import ModelAnswered, ModelAsked, ModelRoute, Outcome, ToolCall, Turn, TurnHost
 from svc_proto.agent.deltas import Assembly, Fragment
 from svc_proto.agent.memory import TARGETS, Memory
+from svc_proto.agent.offer import Offer
 from svc_proto.agent.prompt import NO_PHONE, PHONE, TOOLS, notes_part, skills_part, system_prompt
 from svc_proto.agent.skills import Skills
 from svc_proto.agent.toolbox import Toolbox, Wanted, call_preview
-from svc_proto.agent.tools.tool import Tool
 from svc_proto.agent.upstream import Problem, UpstreamLimits, ask_model
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
@@ -51,8 +51,11 @@ class ModelAgent:
             return (yield from self._run_for_client(turn, turn.tools, host))
         route = cast("ModelRoute", turn.model)
         tools = yield from self._toolbox.offered()
-        system = yield from self._system(turn, PHONE if "phone" in tools else NO_PHONE)
-        request, rows = _request(turn, system, [_told(tool) for toolset in tools.values() for tool in toolset])
+        choice = self._toolbox.choice
+        offer = Offer(tools, few=choice.wants_few(route.context))
+        missing = NO_PHONE if choice.wants("phone") else ""
+        system = yield from self._system(turn, PHONE if "phone" in tools else missing)
+        request, rows = _request(turn, system, offer.rows)
         ids = _ids_in(turn)
         spoken, carried = False, 0
         has_read = self._toolbox.reads(_name_of(call) for row in turn.history for call in _calls_of(row))
@@ -70,6 +73,7 @@ class ModelAgent:
             calls = self._calls(answer.calls, ids)
             yield from host.keep_calls(answer.text, answer.reasoning, tuple(wanted.call for wanted in calls))
             results = yield from self._toolbox.run_calls(turn, host, calls, has_read=has_read)
+            offer.take(wanted.call for wanted in calls)
             has_read = has_read or self._toolbox.reads(wanted.call.name for wanted in calls)
             carried += len(answer.text) + sum(len(wanted.call.arguments) for wanted in calls) + sum(map(len, results))
             if carried > MAX_CARRIED:
@@ -134,12 +138,6 @@ def _request(turn: Turn, system: str, tools: list[Row]) -> tuple[dict[str, objec
 
 def _ids_in(turn: Turn) -> dict[str, None]:
     return {str(call.get("id")): None for row in turn.history for call in _calls_of(row)}
-
-
-def _told(tool: Tool) -> Row:
-    """A tool in the chat-completions form."""
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def _wanted(identity: str, fragment: Fragment) -> Wanted:

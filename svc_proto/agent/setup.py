@@ -18,8 +18,9 @@ from svc_proto.agent.builtin import BuiltinAgent
 from svc_proto.agent.contract import Agent, Outcome, Turn, TurnHost
 from svc_proto.agent.loop import ModelAgent
 from svc_proto.agent.memory import Memory
+from svc_proto.agent.offer import ToolChoice
 from svc_proto.agent.skills import Skills
-from svc_proto.agent.toolbox import Toolbox
+from svc_proto.agent.toolbox import ALL, Toolbox
 from svc_proto.agent.tools.demo import demo_tools
 from svc_proto.agent.tools.notes import memory_tools, skill_tools
 from svc_proto.agent.tools.phone import phone_tools
@@ -42,6 +43,7 @@ class AgentConfig:
     relay_url: str = "http://127.0.0.1:8767"
     relay_token: str = field(default="", repr=False)  # empty: the stored one, or pair by loopback when first needed
     brand: Brand = SVC
+    tools: ToolChoice = ALL
     pace: float = 0.02  # s between two words of the built-in agent
     limits: UpstreamLimits = PATIENT
 
@@ -62,7 +64,7 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     skills = Skills(engine, config.home)
     link = RelayLink(engine, config.relay_url, config.relay_token)
     toolsets = (phone_tools(link, config.brand), memory_tools(memory), skill_tools(skills), demo_tools(engine))
-    toolbox = Toolbox(engine, toolsets, Approvals(engine))
+    toolbox = Toolbox(engine, toolsets, Approvals(engine), config.tools)
     builtin = BuiltinAgent(engine, toolbox, memory, pace=config.pace)
     model = ModelAgent(engine, toolbox, memory, skills, config.limits)
     return AgentParts(_Either(model, builtin), toolbox, memory, skills)

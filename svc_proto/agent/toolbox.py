@@ -24,6 +24,7 @@ from svc_proto.agent.contract import (
     Turn,
     TurnHost,
 )
+from svc_proto.agent.offer import ToolChoice, more_tools
 from svc_proto.agent.tools import arguments
 from svc_proto.agent.tools.tool import Arguments, Noted, Tool, ToolFailed, Toolset
 from svc_proto.agent.waiting import OneAtATime, gather
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DENIED", "MAX_OUTPUT", "NOBODY", "Toolbox", "Wanted", "call_preview", "preview_of"]
 
+ALL = ToolChoice()
 MAX_OUTPUT = 64 * 1024  # characters that the model gets of one result
 MAX_PREVIEW = 120  # characters of what people see of a call or a result
 CUT = "\n[cut: the rest is too long]"
@@ -57,11 +59,14 @@ class Wanted:
 class Toolbox:
     """The tools of an agent."""
 
-    def __init__(self, engine: Engine, toolsets: tuple[Toolset, ...], approvals: Approvals) -> None:
+    def __init__(
+        self, engine: Engine, toolsets: tuple[Toolset, ...], approvals: Approvals, choice: ToolChoice = ALL
+    ) -> None:
         self._engine = engine
-        self._toolsets = toolsets
+        self._toolsets = (*toolsets, more_tools(toolsets))
+        self.choice = choice
         self._approvals = approvals
-        self.tools: dict[str, Tool] = {tool.name: tool for toolset in toolsets for tool in toolset.tools}
+        self.tools: dict[str, Tool] = {tool.name: tool for toolset in self._toolsets for tool in toolset.tools}
 
     def toolsets(self) -> list[dict[str, object]]:
         """The rows of `GET /v1/toolsets` (wire api 8.2)."""
@@ -70,7 +75,7 @@ class Toolbox:
                 "name": toolset.name,
                 "label": toolset.label,
                 "description": toolset.description,
-                "enabled": True,
+                "enabled": self.choice.wants(toolset.name),
                 "configured": toolset.configured,
                 "tools": [tool.name for tool in toolset.tools],
             }
@@ -82,7 +87,8 @@ class Toolbox:
         """The tools that a model is told of now, by toolset. Those that cannot be used would only fill its memory."""
         found: dict[str, tuple[Tool, ...]] = {}
         for toolset in self._toolsets:
-            if toolset.offered and (toolset.there is None or (yield from toolset.there())):
+            wanted = toolset.offered and self.choice.wants(toolset.name)
+            if wanted and (toolset.there is None or (yield from toolset.there())):
                 found[toolset.name] = toolset.tools
         return found
 

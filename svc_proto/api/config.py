@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
+from svc_proto.agent.offer import TOOLSETS, ToolChoice
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
@@ -47,6 +48,8 @@ class ApiConfig:
     model_base_url: str | None = None  # an OpenAI-compatible endpoint; None: what the config file says, or none
     model: str | None = None
     model_api_key: str = field(default="", repr=False)
+    model_context: int | None = None  # tokens that the model can hold
+    tools: ToolChoice = field(factory=ToolChoice)  # that a model is told of
     relay_url: str = "http://127.0.0.1:8767"  # for the tools that use the phone
     relay_token: str = field(
         default="", repr=False
@@ -90,6 +93,8 @@ def api_config(
         model_base_url=source.url("SVC_MODEL_BASE_URL", "model_base_url", "") or None,
         model=source.text("SVC_MODEL", None),
         model_api_key=source.text("SVC_MODEL_API_KEY", None) or "",
+        model_context=source.whole("SVC_MODEL_CONTEXT", 0, low=0, high=MAX_TOKENS) or None,
+        tools=_tools(source, "SVC_TOOLS"),
         relay_url=source.url("SVC_RELAY_URL", "relay_url", "http://127.0.0.1:8767"),
         relay_token=source.text("SVC_RELAY_TOKEN", None) or "",
     )
@@ -102,6 +107,18 @@ def _key(source: Settings, variable: str, host: str) -> str:
     if not is_visible(key):
         raise ConfigError(f"{variable} must be printable ASCII without spaces")  # it is never quoted: it is a secret
     return key
+
+
+def _tools(source: Settings, variable: str) -> ToolChoice:
+    """`auto`, `all` or `few`, and the toolsets that are wanted, or `none`; with commas between."""
+    words = [word for word in (source.text(variable, None) or "").lower().replace(",", " ").split() if word != "auto"]
+    amounts = [word == "few" for word in words if word in ("all", "few")]
+    only = tuple(word for word in words if word in TOOLSETS)
+    known = len(amounts) + len(only) + words.count("none")
+    if known < len(words) or len(amounts) > 1 or ("none" in words and len(words) > 1):
+        names = ", ".join(TOOLSETS)
+        raise ConfigError(f"{variable} must be auto, all or few, and may name toolsets ({names}); or none")
+    return ToolChoice(few=amounts[0] if amounts else None, only=only if only or "none" in words else None)
 
 
 def _origins(source: Settings, variable: str) -> tuple[str, ...]:

@@ -81,7 +81,11 @@ class Api:
         self.parts = build_agent(
             engine,
             AgentConfig(
-                home=config.home, relay_url=config.relay_url, relay_token=config.relay_token, brand=config.brand
+                home=config.home,
+                relay_url=config.relay_url,
+                relay_token=config.relay_token,
+                brand=config.brand,
+                tools=config.tools,
             ),
         )
         self.agent = self._agent or self.parts.agent

@@ -161,11 +161,15 @@ def _route(config: ApiConfig, model: Mapping[str, object]) -> ModelRoute | None:
     if own and not key and origin_of(own) == origin_of(theirs):
         key = _text(model, "api_key")
     name = config.model or _text(model, "default") or UNNAMED_MODEL
-    return ModelRoute(base_url=own or theirs, model=name, api_key=key)
+    context = config.model_context or _whole(model.get("context_length"))
+    return ModelRoute(base_url=own or theirs, model=name, api_key=key, context=context)
 
 
 def _aliases(routes: Mapping[str, object], main: ModelRoute | None) -> dict[str, ModelRoute]:
-    """`alias -> {model, base_url?, api_key?}`; what is left out is the main route's, its key for its host only."""
+    """`alias -> {model, base_url?, api_key?, context_length?}`; address and key are the main route's where left out.
+
+    Its key goes to its host only.
+    """
     aliases: dict[str, ModelRoute] = {}
     for alias in routes:
         wanted = _member(routes, alias)
@@ -176,7 +180,8 @@ def _aliases(routes: Mapping[str, object], main: ModelRoute | None) -> dict[str,
         key = _text(wanted, "api_key")
         if not key and main is not None and origin_of(base_url) == origin_of(main.base_url):
             key = main.api_key
-        aliases[alias] = ModelRoute(base_url=base_url, model=model, api_key=key)
+        context = _whole(wanted.get("context_length"))
+        aliases[alias] = ModelRoute(base_url=base_url, model=model, api_key=key, context=context)
     return aliases
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.agent.offer import ToolChoice
 from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level
@@ -33,6 +34,8 @@ def test_every_variable() -> None:
         "SVC_MODEL_BASE_URL": "http://127.0.0.1:9/v1/",
         "SVC_MODEL": "m",
         "SVC_MODEL_API_KEY": "secret",
+        "SVC_MODEL_CONTEXT": "4096",
+        "SVC_TOOLS": "few, Phone memory",
         "SVC_RELAY_URL": "https://relay.example",
         "SVC_RELAY_TOKEN": "t",
     }
@@ -56,9 +59,32 @@ def test_every_variable() -> None:
         model_base_url="http://127.0.0.1:9/v1",
         model="m",
         model_api_key="secret",
+        model_context=4_096,
+        tools=ToolChoice(few=True, only=("phone", "memory")),
         relay_url="https://relay.example",
         relay_token="t",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("", ToolChoice()),
+        ("auto", ToolChoice()),
+        ("auto,phone", ToolChoice(only=("phone",))),
+        ("all", ToolChoice(few=False)),
+        ("few", ToolChoice(few=True)),
+        ("none", ToolChoice(only=())),
+    ],
+)
+def test_which_tools_there_are(text: str, choice: ToolChoice) -> None:
+    assert api_config({"SVC_TOOLS": text}).tools == choice
+
+
+@pytest.mark.parametrize("text", ["phones", "all few", "none phone", "few,none"])
+def test_tools_that_make_no_sense(text: str) -> None:
+    with pytest.raises(ConfigError, match="SVC_TOOLS must be auto, all or few"):
+        api_config({"SVC_TOOLS": text})
 
 
 def test_tls() -> None:

@@ -92,6 +92,15 @@ def test_aliases(alias: dict[str, str], route: tuple[str, str, str]) -> None:
     assert found.aliases == {"fast": ModelRoute(base_url=route[0], model=route[1], api_key=route[2])}
 
 
+def test_the_context_of_a_model() -> None:
+    found = settings(routed({"model": "a", "context_length": 2_048}, base_url=OLLAMA, context_length=8_192))
+    assert found.route is not None
+    assert (found.route.context, found.aliases["fast"].context) == (8_192, 2_048)
+    found = settings(routed({"model": "a", "context_length": "big"}, base_url=OLLAMA), model_context=4_096)
+    assert found.route is not None
+    assert (found.route.context, found.aliases["fast"].context) == (4_096, None)
+
+
 @pytest.mark.parametrize("alias", [{}, {"model": 1}, {"model": "a", "base_url": "nonsense"}, "a", None])
 def test_aliases_that_make_no_sense_are_left_out(alias: object) -> None:
     assert settings(routed(alias, base_url=OLLAMA)).aliases == {}

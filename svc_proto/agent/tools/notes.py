@@ -70,6 +70,7 @@ def skill_tools(skills: Skills) -> Toolset:
         name="skills_list",
         description="List the skills there are: instructions for special tasks, with name and description.",
         parameters=schema(category={"type": "string"}),
+        group="skills",
         run=list_them,
         reads=False,
     )
@@ -82,6 +83,7 @@ def skill_tools(skills: Skills) -> Toolset:
             file_path={"type": "string", "description": "such as references/api.md; the skill itself unless given"},
         ),
         run=view,
+        group="skills",
         reads=False,  # the operator wrote it
     )
     return Toolset(name="skills", label="Skills", description="Instructions for tasks", tools=(listing, viewing))

@@ -73,6 +73,8 @@ def _tool(row: Row, link: RelayLink, brand: Brand) -> Tool:
         asks=row.asks,
         asks_itself=link.has_gates if row.asks_there else None,
         asks_by=row.asks_by,
+        group=next((group for group, names in ON_DEMAND.items() if row.name in names), ""),
+        seldom=("device", "include_bounds", "duration", "duration_ms"),
         in_order=row.acts,
     )
 
@@ -110,6 +112,15 @@ def _swipe(link: RelayLink, arguments: Arguments) -> Flow[Arguments]:
     return {**{name: value for name, value in arguments.items() if name != "distance"}, **line}
 
 
+ON_DEMAND = {  # tools that a model with a small context is told of by group, when it asks; see `svc_proto.agent.offer`
+    "look": (
+        *("ping", "setup", "current_app", "return_to_app", "screen_hash", "diff_screen", "find_nodes"),
+        *("describe_node", "events", "events_stream"),
+    ),
+    "touch": ("long_press", "drag", "swipe", "wait"),
+    "send": ("clipboard_read", "clipboard_write", "media", "send_intent", "broadcast", "share_media"),
+    "people": ("location", "search_contacts", "call", "send_sms", "send_mms"),
+}
 SIDES = ("left", "top", "right", "bottom")
 WORD: Mapping[str, object] = {"type": "string"}
 WHOLE: Mapping[str, object] = {"type": "integer"}

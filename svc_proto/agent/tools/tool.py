@@ -44,6 +44,8 @@ class Tool:
     asks_itself: Callable[[Arguments], Flow[bool]] | None = None  # whoever carries it out asks, and we need not
     asks_by: tuple[str, ...] = ()  # the arguments that a remembered answer is for: the target (the number called, say)
     reads: bool = True  # the model reads what others wrote: a screen, a web page, an answer of a server
+    group: str = ""  # which a model with a small context is told of on demand; empty: always
+    seldom: tuple[str, ...] = ()  # arguments that such a model is not told of
     in_order: bool = False  # waits for the calls of its kind that came before it in the same answer
 
 
