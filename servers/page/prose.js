@@ -9,7 +9,7 @@ import { relay } from "./net.js";
 const FENCE = /^\s*```/;
 const HEADING = /^#{1,6}\s+(.+)/;
 const ITEM = /^\s*(?:[-*•]|(\d{1,9})[.)])\s+/;
-const MEDIA = /^MEDIA:(\S+)\s*$/;
+const MEDIA = /^MEDIA:(?:(["'`])(\/.+)\1|(\/.*\S|\S+))\s*$/; // a path may have blanks
 const QUOTE = /^\s*>+\s?/;
 const TABLE = /^\s*\|.*\|\s*$/;
 const SPECIAL = [FENCE, HEADING, ITEM, MEDIA, QUOTE, TABLE];
@@ -59,7 +59,7 @@ function blocks(source) {
 // --- one part each
 
 const code = (source) => h("pre", { tabindex: "0" }, h("code", {}, source.split("\n").slice(1).join("\n")));
-const media = (source) => mediaCard(MEDIA.exec(source)[1]);
+const media = (source) => mediaCard(MEDIA.exec(source)[2] ?? MEDIA.exec(source)[3]);
 const heading = (source) => h("h3", {}, inline(HEADING.exec(source)[1]));
 const table = (source) => h("pre", { tabindex: "0" }, source);
 const quote = (source) => h("blockquote", {}, broken(source.split("\n").map((each) => each.replace(QUOTE, ""))));

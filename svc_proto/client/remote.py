@@ -52,6 +52,7 @@ LIST_WITHIN = 10.0  # s
 PHONE_WITHIN = 60.0  # s: the relay gives a phone 30 s (spec), and some of them wait themselves
 _FILE_NAME = re.compile(r'filename="([^"]*)"')
 _RANGE = re.compile(r"bytes [0-9]+-[0-9]+/([0-9]{1,15})")
+QUOTES = "\"'`"  # around a path with blanks
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
@@ -149,6 +150,8 @@ class Media:
 def media_path(text: str) -> str:
     """The route for a media token, a marker with one, or a path on the host. Raises `Problem`, code 2."""
     text = text.strip().removeprefix("MEDIA:")
+    if len(text) > 1 and text[0] == text[-1] and text[0] in QUOTES:
+        text = text[1:-1]
     for brand in BRANDS.values():
         text = text.removeprefix(f"{brand.scheme}://")
     if text.startswith("/"):

@@ -37,7 +37,12 @@ __all__ = [
 ]
 
 _SCHEMES = "|".join(re.escape(brand.scheme) for brand in BRANDS.values())
-_MARKER = re.compile(rf"MEDIA:(?:(?:{_SCHEMES})://(?P<token>[A-Za-z0-9_-]+)|(?P<path>/[^\s\"'<>`]+))")
+_MARKER = re.compile(
+    rf"MEDIA:(?:(?:{_SCHEMES})://(?P<token>[A-Za-z0-9_-]+)"
+    r"|(?P<quote>[\"'`])(?P<quoted>/[^\n]*?)(?P=quote)"
+    r"|(?P<words>/(?:(?!MEDIA:)[^\n\"'<>`])+))"
+)
+MOST_WORDS = 8  # of a path that nobody quoted
 
 
 class AttachmentState(Enum):
@@ -80,25 +85,31 @@ MESSAGES = {
     AttachmentTrigger.MISSING: "file not found",
 }
 
+NOT_THERE = (AttachmentTrigger.MISSING, AttachmentTrigger.FORBIDDEN)  # a path is judged before it is looked for
+
 
 @frozen
 class Marker:
-    """A media marker in chat text: a token of the registry, or an absolute path of the host."""
+    """A media marker in chat text: a token of the registry, or an absolute path of the host.
+
+    A path that nobody quoted may go on behind a blank, or be over: `shorter` are the others it may be, longest first.
+    """
 
     token: str | None = None
     path: str | None = None
+    shorter: tuple[str, ...] = ()
 
     @property
-    def target(self) -> str:
-        """The relay's path that serves it."""
+    def targets(self) -> tuple[str, ...]:
+        """The relay's paths that may serve it; the first that is there does."""
         if self.token is not None:
-            return f"/media/{self.token}"
-        return f"/media/by-path?path={quote(self.path or '', safe='')}"
+            return (f"/media/{self.token}",)
+        return tuple(f"/media/by-path?path={quote(path, safe='')}" for path in (self.path or "", *self.shorter))
 
 
 def find_markers(text: str) -> list[Marker]:
     """Every marker in a chat text, in order, under either brand (SPEC.md "Media marker in chat text")."""
-    return [Marker(match["token"], match["path"]) for match in _MARKER.finditer(text)]
+    return [_marker(match) for match in _MARKER.finditer(text)]
 
 
 @define
@@ -110,6 +121,7 @@ class Attachment:
     on_cellular: bool = False
     state: AttachmentState = field(default=AttachmentState.LOADING, init=False)
     tapped: bool = field(default=False, init=False)
+    _tried: int = field(default=0, init=False)  # of the marker's targets
     message: str = field(default="", init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -123,6 +135,11 @@ class Attachment:
         return self.state is AttachmentState.LOADING and not held
 
     @property
+    def target(self) -> str:
+        """Where to fetch it."""
+        return self.marker.targets[self._tried]
+
+    @property
     def offers_tap(self) -> bool:
         """Whether to show a tap-to-download affordance: not fetched for now, or worth another try."""
         waiting = self.state is AttachmentState.LOADING and not self.wants_fetch
@@ -133,12 +150,16 @@ class Attachment:
         if self.offers_tap:
             self._step(AttachmentTrigger.TAP)
             self.tapped = True
+            self._tried = 0
             self.message = ""
 
     def answered(self, status: int | None, size: int) -> None:
         """The relay answered with a status and a body of so many bytes (announced or received); None: no answer."""
         if self.state is AttachmentState.LOADING:  # else a late answer to a fetch that was given up
             trigger = _trigger(status, size, self.preferences.max_inbound)
+            if trigger in NOT_THERE and self._tried + 1 < len(self.marker.targets):
+                self._tried += 1  # the path may end earlier
+                return
             self.message = MESSAGES.get(trigger, "")
             self._step(trigger)
 
@@ -169,6 +190,15 @@ class MediaCache:
             excess -= self._files.pop(oldest)[1]
             gone.append(oldest)
         return gone
+
+
+def _marker(match: re.Match[str]) -> Marker:
+    if match["words"] is None:
+        return Marker(match["token"], match["quoted"])
+    words = match["words"].strip()
+    ends = [*(blank.start() for blank in re.finditer(r"\s+", words)), len(words)]
+    path, *shorter = (words[:end] for end in reversed(ends[:MOST_WORDS]))
+    return Marker(path=path, shorter=tuple(shorter))
 
 
 def _trigger(status: int | None, size: int, most: int) -> AttachmentTrigger:

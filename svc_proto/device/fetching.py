@@ -126,7 +126,7 @@ class Attachments:
         def failed(error: Exception) -> None:
             done(Failure(FailureKind.INTERNAL, self._engine.bug(error)))
 
-        url = source.url + shown.attachment.marker.target
+        url = source.url + shown.attachment.target
         flow = download(self._engine, url, source.token, most=most)
         shown.task = self._engine.spawn(flow, name="attachment", on_done=done, on_error=failed)
 

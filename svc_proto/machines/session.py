@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import array, boolean, integer, invalid, number, object_, seconds, text
+from svc_proto.basics.validate import array, boolean, invalid, number, object_, seconds, text
 from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, holds, is_live, parse_grants
 from svc_proto.machines.table import Table, step
 
@@ -243,7 +243,7 @@ def parse_patch(body: object) -> tuple[float | None, Preset | None]:
     if ttl is None and grants is None:
         raise Refused(400, "invalid_field", "ttl_seconds or grants must be present", extra={"field": "ttl_seconds"})
     return (
-        None if ttl is None else seconds(integer(ttl, "ttl_seconds"), "ttl_seconds"),
+        None if ttl is None else seconds(ttl, "ttl_seconds"),
         None if grants is None else parse_grants(grants),
     )
 

@@ -127,13 +127,14 @@ def test_rows_of_notifications() -> None:
         (" MEDIA:svc-relay://abcdefgh ", "/media/abcdefgh"),
         ("MEDIA:hermes-relay://abcdefgh", "/media/abcdefgh"),
         ("MEDIA:/tmp/a b?.png", "/media/by-path?path=%2Ftmp%2Fa%20b%3F.png"),
+        ('MEDIA:"/tmp/my photo.png"', "/media/by-path?path=%2Ftmp%2Fmy%20photo.png"),
     ],
 )
 def test_where_media_are(text: str, path: str) -> None:
     assert media_path(text) == path
 
 
-@pytest.mark.parametrize("text", ["", "short", "../etc/passwd", "a/bcdefgh", "abc defgh"])
+@pytest.mark.parametrize("text", ["", "'", "short", "../etc/passwd", "a/bcdefgh", "abc defgh"])
 def test_no_media(text: str) -> None:
     with pytest.raises(Problem) as caught:
         media_path(text)

@@ -96,10 +96,37 @@ def test_another_try_after_a_card() -> None:
 
 
 def test_markers_of_both_brands_and_of_paths() -> None:
-    text = "see MEDIA:svc-relay://abc-1 and MEDIA:hermes-relay://x_2, or MEDIA:/tmp/a%20b.png; not MEDIA:relative"
+    text = "see MEDIA:svc-relay://abc-1 and MEDIA:hermes-relay://x_2, or MEDIA:/tmp/a%20b.png;"
     assert find_markers(text) == [Marker(token="abc-1"), Marker(token="x_2"), Marker(path="/tmp/a%20b.png;")]
-    assert Marker(token="abc").target == "/media/abc"
-    assert Marker(path="/tmp/a b&c.png").target == "/media/by-path?path=%2Ftmp%2Fa%20b%26c.png"
+    assert Marker(token="abc").targets == ("/media/abc",)
+    assert Marker(path="/tmp/a b&c.png").targets == ("/media/by-path?path=%2Ftmp%2Fa%20b%26c.png",)
+
+
+def test_paths_with_blanks() -> None:
+    quoted = "MEDIA:\"/tmp/my photo.png\" MEDIA:'/a  b' MEDIA:`/c d`"
+    assert [marker.path for marker in find_markers(quoted)] == ["/tmp/my photo.png", "/a  b", "/c d"]
+    text = "MEDIA:/tmp/my photo.png is here MEDIA:/b\nMEDIA:/c \nbelow"
+    first, second, third = find_markers(text)
+    assert first.path == "/tmp/my photo.png is here"
+    assert first.shorter == ("/tmp/my photo.png is", "/tmp/my photo.png", "/tmp/my")
+    assert (second, third) == (Marker(path="/b"), Marker(path="/c"))
+    (long,) = find_markers("MEDIA:/1 2 3 4 5 6 7 8 9")
+    assert (long.path, long.shorter[-1], len(long.shorter)) == ("/1 2 3 4 5 6 7 8", "/1", 7)
+
+
+def test_the_longest_path_that_exists_is_fetched() -> None:
+    marker = Marker(path="/a b c", shorter=("/a b", "/a"))
+    attachment = Attachment(marker, Preferences())
+    for status, target in ((404, "%2Fa%20b%20c"), (403, "%2Fa%20b")):
+        assert attachment.target == f"/media/by-path?path={target}"
+        attachment.answered(status, 0)
+        assert attachment.wants_fetch
+    attachment.answered(404, 0)
+    assert (attachment.state, attachment.message) == (AttachmentState.UNAVAILABLE, "file not found")
+    attachment.tap()
+    assert attachment.target == marker.targets[0]
+    attachment.answered(200, 5)
+    assert attachment.state is AttachmentState.READY
 
 
 def test_the_cache_lets_the_oldest_go() -> None:

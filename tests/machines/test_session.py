@@ -178,6 +178,7 @@ def test_what_a_device_says_about_itself() -> None:
 
 def test_parsing_a_patch() -> None:
     assert parse_patch({"ttl_seconds": 60}) == (60.0, None)
+    assert parse_patch({"ttl_seconds": 1000.5}) == (1000.5, None)  # SPEC.md: a number
     assert parse_patch({"ttl_seconds": 60.0, "grants": {"chat": 0}}) == (60.0, {"chat": 0.0})
     assert parse_patch({"ttl_seconds": None, "grants": {}}) == (None, {})
     assert parse_patch({"grants": {"terminal": False}}) == (None, {"terminal": None})
@@ -189,7 +190,7 @@ def test_parsing_a_patch() -> None:
         ([], "body"),
         ({}, "ttl_seconds"),
         ({"ttl_seconds": None}, "ttl_seconds"),
-        ({"ttl_seconds": 1.5}, "ttl_seconds"),
+        ({"ttl_seconds": float("nan")}, "ttl_seconds"),
         ({"ttl_seconds": True}, "ttl_seconds"),
         ({"ttl_seconds": -1}, "ttl_seconds"),
         ({"ttl_seconds": 10**400}, "ttl_seconds"),

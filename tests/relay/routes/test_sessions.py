@@ -302,7 +302,7 @@ def test_never(book: RelayBook) -> None:
 
 def test_any_session_may_patch_any_other(book: RelayBook) -> None:
     caller, other = book.pair(), book.pair()
-    answer = patch(book, caller.token, {"ttl_seconds": 60.0}, other.prefix)
+    answer = patch(book, caller.token, {"ttl_seconds": 59.5}, other.prefix)
     assert (answer.status, answer.json["token_prefix"]) == (200, other.prefix)
     book.after(60)
     assert [each["token_prefix"] for each in book.sessions()] == [caller.prefix]
@@ -317,7 +317,6 @@ def test_any_session_may_patch_any_other(book: RelayBook) -> None:
         {},
         {"other": 1},
         {"ttl_seconds": None, "grants": None},
-        {"ttl_seconds": 1.5},
         {"ttl_seconds": True},
         {"ttl_seconds": "60"},
         {"ttl_seconds": -1},
