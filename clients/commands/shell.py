@@ -25,8 +25,9 @@ Examples:
 \b
 Ctrl-] detaches: with tmux on the relay's host the session goes on, and the same command comes back to it. Another key:
 --escape '^\\', or none. When the connection is lost it comes back by itself; Ctrl-C gives up while it is away.
-Exit codes: that of the command with --exec, or of the shell (0 where the relay keeps it in tmux); 0 when it was
-detached; 1 when the relay refuses or cannot be reached, or the terminal was lost; 2 for bad options.
+With --exec Ctrl-C is the command's, as over ssh; a second one within two seconds, or Ctrl-], ends it from here.
+Exit codes: that of the command with --exec (130 after Ctrl-C), or of the shell (0 where the relay keeps it in tmux);
+0 when it was detached; 1 when the relay refuses or cannot be reached, or the terminal was lost; 2 for bad options.
 """
 
 

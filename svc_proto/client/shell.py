@@ -35,6 +35,7 @@ ATTACH_WITHIN = 30.0  # s, wire terminal 1.3
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # s between two attempts to come back
 A_DAY = 86_400.0  # s: nothing here waits longer without looking around
 CTRL_C = 3
+INSISTS_WITHIN = 2.0  # s from one Ctrl-C to the next which ends a command that has its own mind about the first
 END_OF_INPUT = "\x04"
 QUIET = ("eof", "client detach", "client kill")  # reasons that are no failure (wire terminal 1.5)
 PATIENT = evolve(DEFAULT_LIMITS, write_timeout=A_DAY)  # a pager may well not read for an hour
@@ -77,6 +78,7 @@ class ShellChore(Chore[ShellEnd]):
         self._ever = False
         self._input_over = False
         self._exec: ExecOutput | None = None
+        self._last_ctrl_c = -A_DAY
         self._reattached = False  # these two as the relay said of the last attach
         self._tmux = False
         self._status: int | None = None  # of the shell, where the relay knows it
@@ -119,6 +121,10 @@ class ShellChore(Chore[ShellEnd]):
             kind, text = yield from self._event()
             if kind == "ended":
                 return (yield from self._ended(text))
+            if kind == "interrupt":
+                yield from self._leave()
+                status = None if self._exec is None else self._exec.status
+                return ShellEnd(INTERRUPTED if status is None else status)
             if kind == "detach":
                 yield from self._leave()
                 yield from self._flushed()
@@ -259,11 +265,31 @@ class ShellChore(Chore[ShellEnd]):
         if not self._attached:
             if CTRL_C in data or (escape is not None and escape in data):
                 self.engine.exit(INTERRUPTED)  # given up while there is no connection
+        elif self._exec is not None and self._ends_command(data, escape):
+            self._tell("interrupt")
         elif escape is not None and escape in data:
             self._type(self._keys.decode(data[: data.index(escape)]))
             self._tell("detach")
         elif not self._is_over:
             self._type(self._keys.decode(data))
+
+    def _ends_command(self, data: bytes, escape: int | None) -> bool:
+        """Whether these keys end a command from here: one that Ctrl-C does not end, or that does not run yet."""
+        if escape is not None and escape in data:
+            return True
+        if CTRL_C not in data or not self._order.person:
+            return False
+        now, last = self.engine.now.mono, self._last_ctrl_c
+        self._last_ctrl_c = now
+        runs = self._exec is not None and self._exec.begun and not self._is_over
+        return not runs or data.count(CTRL_C) > 1 or now - last <= INSISTS_WITHIN
+
+    def on_stopping(self) -> None:
+        """Ctrl-C where keys are not ours: a command is ended with us, and what it ran in."""
+        if self._order.command is None or self._link is None:
+            super().on_stopping()
+            return
+        self.engine.spawn(self._leave(), name="leave", on_done=lambda nothing: self.engine.exit(INTERRUPTED))
 
     def typed_all(self) -> None:
         """There is no more standard input."""
@@ -272,8 +298,9 @@ class ShellChore(Chore[ShellEnd]):
             self._type(self._keys.decode(b"", True) + END_OF_INPUT)
 
     def screen_gone(self) -> None:
-        """Nobody can see anything any more."""
-        self.engine.exit(1, "nobody can see the terminal any more: standard output is closed")
+        """Nobody can see anything any more. When we stop, nobody has to."""
+        if not self.engine.stopping:
+            self.engine.exit(1, "nobody can see the terminal any more: standard output is closed")
 
     def screen_writable(self, writable: bool) -> None:
         """The screen takes more, or no more for now."""
@@ -310,7 +337,8 @@ class ShellChore(Chore[ShellEnd]):
         link, self._link = self._link, None
         assert link is not None  # a terminal ends, and keys detach, only while there is a connection
         if detach:
-            link.send("terminal", "terminal.detach", {"session_name": self._order.name})
+            kind = "terminal.detach" if self._order.command is None else "terminal.kill"  # nobody comes back to it
+            link.send("terminal", kind, {"session_name": self._order.name})
         yield from link.finish()
 
     def _flushed(self) -> Flow[None]:

@@ -287,8 +287,8 @@ class Terminal:
         self._flush()
 
     def finish(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
-        """End it from this side."""
-        if self._owner.shells.tmux is not None:
+        """End it from this side. A tmux client is let go of; one whose session was ended goes, with what it runs."""
+        if self._owner.shells.tmux is not None and TerminalTrigger.KILL not in (trigger, self.parting):
             self.child.release()
         else:
             self.child.end()

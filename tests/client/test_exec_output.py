@@ -50,7 +50,7 @@ def test_a_line_that_no_terminal_holds() -> None:
 
 def test_within_tmux_the_command_has_the_clients_terminal() -> None:
     line = typed_line("echo 'a'", NONCE, tmux=True)
-    assert line.startswith("tmux set lock-command 'stty -onlcr; printf ")
+    assert line.startswith("tmux set lock-command 'trap : INT HUP; stty -onlcr; printf ")
     assert line.endswith(f"; tmux lock-client; tmux wait-for {NONCE}; exit\r")
     assert NONCE + "B" not in line
 
@@ -58,7 +58,7 @@ def test_within_tmux_the_command_has_the_clients_terminal() -> None:
 @pytest.mark.parametrize("typed", ["{answer}", "left over\n\\n\n{answer}not read", "", "no end of the line"])
 def test_within_tmux_the_terminal_is_kept_until_the_second_mark_is_answered(typed: str) -> None:
     """Or its input is over: then nobody is there any more."""
-    line = typed_line("echo hi", NONCE, tmux=True).removeprefix("tmux set lock-command 'stty -onlcr; ")
+    line = typed_line("echo hi", NONCE, tmux=True).removeprefix("tmux set lock-command 'trap : INT HUP; stty -onlcr; ")
     loop = line[line.index("; a=;") : line.index("; tmux -S ")].replace("'\\''", "'")
     command = ["sh", "-c", f"printf mark{loop}; printf over; cat"]
     answer = typed.format(answer=ExecOutput(NONCE).answer)
@@ -68,7 +68,7 @@ def test_within_tmux_the_terminal_is_kept_until_the_second_mark_is_answered(type
 
 @given(st.text(alphabet="ab\n svc0123BE.", max_size=200), st.integers(1, 70))
 def test_however_it_is_cut(text: str, size: int) -> None:
-    whole = f"prompt {NONCE}B\n{text}\n{NONCE}E7.\nmore"
+    whole = f"prompt {NONCE}B\n{text}{NONCE}E7.\nmore"
     reader = ExecOutput(NONCE)
     shown = "".join(reader.feed(whole[at : at + size]) for at in range(0, len(whole), size))
     assert (shown, reader.status) == (text, 7)
@@ -77,8 +77,9 @@ def test_however_it_is_cut(text: str, size: int) -> None:
 def test_without_its_end() -> None:
     reader = ExecOutput(NONCE)
     assert reader.feed("x" * 1000) == reader.rest() == ""
-    assert reader.feed(f"{NONCE}B\nabc") == ""
-    assert reader.rest() == "abc"
+    assert reader.feed(f"{NONCE}B\nabc\n") == "abc\n"  # at once: somebody may be asked something
+    assert reader.feed(f"svc, {NONCE}E12x {NONCE}E12") == f"svc, {NONCE}E12x "
+    assert reader.rest() == f"{NONCE}E12"
     assert reader.status is None
 
 

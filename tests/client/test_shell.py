@@ -426,7 +426,7 @@ def outcome(end: str) -> list[tuple[float, Any]]:
 def test_exec(person: bool, shown: str, tmux: bool) -> None:
     order = evolve(EXEC, person=person)
     relay = Relay([terminal("attached", tmux_available=tmux)])
-    there = shell(order, relay, script=outcome("\nNONCEE3.\n"))
+    there = shell(order, relay, script=outcome("NONCEE3.\n"))
     assert there.run() == ShellEnd(3)
     assert there.screen == shown
     assert said(there, "attach")[0]["shell"] == "/bin/sh"
@@ -437,13 +437,76 @@ def test_exec(person: bool, shown: str, tmux: bool) -> None:
 
 def test_when_the_command_is_over_nobody_reads_what_is_typed() -> None:
     end = (2.5, lambda w: w.push(terminal("output", data="what is echoed")))
-    script = [(1.5, lambda w: w.keys(b"for it")), *outcome("\nNONCEE3.\n"), (2.4, lambda w: w.keys(b"too late")), end]
+    script = [(1.5, lambda w: w.keys(b"for it")), *outcome("NONCEE3.\n"), (2.4, lambda w: w.keys(b"too late")), end]
     script.append((2.6, lambda w: w.keys(None)))
     relay = Relay([terminal("attached", tmux_available=True)])
     there = shell(evolve(EXEC, keyboard=True), relay, script=sorted(script, key=lambda each: each[0]))
     assert there.run() == ShellEnd(3)
     assert [each["data"] for each in said(there, "input")][1:] == ["for it", f"{nonce(there)}\n"]
     assert there.screen == "hi\n"
+
+
+AT_A_TERMINAL = evolve(EXEC, keyboard=True, person=True)
+
+
+def keys(at: float, data: bytes) -> tuple[float, Any]:
+    return at, lambda w: w.keys(data)
+
+
+def begun(at: float) -> tuple[float, Any]:
+    return at, lambda w: w.push(terminal("output", data=f"{nonce(w)}B\nhi\n"))
+
+
+def test_ctrl_c_goes_to_the_command() -> None:
+    first, *rest = outcome("NONCEE130.\n")
+    there = shell(AT_A_TERMINAL, script=[first, keys(1.5, b"\x03"), *rest])
+    assert there.run() == ShellEnd(INTERRUPTED)
+    assert [each["data"] for each in said(there, "input")][1:] == ["\x03"]
+    assert said(there, "kill") == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [keys(1, b"\x03")],  # the command does not run yet
+        [begun(1), keys(2, b"\x03"), keys(4, b"\x03")],
+        [begun(1), keys(2, b"\x03\x03")],
+        [begun(1), keys(2, b"\x1d")],  # there is nothing to come back to
+    ],
+)
+def test_a_command_that_is_ended_from_here(script: list[tuple[float, Any]]) -> None:
+    there = shell(AT_A_TERMINAL, script=script)
+    assert there.run() == ShellEnd(INTERRUPTED)
+    assert said(there, "kill") == [{"session_name": "exec-1"}]
+    assert said(there, "detach") == []
+
+
+def test_ctrl_c_now_and_then_is_the_command_s() -> None:
+    last = [(at + 4, act) for at, act in outcome("NONCEE0.\n")[1:]]
+    there = shell(AT_A_TERMINAL, script=[begun(1), keys(2, b"\x03"), keys(4.1, b"\x03"), keys(5, b"x"), *last])
+    assert there.run() == ShellEnd(0)
+    assert [each["data"] for each in said(there, "input")][1:] == ["\x03", "\x03", "x"]
+
+
+def test_ctrl_c_when_the_command_is_over_and_its_terminal_is_not() -> None:
+    script = [*outcome("NONCEE3.\n")[:2], keys(3, b"\x03")]
+    assert shell(AT_A_TERMINAL, script=script).run() == ShellEnd(3)
+
+
+def test_what_is_piped_in_holds_no_ctrl_c() -> None:
+    there = shell(evolve(EXEC, keyboard=True), script=[keys(0.5, b"\x03"), *outcome("NONCEE0.\n")])
+    assert there.run() == ShellEnd(0)
+
+
+def test_a_command_is_ended_with_us() -> None:
+    there = shell(EXEC, script=[begun(1), (2, lambda w: w.enter(Stopping(2.0))), (2.1, lambda w: w.hang_up())])
+    assert there.fails() == Exit(INTERRUPTED)
+    assert said(there, "kill") == [{"session_name": "exec-1"}]
+
+
+def test_a_command_that_could_not_even_be_asked_for() -> None:
+    there = shell(EXEC, socket=lambda message: [], script=[(1, lambda w: w.enter(Stopping(2.0)))])
+    assert there.fails() == Exit(INTERRUPTED)
 
 
 def test_exec_without_an_end() -> None:

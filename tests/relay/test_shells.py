@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.basics.brand import HERMES
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.commands import Level, Spawn
+from svc_proto.commands import Level, SignalName, Spawn
 from svc_proto.config import RelayConfig
 from svc_proto.engine.child import INHERITED
 from svc_proto.facts import Started
@@ -175,7 +175,7 @@ def test_killing_a_held_tmux_session() -> None:
     book, phone, client = attached(tmux=tmux)
     phone.send("terminal", "terminal.kill", {"session_name": "default"})
     assert shown(phone) == [("detached", "client kill")]
-    assert (client.gone, tmux.sessions) == (True, {})
+    assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})  # with what it runs beside the session
     assert book.tmux_commands[-1] == ("kill-session", "-t", "=svc-default")
 
 
@@ -194,13 +194,13 @@ def test_a_tmux_client_that_ends_before_the_kill_is_done() -> None:
 
 def test_a_kill_is_done_even_if_the_client_leaves() -> None:
     tmux = Tmux("svc-default")
-    book, phone, _ = attached(tmux=tmux)
+    book, phone, client = attached(tmux=tmux)
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.kill")
     phone.vanish()
     book.hold = ()
     book.release()
-    assert tmux.sessions == {}
+    assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})
 
 
 def test_killing_a_session_that_is_not_held() -> None:

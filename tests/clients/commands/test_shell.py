@@ -140,6 +140,46 @@ def test_one_command_at_a_terminal(home: Shelf) -> None:
     assert ended(terminal) == 4
 
 
+def interrupted(terminal: pexpect.spawn[str]) -> None:
+    """Ctrl-C, when the command runs: it is over there, and here with 130."""
+    terminal.expect_exact("ready")
+    terminal.sendintr()
+    assert ended(terminal) == 130
+    assert "done" not in str(terminal.before)
+
+
+def test_ctrl_c_ends_a_command(home: Shelf) -> None:
+    interrupted(home.spawn("svc-relay", "shell", "--exec", "echo rea''dy; sleep 60; echo done"))
+
+
+@HAS_TMUX
+def test_ctrl_c_ends_a_command_under_tmux_and_leaves_nothing(tmux: Shelf) -> None:
+    interrupted(tmux.spawn("svc-relay", "shell", "--exec", "echo rea''dy; sleep 60; echo done"))
+    assert tmux.run("svc-relay", "sessions", "--json").json == []
+    terminal = tmux.spawn("svc-relay", "shell", "--exec", "trap '' INT; echo rea''dy; sleep 60")
+    terminal.expect_exact("ready")
+    terminal.sendintr()
+    terminal.sendintr()  # it does not listen: ended from here
+    assert ended(terminal) == 130
+    assert tmux.run("svc-relay", "sessions", "--json").json == []
+
+
+@HAS_TMUX
+def test_a_command_that_nobody_waits_for_leaves_nothing(tmux: Shelf) -> None:
+    command = subprocess.Popen(
+        [*module("svc-relay"), "shell", "--exec", "echo $$; sleep 60; true"],
+        cwd=ROOT, env=tmux.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    with command:
+        assert command.stdout is not None
+        pid = int(command.stdout.readline())
+        command.send_signal(signal.SIGINT)
+        assert command.wait(TIMEOUT) == 130
+    assert tmux.run("svc-relay", "sessions", "--json").json == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
 def test_what_standard_input_holds_is_typed(home: Shelf) -> None:
     done = home.run("svc-relay", "shell", text="echo typed-$((2 + 2))\n")
     assert done.code == 0
