@@ -59,6 +59,10 @@ class Api:
         answer = yield from self._json("GET", f"/api/sessions?limit={limit}")
         return _rows(answer, "sessions")
 
+    def toolsets(self) -> Flow[list[dict[str, object]]]:
+        """What the agent's tools are, by set (wire api 8.2)."""
+        return _rows((yield from self._json("GET", "/v1/toolsets")), "toolsets")
+
     def messages(self, session: str) -> Flow[list[dict[str, object]]]:
         """The messages of a session, oldest first."""
         answer = yield from self._json("GET", f"/api/sessions/{encode_segment(session)}/messages")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-__all__ = ["listed_session", "shown_message"]
+__all__ = ["listed_session", "listed_toolset", "shown_message"]
 
 
 def listed_session(row: Mapping[str, object]) -> dict[str, object]:
@@ -18,6 +18,20 @@ def listed_session(row: Mapping[str, object]) -> dict[str, object]:
         "started_at": started if isinstance(started, int | float) else 0,
         "message_count": count if isinstance(count, int) else 0,
         "source": _text(row.get("source")) or "api_server",
+    }
+
+
+def listed_toolset(row: Mapping[str, object]) -> dict[str, object]:
+    """A row of `tools.list`. What its tools do is told by servers of ours (`descriptions`)."""
+    listed, told = row.get("tools"), row.get("descriptions")
+    names = [name for name in cast("list[object]", listed) if isinstance(name, str)] if isinstance(listed, list) else []
+    words = cast("dict[str, object]", told) if isinstance(told, dict) else {}
+    return {
+        "name": _text(row.get("name")),
+        "description": _text(row.get("description")),
+        "tool_count": len(names),
+        "enabled": row.get("enabled") is not False,
+        "tools": [{"name": name, "description": _text(words.get(name))} for name in names],
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from attrs import define, evolve, field
 
 from clients.gateway.api import Api, ApiSettings
-from clients.gateway.rows import listed_session, shown_message
+from clients.gateway.rows import listed_session, listed_toolset, shown_message
 from clients.gateway.rpc import (
     BUSY,
     INTERNAL,
@@ -213,8 +213,8 @@ class Gateway:
         )
         return {}
 
-    def _tools(self, call: Call) -> Result:
-        return {"toolsets": []}  # they are the API server's, which does not list them
+    def _tools(self, call: Call) -> Flow[Result]:
+        return {"toolsets": [listed_toolset(row) for row in (yield from self._api.toolsets())]}
 
     def _resize(self, call: Call) -> Result:
         self._session(call)

@@ -78,6 +78,7 @@ class Toolbox:
                 "enabled": self.choice.wants(toolset.name),
                 "configured": toolset.configured,
                 "tools": [tool.name for tool in toolset.tools],
+                "descriptions": {tool.name: tool.description for tool in toolset.tools},
             }
             for toolset in self._toolsets
             if toolset.offered

@@ -88,9 +88,10 @@ def test_the_toolsets() -> None:
     rows = AgentWorld().run(lambda parts, engine: _rows(parts))
     assert [row["name"] for row in rows] == ["phone", "memory", "skills"]
     for row in rows:
-        assert set(row) == {"name", "label", "description", "enabled", "configured", "tools"}
+        assert set(row) == {"name", "label", "description", "enabled", "configured", "tools", "descriptions"}
         assert None not in row.values()
     assert rows[1]["tools"] == ["memory"]
+    assert str(cast("dict[str, str]", rows[1]["descriptions"])["memory"]).startswith("Keep short notes")
 
 
 def test_every_tool_is_described_in_words_and_types() -> None:

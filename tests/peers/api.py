@@ -52,6 +52,7 @@ class ScriptedApi(ScriptedService):
             ("GET", "/api/sessions/{id}", self._session),
             ("GET", "/api/sessions/{id}/messages", self._messages),
             ("POST", "/api/sessions/{id}/chat/stream", self._chat),
+            ("GET", "/v1/toolsets", self._toolsets),
             ("GET", "/v1/runs/{id}", self._run),
             ("POST", "/v1/runs/{id}/stop", self._stop),
             ("POST", "/v1/runs/{id}/approval", self._approve),
@@ -126,6 +127,11 @@ class ScriptedApi(ScriptedService):
         events = self.turns.pop(0) if self.turns else hello()
         kept.append({"role": "assistant", "content": "".join(str(data.get("delta", "")) for _, data in events)})
         return Response(200, SSE, b"".join(encode_event(json.dumps(data), event=kind) for kind, data in events))
+
+    def _toolsets(self, request: Request) -> Response:
+        self._note(request)
+        row = {"name": "memory", "label": "Memory", "description": "Notes", "enabled": True, "tools": ["memory", 7]}
+        return self._fixed() or json_response(200, {"data": [{**row, "descriptions": {"memory": "Keep notes."}}, {}]})
 
     def _run(self, request: Request) -> Response:
         self._note(request)

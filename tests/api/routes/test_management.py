@@ -203,5 +203,5 @@ def test_toolsets(book: ApiBook) -> None:
     body = book.request("GET", "/v1/toolsets").json
     assert (body["object"], body["platform"]) == ("list", "api_server")
     for row in body["data"]:
-        assert set(row) == {"name", "label", "description", "enabled", "configured", "tools"}
+        assert set(row) == {"name", "label", "description", "enabled", "configured", "tools", "descriptions"}
         assert None not in row.values()

@@ -228,7 +228,18 @@ def test_what_is_never_asked_for_has_expired() -> None:
     book = opened()
     for method in ("clarify.respond", "sudo.respond", "secret.respond"):
         assert book.result(method, {"request_id": "x"}) == {"status": "expired"}
-    assert book.result("tools.list") == {"toolsets": []}
+
+
+def test_the_tools_are_those_of_the_api_server() -> None:
+    tool = {"name": "memory", "description": "Keep notes."}
+    nothing = {"name": "", "description": "", "tool_count": 0, "enabled": True, "tools": []}
+    book = opened()
+    assert book.result("tools.list") == {
+        "toolsets": [
+            {"name": "memory", "description": "Notes", "tool_count": 1, "enabled": True, "tools": [tool]},
+            nothing,
+        ]
+    }
 
 
 # --- an API server that is down, or odd ---
