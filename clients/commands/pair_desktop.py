@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +26,7 @@ Examples:
   svc-relay pair --remote wss://home.example             asks for the code
   svc-relay pair --pair-qr 'svc-relay://pair?payload=…'  an invite URL, its value, or the QR's JSON text
   SVC_RELAY_PAIR_QR="$(cat invite)" svc-relay pair
+  svc-relay pair Q7M2ZK --remote ws://… --only chat,tui  a desktop that gets no terminal
 
 \b
 Of several ways options win over variables, and an invite over a code. An address without a port gets 8767.
@@ -41,6 +43,11 @@ TRIES = 3  # wire core 10.3
 @click.option("--pair-qr", metavar="INVITE", help="Invite URL, its value, or JSON; - reads it.  [SVC_RELAY_PAIR_QR]")
 @click.option("--name", help="Name of this device.  [host name]")
 @click.option("--ttl", metavar="DURATION", help="Lifetime to ask for, where the operator preset none.")
+@click.option(
+    "--only",
+    metavar="CHANNEL,…",
+    help="Ask for these channels and have all others withheld, as far as none are preset.",
+)
 @click.option("--new-certificate", is_flag=True, help="Accept that the relay has another certificate now.")
 @json_option
 @runtime_option
@@ -51,6 +58,7 @@ def main(
     pair_qr: str | None,
     name: str | None,
     ttl: str | None,
+    only: str | None,
     *,
     new_certificate: bool,
     as_json: bool,
@@ -60,13 +68,13 @@ def main(
     from clients.commands.desktop import session_path
     from svc_proto.client.invites import read_invitation
     from svc_proto.client.shown import paired_json, paired_lines
-    from svc_proto.client.spans import parse_span
+    from svc_proto.client.spans import parse_preset, parse_span
 
     span = None if ttl is None else parse_span(ttl, "--ttl")
     typed = code or code_option
     pair_qr = sys.stdin.read() if pair_qr == "-" else pair_qr
     invite = _invite(pair_qr, typed)
-    pairing = _Pairing(name, span, runtime, new_certificate)
+    pairing = _Pairing(name, span, parse_preset(None, only), runtime, new_certificate)
     if invite is not None:
         paired = pairing.use(read_invitation(*invite), by_qr=True)
     else:
@@ -135,9 +143,17 @@ def _ask(prompt: str, otherwise: str) -> str:
 class _Pairing:
     """How this command pairs, whatever the way to the code was."""
 
-    def __init__(self, name: str | None, span: int | None, runtime: str, new_certificate: bool) -> None:
+    def __init__(
+        self,
+        name: str | None,
+        span: int | None,
+        grants: Mapping[str, float | None] | None,
+        runtime: str,
+        new_certificate: bool,
+    ) -> None:
         self._name = name
         self._span = span
+        self._grants = grants
         self._runtime = runtime
         self._new_certificate = new_certificate
 
@@ -150,6 +166,7 @@ class _Pairing:
             invitation=invitation,
             name=self._name,
             ttl_seconds=self._span,
+            grants=self._grants,
             by_qr=by_qr,
             new_certificate=self._new_certificate,
         )

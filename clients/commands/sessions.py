@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from clients.commands.desktop import on_desktop, who_options, whom
 from runtimes.option import runtime_option
 
@@ -19,15 +19,29 @@ Examples:
   svc-relay sessions
   svc-relay sessions --json
   svc-relay shell --session work        attach one of them
+  svc-relay sessions kill work          end one, with what runs in it
+
+\b
+The relay is --remote, SVC_RELAY_URL, or the only one stored.
+Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options.
+"""
+KILLING = """
+\b
+Example:
+  svc-relay sessions kill work          the NAME that svc-relay sessions shows
 """
 
 
-@click.command("sessions", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.group("sessions", invoke_without_command=True, epilog=EXAMPLES, context_settings=SETTINGS)
 @who_options
 @json_option
 @runtime_option
-def main(remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
-    """List the terminal sessions on the relay's host. Without tmux there they end with their connection."""
+@click.pass_context
+def main(context: click.Context, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
+    """List the terminal sessions on the relay's host, or end one. Without tmux there they end with their connection."""
+    context.obj = {"remote": remote, "token": token}
+    if context.invoked_subcommand is not None:
+        return
     from svc_proto.client.desk import find_session
     from svc_proto.client.remote import list_terminals, terminal_rows
     from svc_proto.client.shown import table
@@ -47,6 +61,30 @@ def main(remote: str | None, token: str | None, *, as_json: bool, runtime: str) 
         print("No terminal sessions: svc-relay shell opens one, and it stays where the relay has tmux.")
     else:
         print_lines(table(("NAME", "STATE", "CLIENTS", "AGE", "SHELL"), terminal_rows(found, time.time())))
+
+
+@main.command("kill", epilog=KILLING, context_settings=SETTINGS)
+@click.argument("name")
+@who_options
+@runtime_option
+@click.pass_obj
+def kill_session(
+    outer: dict[str, str | None], name: str, remote: str | None, token: str | None, *, runtime: str
+) -> None:
+    """End the terminal session NAME, with what runs in it."""
+    from svc_proto.client.desk import find_session
+    from svc_proto.client.remote import kill_terminal
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+    who = whom(remote or outer["remote"], token or outer["token"])
+
+    def plan(engine: Engine) -> Flow[None]:
+        session = yield from find_session(engine, who)
+        yield from kill_terminal(engine, session, name)
+
+    on_desktop(plan, runtime)
+    print(f"Ended {name}.")
 
 
 if __name__ == "__main__":

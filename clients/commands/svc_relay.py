@@ -29,7 +29,7 @@ Shell completion (bash; zsh and fish likewise):
         "status": ("clients.commands.status:main", "Show the sessions that are stored here."),
         "devices": ("clients.commands.devices:main", "List, revoke and extend the devices of a relay."),
         "shell": ("clients.commands.shell:main", "A terminal on the relay's host; --exec runs one command."),
-        "sessions": ("clients.commands.sessions:main", "List the terminal sessions on the relay's host."),
+        "sessions": ("clients.commands.sessions:main", "List the terminal sessions on the relay's host; end one."),
         "chat": ("clients.commands.chat:main", "Say something to the agent and stream its answer."),
         "notifications": ("clients.commands.notifications:main", "What the paired phones have shown lately."),
         "media": ("clients.commands.media:main", "Fetch a file that the relay hands out."),

@@ -61,6 +61,7 @@ class PairRequest:
     invitation: Invitation
     name: str | None = None
     ttl_seconds: int | None = None
+    grants: Mapping[str, float | None] | None = None  # spans in s; None: withheld
     by_qr: bool = False  # which clears what was pinned (spec)
     new_certificate: bool = False
 
@@ -132,6 +133,8 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
     credentials: dict[str, object] = {"pairing_code": wanted.invitation.code}
     if wanted.ttl_seconds is not None:
         credentials["ttl_seconds"] = wanted.ttl_seconds
+    if wanted.grants is not None:
+        credentials["grants"] = {name: False if span is None else span for name, span in wanted.grants.items()}
     doing(engine, f"pairing with {chosen.url}")
     link, welcome = yield from open_link(engine, chosen.url, credentials, who)
     yield from link.finish()

@@ -38,6 +38,7 @@ from svc_proto.wire.urls import encode_segment
 __all__ = [
     "Media",
     "call_phone",
+    "kill_terminal",
     "list_terminals",
     "media_path",
     "notification_rows",
@@ -68,32 +69,47 @@ def refused(relay: Target, answer: Fetched) -> Problem:
 
 def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[Mapping[str, object]]]:
     """The terminal sessions on the relay's host (wire terminal 1.7). Raises `Problem`."""
+    answer = yield from _ask_terminals(engine, session, "terminal.list", {}, "terminal.sessions")
+    if isinstance(answer, str):
+        raise Problem(f"the relay lists no terminals: {answer}")
+    rows = answer.get("sessions")
+    listed = cast("list[object]", rows) if isinstance(rows, list) else []
+    return [cast("dict[str, object]", row) for row in listed if isinstance(row, dict)]
+
+
+def kill_terminal(engine: Engine, session: StoredSession, name: str) -> Flow[None]:
+    """End a terminal session on the relay's host, with what runs in it. Raises `Problem`."""
+    wanted = {"session_name": name}
+    answer = yield from _ask_terminals(engine, session, "terminal.kill", wanted, "terminal.detached")
+    if isinstance(answer, str):
+        raise Problem(f"the session {name} was not ended: {answer}; svc-relay sessions lists those there are")
+
+
+def _ask_terminals(
+    engine: Engine, session: StoredSession, kind: str, payload: Mapping[str, object], answered_by: str
+) -> Flow[Mapping[str, object] | str]:
+    """One message of the terminal channel, and the payload of its answer, or why there is none."""
     url = yield from route_of(engine, session)
     doing(engine, f"connecting to {url}")
     link, _ = yield from sign_in(engine, session, url)
-    waiting = _Listing(engine, link)
-    answer = yield from wait(waiting.ticket, engine.now.mono + LIST_WITHIN)
+    asked = _Asked(engine, link, kind, payload, answered_by)
+    answer = yield from wait(asked.ticket, engine.now.mono + LIST_WITHIN)
     yield from link.finish()
-    if isinstance(answer, str):
-        raise Problem(f"the relay lists no terminals: {answer}")
-    if isinstance(answer, Failure):
-        raise Problem("the relay lists no terminals: no answer in time")
-    return cast("list[Mapping[str, object]]", answer)
+    return "no answer in time" if isinstance(answer, Failure) else cast("Mapping[str, object] | str", answer)
 
 
-class _Listing:
-    def __init__(self, engine: Engine, link: Link) -> None:
+class _Asked:
+    def __init__(self, engine: Engine, link: Link, kind: str, payload: Mapping[str, object], answered_by: str) -> None:
         self._engine = engine
+        self._answered_by = answered_by
         self.ticket = engine.new_op()
         link.on_envelope, link.on_lost = self._heard, self._lost
-        self._id = link.send("terminal", "terminal.list", {})
+        self._id = link.send("terminal", kind, payload)
 
     def _heard(self, envelope: Envelope) -> None:
-        if envelope.type == "terminal.sessions":
-            rows = envelope.payload.get("sessions")
-            listed = cast("list[object]", rows) if isinstance(rows, list) else []
-            self._engine.resume(self.ticket, [row for row in listed if isinstance(row, dict)])
-        elif envelope.id == self._id:
+        if envelope.type == self._answered_by:
+            self._engine.resume(self.ticket, envelope.payload)
+        elif envelope.id == self._id or envelope.type == "terminal.error":
             message = envelope.payload.get("message")
             self._engine.resume(self.ticket, plain(message) if isinstance(message, str) else "no reason given")
 

@@ -36,7 +36,9 @@ STORED = (
     {"role": "public", "priority": 1, "relay": {"url": PUBLIC.url}},
 )
 QR = PairRequest(invitation=Invitation("Q7M2ZK", (LAN, PUBLIC), STORED), by_qr=True)
-TYPED = PairRequest(invitation=Invitation("Q7M2ZK", (PUBLIC,)), name="Desk", ttl_seconds=60)
+TYPED = PairRequest(
+    invitation=Invitation("Q7M2ZK", (PUBLIC,)), name="Desk", ttl_seconds=60, grants={"chat": 60, "tui": None}
+)
 OK = {"session_token": "t0ken-1234", "server_version": "1.0.0", "expires_at": 5.5, "grants": {"chat": None}}
 
 
@@ -104,6 +106,7 @@ def test_by_code() -> None:
     assert host.expected == {("home.example", 443): None}
     payload = there.said[0]["payload"]
     assert (payload["device_name"], payload["device_hostname"], payload["ttl_seconds"]) == ("Desk", "desk", 60)
+    assert payload["grants"] == {"chat": 60, "tui": False}
 
 
 def test_by_qr_on_the_best_route() -> None:

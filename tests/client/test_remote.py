@@ -10,6 +10,7 @@ from svc_proto.client.problem import Problem
 from svc_proto.client.remote import (
     Media,
     call_phone,
+    kill_terminal,
     list_terminals,
     media_path,
     notification_rows,
@@ -60,6 +61,23 @@ def test_terminals() -> None:
 )
 def test_no_terminals(answer: Mapping[str, Any] | str | None, says: str) -> None:
     assert listing(answer).fails() == Exit(1, f"the relay lists no terminals: {says}")
+
+
+def test_a_terminal_is_ended() -> None:
+    def answering(kind: str, **payload: object) -> World[None]:
+        def socket(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+            if message["type"] == "auth":
+                return [OK]
+            return [{"channel": "terminal", "type": f"terminal.{kind}", "id": "9", "payload": payload}]
+
+        return World(lambda engine: kill_terminal(engine, SESSION, "work"), socket=socket)
+
+    there = answering("detached", session_name="work", reason="client kill")
+    assert there.run() is None
+    (asked,) = [message for message in there.said if message["type"] == "terminal.kill"]
+    assert asked["payload"] == {"session_name": "work"}
+    says = "the session work was not ended: there is no such session; svc-relay sessions lists those there are"
+    assert answering("error", session_name="work", message="there is no such session").fails() == Exit(1, says)
 
 
 def test_other_envelopes_are_not_for_us() -> None:

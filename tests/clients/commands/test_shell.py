@@ -99,9 +99,11 @@ def test_detach_and_come_back(tmux: Shelf) -> None:
     assert tmux.run("svc-relay", "sessions").out.splitlines()[1].split()[:3] == ["default", "waiting", "0"]
     terminal = tmux.spawn("svc-relay", "shell")
     terminal.expect("left-2")
-    terminal.sendline("exit")
+    terminal.send("\x1d")
     assert ended(terminal) == 0
+    assert tmux.run("svc-relay", "sessions", "kill", "default").out == "Ended default.\n"
     assert tmux.run("svc-relay", "sessions", "--json").json == []
+    assert "there is no such session" in tmux.run("svc-relay", "sessions", "kill", "default").problem
 
 
 @HAS_TMUX
