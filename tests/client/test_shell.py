@@ -499,7 +499,11 @@ def test_what_is_piped_in_holds_no_ctrl_c() -> None:
 
 
 def test_a_command_is_ended_with_us() -> None:
-    there = shell(EXEC, script=[begun(1), (2, lambda w: w.enter(Stopping(2.0))), (2.1, lambda w: w.hang_up())])
+    def stop(world: World[ShellEnd]) -> None:
+        world.enter(Stopping(2.0))
+        world.hang_up()  # as the screen is closed then
+
+    there = shell(EXEC, script=[begun(1), (2, stop)])
     assert there.fails() == Exit(INTERRUPTED)
     assert said(there, "kill") == [{"session_name": "exec-1"}]
 
