@@ -64,11 +64,7 @@ def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
     if not (yield from run.placed()):
         text = "the turn was stopped before it began"
         return run.ending(finish="interrupted", error=text, code="interrupted", interrupted=True)
-    if order.create is not None:
-        yield from api.query(CreateChat(session=order.create))  # False: it is there already
-    history, rows = order.history, _incoming(api, order)
-    if history is None and not order.results:
-        history = yield from api.history(order.session_id)
+    history, rows = (yield from _open(api, order)), _incoming(api, order)
     yield from _store(api, *rows)
     if history is None:  # with the results, which belong behind their calls
         history = yield from api.history(order.session_id)
@@ -105,6 +101,15 @@ def text_of(content: Content) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(text for part in content if isinstance(text := part.get("text"), str))
+
+
+def _open(api: Api, order: TurnOrder) -> Flow[tuple[Mapping[str, object], ...] | None]:
+    """The history; None where the results that are to be stored belong to it."""
+    if order.create is not None:
+        yield from api.query(CreateChat(session=order.create))  # False: it is there already
+    if order.history is not None or order.results:
+        return order.history
+    return (yield from api.history(order.session_id))
 
 
 def _incoming(api: Api, order: TurnOrder) -> tuple[Message, ...]:

@@ -114,7 +114,7 @@ def find_markers(text: str) -> list[Marker]:
 
 @define
 class Attachment:
-    """One attachment. Ask `wants_fetch`, fetch `marker.target`, say how it went."""
+    """One attachment. Ask `wants_fetch`, fetch `target`, say how it went."""
 
     marker: Marker
     preferences: Preferences
