@@ -80,7 +80,7 @@ class Demo:
 
     def on_started(self) -> None:
         """Play."""
-        self._play_task = self.engine.spawn(self._play(), name="demo", on_done=self.engine.exit, on_error=self._failed)
+        self._play_task = self.engine.spawn(self._play(), on_done=self.engine.exit, on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """Nobody calls a demonstration."""

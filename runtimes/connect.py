@@ -89,7 +89,7 @@ class _Connecting:
         self._addresses: deque[tuple[Any, ...]] = deque()
         self._attempts: list[_Attempt] = []
         self._last: Failure = Failure(FailureKind.UNREACHABLE, "name not resolved")
-        self._timer = pump.chores.timer("next address", self._next)
+        self._timer = pump.chores.timer(self._next)
         self._shaking: TlsChannel | None = None
         self._over = False
 

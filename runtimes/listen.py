@@ -97,7 +97,7 @@ class Acceptor(Source):
         self.tls = listener.tls  # of connections that are accepted from now on
         self._closed = False
         self._openings: deque[_Handshake] = deque()
-        self._rest = pump.chores.timer("accept again", self.start)
+        self._rest = pump.chores.timer(self.start)
         self._warn_at = 0.0  # not before that
 
     def start(self) -> None:
@@ -192,7 +192,7 @@ class _Handshake:
         self._pump = pump
         self._addresses = addresses
         self.channel = TlsChannel(pump, sock, ChannelId(0), tls, opening=self)
-        self.timer = pump.chores.timer("TLS handshake", self.time_out)
+        self.timer = pump.chores.timer(self.time_out)
         self.timer.set(pump.owner.clock().mono + HANDSHAKE_TIMEOUT)
         pump.chore_added()
 

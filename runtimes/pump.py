@@ -139,8 +139,8 @@ class Pump:
             return None
         when = self.core.next_deadline()
         chore = self.chores.next()
-        if chore is not None and (when is None or chore.when < when):
-            return chore.when
+        if chore is not None and (when is None or chore < when):
+            return chore
         return when
 
     def tick(self, mono: float) -> None:
@@ -161,7 +161,7 @@ class Pump:
         """A chore was set outside of `feed`: see that the loop wakes for it."""
         chore = self.chores.next()
         if chore is not None:
-            self.owner.arm(chore.when)
+            self.owner.arm(chore)
 
     def sent(self, channel: Live, n: int) -> None:
         """`n` bytes of a channel have left; told to the core once per drain."""

@@ -138,7 +138,7 @@ class Gateway:
         except RpcError as error:
             self.say(error.line())
             return
-        self.engine.spawn(self._answer(call, method), name=f"call {call.method[:40]}")
+        self.engine.spawn(self._answer(call, method))
 
     def client_left(self) -> None:
         """Nobody will ask any more."""
@@ -209,7 +209,7 @@ class Gateway:
         # The answer to this call comes first, then the turn.
         self.say(result_line(call, {"status": "streaming"}))
         session.task = self.engine.spawn(
-            self._run(session, session.turn, message), name="turn", on_error=lambda error: self._failed(session, error)
+            self._run(session, session.turn, message), on_error=lambda error: self._failed(session, error)
         )
         return {}
 

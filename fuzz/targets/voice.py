@@ -205,14 +205,14 @@ class _Game:
             except Exception as error:  # noqa: BLE001, RUF100 - passed on below
                 problem.append(error)
 
-        self.engine.timers.timer("fuzz", run).set(self.now.mono)
+        self.engine.timers.timer(run).set(self.now.mono)
         self.handle(None)
         if problem:
             raise problem[0]
         return outcome[0]
 
     def run(self, flow: Flow[dict[str, object]]) -> None:
-        self.do(lambda: self.engine.spawn(flow, name="fuzz", on_done=self.answer.update))
+        self.do(lambda: self.engine.spawn(flow, on_done=self.answer.update))
 
     def after(self, seconds: float) -> None:
         end = self.now.mono + seconds

@@ -50,7 +50,6 @@ def gather(engine: Engine, flows: Sequence[Flow[T]], *, name: str) -> Flow[list[
             tasks.append(
                 engine.spawn(
                     flow,
-                    name=name,
                     on_done=lambda result, place=place: settle(place, cast("T", result)),  # type: ignore[misc]  # mypy cannot infer lambdas with defaults
                     on_error=lambda error, place=place: fail(place, error),  # type: ignore[misc]  # the same
                 )

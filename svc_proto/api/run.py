@@ -242,7 +242,7 @@ class Run:
         """Run the agent as a task of its own; None if it was stopped before its end."""
         if self.stopping:
             return None
-        self._agent = self._engine.spawn(agent, name="agent", on_done=self._agent_done, on_error=self._agent_failed)
+        self._agent = self._engine.spawn(agent, on_done=self._agent_done, on_error=self._agent_failed)
         try:
             while self._outcome is None and not self.stopping:
                 yield from self._pause()
@@ -338,7 +338,7 @@ class Run:
                     self._unkept.pop(each.id, None)
             engine.resume(ticket, None)
 
-        engine.spawn(write(), name="store")
+        engine.spawn(write())
         yield from wait(ticket, engine.now.mono + PATIENCE)
 
     def _agent_done(self, outcome: Outcome) -> None:

@@ -46,7 +46,7 @@ class Runs:
         run.model = order.model
         self._runs[order.run_id] = run
         self._look()
-        engine.spawn(perform(api, run, order), name="turn", on_error=lambda error: self._failed(run, error))
+        engine.spawn(perform(api, run, order), on_error=lambda error: self._failed(run, error))
         return run
 
     def get(self, run_id: str) -> Run | None:

@@ -93,7 +93,7 @@ class Api:
         self.model_list = ModelList(engine)
         self.runs = Runs(self)
         self.responses = Responses(engine)
-        self._holder_timer = engine.timers.timer("device keys", self._end_holders)
+        self._holder_timer = engine.timers.timer(self._end_holders)
 
     def on_started(self) -> None:
         """Open the doors."""

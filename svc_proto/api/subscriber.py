@@ -83,7 +83,7 @@ class Subscriber:
         self._over = False  # there will be no more
         self._soiled = False
         self._ticket = NOBODY
-        self._unread = engine.timers.timer("unread stream", self.drop)
+        self._unread = engine.timers.timer(self.drop)
         self._unread.set(engine.now.mono + UNREAD_FOR)
 
     # --- for the run ---

@@ -1,4 +1,4 @@
-"""Every deadline of a core: a heap of named timers that a runtime sees as one number.
+"""Every deadline of a core: a heap of timers that a runtime sees as one number.
 
 A timer that is moved later costs one attribute write: its old heap entry stays and is re-filed when it comes up.
 Connections move their idle timer with every request, so that is the case that must be cheap. Entries of cancelled
@@ -10,32 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from types import MethodType
-from typing import NamedTuple
 
-__all__ = ["Deadline", "Timer", "Timers"]
+__all__ = ["Timer", "Timers"]
 
 SWEEP_FROM = 64  # heap entries below which a sweep would not pay
-
-
-class Deadline(NamedTuple):
-    """When (monotonic seconds) the next timer is due, and which one, for people who debug."""
-
-    when: float
-    reason: str
 
 
 class Timer:
     """One deadline that can be set, moved and cancelled. Made by `Timers.timer`."""
 
-    __slots__ = ("_bound", "_call", "_filed", "_timers", "reason", "when")
+    __slots__ = ("_bound", "_call", "_filed", "_timers", "when")
 
-    def __init__(self, timers: Timers, reason: str, fire: Callable[[], None]) -> None:
+    def __init__(self, timers: Timers, fire: Callable[[], None]) -> None:
         self._timers = timers
         # The two parts of a method take less memory than the method: each connection has several timers.
         self._bound: object = fire.__self__ if isinstance(fire, MethodType) else None
         self._call: Callable[..., None] = fire.__func__ if isinstance(fire, MethodType) else fire
         self._filed: float | None = None  # the earliest heap entry that stands for this timer
-        self.reason = reason
         self.when: float | None = None
 
     def set(self, when: float) -> None:
@@ -92,9 +83,9 @@ class Timers:
         self._filings = 0
         self._sweep_at = SWEEP_FROM
 
-    def timer(self, reason: str, fire: Callable[[], None]) -> Timer:
-        """A new timer, not set. `reason` names it in `next()` and in logs."""
-        return Timer(self, reason, fire)
+    def timer(self, fire: Callable[[], None]) -> Timer:
+        """A new timer, not set."""
+        return Timer(self, fire)
 
     def file(self, when: float, timer: Timer) -> None:
         """For `Timer` alone: put an entry on the heap."""
@@ -109,13 +100,13 @@ class Timers:
         """When to look again: at the next deadline, or before it if a timer was moved or cancelled since."""
         return self._heap[0][0] if self._heap else None
 
-    def next(self) -> Deadline | None:
-        """The next deadline, or None when no timer is set."""
+    def next(self) -> float | None:
+        """The next deadline (monotonic seconds), or None when no timer is set."""
         heap = self._heap
         while heap:
             when, _, timer = heap[0]
             if timer.when == when:
-                return Deadline(when, timer.reason)
+                return when
             heappop(heap)
             timer.unfile(when)
         return None
@@ -125,10 +116,9 @@ class Timers:
         heap = self._heap
         if not heap or heap[0][0] > mono:  # no timer is due before its entry
             return None
-        due = self.next()
-        if due is None or due.when > mono:
+        if self.next() is None or heap[0][0] > mono:
             return None
-        return heappop(self._heap)[2]
+        return heappop(heap)[2]
 
 
 def _nothing() -> None:

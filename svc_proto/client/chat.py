@@ -92,7 +92,7 @@ class ChatChore(Chore[ChatEnd]):
             super().on_stopping()
             return
         self.stopped = False
-        self._engine.spawn(self._stop(self._api, self._turn), name="stop", on_done=self._leave, on_error=self._leave)
+        self._engine.spawn(self._stop(self._api, self._turn), on_done=self._leave, on_error=self._leave)
 
     def _chat(self, engine: Engine) -> Flow[ChatEnd]:
         api = yield from self._find(engine)
@@ -109,7 +109,7 @@ class ChatChore(Chore[ChatEnd]):
             self._questions.take(news)
 
     def _answer(self, call_id: str, choice: str) -> None:
-        self._engine.spawn(self._pass_on({"choice": choice, "call_id": call_id}), name="answer", on_error=self._unheard)
+        self._engine.spawn(self._pass_on({"choice": choice, "call_id": call_id}), on_error=self._unheard)
 
     def _pass_on(self, answer: Mapping[str, object]) -> Flow[None]:
         assert self._api is not None

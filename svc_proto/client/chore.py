@@ -41,7 +41,7 @@ class Chore(Generic[T]):
     def bind(self, engine: Engine) -> None:
         """Keep the engine; make the timer."""
         self._engine = engine
-        self._timer = engine.timers.timer("progress", self._tick)
+        self._timer = engine.timers.timer(self._tick)
 
     def on_started(self) -> None:
         """Set out."""
@@ -49,7 +49,7 @@ class Chore(Generic[T]):
         engine.emit(Ready())
         if self._watched:
             self._timer.set(engine.now.mono + PATIENCE)
-        engine.spawn(self._plan(engine), name="chore", on_done=self._done, on_error=self._failed)
+        engine.spawn(self._plan(engine), on_done=self._done, on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """A chore listens nowhere."""

@@ -27,7 +27,7 @@ class Routes:
         self._engine = engine
         self._choice = RouteChoice(candidates)
         self._probes: dict[Candidate, Task] = {}
-        self._timer = engine.timers.timer("route probes", self._late)
+        self._timer = engine.timers.timer(self._late)
         self._ticket = engine.new_op()
         self._over = False
         self.problems: dict[Candidate, str] = {}  # why a route was not taken
@@ -88,7 +88,7 @@ class Routes:
             self._act(self._choice.failed(candidate, now))
 
         question = fetch(self._engine, "GET", http_base(candidate.url) + "/health", within=NEVER_REACHED)
-        task = self._engine.spawn(question, name="probe", on_done=asked)
+        task = self._engine.spawn(question, on_done=asked)
         self._probes[candidate] = task
 
     def _late(self) -> None:

@@ -109,7 +109,7 @@ class ShellChore(Chore[ShellEnd]):
         if order.command is not None:
             self._exec = ExecOutput(nonce)
             self._type(typed_line(order.command, nonce, tmux=self._tmux, keyboard=order.keyboard))
-        watcher = engine.spawn(self._watch_size(), name="window size") if order.person else None
+        watcher = engine.spawn(self._watch_size()) if order.person else None
         try:
             return (yield from self._serve(routes))
         finally:

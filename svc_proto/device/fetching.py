@@ -128,7 +128,7 @@ class Attachments:
 
         url = source.url + shown.attachment.target
         flow = download(self._engine, url, source.token, most=most)
-        shown.task = self._engine.spawn(flow, name="attachment", on_done=done, on_error=failed)
+        shown.task = self._engine.spawn(flow, on_done=done, on_error=failed)
 
     def _answered(self, number: int, shown: _Shown, answer: Fetched | Failure, most: int) -> None:
         if isinstance(answer, Failure):

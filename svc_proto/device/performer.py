@@ -79,7 +79,7 @@ class Performer:
         self._send = send
         self._tell = tell
         self._on_change = on_change
-        self._deadline = engine.timers.timer("safety", self.settle)
+        self._deadline = engine.timers.timer(self.settle)
         self._asked: dict[str, _Asked] = {}  # by request id
         self._under_way: dict[int, Task] = {}
         self._taken: OrderedDict[str, None] = OrderedDict()  # request ids
@@ -196,7 +196,7 @@ class Performer:
             done(self._apology(command, error))
 
         flow = self._finish(command, performed, uplink)
-        task = self._engine.spawn(flow, name="command", on_done=done, on_error=failed)
+        task = self._engine.spawn(flow, on_done=done, on_error=failed)
         if task.state is not TaskState.DONE:
             self._under_way[key] = task
 

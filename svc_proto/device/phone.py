@@ -187,9 +187,9 @@ class Phone:
     def bind(self, engine: Engine) -> None:
         """Keep the engine; make the timers."""
         self.engine = engine
-        self._status_timer = engine.timers.timer("status", self._report_status)
-        self._sign_in_timer = engine.timers.timer("sign in", self._sign_in_late)
-        self._retry_timer = engine.timers.timer("retry", self._retry)
+        self._status_timer = engine.timers.timer(self._report_status)
+        self._sign_in_timer = engine.timers.timer(self._sign_in_late)
+        self._retry_timer = engine.timers.timer(self._retry)
         self._performer = Performer(
             engine,
             self.gate,
@@ -353,7 +353,7 @@ class Phone:
 
     def _open(self) -> None:
         opening = open_socket(self.engine, self._remote.socket_url, self, headers=bearer(self.token or ""))
-        self._opening = self.engine.spawn(opening, name="open", on_done=self._opened, on_error=self._failed)
+        self._opening = self.engine.spawn(opening, on_done=self._opened, on_error=self._failed)
 
     def _opened(self, outcome: Socket | Fetched | Failure) -> None:
         if isinstance(outcome, Socket):

@@ -39,7 +39,7 @@ class RouteFinder:
         self._choice = RouteChoice(routes)
         self._on_chosen = on_chosen
         self._probes: dict[Candidate, Task] = {}
-        self._deadline = engine.timers.timer("route", self._late)
+        self._deadline = engine.timers.timer(self._late)
 
     def choose(self, *, anew: bool) -> None:
         """Begin, and give up a choice that is under way. `anew` asks even those that answered a moment ago."""
@@ -80,7 +80,7 @@ class RouteFinder:
             now = self._engine.now.mono
             self._carry_out(self._choice.answered(candidate, now) if there else self._choice.failed(candidate, now))
 
-        task = self._engine.spawn(self._ask(candidate), name="probe", on_done=done)
+        task = self._engine.spawn(self._ask(candidate), on_done=done)
         if task.state is not TaskState.DONE:
             self._probes[candidate] = task
 

@@ -35,7 +35,7 @@ class Channel(ABC):
         self._soiled = False
         self._holding = False  # someone above asked not to read
         self._paused = False
-        self._stall = engine.timers.timer("write", self.drop)
+        self._stall = engine.timers.timer(self.drop)
 
     # --- facts, called by the engine ---
 

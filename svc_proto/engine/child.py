@@ -66,7 +66,7 @@ class Child(Channel):
     def __init__(self, engine: Engine, ch: ChannelId, handler: ChildHandler | None, limits: Limits) -> None:
         super().__init__(engine, ch, limits)
         self._handler = handler
-        self._kill = engine.timers.timer("kill", self.kill)
+        self._kill = engine.timers.timer(self.kill)
         self.pid = 0
 
     # --- for its owner ---

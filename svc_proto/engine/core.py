@@ -90,7 +90,7 @@ class Engine:
         self._next_channel = -1
         self._references = 0
         self._exited = False
-        self._grace = self.timers.timer("grace", self._grace_over)
+        self._grace = self.timers.timer(self._grace_over)
         self._reload = Reload(self)
         self._apply: dict[type[Any], Callable[[Any], None]] = {
             Received: self._received,
@@ -171,12 +171,11 @@ class Engine:
         self,
         flow: Flow[Any],
         *,
-        name: str,
         on_done: Callable[[Any], None] | None = None,
         on_error: Callable[[Exception], None] | None = None,
     ) -> Task:
         """Start a flow. Its owner must `cancel()` the task when it dies. Without `on_error`, errors are logged."""
-        task = Task(self, flow, name=name, on_done=on_done or _ignore, on_error=on_error or self._log_bug)
+        task = Task(self, flow, on_done=on_done or _ignore, on_error=on_error or self._log_bug)
         self._tasks[task] = None
         task.start()
         return task

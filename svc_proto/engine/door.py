@@ -50,7 +50,7 @@ class Door:
         self._app = app
         self._quiet_until = 0.0
         self._most = 0  # bytes that they have held at once since memory was given back
-        self._timer = engine.timers.timer("crowd", self._give_back)
+        self._timer = engine.timers.timer(self._give_back)
 
     def admit(self, fact: Accepted) -> ServerChannel | None:
         """Serve an accepted connection. One over `max_connections`, or too many from its address, is turned away."""
@@ -87,7 +87,7 @@ class Door:
 
     def _give_back(self) -> None:
         self._most = self.strangers.held
-        self.engine.spawn(_give_back(self.engine), name="memory")
+        self.engine.spawn(_give_back(self.engine))
 
 
 class Visit(Guest):
@@ -110,7 +110,7 @@ class Visit(Guest):
             return False
         if self._timer is None:
             engine = self._door.engine
-            self._timer = engine.timers.timer("crowd", self._out_of_patience)
+            self._timer = engine.timers.timer(self._out_of_patience)
             self._timer.set(engine.now.mono + self._door.limits.stranger_patience)
         return True
 

@@ -27,7 +27,7 @@ class Errand:
         """Set out."""
         engine = self._engine
         engine.emit(Ready())
-        engine.spawn(self._plan(engine), name="errand", on_done=engine.exit, on_error=self._failed)
+        engine.spawn(self._plan(engine), on_done=engine.exit, on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """An errand listens nowhere."""

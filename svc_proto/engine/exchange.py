@@ -276,9 +276,7 @@ class Exchange:
         channel = self._channel
         self._step(ExchangeTrigger.ASK)
         channel.admitting = True
-        task = channel.engine.spawn(
-            asking, name=f"access {self._pattern}", on_done=self._admitted, on_error=self._not_admitted
-        )
+        task = channel.engine.spawn(asking, on_done=self._admitted, on_error=self._not_admitted)
         if self.state is ExchangeState.ADMITTING:
             self._task = task
 
@@ -355,7 +353,7 @@ class Exchange:
         elif isinstance(result, Exception):
             raise result
         elif isinstance(result, Generator):
-            task = self._channel.engine.spawn(result, name=self._pattern, on_done=self._answered, on_error=self._failed)
+            task = self._channel.engine.spawn(result, on_done=self._answered, on_error=self._failed)
             self._task = self._task or task  # there is one if it is over already, and its answer goes on
         else:
             self._open_socket(cast("SocketHandler", result))
@@ -433,9 +431,7 @@ class Exchange:
             self._complete()
 
     def _deliver(self, flow: Flow[bool]) -> None:
-        self._task = self._channel.engine.spawn(
-            flow, name=f"answer {self._pattern}", on_done=self._delivered, on_error=self._crash
-        )
+        self._task = self._channel.engine.spawn(flow, on_done=self._delivered, on_error=self._crash)
 
     def _delivered(self, whole: bool) -> None:
         if not whole:

@@ -107,14 +107,13 @@ LIFE: Table[TaskState, TaskTrigger] = {
 class Task:
     """One running flow. Made by `Engine.spawn`; `cancel()` is what its owner calls when it dies."""
 
-    __slots__ = ("_engine", "_flow", "_on_done", "_on_error", "_timer", "_wait", "name", "state")
+    __slots__ = ("_engine", "_flow", "_on_done", "_on_error", "_timer", "_wait", "state")
 
     def __init__(
         self,
         engine: Engine,
         flow: Flow[Any],
         *,
-        name: str,
         on_done: Callable[[Any], None],
         on_error: Callable[[Exception], None],
     ) -> None:
@@ -122,9 +121,8 @@ class Task:
         self._flow = flow
         self._on_done = on_done
         self._on_error = on_error
-        self._timer = engine.timers.timer(f"flow {name}", self._give_up)
+        self._timer = engine.timers.timer(self._give_up)
         self._wait: Wait | None = None
-        self.name = name
         self.state = TaskState.RUNNING
 
     def start(self) -> None:

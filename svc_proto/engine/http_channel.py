@@ -42,7 +42,7 @@ class HttpChannel(Channel):
         self._fin_sent = False
         self._pumping = False
         self._thrown = 0  # bytes that came while we were closing
-        self._timer = engine.timers.timer("connection", self.timed_out)
+        self._timer = engine.timers.timer(self.timed_out)
 
     # --- facts ---
 

@@ -35,7 +35,7 @@ class Reload:
         self._wanted = True
         if not self._running:
             self._running = True
-            self._engine.spawn(self._run(), name="reload")
+            self._engine.spawn(self._run())
 
     def _run(self) -> Flow[None]:
         engine = self._engine

@@ -98,7 +98,7 @@ class Socket:
         self._carrier = carrier
         self._handler = handler
         self._keepalive = Keepalive(limits.ping_interval, limits.ping_patience, engine.now.mono)
-        self._timer = engine.timers.timer("websocket", self._due)
+        self._timer = engine.timers.timer(self._due)
         self._timer.set(self._keepalive.due)
         self.stream = stream
         self.state = SocketState.OPEN

@@ -121,7 +121,7 @@ class ClientSocket:
         """Wait for `system/auth`."""
         self.socket = socket
         engine = self.relay.engine
-        self._timer = engine.timers.timer("authentication", self._timed_out)
+        self._timer = engine.timers.timer(self._timed_out)
         self._timer.set(engine.now.mono + AUTH_TIMEOUT)
 
     def on_text(self, text: str) -> None:
@@ -244,9 +244,7 @@ class ClientSocket:
         if operator is not None:
             self._step(ClientTrigger.CODE)
             flow = self._pair(operator, envelope)
-            self._task = relay.engine.spawn(
-                flow, name="pairing", on_done=self._pairing_over, on_error=self._pairing_failed
-            )
+            self._task = relay.engine.spawn(flow, on_done=self._pairing_over, on_error=self._pairing_failed)
             return
         blocked = relay.limiter.failure(self.address, now)
         relay.engine.log(Level.WARNING, "authentication failed", address=self.address, blocked=blocked)

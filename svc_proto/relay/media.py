@@ -118,7 +118,7 @@ class Media:
     def __init__(self, engine: Engine, config: RelayConfig) -> None:
         self._engine = engine
         self._config = config
-        self._timer = engine.timers.timer("media expiry", self._expire)
+        self._timer = engine.timers.timer(self._expire)
         self._owned: dict[str, _Upload] = {}  # by their token, oldest first
         self._used: dict[str, int] = {}  # bytes that uploads take, those under way too, by the session's hash
         self._expired: deque[MediaEntry] = deque(maxlen=MAX_EXPIRED)

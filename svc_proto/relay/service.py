@@ -115,14 +115,14 @@ class Relay:
         self.voice_parts = build_voice(engine, inside)
         self.voice = self.voice_parts.voice
         self._voice_gate = VoiceGate(self)
-        self._session_timer = engine.timers.timer("session expiry", self.expire_sessions)
-        self._profile_timer = engine.timers.timer("profiles", self._rescan)
-        self._bridge_timer = engine.timers.timer("bridge command", self._expire_commands)
+        self._session_timer = engine.timers.timer(self.expire_sessions)
+        self._profile_timer = engine.timers.timer(self._rescan)
+        self._bridge_timer = engine.timers.timer(self._expire_commands)
 
     def on_started(self) -> None:
         """Load what outlives a process, then open the doors."""
         self.started = self.engine.now
-        self.engine.spawn(self._start(), name="start", on_error=self._start_failed)
+        self.engine.spawn(self._start(), on_error=self._start_failed)
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Serve a connection; one too many is turned away."""
@@ -349,7 +349,7 @@ class Relay:
         return (yield from load_profiles(self.engine, config.config_path, discover=config.profile_discovery))
 
     def _rescan(self) -> None:
-        self.engine.spawn(self._load_profiles(), name="profiles", on_done=self._profiles_found)
+        self.engine.spawn(self._load_profiles(), on_done=self._profiles_found)
 
     def _profiles_found(self, profiles: list[dict[str, object]]) -> None:
         if profiles == self.profiles:

@@ -35,7 +35,7 @@ class SessionRecords:
     def __init__(self, engine: Engine, sessions: Sessions) -> None:
         self._engine = engine
         self._sessions = sessions
-        self._timer = engine.timers.timer("erase sessions", self._again)
+        self._timer = engine.timers.timer(self._again)
         self._written = ""  # what the file of tombstones says
 
     @property
@@ -54,7 +54,7 @@ class SessionRecords:
 
     def erase_later(self, session: Session) -> None:
         """The same, and nobody waits for it."""
-        self._engine.spawn(self.erase(session), name="erase session")
+        self._engine.spawn(self.erase(session))
 
     def stop(self) -> None:
         """Try all that is left once more."""
@@ -91,7 +91,7 @@ class SessionRecords:
             engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
             return
         if restored is None and isinstance(token_hash, str):  # it expired while no relay ran
-            engine.spawn(self._erase_stored(token_hash), name="erase session")
+            engine.spawn(self._erase_stored(token_hash))
 
     def _erase_stored(self, token_hash: str) -> Flow[None]:
         yield from ask(self._engine, Query(self._engine.new_op(), DeleteSession(token_hash)))
@@ -118,7 +118,7 @@ class SessionRecords:
                 yield from self._erasing_ended(session, failed=isinstance(answer, Failure))
             engine.resume(ticket, answer)
 
-        engine.spawn(write(), name="store")
+        engine.spawn(write())
         return cast("Failure | None", (yield from wait(ticket, engine.now.mono + STORE_PATIENCE)))
 
     def _erasing_ended(self, session: Session, *, failed: bool) -> Flow[None]:

@@ -121,7 +121,7 @@ class Shells:
             killed = yield from self._succeeds("kill-session", "-t", f"={self.session_name(name)}")
             engine.resume(ticket, killed)
 
-        engine.spawn(kill(), name="kill session")
+        engine.spawn(kill())
         return (yield from wait(ticket, engine.now.mono + KILL_PATIENCE)) is True
 
     def capture(self, name: str) -> Flow[str]:

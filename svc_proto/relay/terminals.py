@@ -60,9 +60,7 @@ class Terminals:
         self._waiting.append(envelope)
         self._waiting_size += size
         if self._task is None:
-            task = self.engine.spawn(
-                self._work(), name="terminal", on_done=self._worked_off, on_error=self._work_failed
-            )
+            task = self.engine.spawn(self._work(), on_done=self._worked_off, on_error=self._work_failed)
             if self._waiting:
                 self._task = task
 
@@ -260,7 +258,7 @@ class Terminal:
         self._owner = owner
         self._state = TerminalState.NONE
         self._buffer = OutputBuffer(tmux=owner.shells.tmux is not None)
-        self._timer = owner.engine.timers.timer("terminal output", self._flush)
+        self._timer = owner.engine.timers.timer(self._flush)
 
     def begin(self, child: Child) -> None:
         """The shell runs."""

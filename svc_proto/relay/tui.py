@@ -56,9 +56,7 @@ class Tui:
         """Take one message of the TUI channel; those behind an attach wait for it."""
         if envelope.type == "tui.attach":
             self.close()
-            task = self.engine.spawn(
-                self._attach(envelope), name="tui", on_done=self._started, on_error=self._not_started
-            )
+            task = self.engine.spawn(self._attach(envelope), on_done=self._started, on_error=self._not_started)
             if task.state is TaskState.WAITING:
                 self._starting = task
         elif self._starting is None:

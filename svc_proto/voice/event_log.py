@@ -43,7 +43,7 @@ def run_name(kind: str, wall: float, session_id: str) -> str:
 
 def sweep_runs(engine: Engine, folder: str, kind: str, *, days: int) -> None:
     """Delete files of runs of that kind that are older. Nobody waits for it."""
-    engine.spawn(_sweep(engine, folder, f"{kind}-", engine.now.wall - days * DAY), name="sweep voice runs")
+    engine.spawn(_sweep(engine, folder, f"{kind}-", engine.now.wall - days * DAY))
 
 
 class GrowingFile:
@@ -58,7 +58,7 @@ class GrowingFile:
         self._head = b""
         self._writing = False
         self._closed = False
-        self._timer = engine.timers.timer("voice file", self.flush)
+        self._timer = engine.timers.timer(self.flush)
 
     def write(self, data: bytes, *, head: bytes = b"") -> None:
         """Append; `head` then takes the place of the file's first bytes."""
@@ -80,7 +80,7 @@ class GrowingFile:
         self._timer.cancel()
         if self._pieces and not self._writing:
             self._writing = True
-            self._engine.spawn(self._write(), name="voice file")
+            self._engine.spawn(self._write())
 
     def close(self) -> None:
         """Nothing more comes. What waits is still written."""

@@ -77,7 +77,7 @@ class VoiceSession:
         self._created = engine.now.mono
         self._early: deque[dict[str, object]] = deque()
         self._speakers: list[OperationId] = []  # that wait for room
-        self._timer = engine.timers.timer("voice session", self._due)
+        self._timer = engine.timers.timer(self._due)
         self._timer.set(deadline)
 
     def take_token(self) -> str:

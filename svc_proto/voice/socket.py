@@ -37,8 +37,8 @@ class VoiceSocket:
         self.bearer_hash = bearer_hash  # of whoever opened it
         self._over = False
         self._until = until
-        self._timer = session.engine.timers.timer("voice candidate", self._idle)
-        self._grant = session.engine.timers.timer("voice grant", self.recheck)
+        self._timer = session.engine.timers.timer(self._idle)
+        self._grant = session.engine.timers.timer(self.recheck)
 
     # --- SocketHandler ---
 

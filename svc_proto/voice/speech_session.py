@@ -74,7 +74,7 @@ class SpeechSession(ChosenSession[ChosenT], ABC):
     def speak(self, request: SpeechRequest) -> None:
         """Have it spoken."""
         self._metrics = Metrics(self.engine.now.mono)
-        self.task = self.engine.spawn(self._render(request), name=self.kind, on_done=self.spoken, on_error=self.failed)
+        self.task = self.engine.spawn(self._render(request), on_done=self.spoken, on_error=self.failed)
 
     def tell_done(self, done: Rendered, /, **fields: object) -> None:
         """`voice.audio.done` and `voice.response.done`."""

@@ -296,7 +296,7 @@ def test_a_reader_that_is_behind_stops_the_model() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[int]:
         world.host.engine = engine
         turn = Turn(session_id="s", run_id="r", prompt="Write", model=ROUTE)
-        task = engine.spawn(parts.agent.run(turn, world.host), name="turn")
+        task = engine.spawn(parts.agent.run(turn, world.host))
         yield from sleep(engine, 0.9)  # one batch was told of, and is being read
         task.cancel()
         return world.model.written
@@ -315,7 +315,7 @@ def test_being_stopped_at_any_wait(when: float) -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
         world.host.engine = engine
         turn = Turn(session_id="s", run_id="r", prompt="Go", model=ROUTE)
-        task = engine.spawn(parts.agent.run(turn, world.host), name="turn")
+        task = engine.spawn(parts.agent.run(turn, world.host))
         yield from sleep(engine, when)
         task.cancel()
         told.append(len(world.host.events))

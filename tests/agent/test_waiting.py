@@ -121,7 +121,7 @@ def test_one_that_gives_up_is_passed_over(gone: int) -> None:
 
     def flow(engine: Engine) -> Flow[object]:
         place = OneAtATime(engine)
-        tasks = [engine.spawn(visitors.visit(engine, place, name), name=name) for name in "abc"]
+        tasks = [engine.spawn(visitors.visit(engine, place, name)) for name in "abc"]
         yield from sleep(engine, 1.0)
         tasks[gone].cancel()
         assert len(place._queue) == 1  # the one that gave up has left it, too
@@ -148,7 +148,7 @@ def test_a_long_wait() -> None:
             return "in"
 
         done: list[str] = []
-        engine.spawn(second(), name="second", on_done=done.append)
+        engine.spawn(second(), on_done=done.append)
         yield from sleep(engine, 2 * LONG)
         place.leave()
         return done

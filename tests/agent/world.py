@@ -173,9 +173,7 @@ class _House:
     def on_started(self) -> None:
         self.engine.emit(Ready())
         parts = build_agent(self.engine, self._config)
-        self.engine.spawn(
-            self._plan(parts, self.engine), name="plan", on_done=self.results.append, on_error=self.errors.append
-        )
+        self.engine.spawn(self._plan(parts, self.engine), on_done=self.results.append, on_error=self.errors.append)
 
     def on_accepted(self, fact: Accepted) -> None:
         return None

@@ -141,7 +141,7 @@ class TurnBook(ApiBook):
 
     def poke(self, ticket: OperationId) -> None:
         """Let a turn go on, from within the core."""
-        self.engine.timers.timer("poke", lambda: self._resume(ticket)).set(self.now.mono)
+        self.engine.timers.timer(lambda: self._resume(ticket)).set(self.now.mono)
         self.after(0.0)
 
     def chat(self, session: str, body: object = None, **options: Any) -> ApiCall:

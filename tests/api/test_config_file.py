@@ -164,7 +164,7 @@ def test_a_file_outside_of_the_home() -> None:
     book = ApiBook()
     file = ConfigFile(book.engine, evolve(book.config, config_path="/etc/svc.yaml"))
     errors: list[Exception] = []
-    book.engine.spawn(file.change_model({"model": "m"}), name="change", on_error=errors.append)
+    book.engine.spawn(file.change_model({"model": "m"}), on_error=errors.append)
     (error,) = errors
     assert isinstance(error, Refused)
     assert (error.status, error.code) == (500, "config_write_failed")

@@ -210,9 +210,9 @@ class ApiBook:
         results: list[Any] = []
 
         def begin() -> None:
-            self.engine.spawn(flow, name="test", on_done=results.append)
+            self.engine.spawn(flow, on_done=results.append)
 
-        self.engine.timers.timer("test", begin).set(self.now.mono)
+        self.engine.timers.timer(begin).set(self.now.mono)
         self.after(0.0)
         return results
 

@@ -56,7 +56,7 @@ def test_what_answered_is_believed_until_the_network_changes() -> None:
 
 def test_given_up_with_whoever_asked() -> None:
     def plan(engine: Engine) -> Flow[str]:
-        task = engine.spawn(Routes(engine, [LAN]).choose(), name="choose")
+        task = engine.spawn(Routes(engine, [LAN]).choose())
         yield from sleep(engine, 1.0)
         task.cancel()
         yield from sleep(engine, 1.0)

@@ -26,7 +26,7 @@ class Wanting:
 
     def on_started(self) -> None:
         self.engine.emit(Ready())
-        self.engine.spawn(download(self.engine, self.url, "T", most=self.most), name="get", on_done=self.got.append)
+        self.engine.spawn(download(self.engine, self.url, "T", most=self.most), on_done=self.got.append)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         return None

@@ -56,9 +56,7 @@ class Caller:
         self.engine = engine
 
     def on_started(self) -> None:
-        self.task = self.engine.spawn(
-            self.flow(self.engine), name="call", on_done=self.results.append, on_error=self.errors.append
-        )
+        self.task = self.engine.spawn(self.flow(self.engine), on_done=self.results.append, on_error=self.errors.append)
 
     def on_accepted(self, fact: object) -> None:
         return None

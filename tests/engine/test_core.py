@@ -93,7 +93,7 @@ def test_a_bug_at_the_end_does_not_keep_the_process() -> None:
 
 def test_a_bug_in_a_timer_of_the_service() -> None:
     book = open_book()
-    timer = book.engine.timers.timer("sweep", fail)
+    timer = book.engine.timers.timer(fail)
     timer.set(START.mono + 1.0)
     book.after(1.0) << []
     assert book.logs[0].fields["error"] == "RuntimeError"
@@ -140,7 +140,7 @@ def test_each_timer_fires_at_its_own_time() -> None:
     book = open_book()
     seen: list[Moment] = []
     for delay in (2.0, 1.0):
-        book.engine.timers.timer("x", lambda: seen.append(book.engine.now)).set(START.mono + delay)
+        book.engine.timers.timer(lambda: seen.append(book.engine.now)).set(START.mono + delay)
     late = START.at(START.mono + 9.0)
     assert book.engine.handle(None, late) == []
     assert [moment.mono - START.mono for moment in seen] == [1.0, 2.0]
@@ -152,7 +152,7 @@ def test_time_never_goes_back() -> None:
     book = open_book()
     seen: list[float] = []
     book.after(5.0) << []
-    book.engine.timers.timer("late", lambda: seen.append(book.engine.now.mono)).set(START.mono)
+    book.engine.timers.timer(lambda: seen.append(book.engine.now.mono)).set(START.mono)
     book.after(1.0) << []
     assert seen == [START.mono + 5.0]
 
@@ -163,8 +163,8 @@ def test_time_never_goes_back() -> None:
 def test_nothing_follows_exit() -> None:
     book = open_book()
     book.get(b"/park") << []
-    book.engine.timers.timer("end", lambda: book.engine.exit(2)).set(START.mono + 1.0)
-    book.engine.timers.timer("after", lambda: book.engine.emit(Abort(CH))).set(START.mono + 1.0)
+    book.engine.timers.timer(lambda: book.engine.exit(2)).set(START.mono + 1.0)
+    book.engine.timers.timer(lambda: book.engine.emit(Abort(CH))).set(START.mono + 1.0)
     book.now = START.at(START.mono + 1.0)
     book >> Received(CH, get(b"/hello")) << [Exit(2)]
     book.engine.exit(3)

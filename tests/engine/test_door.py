@@ -291,7 +291,7 @@ def test_who_is_heard_out_at_once_never_waits() -> None:
 def test_who_waits_and_becomes_known_goes_on() -> None:
     book = crowd()
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
-    book.engine.timers.timer("test", book.toy.handler.open_socket.trust).set(book.now.mono)
+    book.engine.timers.timer(book.toy.handler.open_socket.trust).set(book.now.mono)
     book.after(0.0) << [ResumeReading(SIX)]
     book.after(6.0) << []
 

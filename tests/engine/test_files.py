@@ -54,7 +54,7 @@ def test_a_cancelled_reader_releases_its_file() -> None:
     owner = Owner(book)
     owner.spawn(read_file(book.engine, "/f"))
     book >> Done(ONE, opened()) << [ReadFile(TWO, 7, 0, 1024 * 1024)]
-    book.engine.timers.timer("cancel", owner.cancel).set(book.now.mono)
+    book.engine.timers.timer(owner.cancel).set(book.now.mono)
     book.after(0.0) << [Cancel(TWO), ReleaseFile(7)]
 
 

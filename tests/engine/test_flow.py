@@ -26,7 +26,7 @@ class Owner:
         self.task: Task | None = None
 
     def spawn(self, flow: Flow[Any], on_done: Callable[[Any], None] | None = None) -> Task:
-        self.task = self.engine.spawn(flow, name="test", on_done=on_done or self.told.append, on_error=self.told.append)
+        self.task = self.engine.spawn(flow, on_done=on_done or self.told.append, on_error=self.told.append)
         return self.task
 
     def cancel(self) -> None:
@@ -151,8 +151,8 @@ def test_errors_without_an_owner_are_logged() -> None:
         yield from sleep(owner.engine, 1.0)
         raise error
 
-    owner.engine.spawn(flow(RuntimeError("a secret")), name="orphan")
-    owner.engine.spawn(sleep(owner.engine, 1.0), name="orphan")
+    owner.engine.spawn(flow(RuntimeError("a secret")))
+    owner.engine.spawn(sleep(owner.engine, 1.0))
     book.after(1.0) << []
     assert [log.fields["error"] for log in book.logs] == ["RuntimeError"]
 

@@ -28,7 +28,7 @@ def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[TestBook, Owner]:
     def begin() -> None:
         owner.spawn(flow(book.engine))
 
-    book.engine.timers.timer("begin", begin).set(book.now.mono)
+    book.engine.timers.timer(begin).set(book.now.mono)
     return book.after(0.0), owner
 
 

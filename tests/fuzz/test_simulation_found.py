@@ -20,7 +20,7 @@ class Impatient:
         self.engine = engine
 
     def on_started(self) -> None:
-        self.engine.spawn(self._load(), name="load")
+        self.engine.spawn(self._load())
 
     def _load(self) -> Flow[None]:
         yield from ask(self.engine, ReadConfig(self.engine.new_op(), "greeting"), within=5.0)

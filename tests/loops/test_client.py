@@ -42,7 +42,7 @@ class Calls:
         self.engine = engine
 
     def on_started(self) -> None:
-        self.engine.spawn(self._flow(self.engine), name="calls", on_done=self._done)
+        self.engine.spawn(self._flow(self.engine), on_done=self._done)
 
     def on_accepted(self, fact: Accepted) -> None:
         return None

@@ -74,7 +74,7 @@ class Person:
 
     def bind(self, engine: Engine) -> None:
         self.engine = engine
-        self.timer = engine.timers.timer("person", self.act)
+        self.timer = engine.timers.timer(self.act)
         self.phone.bind(engine)
 
     def on_started(self) -> None:

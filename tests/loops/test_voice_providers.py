@@ -50,7 +50,7 @@ class Chore:
     def on_started(self) -> None:
         self.engine.emit(Ready())
         plan = self._plan(Providers(self.engine, Keys(self._variables)), self.engine)
-        self.engine.spawn(plan, name="chore", on_done=self._over, on_error=self._over)
+        self.engine.spawn(plan, on_done=self._over, on_error=self._over)
 
     def _over(self, outcome: object) -> None:
         self.outcome.append(outcome)

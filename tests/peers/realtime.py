@@ -206,9 +206,7 @@ class RealtimeSession:
     # --- what the model does ---
 
     def _play(self, turn: Turn) -> None:
-        self._playing = self._engine.spawn(
-            self._respond(turn), name="response", on_done=lambda result: None, on_error=self._failed
-        )
+        self._playing = self._engine.spawn(self._respond(turn), on_done=lambda result: None, on_error=self._failed)
 
     def _failed(self, error: Exception) -> None:
         self._engine.bug(error)

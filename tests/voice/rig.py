@@ -249,7 +249,7 @@ class Rig:
             except Exception as error:  # noqa: BLE001, RUF100 - passed on below
                 problem.append(error)
 
-        self.engine.timers.timer("test", run).set(self.now.mono)
+        self.engine.timers.timer(run).set(self.now.mono)
         self.handle(None)
         if problem:
             raise problem[0]
@@ -259,7 +259,7 @@ class Rig:
         """Run a flow that comes to its end without help."""
         results: list[T] = []
         problems: list[Exception] = []
-        self.do(lambda: self.engine.spawn(flow, name="test", on_done=results.append, on_error=problems.append))
+        self.do(lambda: self.engine.spawn(flow, on_done=results.append, on_error=problems.append))
         if problems:
             raise problems[0]
         return results[0]

@@ -89,7 +89,7 @@ def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def plan(engine: Engine) -> Flow[bool]:
         probe = ApiProbe(engine, URL)
-        engine.spawn(probe.accepts("key"), name="probe")
+        engine.spawn(probe.accepts("key"))
         with pytest.raises(PlainRefused, match="too many"):
             yield from probe.accepts("other")
         yield from sleep(engine, 6.0)

@@ -45,7 +45,7 @@ class Taker:
 
         rig.do(
             lambda: rig.engine.spawn(
-                take(), name="take", on_done=self.events.append, on_error=lambda error: self.problems.append(str(error))
+                take(), on_done=self.events.append, on_error=lambda error: self.problems.append(str(error))
             )
         )
 

@@ -81,7 +81,7 @@ class _Responses:
             builder.take(event)
             if keeps and isinstance(event, TurnEnded):
                 flow = api.responses.keep(builder.response, order.session_id, chain.conversation)
-                api.engine.spawn(flow, name="keep response")
+                api.engine.spawn(flow)
 
         run.watch(watch)
         if stream:

@@ -110,7 +110,7 @@ class ChatRun:
     # --- helpers ---
 
     def _stop(self) -> None:
-        self._engine.spawn(stop_run(self._engine, self._api, self.run_id), name="stop run")
+        self._engine.spawn(stop_run(self._engine, self._api, self.run_id))
 
     def _new_session(self, reason: str | None) -> Flow[str]:
         profile = self._order.profile

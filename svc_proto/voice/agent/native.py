@@ -97,15 +97,13 @@ class NativeSession(AgentSession):
         self._busy = False
         self._waiting_since: float | None = None  # that the client takes nothing
         self._heard = 0  # bytes at the provider that were not committed
-        self._turn_timer = engine.timers.timer("voice turn", self._turn_due)
+        self._turn_timer = engine.timers.timer(self._turn_due)
 
     # --- VoiceSession ---
 
     def on_attached(self) -> None:
         """The first client: connect to the provider; the session is ready then."""
-        self._listening = self.engine.spawn(
-            self._live(), name="voice provider", on_done=lambda _: None, on_error=self._provider_lost
-        )
+        self._listening = self.engine.spawn(self._live(), on_done=lambda _: None, on_error=self._provider_lost)
 
     def on_lost(self) -> None:
         """The client has gone before that."""

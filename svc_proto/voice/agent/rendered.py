@@ -95,7 +95,7 @@ class RenderedSession(AgentSession):
         self._job: Job | None = None
         self._listening: Task | None = None
         self._rendering: Rendering | None = None
-        self._beat = self.engine.timers.timer("voice run", self._job_due)
+        self._beat = self.engine.timers.timer(self._job_due)
 
     # --- the client ---
 
@@ -123,7 +123,6 @@ class RenderedSession(AgentSession):
             self._step(RenderedTrigger.LISTEN)
             self._listening = self.engine.spawn(
                 transcribe(self.voice, self.chosen.provider, utterance, HEARING_RATE),
-                name="voice transcript",
                 on_done=self._heard,
                 on_error=self._failed,
             )

@@ -46,9 +46,7 @@ class Rendering:
 
     def start(self) -> None:
         """Begin."""
-        self._task = self._voice.engine.spawn(
-            self._render(), name="voice rendering", on_done=self._done, on_error=self._failed
-        )
+        self._task = self._voice.engine.spawn(self._render(), on_done=self._done, on_error=self._failed)
 
     def stop(self) -> None:
         """Nobody wants it any more. Harmless when it is over."""

@@ -89,7 +89,6 @@ class RunHolder:
         )
         held.task = self._engine.spawn(
             self._perform(wanted, call_id, held),
-            name="voice run",
             on_done=lambda _: self._ended(call_id, held),
             on_error=lambda error: self._failed(call_id, held, error),
         )
@@ -102,7 +101,7 @@ class RunHolder:
         if held.run is None or held.run.stop():  # None: it was not asked for yet
             _cancel(held.task)
         else:
-            self._engine.spawn(self._give_up(held.task), name="unnamed run")
+            self._engine.spawn(self._give_up(held.task))
 
     def leave(self, call_id: str) -> None:
         """Listen no more; it goes on."""
@@ -117,11 +116,11 @@ class RunHolder:
 
     def ask_about(self, order: AskAboutApproval) -> None:
         """Find out whether a tool waits for an approval."""
-        self._engine.spawn(self._ask_about(order), name="approval asked")
+        self._engine.spawn(self._ask_about(order))
 
     def approve(self, order: Approve) -> None:
         """Pass an answer on."""
-        self._engine.spawn(self._approve(order), name="approval")
+        self._engine.spawn(self._approve(order))
 
     # --- flows ---
 

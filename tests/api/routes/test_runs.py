@@ -373,7 +373,7 @@ def test_two_questions_at_once() -> None:
     def ask_both() -> Any:
         for identity in ("a", "b"):
             question = ApprovalAsked(call=call_of("t", identity), command="c", description="d", pattern="p")
-            book.engine.spawn(host.approve(question), name="ask", on_done=answers.append)
+            book.engine.spawn(host.approve(question), on_done=answers.append)
         yield from ()
 
     book.hand.do(ask_both)

@@ -42,9 +42,7 @@ class Caller:
 
     def on_started(self) -> None:
         self.engine.emit(Ready())
-        self.engine.spawn(
-            self._make(self.engine), name="test", on_done=self.results.append, on_error=self.results.append
-        )
+        self.engine.spawn(self._make(self.engine), on_done=self.results.append, on_error=self.results.append)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         return None

@@ -42,9 +42,9 @@ def test_it_is_heard_and_deleted(hears: str | None) -> None:
 
     def start() -> None:
         flow = transcribe(voice, "local", b"\1\0" * 100, 16_000)
-        engine.spawn(flow, name="test", on_done=outcome.append, on_error=outcome.append)
+        engine.spawn(flow, on_done=outcome.append, on_error=outcome.append)
 
-    engine.timers.timer("test", start).set(rig.now.mono)
+    engine.timers.timer(start).set(rig.now.mono)
     orders: list[Command] = list(engine.handle(None, rig.now))
     written = b""
     while not outcome:

@@ -74,7 +74,7 @@ class House:
 
     def on_started(self) -> None:
         self.engine.emit(Ready())
-        self.task = self.engine.spawn(self._whole(), name="plan", on_done=self.results.append, on_error=self._failed)
+        self.task = self.engine.spawn(self._whole(), on_done=self.results.append, on_error=self._failed)
 
     def _whole(self) -> Flow[Any]:
         return (yield from self._plan(Providers(self.engine, Keys(self._variables)), self.engine))

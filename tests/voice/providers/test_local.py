@@ -294,7 +294,6 @@ class Crowd:
         self.tasks = [
             engine.spawn(
                 listener.transcribe(recording),
-                name="listen",
                 on_done=lambda transcript: self.heard.append(transcript.text),
                 on_error=lambda error: self.problems.append(str(error)),
             )
