@@ -196,15 +196,19 @@ PLAN = (
     Row(("test_tui",), ONE, "real gateways as programs"),
     Row(
         (
-            "test_voice::test_a_sentence*",
             "test_voice_sockets::test_a_socket_that_breaks*",
             "test_voice_agent::test_a_provider_that_drops*",
         ),
         EVERY,
-        "threads that speak and hear, sockets that break",
+        "sockets that break",
     ),
     Row(
-        ("test_voice_agent::test_a_person_talks*", "test_voice_agent::test_speech_becomes*", "test_voice_providers"),
+        (
+            "test_voice::test_a_sentence*",
+            "test_voice_agent::test_a_person_talks*",
+            "test_voice_agent::test_speech_becomes*",
+            "test_voice_providers",
+        ),
         ONE,
         "this host's engines and vendors' sockets",
     ),

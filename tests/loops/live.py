@@ -404,6 +404,10 @@ class LiveWorld(World):
             if not self.changed.wait_for(so, timeout):
                 raise TimeoutError(f"still not so after {timeout} s")
 
+    def pause(self) -> None:
+        with self.changed:
+            self.changed.wait(0.01)
+
     def clock(self) -> float:
         return time.monotonic()
 

@@ -205,11 +205,11 @@ def test_a_shell_that_does_not_read_its_input(plain: World) -> None:
     assert client.hear("detached")["payload"]["reason"] == "client kill"
 
 
-def test_abrupt_disconnects_leave_no_process(either: World, runtime: str, full: bool) -> None:
+def test_abrupt_disconnects_leave_no_process(either: World, full: bool) -> None:
     """A bare shell goes with everything in it; with tmux only its client does."""
     pids: list[int] = []
     token = either.pair().token
-    disconnects = DISCONNECTS if full or runtime == "asyncio" else DISCONNECTS // 4
+    disconnects = DISCONNECTS if full else DISCONNECTS // 4
     for number in range(disconnects):
         ws = either.websocket()
         either.sign_in(ws, session_token=token)

@@ -17,7 +17,7 @@ from svc_proto.wire.multipart import Part, encode_multipart
 from tests.loops.raw import read_response
 from tests.loops.test_voice_providers import RealProgram, seconds
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import contents, create, eventually, set_variables
+from tests.loops.voices import contents, create, set_variables
 from tests.loops.wires import Answer
 from tests.loops.world import REMOTE, World, bearer
 from tests.peers.openai_voice import OpenAiPeer
@@ -56,7 +56,7 @@ def uploads(world: World, folder: Path) -> list[str]:
 
 def nothing_left(world: World, folder: Path) -> None:
     """The recording goes with the answer."""
-    eventually(world, lambda: uploads(world, folder) == [])
+    world.eventually(lambda: uploads(world, folder) == [])
 
 
 def install_engines(world: World, folder: Path) -> None:
@@ -215,9 +215,9 @@ def test_who_hangs_up_in_the_middle_leaves_nothing_behind(world: World, tmp_path
     ]
     body = encode_multipart([Part(name="audio", data=bytes(1_000_000), content_type="audio/wav")], "xyz")
     wire.send("\r\n".join([*lines, "", ""]).encode() + body[:200_000])
-    eventually(world, lambda: len(uploads(world, tmp_path)) == 1)
+    world.eventually(lambda: len(uploads(world, tmp_path)) == 1)
     wire.abort()
-    eventually(world, lambda: uploads(world, tmp_path) == [])
+    world.eventually(lambda: uploads(world, tmp_path) == [])
 
 
 # --- the API bearer -------------------------------------------------------------------------------------------------

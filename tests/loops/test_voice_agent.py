@@ -14,7 +14,7 @@ from svc_proto.wire.urls import encode_segment
 from tests.loops.agents import ANSWER, KEY, Agent, ends, of, play, run, talk, types
 from tests.loops.conftest import open_world
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, ask_for, contents, create, eventually
+from tests.loops.voices import VoiceClient, ask_for, contents, create
 from tests.loops.wires import Declined
 from tests.loops.world import World, bearer
 from tests.peers.realtime import Called, Dropped, Said
@@ -264,7 +264,7 @@ def test_an_answer_from_the_background_waits_for_its_client(world: World, tmp_pa
 def play_log(agent: Agent, kind: str) -> list[dict[str, Any]]:
     """The event log, once it tells of something."""
     path = agent.answer["event_log_path"]
-    eventually(agent.world, lambda: kind.encode() in contents(agent.world, path))
+    agent.world.eventually(lambda: kind.encode() in contents(agent.world, path))
     return [json.loads(line) for line in contents(agent.world, path).splitlines()]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from svc_proto.basics.brand import HERMES
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, ask_for, contents, create, eventually, set_variables
+from tests.loops.voices import VoiceClient, ask_for, contents, create, set_variables
 from tests.loops.wires import Declined
 from tests.loops.world import World, bearer
 from tests.peers.openai_voice import OpenAiPeer
@@ -29,7 +29,7 @@ def lines(world: World, answer: dict[str, Any]) -> list[dict[str, Any]]:
     def whole() -> bool:
         return b".session.closed" in contents(world, answer["event_log_path"])
 
-    eventually(world, whole)
+    world.eventually(whole)
     return [json.loads(line) for line in contents(world, answer["event_log_path"]).splitlines()]
 
 
@@ -138,7 +138,7 @@ def test_leaving_in_the_middle_frees_everything(relayed: World, tmp_path: Path) 
     client.until("voice.audio.delta")
     client.ws.close(1000)
     assert lines(relayed, answer)[-1]["reason"] == "client closed"
-    eventually(relayed, lambda: all(channel.gone for channel in peer.channels))
+    relayed.eventually(lambda: all(channel.gone for channel in peer.channels))
     assert ask_for(relayed, token, "output", provider="stub").status == 200
 
 

@@ -297,6 +297,9 @@ class VirtualWorld(World):
         except LimitPassed as passed:
             raise TimeoutError(str(passed)) from None
 
+    def pause(self) -> None:
+        self.pass_time(0.05)
+
     def clock(self) -> float:
         return self.simulation.now
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.loops.virtual import VirtualWorld
-from tests.loops.wires import PATIENCE, Answer, Ws
+from tests.loops.wires import Answer, Ws
 from tests.loops.world import World, bearer
 
-__all__ = ["VoiceClient", "contents", "create", "eventually", "set_variables"]
+__all__ = ["VoiceClient", "contents", "create", "set_variables"]
 
 
 class VoiceClient:
@@ -52,14 +51,6 @@ def create(world: World, token: str, family: str = "output", **body: object) -> 
 def ask_for(world: World, token: str, family: str, **body: object) -> Answer:
     """The answer to asking for a session, whatever it is."""
     return world.post(f"/voice/{family}/session", body, headers=bearer(token))
-
-
-def eventually(world: World, so: Callable[[], bool]) -> None:
-    """Wait for something that no program tells: what is on a disk, or in a peer. Requests make the time pass."""
-    until = world.clock() + PATIENCE
-    while not so():
-        assert world.clock() < until, "it never was so"
-        world.http("GET", "/health")
 
 
 def set_variables(world: World, folder: Path, **variables: str) -> None:

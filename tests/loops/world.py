@@ -399,12 +399,16 @@ class World(ABC):
         return phone
 
     def eventually(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
-        """Ask the relay again and again until it is so; each asking is a round trip, so that time passes."""
+        """Wait for something that no program tells: what is on a disk, among the processes, or in a peer."""
         deadline = self.clock() + timeout
         while not so():
             if self.clock() > deadline:
                 raise TimeoutError(f"still not so after {timeout} s")
-            self.http("GET", "/health")
+            self.pause()
+
+    @abstractmethod
+    def pause(self) -> None:
+        """Let a moment pass, before looking again."""
 
     @abstractmethod
     def clock(self) -> float:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from svc_proto.device.safety.verbs import DEFAULT_VERBS, MAX_VERBS, DestructiveVerbs
 
@@ -65,3 +69,14 @@ def test_they_are_bounded() -> None:
     verbs = DestructiveVerbs(f"verb{number}" for number in range(MAX_VERBS + 1))
     assert len(verbs) == MAX_VERBS
     assert not verbs.add("another")
+
+
+LETTERS = "paysend-_ !\u017f\u212a\xdf\u0130\u0131\u041f\u0430\u044b"  # some are equal but for case
+
+
+@given(st.text(LETTERS), st.lists(st.text(LETTERS), max_size=4))
+def test_a_quick_look_at_first_changes_nothing(text: str, words: list[str]) -> None:
+    known = DestructiveVerbs(words)
+    assert known.matches(text) == tuple(
+        verb for verb in known.verbs if re.search(rf"(?<!\w){re.escape(verb)}(?!\w)", text, re.IGNORECASE)
+    )
