@@ -46,7 +46,7 @@ TINY = evolve(
     background=2,
     held=3,
     chats=120,
-    worlds=2,
+    worlds=1,
     listeners=3,
 )
 SILENT = Progress(silent=True)

@@ -1,6 +1,7 @@
 """How it looks: each tab in both themes, wide and narrow, without a fault of accessibility.
 
-Those of the documents (`SHOWN`) are kept where `SVC_PICTURES` says: docs/dashboard, from the root of the project.
+Pictures for the documents (`SHOWN`) are taken where `SVC_PICTURES` names a folder: docs/dashboard, from the root of the
+project.
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ import json
 import os
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from clients.phone.handset import SimulatedHandset
 from tests.browser.conftest import Site, Visitor
 from tests.loops.world import bearer
 
+Theme = Literal["light", "dark"]
 WIDE = {"width": 1280, "height": 860}
+THEMES: tuple[Theme, ...] = ("light", "dark")
 NARROW = {"width": 390, "height": 844}
 SERIOUS = ("serious", "critical")
 KEY = "sk-pictures-7a"
@@ -53,21 +55,21 @@ def faults(page: Page) -> list[str]:
 
 
 class Album:
-    """Takes pictures, and looks at each with axe."""
+    """Looks at a page with axe, in both themes, and takes pictures if they are wanted."""
 
-    def __init__(self, page: Page, theme: str, folder: Path) -> None:
+    def __init__(self, page: Page) -> None:
         self.page = page
-        self._theme = theme
-        self._folder = folder
-        self._kept = os.environ.get("SVC_PICTURES")
+        self._folder = os.environ.get("SVC_PICTURES")
 
-    def take(self, name: str) -> None:
-        assert faults(self.page) == [], name
+    def take(self, name: str, *themes: Theme) -> None:
         overflow = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, f"{name} is wider than the screen"
-        self.page.evaluate("scrollTo(0, 0)")
-        folder = Path(self._kept) if self._kept and name in SHOWN else self._folder
-        self.page.screenshot(path=folder / f"{name}-{self._theme}.png", animations="disabled")
+        for theme in themes or THEMES:
+            self.page.emulate_media(color_scheme=theme)
+            assert faults(self.page) == [], (name, theme)
+            if self._folder and name in SHOWN:
+                self.page.evaluate("scrollTo(0, 0)")
+                self.page.screenshot(path=Path(self._folder) / f"{name}-{theme}.png", animations="disabled")
 
     def open(self, tab: str, selector: str) -> None:
         self.page.get_by_role("link", name=tab, exact=True).first.click()
@@ -86,11 +88,10 @@ def furnish(site: Site) -> None:
     site.open(api=world.api(key=KEY), api_key=KEY)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_tab(site: Site, visit: Visitor, tmp_path: Path, theme: Any) -> None:
+def test_every_tab(site: Site, visit: Visitor) -> None:
     furnish(site)
-    page = visit(site.url, color_scheme=theme, viewport=WIDE, reduced_motion="reduce")
-    album = Album(page, theme, tmp_path)
+    page = visit(site.url, viewport=WIDE, reduced_motion="reduce")
+    album = Album(page)
     expect(page.get_by_role("row", name="Pixel 9")).to_be_visible()
     album.take("management")
     page.get_by_role("button", name="Pair new device").click()
@@ -116,24 +117,22 @@ def test_every_tab(site: Site, visit: Visitor, tmp_path: Path, theme: Any) -> No
     album.open("Push", ".notice")
     album.take("push")
 
-    if theme == "dark":
-        return  # narrow screens have no colours of their own
     page.set_viewport_size(NARROW)  # type: ignore[arg-type]  # a dict of that shape
     for tab, selector in TABS:
         album.open(tab, selector)
-        album.take(f"narrow-{tab.lower()}")
+        album.take(f"narrow-{tab.lower()}", "light")  # it has no colours of its own
 
 
-def test_empty_and_broken(site: Site, visit: Visitor, tmp_path: Path) -> None:
+def test_empty_and_broken(site: Site, visit: Visitor) -> None:
     visit.tolerated = ("Failed to load resource",)
     site.world.start_relay()
     site.open()
     page = visit(site.url)
-    album = Album(page, "light", tmp_path)
+    album = Album(page)
     for tab in ("Management", "Activity", "Media"):
         album.open(tab, ".empty")
-        album.take(f"empty-{tab.lower()}")
+        album.take(f"empty-{tab.lower()}", "light")
     site.world.relay.stop()
     for tab in ("Management", "Activity", "Media"):
         album.open(tab, ".problem")
-        album.take(f"broken-{tab.lower()}")
+        album.take(f"broken-{tab.lower()}", "light")

@@ -21,7 +21,7 @@ from svc_proto.machines.pairing import PairingCodes
 from tests.fuzz.conftest import MEASURING, unmeasured_pool
 from tests.fuzz.unwalked import MOST_UNWALKED, is_out_of_reach
 
-WORLDS, ALL_WORLDS = 60, 1_000  # without, and with `--full`
+WORLDS, ALL_WORLDS = 45, 1_000  # without, and with `--full`
 LEAST = 60.0  # virtual s of each world
 
 
