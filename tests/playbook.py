@@ -15,16 +15,18 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from attrs import define
+from attrs import define, evolve
 
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Log, Operation, Send
 from svc_proto.engine.boundary import Core
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind
+from svc_proto.wire.limits import DEFAULT_LIMITS
 
 __all__ = [
     "CH",
     "LOCAL",
+    "PATIENT",
     "PEER",
     "REMOTE",
     "START",
@@ -36,6 +38,7 @@ __all__ = [
     "wire_bytes",
 ]
 
+PATIENT = evolve(DEFAULT_LIMITS, stranger_turn=1 << 30)  # time stands still in a playbook: nobody's turn would come
 START = Moment(1000.0, 1_800_000_000.0)
 CH = ChannelId(2)
 MOST_SHOWN = 400  # characters of one fact or command in a message

@@ -4,6 +4,9 @@ A connection is a visit until somebody vouches for its peer: a policy that found
 WebSocket. From then on nothing here is asked about it. A visit that has to wait is not read, and cut after
 `stranger_patience`. Behind a proxy, a connection belongs to whom its last request was passed on for.
 
+What they send is read in turn, a little at a time, so that one round of the loop is short for those who are known: see
+`machines.turns`.
+
 What a crowd has held is free once it has gone, but only for this process: the allocator keeps it. So the host is asked
 to give it back to the system, once for a crowd.
 """
@@ -20,6 +23,7 @@ from svc_proto.engine.message import Request
 from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
 from svc_proto.machines.strangers import Guest, GuestState, Strangers
+from svc_proto.machines.turns import PART, Turns
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
@@ -48,6 +52,8 @@ class Door:
             budget=limits.stranger_budget, share=limits.stranger_share, most=limits.stranger_connections
         )
         self._app = app
+        self._turns = Turns[Visit](at_once=limits.stranger_turn, rate=limits.stranger_rate)
+        self._next_turn = engine.timers.timer(self._go_on)
         self._quiet_until = 0.0
         self._most = 0  # bytes that they have held at once since memory was given back
         self._timer = engine.timers.timer(self._give_back)
@@ -73,6 +79,17 @@ class Door:
             self._quiet_until = now + SAID_FOR
             self.engine.log(Level.WARNING, event, **fields)
 
+    def takes(self, visit: Visit, size: int) -> int:
+        """A visit has sent so much: how much of it to read now. With the rest it waits for its turn."""
+        taken = self._turns.take(visit, size, self.engine.now.mono)
+        if taken < size:
+            self._rest()
+        return taken
+
+    def pass_over(self, visit: Visit) -> None:
+        """It does not wait for its turn any more."""
+        self._turns.leave(visit)
+
     def weigh(self, visit: Visit, size: int) -> bool:
         """A visit holds so many bytes now; False: it has to go."""
         stays = self.strangers.weigh(visit, size)
@@ -82,8 +99,21 @@ class Door:
     def leave(self, visit: Visit) -> None:
         """It is over."""
         self.strangers.leave(visit)
+        self._turns.leave(visit)
         if self._timer.when is None and self._most - self.strangers.held >= WORTH_IT:
             self._timer.set(self.engine.now.mono + GIVE_BACK_AFTER)
+
+    def _go_on(self) -> None:
+        now = self.engine.now.mono
+        while (visit := self._turns.next(now)) is not None:
+            if visit.go_on():
+                self._turns.wait(visit)
+        self._rest()
+
+    def _rest(self) -> None:
+        due = self._turns.due
+        if due is not None and self._next_turn.when is None:
+            self._next_turn.set(due)
 
     def _give_back(self) -> None:
         self._most = self.strangers.held
@@ -93,21 +123,47 @@ class Door:
 class Visit(Guest):
     """A connection whose peer nobody knows."""
 
-    __slots__ = ("_door", "_timer", "channel")
+    __slots__ = ("_door", "_late", "_timer", "channel")
 
     def __init__(self, door: Door, channel: HttpChannel) -> None:
         super().__init__()
         self.channel = channel
         self._door = door
+        self._late = b""  # what it has sent, and whose turn has not come
         self._timer: Timer | None = None
+
+    def takes(self, data: bytes) -> bytes:
+        """It has sent this: what of it to read now. The rest is kept until it is its turn."""
+        if self._late:
+            self._late += data
+            return b""
+        taken = self._door.takes(self, len(data))
+        if taken < len(data):
+            data, self._late = data[:taken], data[taken:]
+        return data
+
+    def go_on(self) -> bool:
+        """It is its turn; whether it has more."""
+        part, self._late = self._late[:PART], self._late[PART:]
+        self.channel.parse(part)
+        return bool(self._late)
+
+    def hear_out(self) -> HttpChannel:
+        """It will send no more: whatever it has sent is read. Its channel now."""
+        late, self._late = self._late, b""
+        if late:
+            self._door.pass_over(self)
+            self.channel.parse(late)
+        return self.channel
 
     def weigh(self, size: int) -> bool:
         """So many bytes are held. True: nothing more is to be read; the channel may have been cut."""
+        size += len(self._late)
         if size != self.held and not self._door.weigh(self, size):
             self._out_of_patience()
             return True
         if self.state is GuestState.READING:
-            return False
+            return bool(self._late)
         if self._timer is None:
             engine = self._door.engine
             self._timer = engine.timers.timer(self._out_of_patience)
@@ -126,12 +182,12 @@ class Visit(Guest):
             door.complain("too many connections of one address", limit=door.limits.stranger_connections)
             raise Refused(429, "too_many_connections", "too many connections of this address are open")
 
-    def end(self) -> bool:
-        """The peer is known, or gone. True if it had to wait."""
-        waited = self.waiting
+    def end(self) -> tuple[bool, bytes]:
+        """The peer is known, or gone. Whether it had to wait, and what it has sent that was not read yet."""
+        waited, late, self._late = self.waiting, self._late, b""
         self._calm()
         self._door.leave(self)
-        return waited
+        return waited or bool(late), late
 
     def _calm(self) -> None:
         if self._timer is not None:

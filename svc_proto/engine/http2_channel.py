@@ -56,13 +56,13 @@ class Http2Channel(HttpChannel):
 
     # --- facts ---
 
-    def received(self, data: bytes) -> None:
+    def parse(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
         self.http2.at(self.engine.now.mono)
         for lane in self.lanes.values():
             for socket in lane.sockets.values():
                 socket.heard()
-        super().received(data)
+        super().parse(data)
 
     def closed(self, why: str) -> None:
         """Tell everything that lived on this connection."""

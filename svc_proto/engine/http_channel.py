@@ -47,6 +47,15 @@ class HttpChannel(Channel):
     # --- facts ---
 
     def received(self, data: bytes) -> None:
+        """Read it, or keep it until it is the turn of a peer that nobody knows."""
+        if self.visit is not None and not self.closing:
+            data = self.visit.takes(data)
+            if not data:
+                self.hold(self.crowded)
+                return
+        self.parse(data)
+
+    def parse(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
         if self.closing:
             self._throw_away(len(data))
@@ -130,7 +139,12 @@ class HttpChannel(Channel):
     def vouch(self) -> None:
         """The peer is known from here on."""
         visit, self.visit = self.visit, None
-        if visit is not None and visit.end():
+        if visit is None:
+            return
+        waited, late = visit.end()
+        if late:
+            self.parse(late)
+        elif waited:
             self.settle()
 
     def trust(self, stream: StreamId) -> None:

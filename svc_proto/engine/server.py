@@ -106,7 +106,7 @@ class ServerChannel(HttpChannel):
 
     # --- facts ---
 
-    def received(self, data: bytes) -> None:
+    def parse(self, data: bytes) -> None:
         """As of any channel; a request may come whole, and a fresh channel find that its peer speaks HTTP/2."""
         if not (self._holding or self._first or self.closing or self.credit.blocked):
             taken = self.conn.plain(data)
@@ -122,10 +122,14 @@ class ServerChannel(HttpChannel):
             self._first = data if PRI.startswith(data) else b""
             if self._first:
                 return
-        super().received(data)
+        super().parse(data)
 
     def read_closed(self) -> None:
         """The peer's FIN: what was asked is still answered."""
+        visit = self.visit
+        if visit is not None and visit.hear_out() is not self:
+            visit.channel.read_closed()
+            return
         if self._first:
             self.conn.receive_data(self._first)
             self._first = b""
@@ -286,7 +290,7 @@ class ServerChannel(HttpChannel):
             channel.visit, visit.channel = visit, channel
         self.closed("")
         self.engine.attach(channel)
-        channel.received(data)
+        channel.parse(data)
 
     def _current_phase(self) -> Phase:
         if self.exchanges:

@@ -69,9 +69,9 @@ from svc_proto.facts import (
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, ResponseData, ResponseHead
 from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.limits import Limits
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
-from tests.playbook import LOCAL, PEER, START, Logs, counting_entropy
+from tests.playbook import LOCAL, PATIENT, PEER, START, Logs, counting_entropy
 from tests.relay.disk import STATE, BookFiles
 from tests.relay.peers import FIRST, Answer, Call, Peer
 
@@ -146,7 +146,7 @@ class ApiBook:
         upstreams: Mapping[int, Service] | None = None,
         store: Any = None,
         entropy: Callable[[int], bytes] | None = None,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits = PATIENT,
         started: bool = True,
         **options: Any,
     ) -> None:

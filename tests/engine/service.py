@@ -18,8 +18,8 @@ from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, ChannelId, Failure, OperationId, Received, Sent, Started
 from svc_proto.wire.events import Headers, RequestHead
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.playbook import CH, Playbook, accepted, counting_entropy, wire_bytes
+from svc_proto.wire.limits import Limits
+from tests.playbook import CH, PATIENT, Playbook, accepted, counting_entropy, wire_bytes
 
 __all__ = ["HANDSHAKE", "STREAM_LIMIT", "Access", "Recorder", "TestBook", "ToyService", "get", "open_book", "post"]
 
@@ -84,7 +84,7 @@ class ToyService:
     engine: Engine
     door: Door
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, behind: Callable[[Request], str] | None = None) -> None:
+    def __init__(self, limits: Limits = PATIENT, behind: Callable[[Request], str] | None = None) -> None:
         self.limits = limits
         self.behind = behind
         self.seen: list[Request] = []
@@ -304,7 +304,7 @@ class TestBook(Playbook):
 
 
 def open_book(
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits = PATIENT,
     *,
     log_level: Level = Level.INFO,
     behind: Callable[[Request], str] | None = None,

@@ -7,8 +7,9 @@ import tracemalloc
 import zlib
 
 import pytest
+from attrs import evolve
 
-from svc_proto.commands import Abort, Compute, Level, Log, PauseReading, ResumeReading
+from svc_proto.commands import Abort, CloseWrite, Compute, Level, Log, PauseReading, ResumeReading
 from svc_proto.engine.door import GIVE_BACK_AFTER
 from svc_proto.engine.http2_channel import LANE
 from svc_proto.engine.message import Request
@@ -21,12 +22,12 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2
 from tests.engine.service import HANDSHAKE, TestBook, get, open_book, post
-from tests.playbook import accepted, sends, wire_bytes
+from tests.playbook import PATIENT, accepted, sends, wire_bytes
 from tests.wire.pair import seeded
 from tests.wire.test_websocket import frame, packed
 
 KIB = 1024
-TIGHT = Limits(stranger_budget=100 * KIB, stranger_share=100 * KIB, stranger_connections=3)
+TIGHT = evolve(PATIENT, stranger_budget=100 * KIB, stranger_share=100 * KIB, stranger_connections=3)
 OPEN = HANDSHAKE % b"/open-ws"
 AGREED = OPEN.replace(b"\r\n\r\n", b"\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n")
 FOUR, SIX, EIGHT = ChannelId(4), ChannelId(6), ChannelId(8)
@@ -183,14 +184,14 @@ def test_what_counts_over_http2() -> None:
 
 
 def test_heads_count_while_their_requests_are_under_way() -> None:
-    book = open_book()
+    book = open_book(PATIENT)
     large = b"x" * 9 * KIB
     book >> Received(CH, b"POST /keyless HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nX: " + large + b"\r\n\r\n") << []
     assert held(book) == 9 * KIB
     book >> Received(CH, b"abcde") << [book.says(200, b"abcde")]
     assert held(book) == 0
 
-    other = Book2()
+    other = Book2(PATIENT)
     fields = Headers((*HOST, (b"x", large)))
     for stream in (ONE, THREE):
         other.client.send(RequestHead(stream, "POST", "/keyless", fields))
@@ -203,7 +204,7 @@ def test_heads_count_while_their_requests_are_under_way() -> None:
 
 
 def test_who_asks_over_http2_and_is_answered_at_once_never_waits() -> None:
-    book = Book2(Limits(stranger_budget=0, stranger_share=0))
+    book = Book2(evolve(PATIENT, stranger_budget=0, stranger_share=0))
     for stream in (ONE, THREE):
         book.client.send(RequestHead(stream, "GET", "/open", HOST))
         book.client.send(RequestEnd(stream))
@@ -315,7 +316,7 @@ def test_far_too_much_over_http2_goes_at_once() -> None:
 
 
 def test_what_a_crowd_held_is_given_back_once() -> None:
-    book = open_book(DEFAULT_LIMITS)
+    book = open_book(PATIENT)
     crowd = [ChannelId(4 + 2 * number) for number in range(200)]
     for ch in crowd:
         come(book, ch, f"192.0.{ch}.1")
@@ -334,6 +335,84 @@ def test_what_a_crowd_held_is_given_back_once() -> None:
     book.after(3.0) << []
 
 
+# --- in turn --------------------------------------------------------------------------------------------------------
+
+TURNS = evolve(DEFAULT_LIMITS, stranger_turn=4 * KIB, stranger_rate=1000.0 * KIB)
+PING = frame(0x89, b"")
+
+
+def busy() -> TestBook:
+    """A stranger has just sent as much as is read in one go."""
+    book = open_book(TURNS)
+    for size in (4000, 200):
+        book >> Received(CH, get(b"/open", b"X: " + b"x" * size)) << [book.says(200, b"")]
+    return book
+
+
+def test_who_sends_much_is_read_a_part_at_a_time() -> None:
+    book = open_book(TURNS)
+    come(book, FOUR)
+    book >> Received(FOUR, PING * 1000) << [PauseReading(FOUR), sends(FOUR, startswith=b"\x8a\x00")]
+    left = 1000 * len(PING) - (4 * KIB - len(OPEN))
+    assert left <= held(book) < left + len(PING)
+    pongs = sends(FOUR, startswith=b"\x8a\x00")
+    book.after(1.0) << [pongs, ResumeReading(FOUR), pongs]
+    assert held(book) == 0
+
+
+def test_others_who_come_meanwhile_wait_and_who_is_known_does_not() -> None:
+    book = open_book(TURNS)
+    book >> Received(CH, get(b"/hello")) << [book.says(200, b"hello")]  # somebody who is known from here on
+    come(book, FOUR)
+    book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << [PauseReading(FOUR)]
+    book >> accepted(SIX, Address("192.0.2.9", 5)) << []
+    book >> Received(SIX, get(b"/open")) << [PauseReading(SIX)]
+    book >> Received(SIX, get(b"/open")) << []  # on its way already
+    book >> Received(CH, get(b"/hello")) << [book.says(200, b"hello")]
+    book.after(0.004)
+    assert wire_bytes(book.take(), 6).count(b"HTTP/1.1 200") == 2
+    book.after(1.0) << [ResumeReading(FOUR)]
+
+
+def test_who_is_known_in_the_middle_is_read_to_the_end() -> None:
+    book = open_book(TURNS)
+    book >> Received(CH, get(b"/open", b"X: " + b"x" * 3900)) << [book.says(200, b"")]
+    book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << [PauseReading(CH)]
+    book.after(1.0)
+    commands = book.take()
+    assert wire_bytes(commands, 2).count(b"hello") == 3
+    assert ResumeReading(CH) in commands
+    assert not book.toy.door.strangers.held
+
+
+def test_the_end_of_what_waits_is_heard() -> None:
+    book = busy()
+    book >> Received(CH, get(b"/open")) << [PauseReading(CH)]
+    book >> ReadClosed(CH)
+    assert wire_bytes(book.take(), 2).startswith(b"HTTP/1.1 200")
+    book.after(0.5) << []
+
+
+def test_the_end_is_heard_behind_the_preface_of_http2() -> None:
+    book = busy()
+    book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
+    client = Http2Connection(Role.CLIENT, entropy=seeded())
+    book >> Received(FOUR, client.data_to_send()) << [PauseReading(FOUR)]
+    book >> ReadClosed(FOUR)
+    commands = book.take()
+    assert wire_bytes(commands, 4)[3:4] == b"\x04"  # SETTINGS
+    assert CloseWrite(FOUR) in commands
+
+
+def test_who_waits_and_goes_is_forgotten() -> None:
+    book = open_book(TURNS)
+    come(book, FOUR)
+    book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << [PauseReading(FOUR)]
+    book >> Closed(FOUR, "") << []
+    assert held(book) == 0
+    book.after(1.0) << []
+
+
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 WORST = AGREED + frame(0x41, packed(b'{"a":"' + b"A" * 8_388_000))
@@ -347,7 +426,7 @@ def deflated() -> bytes:
 
 @pytest.mark.parametrize("first", [WORST, deflated()], ids=["too large", "unfinished"])
 def test_strangers_take_no_more_than_they_may(first: bytes) -> None:
-    limits = Limits(stranger_budget=1024 * KIB, stranger_share=512 * KIB, stranger_connections=50)
+    limits = evolve(PATIENT, stranger_budget=1024 * KIB, stranger_share=512 * KIB, stranger_connections=50)
     book = open_book(limits)
     tracemalloc.start()
     try:

@@ -77,8 +77,8 @@ from svc_proto.wire.events import (
     RequestHead,
 )
 from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.playbook import LOCAL, PEER, REMOTE, START, Logs, counting_entropy
+from svc_proto.wire.limits import Limits
+from tests.playbook import LOCAL, PATIENT, PEER, REMOTE, START, Logs, counting_entropy
 from tests.relay.disk import FIRST_HANDLE, BookFiles
 from tests.relay.peers import FIRST, Answer, Call, Peer, Phone, Upstream
 
@@ -113,7 +113,7 @@ class RelayBook:
         records: Iterable[Mapping[str, object]] = (),
         files: Mapping[str, bytes] | None = None,
         entropy: Callable[[int], bytes] | None = None,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits = PATIENT,
         keys: DeviceKeys | None = None,
         started: bool = True,
     ) -> None:

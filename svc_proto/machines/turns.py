@@ -1,0 +1,68 @@
+"""Whose bytes are read next, of all peers that nobody knows yet: each in turn, and no more at once than a moment takes.
+
+A loop serves everybody who has sent something before it looks again. A thousand strangers, each with the dearest bytes
+that it may send, would make that one round of many seconds, and who is known would wait for its end. So strangers have
+`at_once` bytes together, which come back at `rate`. Whoever comes while nothing is left, or while somebody waits, gets
+in line; from its head one goes on at a time, with `PART` bytes, and back to its end.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+__all__ = ["PART", "Turns"]
+
+PART = 2 * 1024  # bytes of one who had to wait that are read before it is somebody else's turn
+
+T = TypeVar("T")
+
+
+class Turns(Generic[T]):
+    """A line of those who wait. Times are monotonic seconds, sizes bytes, `rate` bytes a second."""
+
+    def __init__(self, *, at_once: int, rate: float) -> None:
+        self._at_once = at_once
+        self._rate = rate
+        self._left = float(at_once)
+        self._at = 0.0
+        self._line: dict[T, None] = {}
+
+    def __contains__(self, guest: T) -> bool:
+        return guest in self._line
+
+    def take(self, guest: T, size: int, now: float) -> int:
+        """It sent so much. How much of it to read now; if that is not all, it is in line."""
+        taken = 0
+        if not self._line and self._has_left(now):
+            taken = min(size, max(PART, int(self._left)))
+            self._left -= taken
+        if taken < size:
+            self._line[guest] = None
+        return taken
+
+    def next(self, now: float) -> T | None:
+        """Who may go on with a part now, out of the line; None when nobody may, or nobody waits."""
+        if not self._line or not self._has_left(now):
+            return None
+        guest = next(iter(self._line))
+        del self._line[guest]
+        self._left -= PART
+        return guest
+
+    def wait(self, guest: T) -> None:
+        """It has more, and goes to the end of the line."""
+        self._line[guest] = None
+
+    def leave(self, guest: T) -> None:
+        """It waits no more, if it did."""
+        self._line.pop(guest, None)
+
+    @property
+    def due(self) -> float | None:
+        """When the next one may go on; None when nobody waits."""
+        return self._at + max(-self._left, PART) / self._rate if self._line else None
+
+    def _has_left(self, now: float) -> bool:
+        self._left = min(self._at_once, self._left + (now - self._at) * self._rate)
+        self._at = now
+        return self._left > 0
