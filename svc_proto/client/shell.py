@@ -289,7 +289,7 @@ class ShellChore(Chore[ShellEnd]):
         if self._order.command is None or self._link is None:
             super().on_stopping()
             return
-        self.engine.spawn(self._leave(), name="leave", on_done=lambda nothing: self.engine.exit(INTERRUPTED))
+        self.engine.spawn(self._leave(), on_done=lambda nothing: self.engine.exit(INTERRUPTED))
 
     def typed_all(self) -> None:
         """There is no more standard input."""
