@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import sys
 
 __all__ = ["draw_qr"]
 
 
 def draw_qr(text: str, *, below: int) -> str | None:
-    """Draw it, with room for so many lines below. Else nothing is drawn: why not, in a sentence."""
+    """Draw it on standard output, a terminal, with room for so many lines below. Else nothing is drawn: why not, in a sentence."""
     import segno  # noqa: PLC0415, RUF100 - only where a QR is drawn
 
     code = segno.make(text, error="l", micro=False)
     width = code.symbol_size()[0]
     height = (width + 1) // 2 + below
-    have = shutil.get_terminal_size()
+    have = os.get_terminal_size(sys.stdout.fileno())
     if width > have.columns or height > have.lines:
         return f"The QR needs a terminal of {width} x {height}, this one is {have.columns} x {have.lines}."
     code.terminal(compact=True)

@@ -134,9 +134,10 @@ def test_connections_leave_descriptors_to_files_and_shells(tmp_path: Path) -> No
             for wire in crowd:
                 stack.callback(wire.close)
                 assert healthy(wire)
-            late = relay.connect()
-            stack.callback(late.close)
-            assert late.read_all() == b""
+            with suppress(ConnectionResetError):  # before it has come to the end of `connect`
+                late = relay.connect()
+                stack.callback(late.close)
+                assert late.read_all() == b""
             assert relay.descriptors() < DESCRIPTORS - 8
             crowd.pop().close()
             assert all(healthy(wire) for wire in crowd)

@@ -12,7 +12,7 @@ import pytest
 from tests.forkserver import Popen, python, run
 
 ROOT = Path(__file__).parents[2]
-CALL = b'{"jsonrpc": "2.0", "id": %d, "method": "tools.list"}\n'
+CALL = b'{"jsonrpc": "2.0", "id": %d, "method": "clarify.respond"}\n'
 
 
 def command(runtime: str) -> list[str]:

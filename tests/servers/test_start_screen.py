@@ -35,7 +35,8 @@ def shown(
 ) -> list[str]:
     """What goes to a terminal of so many columns and lines, or to none."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: size is not None)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size(size or (80, 24)))
+    monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
+    monkeypatch.setattr("os.get_terminal_size", lambda stream: os.terminal_size(size or (80, 24)))
     screen.show(Tell("invite", INVITE))
     out, err = capsys.readouterr()
     assert err == ""
