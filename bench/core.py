@@ -23,10 +23,12 @@ from svc_proto.wire.http1 import Http1Connection
 __all__ = ["TARGET", "core_section"]
 
 TARGET = 1.0  # bare h11 cycles that an in-memory route may cost in all
+DOOR = 1.03  # of what a request of somebody who is known costs, that one of a stranger may
 MOST = 0.25, 0.65  # of what the laws alone take, that a route and a bridge round trip may
 ID_LENGTH = 36  # characters of a request id
 H11 = "bare h11, GET /health"
 ROUTE = "relay core, GET /health"
+ROUTE_KNOWN = "relay core, GET /health, by somebody who is known"
 ROUTE_LAW = "relay core by h11 alone, GET /health"
 BRIDGE = "relay core, bridge round trip"
 BRIDGE_LAW = "relay core by h11 and wsproto alone, bridge"
@@ -43,10 +45,11 @@ COLUMNS = (
 def core_section(scale: Scale, progress: Progress) -> list[Table]:
     """Request and response cycles in memory, and the target line."""
     progress("core: cycles in memory")
-    relay = MemoryRelay()
+    relay, stranger = MemoryRelay(), MemoryRelay()
     relay.pair()
     health = request("GET", "/health")
-    answer = relay.sent(CALLER, health)
+    answer = stranger.sent(CALLER, health)
+    relay.sent(CALLER, request("GET", "/ping", token=relay.token))  # the caller is known from here on
     command = request("POST", "/tap", token=relay.token, body=b'{"x":120,"y":640}')
     bridge = _Bridge(relay, command)
     with alone():
@@ -56,7 +59,8 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
     contestants: dict[str, Cycles] = {
         H11: _H11Cycle(health, answer).run,
         "Http1Connection, GET /health": _Http1Cycle(health, answer).run,
-        ROUTE: _Route(relay, health, answer).run,
+        ROUTE: _Route(stranger, health, answer).run,
+        ROUTE_KNOWN: _Route(relay, health, answer).run,
         ROUTE_LAW: _Route(lawful, health, answer).run,
         PARTS: _Parts(bridge).run,
         BRIDGE: bridge.run,
@@ -76,11 +80,14 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
     cost = paired_ratio(samples[ROUTE], samples[H11])
     verdict = "PASS" if cost < TARGET else "MISS"
     route = paired_ratio(samples[ROUTE], samples[ROUTE_LAW])
+    door = paired_ratio(samples[ROUTE], samples[ROUTE_KNOWN])
+    seen = "PASS" if door < DOOR else "MISS"
     trip = paired_ratio(samples[BRIDGE], samples[BRIDGE_LAW])
     kept = "PASS" if route < MOST[0] and trip < MOST[1] else "MISS"
     notes = [
         f"{verdict}: an in-memory route costs {cost:.2f} bare h11 cycles in all (target: less than {TARGET:g})",
         f"{kept}: of the laws alone a route costs {route:.2f}, a round trip {trip:.2f} (target: {MOST[0]}, {MOST[1]})",
+        f"{seen}: what is asked about a stranger makes a route cost {door:.3f} (target: {DOOR}); of who is known, nothing is",
         "h11 cycles: the median of the ratios within each round, by CPU time of this process",
     ]
     return [Table("core", "The core, no socket", COLUMNS, rows, notes)]
