@@ -49,7 +49,7 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
     relay.pair()
     health = request("GET", "/health")
     answer = stranger.sent(CALLER, health)
-    relay.sent(CALLER, request("GET", "/ping", token=relay.token))  # the caller is known from here on
+    relay.sent(CALLER, request("GET", "/sessions", token=relay.token))  # the caller is known from here on
     command = request("POST", "/tap", token=relay.token, body=b'{"x":120,"y":640}')
     bridge = _Bridge(relay, command)
     with alone():
@@ -87,7 +87,7 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
     notes = [
         f"{verdict}: an in-memory route costs {cost:.2f} bare h11 cycles in all (target: less than {TARGET:g})",
         f"{kept}: of the laws alone a route costs {route:.2f}, a round trip {trip:.2f} (target: {MOST[0]}, {MOST[1]})",
-        f"{seen}: what is asked about a stranger makes a route cost {door:.3f} (target: {DOOR}); of who is known, nothing is",
+        f"{seen}: for a stranger a route costs {door:.3f} of what it costs for who is known (target: {DOOR})",
         "h11 cycles: the median of the ratios within each round, by CPU time of this process",
     ]
     return [Table("core", "The core, no socket", COLUMNS, rows, notes)]

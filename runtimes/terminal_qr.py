@@ -9,7 +9,7 @@ __all__ = ["draw_qr"]
 
 
 def draw_qr(text: str, *, below: int) -> str | None:
-    """Draw it on standard output, a terminal, with room for so many lines below. Else nothing is drawn: why not, in a sentence."""
+    """Draw it on standard output, a terminal, with room for so many lines below. What it says, if it does not fit."""
     import segno  # noqa: PLC0415, RUF100 - only where a QR is drawn
 
     code = segno.make(text, error="l", micro=False)

@@ -52,7 +52,7 @@ class Door:
             budget=limits.stranger_budget, share=limits.stranger_share, most=limits.stranger_connections
         )
         self._app = app
-        self._turns = Turns[Visit](at_once=limits.stranger_turn, rate=limits.stranger_rate)
+        self.turns = Turns[Visit](at_once=limits.stranger_turn, rate=limits.stranger_rate)
         self._next_turn = engine.timers.timer(self._go_on)
         self._quiet_until = 0.0
         self._most = 0  # bytes that they have held at once since memory was given back
@@ -81,14 +81,14 @@ class Door:
 
     def takes(self, visit: Visit, size: int) -> int:
         """A visit has sent so much: how much of it to read now. With the rest it waits for its turn."""
-        taken = self._turns.take(visit, size, self.engine.now.mono)
+        taken = self.turns.take(visit, size, self.engine.now.mono)
         if taken < size:
             self._rest()
         return taken
 
     def pass_over(self, visit: Visit) -> None:
         """It does not wait for its turn any more."""
-        self._turns.leave(visit)
+        self.turns.leave(visit)
 
     def weigh(self, visit: Visit, size: int) -> bool:
         """A visit holds so many bytes now; False: it has to go."""
@@ -99,19 +99,19 @@ class Door:
     def leave(self, visit: Visit) -> None:
         """It is over."""
         self.strangers.leave(visit)
-        self._turns.leave(visit)
+        self.turns.leave(visit)
         if self._timer.when is None and self._most - self.strangers.held >= WORTH_IT:
             self._timer.set(self.engine.now.mono + GIVE_BACK_AFTER)
 
     def _go_on(self) -> None:
         now = self.engine.now.mono
-        while (visit := self._turns.next(now)) is not None:
+        while (visit := self.turns.next(now)) is not None:
             if visit.go_on():
-                self._turns.wait(visit)
+                self.turns.wait(visit)
         self._rest()
 
     def _rest(self) -> None:
-        due = self._turns.due
+        due = self.turns.due
         if due is not None and self._next_turn.when is None:
             self._next_turn.set(due)
 
@@ -123,12 +123,13 @@ class Door:
 class Visit(Guest):
     """A connection whose peer nobody knows."""
 
-    __slots__ = ("_door", "_late", "_timer", "channel")
+    __slots__ = ("_door", "_late", "_timer", "_turns", "channel")
 
     def __init__(self, door: Door, channel: HttpChannel) -> None:
         super().__init__()
         self.channel = channel
         self._door = door
+        self._turns = door.turns
         self._late = b""  # what it has sent, and whose turn has not come
         self._timer: Timer | None = None
 
@@ -137,6 +138,8 @@ class Visit(Guest):
         if self._late:
             self._late += data
             return b""
+        if self._turns.may(len(data), self.channel.engine.now.mono):
+            return data
         taken = self._door.takes(self, len(data))
         if taken < len(data):
             data, self._late = data[:taken], data[taken:]

@@ -7,6 +7,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -412,8 +413,8 @@ def test_what_comes_too_late_is_released(
         monkeypatch.undo()
     assert list(spool.iterdir()) == []
     for fd in opened:
-        with pytest.raises(OSError, match="Bad file descriptor"):
-            os.fstat(fd)
+        with suppress(OSError):  # its number may be somebody else's by now
+            assert not os.path.samestat(os.fstat(fd), path.stat())
 
 
 def test_a_file_released_while_it_is_read(
