@@ -15,8 +15,8 @@ RUNTIME ?= anyio
 SECONDS ?= 60
 SEED ?= 1
 SEEDS ?= 1000
-# Many tests wait for a program or a socket: two processes more than there are cores keep all of them busy.
-WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
+# Many tests wait for a program or a socket: one process more than there are cores keeps all of them busy.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 PARALLEL = -n $(WORKERS) --dist worksteal
 UV ?= uv
 UPGRADE ?=
