@@ -17,13 +17,13 @@ def test_every_limit_is_positive() -> None:
 @pytest.mark.parametrize(
     ("descriptors", "servers", "connections", "budget", "share"),
     [
-        (65_536, 1, 10_000, 64, 16),
-        (65_536, 3, 10_000, 64 / 3, 16),
-        (4096, 3, 1194, 64 / 3, 16),
-        (1024, 1, 512, 64, 16),
-        (1024, 2, 256, 32, 16),
-        (64, 1, 32, 64, 16),
-        (1, 8, 1, 8, 8),
+        (65_536, 1, 10_000, 48, 16),
+        (65_536, 3, 10_000, 48 / 3, 16),
+        (4096, 3, 1194, 48 / 3, 16),
+        (1024, 1, 512, 48, 16),
+        (1024, 2, 256, 24, 16),
+        (64, 1, 32, 48, 16),
+        (1, 8, 1, 6, 6),
     ],
 )
 def test_servers_share_what_a_process_has(
@@ -56,7 +56,7 @@ def test_the_defaults() -> None:
         "max_skipped": 64 * 1024,
         "max_message": 8 * MIB,
         "stranger_message": 64 * 1024,
-        "stranger_budget": 64 * MIB,
+        "stranger_budget": 48 * MIB,
         "stranger_share": 16 * MIB,
         "stranger_connections": 256,
         "stranger_turn": 8 * 1024,
