@@ -51,8 +51,8 @@ class Door:
         self.strangers = Strangers(
             budget=limits.stranger_budget, share=limits.stranger_share, most=limits.stranger_connections
         )
-        self._app = app
         self.turns = Turns[Visit](at_once=limits.stranger_turn, rate=limits.stranger_rate)
+        self._app = app
         self._next_turn = engine.timers.timer(self._go_on)
         self._quiet_until = 0.0
         self._most = 0  # bytes that they have held at once since memory was given back
@@ -79,16 +79,11 @@ class Door:
             self._quiet_until = now + SAID_FOR
             self.engine.log(Level.WARNING, event, **fields)
 
-    def takes(self, visit: Visit, size: int) -> int:
-        """A visit has sent so much: how much of it to read now. With the rest it waits for its turn."""
-        taken = self.turns.take(visit, size, self.engine.now.mono)
-        if taken < size:
-            self._rest()
-        return taken
-
-    def pass_over(self, visit: Visit) -> None:
-        """It does not wait for its turn any more."""
-        self.turns.leave(visit)
+    def wait(self) -> None:
+        """Go on when the next turn is due, if anybody waits for one."""
+        due = self.turns.due
+        if due is not None and self._next_turn.when is None:
+            self._next_turn.set(due)
 
     def weigh(self, visit: Visit, size: int) -> bool:
         """A visit holds so many bytes now; False: it has to go."""
@@ -108,12 +103,7 @@ class Door:
         while (visit := self.turns.next(now)) is not None:
             if visit.go_on():
                 self.turns.wait(visit)
-        self._rest()
-
-    def _rest(self) -> None:
-        due = self.turns.due
-        if due is not None and self._next_turn.when is None:
-            self._next_turn.set(due)
+        self.wait()
 
     def _give_back(self) -> None:
         self._most = self.strangers.held
@@ -123,50 +113,49 @@ class Door:
 class Visit(Guest):
     """A connection whose peer nobody knows."""
 
-    __slots__ = ("_door", "_late", "_timer", "_turns", "channel")
+    __slots__ = ("_door", "_timer", "_turns", "channel", "late")
 
     def __init__(self, door: Door, channel: HttpChannel) -> None:
         super().__init__()
         self.channel = channel
         self._door = door
         self._turns = door.turns
-        self._late = b""  # what it has sent, and whose turn has not come
+        self.late = b""  # what it has sent, and whose turn has not come
         self._timer: Timer | None = None
 
     def takes(self, data: bytes) -> bytes:
         """It has sent this: what of it to read now. The rest is kept until it is its turn."""
-        if self._late:
-            self._late += data
+        if self.late:
+            self.late += data
             return b""
-        if self._turns.may(len(data), self.channel.engine.now.mono):
-            return data
-        taken = self._door.takes(self, len(data))
+        taken = self._turns.take(self, len(data), self.channel.engine.now.mono)
         if taken < len(data):
-            data, self._late = data[:taken], data[taken:]
+            data, self.late = data[:taken], data[taken:]
+            self._door.wait()
         return data
 
     def go_on(self) -> bool:
         """It is its turn; whether it has more."""
-        part, self._late = self._late[:PART], self._late[PART:]
+        part, self.late = self.late[:PART], self.late[PART:]
         self.channel.parse(part)
-        return bool(self._late)
+        return bool(self.late)
 
     def hear_out(self) -> HttpChannel:
         """It will send no more: whatever it has sent is read. Its channel now."""
-        late, self._late = self._late, b""
+        late, self.late = self.late, b""
         if late:
-            self._door.pass_over(self)
+            self._turns.leave(self)
             self.channel.parse(late)
         return self.channel
 
     def weigh(self, size: int) -> bool:
         """So many bytes are held. True: nothing more is to be read; the channel may have been cut."""
-        size += len(self._late)
+        size += len(self.late)
         if size != self.held and not self._door.weigh(self, size):
             self._out_of_patience()
             return True
         if self.state is GuestState.READING:
-            return bool(self._late)
+            return bool(self.late)
         if self._timer is None:
             engine = self._door.engine
             self._timer = engine.timers.timer(self._out_of_patience)
@@ -187,10 +176,10 @@ class Visit(Guest):
 
     def end(self) -> tuple[bool, bytes]:
         """The peer is known, or gone. Whether it had to wait, and what it has sent that was not read yet."""
-        waited, late, self._late = self.waiting, self._late, b""
+        waited, late, self.late = self.waiting, self.late, b""
         self._calm()
         self._door.leave(self)
-        return waited or bool(late), late
+        return waited, late
 
     def _calm(self) -> None:
         if self._timer is not None:

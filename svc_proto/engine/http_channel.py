@@ -48,10 +48,12 @@ class HttpChannel(Channel):
 
     def received(self, data: bytes) -> None:
         """Read it, or keep it until it is the turn of a peer that nobody knows."""
-        if self.visit is not None and not self.closing:
-            data = self.visit.takes(data)
-            if not data:
+        visit = self.visit
+        if visit is not None and not self.closing:
+            data = visit.takes(data)
+            if visit.late:
                 self.hold(self.crowded)
+            if not data:
                 return
         self.parse(data)
 

@@ -30,18 +30,6 @@ class Turns(Generic[T]):
     def __contains__(self, guest: T) -> bool:
         return guest in self._line
 
-    def may(self, size: int, now: float) -> bool:
-        """Somebody sent so much. True: all of it may be read now, as it mostly may; else ask `take`."""
-        if self._line:
-            return False
-        left = self._left + (now - self._at) * self._rate
-        if left > self._at_once:
-            left = self._at_once
-        if left < size:
-            return False
-        self._left, self._at = left - size, now
-        return True
-
     def take(self, guest: T, size: int, now: float) -> int:
         """It sent so much. How much of it to read now; if that is not all, it is in line."""
         taken = 0

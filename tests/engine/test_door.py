@@ -20,7 +20,7 @@ from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead,
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2
+from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
 from tests.engine.service import HANDSHAKE, TestBook, get, open_book, post
 from tests.playbook import PATIENT, accepted, sends, wire_bytes
 from tests.wire.pair import seeded
@@ -383,6 +383,19 @@ def test_who_is_known_in_the_middle_is_read_to_the_end() -> None:
     assert wire_bytes(commands, 2).count(b"hello") == 3
     assert ResumeReading(CH) in commands
     assert not book.toy.door.strangers.held
+
+
+def test_who_is_known_in_the_middle_of_http2_is_read_to_the_end() -> None:
+    book = Book2(TURNS)
+    streams = (ONE, THREE, FIVE)
+    for stream in streams:
+        book.ask(stream, "/hello", None, (b"x", b"%d" % stream * 3000))
+    said = book.client.data_to_send()
+    assert len(said) > 5 * KIB  # more than is read of a stranger in one go; its first request says who it is
+    book.book >> Received(CH, said)
+    assert answers(book.hear(book.book.take())) == dict.fromkeys(streams, (200, b"hello"))
+    assert [type(pause) for pause in book.pauses] == [PauseReading, ResumeReading]
+    assert held(book.book) == 0
 
 
 def test_the_end_of_what_waits_is_heard() -> None:

@@ -25,17 +25,6 @@ def test_what_is_there_is_read_at_once() -> None:
     assert turns.due == PART / RATE
 
 
-def test_what_may_be_read_whole_needs_no_line() -> None:
-    turns = new()
-    assert turns.may(AT_ONCE, 0.0)
-    assert not turns.may(1, 0.0)
-    assert turns.may(PART, PART / RATE)
-    assert not turns.may(AT_ONCE + 1, 100.0)
-    assert turns.may(AT_ONCE, 100.0)
-    turns.wait("a")
-    assert not turns.may(1, 200.0)
-
-
 def test_of_much_some_is_read_at_once() -> None:
     turns = new()
     assert turns.take("a", 10 * AT_ONCE, 0.0) == AT_ONCE
