@@ -15,7 +15,7 @@ RUNTIME ?= anyio
 SECONDS ?= 60
 SEED ?= 1
 SEEDS ?= 1000
-# Many tests of real programs wait: one process more than there are cores. Those of the core do not.
+# Many tests wait for programs and sockets: one process more than there are cores.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 PARALLEL = -n $(WORKERS) --dist worksteal
 UV ?= uv
@@ -66,7 +66,7 @@ test: $(STAMP)-dev ## all that a change must pass, in minutes (ARGS="..." select
 	$(BIN)/python -m pytest -q $(if $(strip $(ARGS)),$(ARGS),$(PARALLEL))
 
 coverage: $(STAMP)-dev ## the gates, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
-	$(BIN)/python -m pytest -q -n auto --dist worksteal --cov=svc_proto --cov-branch --cov-report= $(CORE_TESTS)
+	$(BIN)/python -m pytest -q $(PARALLEL) --cov=svc_proto --cov-branch --cov-report= $(CORE_TESTS)
 	$(BIN)/python -m coverage report --include='svc_proto/*' --fail-under=100
 	$(BIN)/python -m pytest -q $(PARALLEL) --cov=runtimes --cov-branch --cov-report= tests/runtimes
 	$(BIN)/python -m coverage report --include='runtimes/*' --fail-under=90

@@ -129,17 +129,21 @@ class FrameReader:
                 content = payload.decode("utf-8")
             except UnicodeDecodeError:
                 return self._obey()
-        self._at = end
-        if end == len(buffer):
-            self._buffer, self._at = b"", 0
+        self._go_to(end)
         return Frame(PLAIN[first], content, True, True)
+
+    def _go_to(self, end: int) -> None:
+        """All before there was read. What is left is not moved for each frame: there may be thousands in a buffer."""
+        self._at = end
+        if end >= len(self._buffer):
+            self._buffer, self._at = b"", 0
 
     def _lend(self, end: int) -> Frame | None:
         """Have the law read the frame that ends there: none here."""
         self._who = Who.LAW_ONCE
         buffer, at = self._buffer, self._at
         self._left = max(0, end - len(buffer))
-        self._buffer, self._at = buffer[end:], 0
+        self._go_to(end)
         self._made().receive_bytes(buffer[at:end])
         return None
 
