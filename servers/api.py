@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import click
@@ -26,11 +26,9 @@ from servers.launch import (
     ProgramCommand,
     api_options,
     authority,
-    claim_home,
-    inside_door,
     launch,
     limits_beside,
-    open_home_store,
+    open_place,
     private_home,
     read_certificate,
     say_why,
@@ -120,39 +118,31 @@ def api_program(
     `keys` are those that a relay in this process gives to devices. `claim` is that on the home; None makes it.
     """
     logger = setup(int(config.log_level), as_json=config.log_json)
-    with ExitStack() as undo:
-        home = private_home(config.home)
-        claimed = claim or claim_home(home, "api")
-        undo.callback(claimed.release)
-        if listener is None:
-            listener = open_api_listener(config)
-            inner = inside_door(listener)
-        for door in (listener, inner):
-            if door is not None:
-                undo.callback(door.sock.close)
-        store = store or open_home_store(home)
-        undo.pop_all()
+    bind_it = partial(open_api_listener, config)
+    place = open_place(config, "api", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())
-    bound = evolve(config, port=listener.address.port, home=str(home), config_path=str(path), names=names)
+    bound = evolve(config, port=place.listener.address.port, home=str(place.home), config_path=str(path), names=names)
     service = Api(bound, limits=limits_beside(servers), keys=keys)
     core = Engine(service, entropy=os.urandom, log_level=bound.log_level)
-    public = listener.address.host not in LOOPBACK
+    public = place.listener.address.host not in LOOPBACK
 
     def ready() -> None:
         if public and not config.key:
             logger.warning("serving other hosts without a key: whoever reaches this port can use the agent")
-        if public and listener.tls is None:
+        if public and place.listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
         model = model_of(bound)
-        tell_where(claimed, config, listener, inner, key=_key_place(bound, os.environ), model=model)
+        key = _key_place(bound, os.environ)
+        tell_where(place.claim, config, place.listener, place.inner, key=key, model=model)
         where = {"url": bound.model_base_url} if bound.model_base_url else {}
         logger.info(LogMessage("model", {"name": model, **where}))
         announce_api(bound)
 
-    services = Services(state=home, store=store, logger=logger)
-    listeners = [listener] if inner is None else [listener, inner]
-    return Program(core=core, listeners=listeners, services=services, on_ready=ready, on_exit=say_why, claim=claimed)
+    services = Services(state=place.home, store=place.store, logger=logger)
+    return Program(
+        core=core, listeners=place.listeners, services=services, on_ready=ready, on_exit=say_why, claim=place.claim
+    )
 
 
 def announce_api(config: ApiConfig) -> None:

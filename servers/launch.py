@@ -6,8 +6,9 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
@@ -48,6 +49,7 @@ __all__ = [
     "launch",
     "limits_beside",
     "open_home_store",
+    "open_place",
     "private_home",
     "relay_options",
     "read_certificate",
@@ -183,6 +185,47 @@ def claim_home(home: Path, role: str) -> Claim:
         raise CannotStartError(text, code=2) from error
     except OSError as error:
         raise CannotStartError(f"cannot use {home} for state: {error.strerror}", code=2) from error
+
+
+class Place(NamedTuple):
+    """What a server has of its host."""
+
+    home: Path
+    claim: Claim
+    listener: Listener
+    inner: Listener | None  # for programs on this host
+    store: Store
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """All that it accepts on."""
+        return [self.listener] if self.inner is None else [self.listener, self.inner]
+
+
+def open_place(
+    config: RelayConfig | ApiConfig,
+    role: str,
+    open_listener: Callable[[], Listener],
+    *,
+    claimed: Claim | None,
+    listener: Listener | None,
+    inner: Listener | None,
+    store: Store | None,
+) -> Place:
+    """Open what was not given: all of it, or nothing, and what was given is closed then. Raises `CannotStartError`."""
+    with ExitStack() as undo:
+        home = private_home(config.home)
+        claimed = claimed or claim_home(home, role)
+        undo.callback(claimed.release)
+        if listener is None:
+            listener = open_listener()
+            inner = inside_door(listener)
+        for door in (listener, inner):
+            if door is not None:
+                undo.callback(door.sock.close)
+        place = Place(home, claimed, listener, inner, store or open_home_store(home))
+        undo.pop_all()
+    return place
 
 
 def inside_door(listener: Listener) -> Listener | None:

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import click
@@ -22,12 +22,9 @@ from servers.launch import (
     CannotStartError,
     ProgramCommand,
     authority,
-    claim_home,
-    inside_door,
     launch,
     limits_beside,
-    open_home_store,
-    private_home,
+    open_place,
     read_certificate,
     relay_options,
     say_why,
@@ -104,35 +101,31 @@ def relay_program(
     `servers`, this one included, share the process. `keys` are those that the API among them takes.
     """
     logger = setup(int(config.log_level), as_json=config.log_json)
-    with ExitStack() as undo:
-        home = private_home(config.home)
-        claimed = claim or claim_home(home, "relay")
-        undo.callback(claimed.release)
-        if listener is None:
-            listener = open_listener(config)
-            inner = inside_door(listener)
-        for door in (listener, inner):
-            if door is not None:
-                undo.callback(door.sock.close)
-        store = store or open_home_store(home)
-        undo.pop_all()
-    plain = listener.tls is None and listener.address.host not in LOOPBACK
-    bound = evolve(config, port=listener.address.port, tui_command=config.tui_command or GATEWAY)
+    bind_it = partial(open_listener, config)
+    place = open_place(config, "relay", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
+    plain = place.listener.tls is None and place.listener.address.host not in LOOPBACK
+    bound = evolve(config, port=place.listener.address.port, tui_command=config.tui_command or GATEWAY)
     relay = Relay(bound, limits=limits_beside(servers), keys=keys)
     engine = Engine(relay, entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
         if plain:
             logger.warning("serving without TLS: use it only on a network you trust")
-        tell_where(claimed, config, listener, inner, brand=config.brand.name)
+        tell_where(place.claim, config, place.listener, place.inner, brand=config.brand.name)
         (on_ready or announce)(bound)
 
     rooms = tuple(Path(folder) for folder in config.voice.folders)
     services = Services(
-        state=home, rooms=rooms, spool=home / "spool", store=store, logger=logger, client_tls=_trust(bound)
+        state=place.home,
+        rooms=rooms,
+        spool=place.home / "spool",
+        store=place.store,
+        logger=logger,
+        client_tls=_trust(bound),
     )
-    listeners = [listener] if inner is None else [listener, inner]
-    return Program(core=engine, listeners=listeners, services=services, on_ready=ready, on_exit=say_why, claim=claimed)
+    return Program(
+        core=engine, listeners=place.listeners, services=services, on_ready=ready, on_exit=say_why, claim=place.claim
+    )
 
 
 def announce(config: RelayConfig) -> None:
