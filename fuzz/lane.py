@@ -17,8 +17,9 @@ from random import Random
 
 import click
 
-from fuzz.targets.frames import CLIENT, DEFLATE, compare_frames
+from fuzz.targets.frames import compare_frames
 from fuzz.targets.lane import LIMITS, compare
+from fuzz.targets.websocket import CLIENT, DEFLATE
 
 __all__ = ["conversation", "main", "play", "play_frames", "traffic"]
 

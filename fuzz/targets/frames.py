@@ -12,9 +12,8 @@ from zlib import crc32
 
 from fuzz.law import LawReader
 from fuzz.mutate import chunked
+from fuzz.targets.websocket import CLIENT, make_socket
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.wire.connection import Role
-from svc_proto.wire.deflate import DeflateParameters
 from svc_proto.wire.events import BinaryMessage, CloseSocket, Event, Ping, Pong, StreamId, TextMessage
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket
@@ -24,7 +23,7 @@ __all__ = ["LIMITS", "BothSockets", "compare_frames", "frames"]
 LIMITS = Limits(max_message=64 * 1024 + 10)
 STREAM = StreamId(1)
 STRANGER = 300  # bytes of a message of one that nobody knows
-CLIENT, DEFLATE, ALONE, SMALL, UNKNOWN = 1, 2, 4, 8, 16  # bits of the first byte
+UNKNOWN = 16  # a bit of the first byte, beside those of `websocket`
 
 
 def frames(data: bytes) -> None:
@@ -74,7 +73,8 @@ class BothSockets:
     """The law and the lane, and whatever is done to them."""
 
     def __init__(self, bits: int) -> None:
-        self.law, self.lane = _socket(bits), _socket(bits)
+        unknown = STRANGER if bits & UNKNOWN else None
+        self.law, self.lane = (make_socket(bits, limits=LIMITS, max_message=unknown) for _ in range(2))
         setattr(self.law, "_reader", LawReader(bool(bits & CLIENT), self.law._guard))  # noqa: B010 - a stand-in
         self.messages = 0
 
@@ -121,20 +121,3 @@ def _say(socket: WebSocket, event: Event) -> str:
     except LocalProtocolError as error:
         return str(error)
     return ""
-
-
-def _socket(bits: int) -> WebSocket:
-    deflate = DeflateParameters(
-        server_no_context_takeover=bool(bits & ALONE),
-        client_no_context_takeover=bool(bits & ALONE),
-        server_max_window_bits=9 if bits & SMALL else 15,
-        client_max_window_bits=9 if bits & SMALL else 15,
-    )
-    return WebSocket(
-        Role.CLIENT if bits & CLIENT else Role.SERVER,
-        STREAM,
-        limits=LIMITS,
-        entropy=bytes,
-        deflate=deflate if bits & DEFLATE else None,
-        max_message=STRANGER if bits & UNKNOWN else None,
-    )

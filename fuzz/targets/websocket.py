@@ -10,7 +10,7 @@ from svc_proto.wire.events import BinaryMessage, Event, Ping, Pong, StreamId, Te
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket
 
-__all__ = ["websocket"]
+__all__ = ["CLIENT", "DEFLATE", "make_socket", "websocket"]
 
 LIMITS = Limits(max_message=64 * 1024)
 STREAM = StreamId(1)
@@ -24,7 +24,7 @@ def websocket(data: bytes) -> None:
     bits, frames = data[0], data[1:]
     whole = _hear(bits, [frames])
     assert _hear(bits, pieces_of(frames)) == whole, "chunking changed the events"
-    said, heard = _socket(bits ^ CLIENT), _socket(bits)
+    said, heard = make_socket(bits ^ CLIENT), make_socket(bits)
     for event in whole:
         if not isinstance(event, TextMessage | BinaryMessage | Ping | Pong):
             continue
@@ -33,8 +33,26 @@ def websocket(data: bytes) -> None:
         assert heard.next_event() == event, "a message does not come back"
 
 
+def make_socket(bits: int, *, limits: Limits = LIMITS, max_message: int | None = None) -> WebSocket:
+    """A socket of that end, with what was agreed."""
+    deflate = DeflateParameters(
+        server_no_context_takeover=bool(bits & ALONE),
+        client_no_context_takeover=bool(bits & ALONE),
+        server_max_window_bits=9 if bits & SMALL else 15,
+        client_max_window_bits=9 if bits & SMALL else 15,
+    )
+    return WebSocket(
+        Role.CLIENT if bits & CLIENT else Role.SERVER,
+        STREAM,
+        limits=limits,
+        entropy=bytes,
+        deflate=deflate if bits & DEFLATE else None,
+        max_message=max_message,
+    )
+
+
 def _hear(bits: int, pieces: list[bytes]) -> list[Event | str]:
-    socket = _socket(bits)
+    socket = make_socket(bits)
     events: list[Event | str] = []
     for piece in pieces:
         socket.receive_data(piece)
@@ -54,19 +72,3 @@ def _echo(socket: WebSocket, event: Event) -> None:
         socket.send(event)
     except LocalProtocolError as error:
         raise AssertionError(f"a message that was heard cannot be said: {error}") from error
-
-
-def _socket(bits: int) -> WebSocket:
-    deflate = DeflateParameters(
-        server_no_context_takeover=bool(bits & ALONE),
-        client_no_context_takeover=bool(bits & ALONE),
-        server_max_window_bits=9 if bits & SMALL else 15,
-        client_max_window_bits=9 if bits & SMALL else 15,
-    )
-    return WebSocket(
-        Role.CLIENT if bits & CLIENT else Role.SERVER,
-        STREAM,
-        limits=LIMITS,
-        entropy=bytes,
-        deflate=deflate if bits & DEFLATE else None,
-    )

@@ -12,7 +12,8 @@ from wsproto.frame_protocol import Frame, Opcode, ParseFailed
 
 from fuzz.lane import play_frames
 from fuzz.law import LawReader
-from fuzz.targets.frames import CLIENT, DEFLATE, BothSockets, frames
+from fuzz.targets.frames import BothSockets, frames
+from fuzz.targets.websocket import CLIENT, DEFLATE
 from svc_proto.wire.deflate import DeflateParameters, InboundGuard
 from svc_proto.wire.events import Event
 from svc_proto.wire.frame_reader import FrameReader
