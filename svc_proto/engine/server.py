@@ -288,6 +288,7 @@ class ServerChannel(HttpChannel):
         visit, self.visit = self.visit, None
         if visit is not None:
             channel.visit, visit.channel = visit, channel
+        self.hold(False)  # what is to be held is for the other to say
         self.closed("")
         self.engine.attach(channel)
         channel.parse(data)

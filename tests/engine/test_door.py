@@ -162,7 +162,7 @@ def test_what_counts_on_a_socket() -> None:
 
 
 def test_what_counts_over_http2() -> None:
-    book = Book2()
+    book = Book2(PATIENT)
     for stream, path in ((ONE, "/open-ws"), (THREE, "/open-ws")):
         book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))
     book.talk()
@@ -404,6 +404,17 @@ def test_the_end_of_what_waits_is_heard() -> None:
     book >> ReadClosed(CH)
     assert wire_bytes(book.take(), 2).startswith(b"HTTP/1.1 200")
     book.after(0.5) << []
+
+
+def test_who_had_to_wait_and_speaks_http2_is_read_on() -> None:
+    book = busy()
+    book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
+    client = Http2Connection(Role.CLIENT, entropy=seeded())
+    book >> Received(FOUR, client.data_to_send()) << [PauseReading(FOUR)]
+    book.after(0.1)
+    commands = book.take()
+    assert wire_bytes(commands, 4)[3:4] == b"\x04"  # SETTINGS
+    assert ResumeReading(FOUR) in commands
 
 
 def test_the_end_is_heard_behind_the_preface_of_http2() -> None:
