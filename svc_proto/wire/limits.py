@@ -30,7 +30,7 @@ class Limits:
     stranger_budget: int = 48 * MIB  # bytes held for all peers that nobody knows: the newest are not read, then dropped
     stranger_share: int = 16 * MIB  # of that for one address (IPv4, or a /64) that is not of this host: the same
     stranger_connections: int = 256  # of such peers from one such address: further ones are closed at once
-    stranger_turn: int = 8 * 1024  # bytes of all such peers together that are read in one go, while others wait
+    stranger_turn: int = 4 * 1024  # bytes of all such peers together that are read in one go, while others wait
     stranger_rate: float = 16.0 * MIB  # of them a second at most
     stranger_patience: float = 5.0  # for which one is not read: drop
     ping_interval: float = 30.0  # silence after which we ping (wire core 1.1)

@@ -59,7 +59,7 @@ def test_the_defaults() -> None:
         "stranger_budget": 48 * MIB,
         "stranger_share": 16 * MIB,
         "stranger_connections": 256,
-        "stranger_turn": 8 * 1024,
+        "stranger_turn": 4 * 1024,
         "stranger_rate": 16.0 * 1024 * 1024,
         "stranger_patience": 5.0,
         "ping_interval": 30.0,
