@@ -107,8 +107,7 @@ def test_wrong_methods(book: ApiBook, path: str, method: str) -> None:
     ids=range(11),
 )
 @pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
-def test_bodies_that_are_no_objects(route: Route, body: bytes) -> None:
-    book = ApiBook()
+def test_bodies_that_are_no_objects(book: ApiBook, route: Route, body: bytes) -> None:
     path = path_of(route)
     answer = book.request(route.method, path, body)
     if answer.status == 404:  # chat routes look for the session first, wire api 2.1

@@ -174,6 +174,7 @@ def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row.values["idle_p50_ms"] > 0 for row in first.rows)
 
 
+@pytest.mark.repetition  # of what each other section does: programs that start
 def test_starts() -> None:
     (table,) = starts_section(TINY, SILENT, relays=RELAYS[:1], others=(), peers=(ABSENT,))
     check(table, 7)
@@ -219,6 +220,7 @@ def test_help_has_examples() -> None:
     assert "Examples:" in done.output
 
 
+@pytest.mark.repetition  # of what tests/fuzz does
 def test_simulation() -> None:
     (table,) = simulation_section(TINY, SILENT)
     check(table, len(table.rows))

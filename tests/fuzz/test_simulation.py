@@ -21,7 +21,7 @@ from svc_proto.machines.pairing import PairingCodes
 from tests.fuzz.conftest import MEASURING, unmeasured_pool
 from tests.fuzz.unwalked import MOST_UNWALKED, is_out_of_reach
 
-WORLDS, ALL_WORLDS = 45, 1_000  # without, and with `--full`
+WORLDS, ALL_WORLDS = 40, 1_000  # without, and with `--full`
 LEAST = 60.0  # virtual s of each world
 
 
@@ -57,15 +57,10 @@ def test_the_worlds_of_many_seeds_hold(request: pytest.FixtureRequest) -> None:
     unwalked = [row for row in never_walked(total.rows) if not is_out_of_reach(row)]
     assert len(unwalked) <= MOST_UNWALKED, unwalked
     assert not [row for row in total.rows if is_out_of_reach(row)]
-    here = [play_seed(seed) for seed in seeds[:3]]  # it does not matter which process plays a world
-    assert [report.digest for report in here if isinstance(report, Report)] == [digests[seed] for seed in seeds[:3]]
-
-
-def test_a_world_repeats_itself() -> None:
-    first, again, other = play(draw(11)), play(draw(11)), play(draw(12))
-    assert isinstance(first, Report)
-    assert first == again
-    assert first != other
+    assert len(set(digests.values())) == len(seeds)
+    here = play_seed(seeds[0])  # a world repeats itself, whichever process plays it
+    assert isinstance(here, Report)
+    assert here.digest == digests[seeds[0]]
 
 
 @pytest.mark.timeout(120)

@@ -72,6 +72,7 @@ def test_many_pastes_at_once_are_as_many_files(relayed: World, tmp_path: Path) -
     assert len(paths) == len(inbox(relayed, tmp_path)) == 20
 
 
+@pytest.mark.repetition  # of the limit that the route's own tests have
 def test_as_much_as_an_image_may_have_and_a_byte_more(relayed: World, tmp_path: Path) -> None:
     token = relayed.pair().token
     data = IMAGES["png"] + bytes(25 * MIB - 8)

@@ -209,7 +209,7 @@ def test_abrupt_disconnects_leave_no_process(either: World, full: bool) -> None:
     """A bare shell goes with everything in it; with tmux only its client does."""
     pids: list[int] = []
     token = either.pair().token
-    disconnects = DISCONNECTS if full else DISCONNECTS // 4
+    disconnects = DISCONNECTS if full else DISCONNECTS // 10
     for number in range(disconnects):
         ws = either.websocket()
         either.sign_in(ws, session_token=token)

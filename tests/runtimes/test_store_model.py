@@ -284,4 +284,4 @@ class Stores(RuleBasedStateMachine):
 
 
 TestStores = Stores.TestCase
-TestStores.settings = settings(max_examples=30, stateful_step_count=25)
+TestStores.settings = settings(max_examples=12, stateful_step_count=30)

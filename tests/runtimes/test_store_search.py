@@ -143,12 +143,11 @@ NASTY = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("query", NASTY, ids=range(len(NASTY)))
-def test_no_query_is_an_error(store: Store, query: str) -> None:
+def test_no_query_is_an_error(store: Store) -> None:
     create(store, chat())
     add(store, message("m1", "a b"), message("m2", "日本"))
-    for hit in search(store, query):
-        assert hit.message.id in ("m1", "m2")
+    for query in NASTY:
+        assert {hit.message.id for hit in search(store, query)} <= {"m1", "m2"}, query
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])

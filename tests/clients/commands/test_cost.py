@@ -16,7 +16,7 @@ import pytest
 from tests.clients.commands.support import Shelf, module
 from tests.servers.support import ROOT
 
-RUNS = 5
+RUNS = 4
 IMPORTS = "import asyncio, http.client, sqlite3, ssl, unittest.mock, xml.dom.minidom"
 THEIR_COST = 0.085  # s on a machine that nobody disturbs
 SLOW = 1.0  # s of theirs; nothing is as slow as that
