@@ -76,7 +76,7 @@ class Judge:
         text = mutant.text(self.tree.path(module).read_bytes())
         for fate, paths in stages:
             tests = [str(path.relative_to(self.tree.root)) for path in paths]
-            by = self._try(module, text, tests) if tests else None
+            by = self.attempt(module, text, tests) if tests else None
             if by is not None:
                 self._confirm(module, by.partition("::")[0] if by.startswith("tests") else tests[0])
                 return Verdict(mutant, fate, by)
@@ -84,12 +84,12 @@ class Judge:
 
     def _confirm(self, module: str, test: str) -> None:
         if test not in self._sound:
-            by = self._try(module, None, [test])
+            by = self.attempt(module, None, [test])
             if by is not None:
                 raise UnsoundError(f"fails without a mutant, too: {by}")
             self._sound.add(test)
 
-    def _try(self, module: str, text: bytes | None, tests: Sequence[str]) -> str | None:
+    def attempt(self, module: str, text: bytes | None, tests: Sequence[str]) -> str | None:
         """Who complains, if anybody does."""
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(WARM)

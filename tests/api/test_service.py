@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from svc_proto.api.access import Access
 from svc_proto.api.config import ApiConfig
+from svc_proto.api.service import BODY_LIMIT
 from svc_proto.api.store import CreateChat, ListChats, ListMessages
 from svc_proto.commands import Abort, Level
 from svc_proto.wire.limits import DEFAULT_LIMITS
@@ -79,3 +81,11 @@ def test_a_turn_that_comes_too_late() -> None:
     assert book.store.execute(ListMessages(session_id=identity)) == ()
     book.after(5.0)
     assert [each.code for each in book.exits] == [0]
+
+
+def test_what_changes_nothing_takes_no_body() -> None:
+    """Nor does what anybody may call; everything else asks who it is before a byte of a body is read."""
+    routes = ApiBook().api.router.routes
+    assert {route.body_limit for route in routes if route.method in ("GET", "HEAD")} == {0}
+    assert {route.body_limit for route in routes if route.access is Access.PUBLIC} == {0}
+    assert {route.body_limit for route in routes} == {0, BODY_LIMIT}

@@ -479,7 +479,7 @@ def test_strangers_take_no_more_than_they_may(first: bytes) -> None:
     ids=["socket", "head", "body", "body of somebody"],
 )
 def test_what_a_closed_connection_held_is_free_at_once(said: bytes) -> None:
-    book = open_book(DEFAULT_LIMITS)
+    book = open_book(evolve(DEFAULT_LIMITS, stranger_turn=64 * 1024 * KIB))  # all that they send is read: nobody waits
 
     def wave(first: int) -> None:
         for ch in range(first, first + 100, 2):

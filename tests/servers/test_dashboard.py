@@ -5,10 +5,12 @@ import http.client
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from servers import dashboard as program
 from servers.dashboard import main, page_files, read_dashboard_config
 from servers.launch import CannotStartError, trust_in
+from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
 from tests.servers.conftest import Failing
 from tests.servers.support import Running, call, running, running_relay
@@ -146,6 +148,25 @@ def test_what_stops_it_from_starting(failing: Failing, monkeypatch: pytest.Monke
         read_dashboard_config({}, {"host": "::"})
     with pytest.raises(CannotStartError, match="dashboard: "):
         program.open_dashboard_listener(DashboardConfig(host="203.0.113.1", password=PASSWORD))
+
+
+@pytest.mark.parametrize(
+    ("relay", "stored", "starts"),
+    [
+        (RelayConfig(), False, True),
+        (RelayConfig(), True, False),
+        (RelayConfig(local_trust=LocalTrust.ADDRESS), True, True),
+        (RelayConfig(local_trust=LocalTrust.SECRET), False, False),
+        (RelayConfig(trusted_proxies=("127.0.0.1",)), False, False),
+        (RelayConfig(trusted_proxies=("127.0.0.1",), local_trust=LocalTrust.ADDRESS), False, False),
+    ],
+)
+def test_why_none_starts_without_a_password(relay: RelayConfig, stored: bool, starts: bool, tmp_path: Path) -> None:
+    if stored:
+        (tmp_path / PUBLIC_ROUTE).touch()
+    relay = evolve(relay, home=str(tmp_path))
+    assert (program.why_no_dashboard(DashboardConfig(), relay) is None) is starts
+    assert program.why_no_dashboard(DashboardConfig(password=PASSWORD), relay) is None
 
 
 def test_the_page_is_packaged() -> None:

@@ -23,6 +23,7 @@ from svc_proto.commands import (
 from svc_proto.config import RelayConfig
 from svc_proto.relay.media import MIB
 from svc_proto.relay.routes import media
+from svc_proto.relay.upload import SPARE
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.multipart import Part
 from tests.relay.disk import SPOOL
@@ -279,6 +280,12 @@ def test_a_json_upload_that_should_be_a_form(monkeypatch: pytest.MonkeyPatch) ->
     refused = book.raw(head % paired.token.encode()).result
     assert (refused.status, refused.json["code"]) == (413, "body_too_large")
     clean(book)
+
+
+def test_uploads_leave_room_on_the_disk(book: RelayBook, paired: Paired) -> None:
+    """The store needs some to revoke a session."""
+    book.request("POST", "/media/upload", form(Part(name="file", data=TEXT)), token=paired.token, headers=[FORM])
+    assert [each.spare for each in book.commands if isinstance(each, CreateBlob)] == [SPARE]
 
 
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob, OpenFile])
