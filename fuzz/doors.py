@@ -1,0 +1,105 @@
+"""The table of doors: who gets through which. Running servers are held to it, and so are the strangers of the worlds.
+
+A row is a kind of door with the routes that have it, a column is a caller, and what stands there is the answer: `in`
+(whatever comes behind the door), or the status that turns the caller away. A route that is in no row fails a test. So
+does a channel of the WebSocket, whose rows are messages: `auth` says that only `system/auth` is heard, `grant` that a
+grant is missing, and a status that there is no socket.
+Where there is voice, a token that is none of the relay's may be a key of the API, and that must not come from afar in
+the clear: 403.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["AUTH", "CALLERS", "CHANNEL_DOORS", "GRANT", "IN", "PLACES", "RELAY_DOORS", "doors", "place"]
+
+IN, AUTH, GRANT = "in", "auth", "grant"
+CALLERS = (
+    *("program", "stranger", "lan_page", "local_page", "other_user", "proxy"),
+    *("poor_phone", "rich_phone", "revoked"),
+)
+
+RELAY_DOORS: dict[str, tuple[str, str]] = {
+    # door: (what each caller meets, in the order of CALLERS; the routes)
+    "anybody": (
+        "in   in   in   in   in   in   in   in   in",
+        "GET /health",
+    ),
+    "anybody but pages": (
+        "in   in   403  403  in   in   in   in   in",
+        "GET /ws, GET /",
+    ),
+    "programs of this host": (
+        "in   403  403  403  403  403  403  403  403",
+        """GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
+        GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register, POST /pairing/approve,
+        POST /pairing/mint, POST /media/register, GET /media/inspect""",
+    ),
+    "this host, or a session": (
+        "in   401  401  401  401  401  in   in   401",
+        "GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /notifications/recent",
+    ),
+    "a session": (
+        "401  401  401  401  401  401  in   in   401",
+        "POST /media/upload, GET /media/by-path, GET /media/{token}, POST /clipboard/inbox",
+    ),
+    "a session with bridge": (
+        "401  401  401  401  401  401  403  in   401",
+        """GET /ping, POST /setup, GET /current_app, POST /return_to_svc, POST /return_to_hermes, GET /screen,
+        GET /screen_hash, POST /diff_screen, POST /find_nodes, POST /describe_node, GET /screenshot, GET /get_apps,
+        GET /apps, POST /tap, POST /tap_text, POST /long_press, POST /drag, POST /type, POST /swipe, POST /scroll,
+        POST /press_key, POST /wait, POST /open_app, GET /clipboard, POST /clipboard, POST /media, POST /send_intent,
+        POST /broadcast, GET /events, POST /events/stream, GET /location, POST /search_contacts, POST /call,
+        POST /send_sms, POST /share_media, POST /send_mms""",
+    ),
+    "a session with voice": (
+        "401  401  401  401  401  401  403  in   403",
+        """GET /voice/config, POST /voice/transcribe, POST /voice/synthesize, GET /voice/output/config,
+        PATCH /voice/output/config, GET /voice/output/providers/{provider_id}/options,
+        POST /voice/output/providers/{provider_id}/validate, GET /voice/realtime/config, PATCH /voice/realtime/config,
+        GET /voice/realtime/providers/{provider_id}/options, POST /voice/realtime/providers/{provider_id}/validate,
+        GET /voice/realtime-agent/config, PATCH /voice/realtime-agent/config,
+        GET /voice/realtime-agent/providers/{provider_id}/options,
+        POST /voice/realtime-agent/providers/{provider_id}/validate, POST /voice/output/session,
+        POST /voice/realtime/session, POST /voice/realtime-agent/session""",
+    ),
+    "a session with voice, but no page's": (
+        "401  401  401  401  401  401  403  in   403",
+        "GET /voice/output/{session_id}, GET /voice/realtime/{session_id}, GET /voice/realtime-agent/{session_id}",
+    ),
+}
+CHANNEL_DOORS: dict[str, tuple[str, str]] = {
+    "whoever has signed in": (
+        "auth auth 403  403  auth auth in   in   auth",
+        "system ping, notifications notification.posted",
+    ),
+    "a session with bridge": (
+        "auth auth 403  403  auth auth grant in  auth",
+        "bridge bridge.status, bridge bridge.response",
+    ),
+    "a session with terminal": (
+        "auth auth 403  403  auth auth grant in  auth",
+        """terminal terminal.attach, terminal terminal.input, terminal terminal.resize, terminal terminal.detach,
+        terminal terminal.kill, terminal terminal.list""",
+    ),
+    "a session with tui": (
+        "auth auth 403  403  auth auth grant in  auth",
+        "tui tui.attach, tui tui.rpc.request, tui tui.resize, tui tui.detach",
+    ),
+}
+PLACES = {"{token_prefix}": "0123abcd", "{token}": "none", "{provider_id}": "stub", "{session_id}": "none"}
+
+
+def doors(table: Mapping[str, tuple[str, str]], caller: str) -> dict[str, str]:
+    """What a caller meets on each route."""
+    column = CALLERS.index(caller)
+    return {route.strip(): met.split()[column] for met, routes in table.values() for route in routes.split(",")}
+
+
+def place(route: str) -> tuple[str, str]:
+    """Method and path of a route, of something that is not there."""
+    method, _, path = route.partition(" ")
+    for braces, named in PLACES.items():
+        path = path.replace(braces, named)
+    return method, path
