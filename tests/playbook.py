@@ -49,9 +49,9 @@ REMOTE = Address("203.0.113.7", 50_000)
 Check: TypeAlias = "Command | Callable[[Command], bool]"
 
 
-def accepted(ch: int = CH, peer: Address = PEER, *, tls: bool = False) -> Accepted:
+def accepted(ch: int = CH, peer: Address = PEER, *, tls: bool = False, alpn: str | None = None) -> Accepted:
     """A peer came."""
-    return Accepted(ChannelId(ch), peer, LOCAL, tls)
+    return Accepted(ChannelId(ch), peer, LOCAL, tls, alpn)
 
 
 def counting_entropy() -> Callable[[int], bytes]:

@@ -121,7 +121,7 @@ class Network:
     ) -> Attempt:
         """Begin a handshake; `outcome` gets the client's end, to be adopted at once, or why there is none.
 
-        `alpn` is what the client offers; None: whatever the server wants.
+        `alpn` is what the client offers; None: nothing, so that nothing is agreed on.
         """
         return Attempt(self, source, target, tls=tls, outcome=outcome, alpn=alpn)
 
@@ -224,7 +224,7 @@ class Attempt:
             (self._source, client), (target, Address(self._address, self._port))
         )
         connection.tls = self._tls
-        offered = self._alpn is None or listener.alpn in self._alpn
+        offered = listener.alpn in (self._alpn or ())
         connection.alpn = listener.alpn if self._tls and offered else None
         connection.server.after_handshake(back)
         if listener.tls and not self._tls:

@@ -24,7 +24,15 @@ from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.server import HttpApp, Phase, ServerChannel
 from svc_proto.facts import Accepted
 from svc_proto.wire.connection import Role, ServerConnection
-from svc_proto.wire.events import Event, RequestData, RequestHead, ResponseEnd, StreamId, StreamReset
+from svc_proto.wire.events import (
+    BadRequest,
+    Event,
+    RequestData,
+    RequestHead,
+    ResponseEnd,
+    StreamId,
+    StreamReset,
+)
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import Limits
 
@@ -99,7 +107,7 @@ class Http2Channel(HttpChannel):
     def take(self, event: Event) -> None:
         """Pass an event on to its lane."""
         stream = event.stream
-        if isinstance(event, RequestHead):
+        if isinstance(event, RequestHead | BadRequest):
             self.lanes[stream] = Lane(self, stream)
         lane = self.lanes.get(stream)
         if lane is None:
@@ -252,6 +260,16 @@ class Lane(ServerChannel):
 
     def hear(self, event: Event) -> None:
         """Take an event of this stream."""
+        if isinstance(event, BadRequest):
+            error = RemoteProtocolError(event.why, status=event.status, code=event.code)
+            self.protocol_error(error, RequestHead(self.stream, event.method, "/", http_version="2"))
+            return
+        if self.closing:
+            if isinstance(event, RequestData):
+                self._throw_away(len(event.data))
+            elif not self.credit.unsent:  # the end of the request
+                self.all_sent()
+            return
         if isinstance(event, RequestData):
             self._owed += len(event.data)
         self._lane.events.append(event)
@@ -310,16 +328,18 @@ class Lane(ServerChannel):
             self._fin_sent = True
             self._timer.cancel()
             http2 = self._under.http2
-            if http2.knows(self.stream):
+            if http2.knows(self.stream) and not http2.lingers(self.stream):
                 http2.send(StreamReset(self.stream))
             self.account()
             if not self.credit.unsent:
                 self.all_sent()
 
     def all_sent(self) -> None:
-        """Behind the end of the stream there is nothing to wait for."""
-        if self._fin_sent:
+        """Behind the end of the stream there is at most the rest of the request to wait for: then the linger begins."""
+        if self._fin_sent and not self._under.http2.lingers(self.stream):
             self._under.end(self)
+        else:
+            super().all_sent()
 
     def drop(self) -> None:
         """Reset the stream now."""
@@ -328,6 +348,12 @@ class Lane(ServerChannel):
         self._stall.cancel()
         self._under.http2.abandon(self.stream)
         self._under.end(self)
+
+    def _throw_away(self, n: int) -> None:
+        """As of any connection, with the window for the hold."""
+        self._owed += n
+        self._thrown += n
+        self.hold(self._thrown > self.limits.max_linger)
 
     def _govern(self) -> None:
         """The peer is held back by its window, see `hold`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 from attrs import define, frozen
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 JSON = (b"content-type", b"application/json")
+WEBSOCKET_VERSION = (b"sec-websocket-version", b"13")  # what a 426 says, RFC 6455 section 4.4
 CODES = {
     408: "request_timeout",
     413: "body_too_large",
@@ -160,4 +162,5 @@ def empty_response(status: int = 204) -> Response:
 
 def refused_for(error: RemoteProtocolError) -> Refused:
     """The refusal that a broken rule of the protocol deserves."""
-    return Refused(error.status, error.code or CODES.get(error.status, "bad_request"), str(error))
+    headers = (WEBSOCKET_VERSION,) if error.status == HTTPStatus.UPGRADE_REQUIRED else ()
+    return Refused(error.status, error.code or CODES.get(error.status, "bad_request"), str(error), headers=headers)

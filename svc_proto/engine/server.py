@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpApp", "Phase", "ServerChannel"]
 
+HTTP1, HTTP2 = "http/1.1", "h2"  # as ALPN calls them; what it has chosen "SHALL be definitive", RFC 7301 section 3.2
 PRI = b"PRI "  # how the preface of HTTP/2 begins, and no request of HTTP/1.1
 NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # stands for a head that could not be read
 
@@ -85,7 +86,7 @@ class Phase(Enum):
 class ServerChannel(HttpChannel):
     """One accepted connection."""
 
-    __slots__ = ("_first", "admitting", "app", "exchanges", "peer", "phase", "secure")
+    __slots__ = ("_alpn", "_first", "admitting", "app", "exchanges", "peer", "phase", "secure")
 
     conn: ServerConnection
     alone = True  # nobody else speaks on this connection while an answer is under way
@@ -95,6 +96,7 @@ class ServerChannel(HttpChannel):
     ) -> None:
         conn = conn or PlainConnection(limits=limits, entropy=engine.entropy)
         super().__init__(engine, accepted.ch, limits, conn)
+        self._alpn = accepted.alpn
         self._first = b""  # the first bytes, while they may be those of HTTP/2
         self.app = app
         self.peer = accepted.peer
@@ -108,12 +110,15 @@ class ServerChannel(HttpChannel):
 
     def parse(self, data: bytes) -> None:
         """As of any channel; a request may come whole, and a fresh channel find that its peer speaks HTTP/2."""
+        if self._alpn == HTTP2 and not self.closing:
+            self._hand_over(data)
+            return
         if not (self._holding or self._first or self.closing or self.credit.blocked):
             taken = self.conn.plain(data)
             if taken is not None:
                 take_turn(self, *taken)
                 return
-        fresh = self.phase is Phase.HEAD and data[0] == PRI[0] and self.conn.idle
+        fresh = self.phase is Phase.HEAD and data[0] == PRI[0] and self._alpn != HTTP1 and self.conn.idle
         if not self.closing and (self._first or fresh):
             data = self._first + data
             if data.startswith(PRI):
@@ -182,10 +187,10 @@ class ServerChannel(HttpChannel):
                 exchange_or_none.lost()
                 self.shut()
 
-    def protocol_error(self, error: RemoteProtocolError) -> None:
+    def protocol_error(self, error: RemoteProtocolError, head: RequestHead = NO_REQUEST) -> None:
         """Answer with the status the error carries if nothing was answered yet, then close."""
         self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
-        current = next(iter(self.exchanges.values()), None) or Exchange(self, NO_REQUEST)
+        current = next(iter(self.exchanges.values()), None) or Exchange(self, head)
         current.fail(refused_for(error))
         self.shut()
 
@@ -283,7 +288,7 @@ class ServerChannel(HttpChannel):
         return Http2Channel(self.engine, accepted, self.app, self.limits)
 
     def _hand_over(self, data: bytes) -> None:
-        """RFC 9113 section 3.3: the peer knew beforehand, or by ALPN, that we speak HTTP/2."""
+        """The peer knew beforehand that we speak HTTP/2 (RFC 9113 section 3.3), or by ALPN, whose word is final."""
         channel = self.over_http2(Accepted(self.ch, self.peer, self.peer, tls=self.secure))
         visit, self.visit = self.visit, None
         if visit is not None:

@@ -5,6 +5,7 @@ its stream: always 1, 2, 3, … per request on HTTP/1.1, the frame's stream numb
 have separate types, so a handler cannot mistake one for the other:
 
     client to server    RequestHead (RequestData)* RequestEnd
+                        (HTTP/2: BadRequest in place of a RequestHead that cannot be served)
     server to client    (Informational)* ResponseHead (ResponseData)* ResponseEnd
                         (a server may say ResponseElsewhere in place of ResponseData)
     either, after a WebSocket was accepted on the stream
@@ -23,6 +24,7 @@ from attrs import field, frozen
 
 __all__ = [
     "AcceptSocket",
+    "BadRequest",
     "BinaryMessage",
     "CloseSocket",
     "Event",
@@ -87,6 +89,21 @@ class RequestHead:
     websocket: bool = False
     expects_continue: bool = False
     http_version: str = "1.1"
+
+
+@frozen
+class BadRequest:
+    """Server, received over HTTP/2: a head that cannot be served, to be answered with `status` all the same.
+
+    What is malformed (400) is reset behind the answer, RFC 9113 section 8.1.1. `code` and `why` are those of a
+    `RemoteProtocolError`; `method` is GET or HEAD, and says whether the answer may have a body.
+    """
+
+    stream: StreamId
+    status: int
+    code: str | None
+    why: str
+    method: str
 
 
 @frozen
@@ -240,6 +257,7 @@ class StreamReset:
 
 Event: TypeAlias = (
     RequestHead
+    | BadRequest
     | RequestData
     | RequestEnd
     | Informational

@@ -1,7 +1,8 @@
 """HTTP/2 over h2 (RFC 9113), both roles, with WebSockets inside (RFC 8441).
 
 Frames are cut (`http2_frames`) and counted here before h2 sees one; heads are checked in `http2_head`. A malformed
-message ends its stream, with a bare status where one is due; a broken rule of the connection ends that with a GOAWAY.
+message ends its stream, a head when it was answered (`BadRequest`); a broken rule of the connection ends that with a
+GOAWAY.
 
 Bodies that came in hold the peer back until their owner says `taken`; a WebSocket's are taken at once. Reading is here,
 what we say ourselves in `http2_sender`.
@@ -12,14 +13,14 @@ Limits, and what happens at them
   100 requests more than 20 in each second reset before their answer, by the peer or for its fault: ENHANCE_YOUR_CALM
   1,000 frames more than 100 in each second that ask for nothing (pings, settings, empty data, window updates that
     are not matched by a kilobyte of data from us): ENHANCE_YOUR_CALM
-  heads of more than `max_head` bytes, packed or not: ENHANCE_YOUR_CALM; of more than `max_fields` fields: 431
+  heads of more than `max_head` bytes or `max_fields` fields: 431; of twice as many bytes, packed or not, which are
+    not read to their end, so that the header tables differ: ENHANCE_YOUR_CALM
 Priorities are ignored. The header table of our encoder stays within 4 KiB, whatever the peer allows.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from http import HTTPStatus
 
 from h2.errors import ErrorCodes
 from h2.events import (
@@ -39,6 +40,7 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
+    BadRequest,
     Event,
     Informational,
     RequestData,
@@ -55,7 +57,6 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2_calm import Allowance
 from svc_proto.wire.http2_frames import Cutter, Fault, Frame, Kind, goaway, read_goaway
 from svc_proto.wire.http2_head import (
-    WEBSOCKET_VERSION,
     read_acceptance,
     read_length,
     read_request,
@@ -63,7 +64,7 @@ from svc_proto.wire.http2_head import (
     read_trailers,
 )
 from svc_proto.wire.http2_sender import BODILESS, NO_ERROR, Http2Sender
-from svc_proto.wire.http2_setup import MAX_STREAMS, last_words
+from svc_proto.wire.http2_setup import MAX_STREAMS, READ_ON, last_words
 from svc_proto.wire.http2_stream import Stream
 from svc_proto.wire.http2_table import settle_table, shrink_table
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -75,6 +76,7 @@ CHORES, CHORES_RATE = 1000, 100
 KILOBYTE = 1024  # bytes of data of ours for which one chore of the peer is free
 UNBOUNDED = 2**31 - 1
 PROTOCOL_ERROR = ErrorCodes.PROTOCOL_ERROR
+MALFORMED = 400  # what other statuses answer is well-formed, and not to be served here
 
 
 class Http2Connection(Http2Sender):
@@ -96,7 +98,7 @@ class Http2Connection(Http2Sender):
         secure: bool = False,
     ) -> None:
         super().__init__(role, limits=limits, entropy=entropy, deflate=deflate, secure=secure)
-        self._cutter = Cutter(server=not self._client, max_block=limits.max_head)
+        self._cutter = Cutter(server=not self._client, max_block=READ_ON * limits.max_head)
         self._events: deque[Event] = deque()
         self._parted = False  # we have said GOAWAY
         self._out = b""  # our last words, which h2 is not to know of
@@ -160,7 +162,9 @@ class Http2Connection(Http2Sender):
             written, ended = self._outgoing.write(most)
             self._chores.refund(written / KILOBYTE)
             for known in ended:
-                if known.reset_after and not known.heard_end:
+                if known.malformed:
+                    self._reset(known, PROTOCOL_ERROR)
+                elif known.reset_after and not known.heard_end:
                     self._reset(known, NO_ERROR)
                 else:
                     self._forget_if_done(known)
@@ -237,7 +241,7 @@ class Http2Connection(Http2Sender):
             self._response(known, event)
         elif isinstance(event, TrailersReceived):
             try:
-                known.heard_trailers = read_trailers(event.headers or (), max_fields=self._limits.max_fields)
+                known.heard_trailers = read_trailers(event.headers or (), self._limits)
             except RemoteProtocolError as error:
                 self._break(known, str(error))
         elif isinstance(event, H2StreamReset):
@@ -251,16 +255,12 @@ class Http2Connection(Http2Sender):
             self._spend(self._resets, "too many streams")
             self._h2.reset_stream(stream, ErrorCodes.REFUSED_STREAM)
             return
+        fields = event.headers or ()
         try:
-            head = read_request(stream, event.headers or (), max_fields=self._limits.max_fields, ended=ended)
+            head = read_request(stream, fields, self._limits, ended=ended)
         except RemoteProtocolError as error:
-            self._spend(self._resets, "too many malformed requests")
-            answer = [(b":status", b"%d" % error.status)]
-            if error.status == HTTPStatus.UPGRADE_REQUIRED:
-                answer.append(WEBSOCKET_VERSION)
-            self._h2.send_headers(stream, answer, end_stream=True)
-            if not ended:
-                self._h2.reset_stream(stream, PROTOCOL_ERROR)
+            self._spend(self._resets, "too many requests that cannot be served")
+            self._refuse(stream, error, method="HEAD" if (b":method", b"HEAD") in fields else "GET", ended=ended)
             return
         due = None if ended or head.websocket else read_length(head.headers)
         self._streams[stream] = Stream(stream, head, heard_head=True, due=due)
@@ -268,9 +268,15 @@ class Http2Connection(Http2Sender):
         if head.websocket:  # complete with its head, as over HTTP/1.1
             self._events.append(RequestEnd(stream))
 
+    def _refuse(self, stream: StreamId, error: RemoteProtocolError, *, method: str, ended: bool) -> None:
+        known = Stream(stream, RequestHead(stream, method, "/"), heard_head=True, heard_end=ended)
+        known.malformed = error.status == MALFORMED
+        self._streams[stream] = known
+        self._events.append(BadRequest(stream, error.status, error.code, str(error), method))
+
     def _response(self, known: Stream, event: ResponseReceived | InformationalResponseReceived) -> None:
         try:
-            status, headers = read_response(event.headers or (), max_fields=self._limits.max_fields)
+            status, headers = read_response(event.headers or (), self._limits)
             if isinstance(event, InformationalResponseReceived):
                 self._spend(self._chores, "too many interim responses")
                 self._events.append(Informational(known.id, status, headers))

@@ -10,7 +10,7 @@ Refused, all of RFC 9113 unless noted
   section 8.1.1  Content-Length twice, or no number
   section 8.5    CONNECT, but for a WebSocket (RFC 8441): 501
   RFC 6455 4.4   a WebSocket of another version: 426
-  RFC 6585       more fields than `Limits` has: 431
+  RFC 6585       more bytes or fields than `Limits` has: 431
   RFC 9110 6.5.1 what frames or routes a message among its trailers
 Cookie crumbs are joined (section 8.2.3). A head comes out as HTTP/1.1 would have it, with `host` first.
 """
@@ -28,6 +28,7 @@ from svc_proto.wire.authority import AUTHORITY, is_literal
 from svc_proto.wire.deflate import OFFER, DeflateParameters, accept_offer, read_agreement
 from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
 from svc_proto.wire.http2_setup import HIDDEN_LENGTH, LENGTH
+from svc_proto.wire.limits import Limits
 
 __all__ = [
     "WEBSOCKET_VERSION",
@@ -56,6 +57,7 @@ RESPONSE = (b":status",)
 HOP_BY_HOP = (b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade")
 NOT_BEHIND = (LENGTH, b"host", b"te", b"expect")  # RFC 9110 section 6.5.1: a body, or where it goes
 SECRETS = (b"authorization", b"cookie", b"set-cookie")  # RFC 7541 section 7.1.3: never in a compression table
+OVERHEAD = 32  # bytes that a field counts for beside its name and value, RFC 9113 section 6.5.2
 MAX_LENGTH = 18  # digits of a Content-Length
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _VALUE = re.compile(rb"(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?")
@@ -65,9 +67,9 @@ _STATUS = re.compile(rb"[1-9][0-9]{2}")
 _AUTHORITY = re.compile(AUTHORITY)
 
 
-def read_request(stream: StreamId, pairs: Pairs, *, max_fields: int, ended: bool) -> RequestHead:
+def read_request(stream: StreamId, pairs: Pairs, limits: Limits, *, ended: bool) -> RequestHead:
     """The head of a request. Raises `RemoteProtocolError` with the status that it deserves."""
-    pseudo, fields = _split(pairs, REQUEST, max_fields)
+    pseudo, fields = _split(pairs, REQUEST, limits)
     method, scheme, target = (pseudo.get(name, b"") for name in REQUEST[:3])
     websocket = method == b"CONNECT"
     if websocket and pseudo.get(b":protocol") != b"websocket":
@@ -88,7 +90,9 @@ def read_request(stream: StreamId, pairs: Pairs, *, max_fields: int, ended: bool
         if ended or length:
             raise RemoteProtocolError("a WebSocket handshake has no body")
         if headers.all(WEBSOCKET_VERSION[0]) != [WEBSOCKET_VERSION[1]]:
-            raise RemoteProtocolError("Sec-WebSocket-Version: only 13 is spoken here", status=426)
+            raise RemoteProtocolError(
+                "Sec-WebSocket-Version: only 13 is spoken here", status=426, code="upgrade_required"
+            )
     elif ended and length:
         raise RemoteProtocolError("the body is shorter than Content-Length")
     waiting = not ended and headers.tokens(b"expect") == [b"100-continue"]
@@ -96,9 +100,9 @@ def read_request(stream: StreamId, pairs: Pairs, *, max_fields: int, ended: bool
     return RequestHead(stream, name, target.decode("ascii"), headers, websocket, waiting, VERSION)
 
 
-def read_response(pairs: Pairs, *, max_fields: int) -> tuple[int, Headers]:
+def read_response(pairs: Pairs, limits: Limits) -> tuple[int, Headers]:
     """Status and headers of a response. Raises `RemoteProtocolError`."""
-    pseudo, fields = _split(pairs, RESPONSE, max_fields)
+    pseudo, fields = _split(pairs, RESPONSE, limits)
     status = pseudo.get(b":status", b"")
     if not _STATUS.fullmatch(status):
         raise RemoteProtocolError(":status is malformed")
@@ -109,9 +113,9 @@ def read_response(pairs: Pairs, *, max_fields: int) -> tuple[int, Headers]:
     return int(status), headers
 
 
-def read_trailers(pairs: Pairs, *, max_fields: int) -> Headers:
+def read_trailers(pairs: Pairs, limits: Limits) -> Headers:
     """Fields behind a body. Raises `RemoteProtocolError`."""
-    _, fields = _split(pairs, (), max_fields)
+    _, fields = _split(pairs, (), limits)
     for name, _ in fields:
         if name in NOT_BEHIND:
             raise RemoteProtocolError(f"{name.decode('ascii')} among the trailers")
@@ -210,10 +214,12 @@ def announced(fields: Fields) -> int | None:
     return None
 
 
-def _split(pairs: Pairs, known: tuple[bytes, ...], max_fields: int) -> tuple[dict[bytes, bytes], Fields]:
+def _split(pairs: Pairs, known: tuple[bytes, ...], limits: Limits) -> tuple[dict[bytes, bytes], Fields]:
     pseudo: dict[bytes, bytes] = {}
     fields: Fields = []
+    size = 0
     for name, value in pairs:
+        size += len(name) + len(value) + OVERHEAD
         if name[:1] == b":":
             if fields or name in pseudo or name not in known:
                 raise RemoteProtocolError("a pseudo-header field is unknown, misplaced or given twice")
@@ -227,8 +233,10 @@ def _split(pairs: Pairs, known: tuple[bytes, ...], max_fields: int) -> tuple[dic
         if name in HOP_BY_HOP or (name == b"te" and value.lower() != b"trailers"):
             raise RemoteProtocolError("a header that belongs to HTTP/1.1 alone")
         fields.append((LENGTH if hidden else bytes(name), bytes(value)))
-        if len(fields) > max_fields:
-            raise RemoteProtocolError(f"the head has more than {max_fields} fields", status=431)
+        if len(fields) > limits.max_fields:
+            raise RemoteProtocolError(f"the head has more than {limits.max_fields} fields", status=431)
+    if size > limits.max_head:
+        raise RemoteProtocolError(f"the head has more than {limits.max_head} bytes", status=431)
     return pseudo, fields
 
 

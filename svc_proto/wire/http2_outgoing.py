@@ -36,7 +36,7 @@ class Outgoing:
         self._streams.clear()
 
     def write(self, most: int) -> tuple[int, list[Stream]]:
-        """Write up to `most` bytes of bodies; how many it were, and whose END_STREAM went with them."""
+        """Write up to `most` bytes of bodies; how many it were, and whose END_STREAM, or its place, has come."""
         total = 0
         ended: list[Stream] = []
         while self._streams:
@@ -61,7 +61,7 @@ class Outgoing:
         last = n == known.queued and known.said_end
         if n:
             known.wrote_end = last and not known.trailers
-            h2.send_data(known.id, known.cut(n), end_stream=known.wrote_end)
+            h2.send_data(known.id, known.cut(n), end_stream=known.wrote_end and not known.malformed)
         if not known.queued:
             self.remove(known)
             if last and not known.wrote_end:
@@ -72,5 +72,5 @@ class Outgoing:
         known.wrote_end = True
         if known.trailers:
             self._h2.send_headers(known.id, trailer_fields(known.trailers), end_stream=True)
-        else:
+        elif not known.malformed:
             self._h2.end_stream(known.id)

@@ -122,6 +122,16 @@ class Http2Sender:
         """Whether something may still be said on a stream."""
         return stream in self._streams
 
+    def lingers(self, stream: StreamId) -> bool:
+        """Server: our answer is complete, and of the request there is more to come, which is better read than reset.
+
+        RFC 9113 section 8.1 has a client take an answer before a reset with NO_ERROR. Those in use throw it away.
+        """
+        known = self._streams.get(stream)
+        return (
+            known is not None and known.said_end and known.socket is None and not (known.heard_end or known.malformed)
+        )
+
     @property
     def waiting(self) -> bool:
         """Whether anything waits on any stream."""
@@ -162,7 +172,7 @@ class Http2Sender:
         """Reset a stream now, whatever waits on it; harmless when it is over."""
         known = self._streams.get(stream)
         if known is not None and not self._over:
-            self._reset(known, ErrorCodes.CANCEL)
+            self._reset(known, NO_ERROR if known.wrote_end else ErrorCodes.CANCEL)
 
     def _find(self, event: Event) -> Stream:
         known = self._streams.get(event.stream)
@@ -196,9 +206,10 @@ class Http2Sender:
         fields = response_fields(event)
         mute = event.status in BODILESS or known.head.method == "HEAD"
         known.length = announced(fields)
-        self._headers(known, fields, end=mute)
+        known.wrote_end = mute and not known.malformed
+        self._headers(known, fields, end=known.wrote_end)
         known.said_head = True
-        known.mute = known.wrote_end = mute
+        known.mute = mute
 
     def _say_as_client(self, event: Event) -> None:
         if isinstance(event, RequestHead):

@@ -20,12 +20,14 @@ __all__ = [
     "HIDDEN_LENGTH",
     "LENGTH",
     "MAX_STREAMS",
+    "READ_ON",
     "STREAM_WINDOW",
     "TABLE_SIZE",
     "last_words",
     "new_h2",
 ]
 
+READ_ON = 2  # times `max_head` bytes: a header list that is refused, and read to its end for what it does to our table
 MAX_STREAMS = 100  # requests at a time, RFC 9113 section 6.5.2 recommends no less
 STREAM_WINDOW = 256 * 1024  # bytes
 CONNECTION_WINDOW = 1024 * 1024  # bytes
@@ -74,7 +76,7 @@ def new_h2(*, client: bool, limits: Limits) -> ServedH2:
     }
     h2.local_settings = Settings(client=client, initial_values=values)
     h2.decoder = _Decoder()
-    h2.decoder.max_header_list_size = limits.max_head
+    h2.decoder.max_header_list_size = READ_ON * limits.max_head
     h2.initiate_connection()
     if not client:
         h2.receive_data(PREFACE)  # `http2_frames` has compared it

@@ -26,6 +26,7 @@ class Stream:
     wrote_end: bool = False  # and our END_STREAM is out
     mute: bool = False  # our response has no body, whatever the handler says
     reset_after: bool = False  # reset the stream once our END_STREAM is out
+    malformed: bool = False  # the request was: the answer ends with a reset in place of END_STREAM
     trailers: Headers = NO_HEADERS  # ours
     heard_trailers: Headers = NO_HEADERS
     length: int | None = None  # of our body that was announced, and is still to come

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
+from h2.errors import ErrorCodes
+from hpack import Decoder, Encoder
 
 from svc_proto.commands import (
     Abort,
@@ -14,10 +18,11 @@ from svc_proto.commands import (
     ReleaseFile,
     ResumeReading,
 )
+from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import FilePart, Request, Response, Streamed
 from svc_proto.engine.stream import ResponseWriter
-from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
+from svc_proto.facts import ChannelId, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     Headers,
@@ -27,6 +32,7 @@ from svc_proto.wire.events import (
     RequestEnd,
     RequestHead,
     ResponseData,
+    ResponseEnd,
     ResponseHead,
     SocketClosed,
     StreamId,
@@ -34,11 +40,12 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.http2_frames import PREFACE, Kind, goaway
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
 from tests.engine.service import get, open_book
-from tests.playbook import CH, wire_bytes
-from tests.wire.http2_pair import merged2
+from tests.playbook import CH, PATIENT, accepted, wire_bytes
+from tests.wire.http2_pair import merged2, resets
 from tests.wire.pair import drain, seeded
 
 # --- how it begins --------------------------------------------------------------------------------------------------
@@ -69,6 +76,32 @@ def test_http1_that_begins_like_it() -> None:
     book >> Received(CH, b"PR") << []
     book >> ReadClosed(CH)
     assert isinstance(book.take()[-1], CloseWrite)
+
+
+@pytest.mark.parametrize("data", [get(b"/hello"), b"INVALID CONNECTION PREFACE\r\n\r\n", b"P"])
+def test_what_alpn_has_chosen_is_final(data: bytes) -> None:
+    """h2spec's case of RFC 9113 section 3.4 is the second one."""
+    book = open_book()
+    book >> accepted(4, tls=True, alpn="h2") << []
+    book >> Received(ChannelId(4), data)
+    said = wire_bytes(book.take(), 4)
+    assert said[3] == Kind.SETTINGS
+    assert (said[-17:] == goaway(0, ErrorCodes.PROTOCOL_ERROR)) is (data != b"P")
+    assert (book.take()[-1] == CloseWrite(ChannelId(4))) is (data != b"P")
+    book >> accepted(6, tls=True, alpn="http/1.1") << []
+    book >> Received(ChannelId(6), b"P") << []
+    book >> Received(ChannelId(6), PREFACE[1:])
+    assert wire_bytes(book.take(), 6).startswith(b"HTTP/1.1 505 ")
+    book >> accepted(8, tls=True, alpn="http/1.1") << []
+    book >> Received(ChannelId(8), get(b"/hello")) << [book.says(200, b"hello", ch=8)]
+
+
+def test_one_that_is_closed_before_it_has_said_anything_is_read_no_more() -> None:
+    book = open_book()
+    book >> accepted(4, tls=True, alpn="h2") << []
+    book.after(PATIENT.head_timeout)
+    assert CloseWrite(ChannelId(4)) in book.take()
+    book >> Received(ChannelId(4), PREFACE) << []
 
 
 def test_a_peer_that_says_half_a_preface() -> None:
@@ -208,7 +241,80 @@ def test_a_body_that_is_not_wanted_any_more() -> None:
     book.talk()
     book.client.send(RequestData(ONE, bytes(3000)))
     book.talk()
+    assert not book.client.idle
+    book.after(2.0)
     assert book.client.idle
+
+
+def test_what_is_refused_early_is_read_on_for_a_while_so_that_clients_take_the_answer() -> None:
+    """Some drop an answer for the reset behind it, others send all before they read: RFC 9113 section 8.1 or not."""
+    book = Book2(Limits(max_linger=400_000))
+    book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"900000")))))
+    heard = book.talk()
+    assert answers(heard) == {1: (413, b"body_too_large: the body may have at most 10 bytes")}
+    assert resets(heard) == []
+    for _ in range(4):  # more than the window: it is given back
+        book.client.send(RequestData(ONE, bytes(100_000)))
+        assert book.talk() == []
+    assert book.client.unsent(ONE) == 0
+    book.client.send(RequestData(ONE, bytes(400_000)))
+    assert book.talk() == []
+    assert book.client.unsent(ONE) > 0  # not without end
+    assert book.after(1.9) == []
+    assert book.after(0.2) == []
+    assert not book.client.knows(ONE)
+    assert book.others == []
+    book.ask(THREE, "/hello")
+    assert answers(book.talk()) == {3: (200, b"hello")}
+
+
+def test_an_upload_that_ends_behind_its_refusal_leaves_nothing_to_wait_for() -> None:
+    book = Book2()
+    book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"300000")))))
+    book.talk()
+    book.client.send(RequestData(ONE, bytes(300_000)))
+    book.client.send(RequestEnd(ONE))
+    assert book.talk() == []
+    assert book.client.idle
+    book.book >> Stopping(5.0)
+    assert CloseWrite(CH) in book.book.take()  # no stream is left
+    book = Book2()
+    book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"300000")))))
+    book.talk()
+    book.client.send(StreamReset(ONE))
+    assert book.talk() == []
+    book.book >> Stopping(5.0)
+    assert CloseWrite(CH) in book.book.take()
+
+
+def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it() -> None:
+    book = Book2()
+    book.toy.answer = lambda request: Response(200, body=b"x" * 300_000)  # more than the window
+    book.client.send(RequestHead(ONE, "POST", "/stream", Headers((*HOST, (b"content-length", b"900000")))))
+    data = [event for event in book.talk() if isinstance(event, ResponseData)]
+    assert sum(len(event.data) for event in data) < 300_000
+    assert book.after(3.0) == []
+    assert book.client.knows(ONE)
+    book.client.taken(ONE, 200_000)
+    assert isinstance(book.talk()[-1], ResponseEnd)
+    assert book.client.knows(ONE)
+    book.after(2.0)
+    assert not book.client.knows(ONE)
+
+
+def test_a_malformed_request_is_answered_as_any_refusal_is() -> None:
+    book = Book2(log_level=Level.DEBUG)
+    book.toy.extra_fields = ((b"x-everywhere", b"1"),)
+    bare = Encoder().encode([(":method", "GET"), (":scheme", "http"), (":path", "x"), (":authority", "a")])
+    book.client.receive_data(b"")
+    book.book >> Received(CH, struct.pack(">HBBBL", 0, len(bare), 1, 5, 1) + bare)
+    raw = wire_bytes(book.book.take())
+    assert b"bad_request: :path is malformed" in raw
+    fields = dict(Decoder().decode(raw[9 : 9 + raw[2]], raw=True))
+    assert fields[b":status"] == b"400"
+    assert (fields[b"date"], fields[b"x-everywhere"]) == (http_date(book.book.now.wall), b"1")
+    assert raw.endswith(struct.pack(">BHBBLL", 0, 4, 3, 0, 1, 1))
+    assert book.book.logs[-2].fields["problem"] == ":path is malformed"
 
 
 def test_a_handler_with_a_bug() -> None:

@@ -19,8 +19,10 @@ from svc_proto.wire.http2_head import (
     response_fields,
     trailer_fields,
 )
+from svc_proto.wire.limits import Limits
 
 ONE = StreamId(1)
+LIMITS = Limits(max_fields=9)
 PSEUDO = [(b":method", b"GET"), (b":scheme", b"https"), (b":path", b"/a"), (b":authority", b"[::1]:80")]
 
 
@@ -28,18 +30,18 @@ def test_a_request_there_and_back() -> None:
     head = RequestHead(ONE, "GET", "/a", Headers(((b"host", b"[::1]:80"), (b"a", b"b"))), http_version="2")
     fields = request_fields(head, secure=True, deflate=True)
     assert fields == [*PSEUDO, (b"a", b"b")]
-    assert read_request(ONE, fields, max_fields=9, ended=True) == head
+    assert read_request(ONE, fields, LIMITS, ended=True) == head
 
 
 @pytest.mark.parametrize("deflate", [True, False])
 def test_a_websocket_there_and_back(deflate: bool) -> None:
     asked = RequestHead(ONE, "GET", "/ws", Headers(((b"host", b"a"),)), websocket=True)
     fields = request_fields(asked, secure=False, deflate=deflate)
-    head = read_request(ONE, fields, max_fields=9, ended=False)
+    head = read_request(ONE, fields, LIMITS, ended=False)
     assert (head.method, head.websocket, head.expects_continue) == ("GET", True, False)
     answer, agreed = accept_fields(head, AcceptSocket(ONE), deflate=True)
     assert (agreed is not None) is deflate
-    status, headers = read_response(answer, max_fields=9)
+    status, headers = read_response(answer, LIMITS)
     assert status == 200
     assert read_acceptance(asked.headers, headers, deflate=deflate) == (None, agreed)
 
@@ -58,7 +60,7 @@ def test_what_only_http1_knows_is_left_out() -> None:
 @pytest.mark.parametrize("crumbs", [[b"a=1"], [b"a=1", b"b=2"], [b"a=1", b"b=2", b"c=3"]])
 def test_a_cookie_in_crumbs_and_a_host_beside_the_authority(crumbs: list[bytes]) -> None:
     fields = [*PSEUDO, (b"host", b"[::1]:80"), *((b"cookie", crumb) for crumb in crumbs)]
-    head = read_request(ONE, fields, max_fields=9, ended=True)
+    head = read_request(ONE, fields, LIMITS, ended=True)
     assert head.headers.all(b"cookie") == [b"; ".join(crumbs)]
     assert head.headers.all(b"host") == [b"[::1]:80"]
 
@@ -84,11 +86,20 @@ def test_lengths() -> None:
 
 
 def test_trailers_have_no_pseudo_headers() -> None:
-    assert read_trailers([(b"a", b"b")], max_fields=1) == Headers(((b"a", b"b"),))
+    assert read_trailers([(b"a", b"b")], LIMITS) == Headers(((b"a", b"b"),))
     with pytest.raises(RemoteProtocolError):
-        read_trailers([(b":status", b"200")], max_fields=1)
+        read_trailers([(b":status", b"200")], LIMITS)
 
 
 def test_a_long_run_of_white_space_is_judged_quickly() -> None:
     with pytest.raises(RemoteProtocolError):
-        read_trailers([(b"a", b"x" + b" " * 30_000)], max_fields=1)
+        read_trailers([(b"a", b"x" + b" " * 30_000)], LIMITS)
+
+
+def test_a_list_of_as_many_bytes_as_may_be_and_of_one_more() -> None:
+    """RFC 9113 section 6.5.2: "the sum of the length of a field name [and value] plus an overhead of 32 octets"."""
+    size = 2 * (32 + 3)
+    assert len(read_trailers([(b"a", b"bc")] * 2, Limits(max_head=size))) == 2
+    with pytest.raises(RemoteProtocolError, match="more than 69 bytes") as caught:
+        read_trailers([(b"a", b"bc")] * 2, Limits(max_head=size - 1))
+    assert caught.value.status == 431

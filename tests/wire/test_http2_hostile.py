@@ -15,6 +15,7 @@ from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptSocket,
+    BadRequest,
     Headers,
     RequestData,
     RequestEnd,
@@ -90,7 +91,7 @@ def test_a_header_block_is_whole() -> None:
     assert "block" in ends(opened + frame(PING, bytes(8)), ErrorCodes.PROTOCOL_ERROR)
     assert "block" in ends(opened + frame(9, b"", stream=3), ErrorCodes.PROTOCOL_ERROR)
     more = frame(9, bytes(16_000), stream=1)
-    assert "32768" in ends(opened + more * 3, ErrorCodes.ENHANCE_YOUR_CALM)
+    assert "65536" in ends(opened + more * 5, ErrorCodes.ENHANCE_YOUR_CALM)
     assert "frames" in ends(opened + frame(9, stream=1) * 70, ErrorCodes.ENHANCE_YOUR_CALM)
 
 
@@ -162,39 +163,61 @@ MALFORMED: list[tuple[Fields, int]] = [
 ]
 
 
+@pytest.mark.parametrize("ended", [True, False])
 @pytest.mark.parametrize(("fields", "status"), MALFORMED)
-def test_a_malformed_request_ends_its_stream_only(fields: Fields, status: int) -> None:
+def test_a_request_that_cannot_be_served_ends_its_stream_only(fields: Fields, status: int, ended: bool) -> None:
+    """What is malformed ends in a reset, which stands where END_STREAM would; what is not, in its answer."""
     bare = BareClient()
-    bare.h2.send_headers(1, fields)
-    assert bare.talk() == []
+    bare.h2.send_headers(1, fields, end_stream=ended)
+    bad, *rest = bare.talk()
+    assert isinstance(bad, BadRequest)
+    assert rest == [RequestEnd(ONE)] * ended
+    assert (bad.stream, bad.status, bad.method) == (ONE, status, "GET")
+    for event in (ResponseHead(ONE, status), ResponseData(ONE, b"no"), ResponseEnd(ONE)):
+        bare.us.send(event)
+    assert bare.us.lingers(ONE) is not (ended or status == 400)
+    bare.talk()
     (answer,) = bare.last(h2.events.ResponseReceived)
     assert isinstance(answer, h2.events.ResponseReceived)
     assert answer.headers == [(b":status", b"%d" % status)]
-    (reset,) = bare.last(h2.events.StreamReset)
-    assert isinstance(reset, h2.events.StreamReset)
-    assert reset.error_code is ErrorCodes.PROTOCOL_ERROR
+    assert len(bare.last(h2.events.DataReceived)) == 1
+    assert len(bare.last(h2.events.StreamEnded)) == (status != 400)
+    codes = [event.error_code for event in bare.last(h2.events.StreamReset) if isinstance(event, h2.events.StreamReset)]
+    assert codes == ([ErrorCodes.PROTOCOL_ERROR] if status == 400 else [])
     bare.h2.send_headers(3, GET, end_stream=True)
     assert len(bare.talk()) == 2
 
 
 @pytest.mark.parametrize("fields", [CONNECT[:5], [*CONNECT[:5], (b"sec-websocket-version", b"8")]])
 def test_a_websocket_of_another_version(fields: Fields) -> None:
-    """RFC 6455 section 4.4: the answer "MUST" say which versions are spoken."""
     bare = BareClient()
     bare.h2.send_headers(1, fields)
-    assert bare.talk() == []
-    (answer,) = bare.last(h2.events.ResponseReceived)
-    assert isinstance(answer, h2.events.ResponseReceived)
-    assert answer.headers == [(b":status", b"426"), (b"sec-websocket-version", b"13")]
+    why = "Sec-WebSocket-Version: only 13 is spoken here"
+    assert bare.talk() == [BadRequest(ONE, 426, "upgrade_required", why, "GET")]
 
 
-def test_a_malformed_request_that_is_complete_is_only_answered() -> None:
+@pytest.mark.parametrize("status", [200, 204])
+def test_the_answer_to_a_malformed_request_may_have_no_body(status: int) -> None:
     bare = BareClient()
-    for stream, fields in ((1, [*GET, (b"content-length", b"1")]), (3, CONNECT)):
-        bare.h2.send_headers(stream, fields, end_stream=True)
-    assert bare.talk() == []
-    assert len(bare.last(h2.events.ResponseReceived)) == 2
-    assert bare.last(h2.events.StreamReset) == []
+    bare.h2.send_headers(1, [(b":method", b"HEAD"), *GET[1:], (b"Upper", b"1")], end_stream=True)
+    bad, _ = bare.talk()
+    assert isinstance(bad, BadRequest)
+    assert bad.method == "HEAD"
+    bare.us.send(ResponseHead(ONE, status))
+    bare.us.send(ResponseEnd(ONE))
+    bare.talk()
+    assert [type(event).__name__ for event in bare.heard[-2:]] == ["ResponseReceived", "StreamReset"]
+    assert "idle" in signs(bare.us)
+
+
+def test_a_head_that_is_too_large_is_refused_and_read_for_what_it_does_to_the_header_table() -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, [*GET, (b"kept", b"in the table"), (b"a", b"x" * 33_000)])
+    assert bare.talk() == [BadRequest(ONE, 431, None, "the head has more than 32768 bytes", "GET")]
+    bare.h2.send_headers(3, [*GET, (b"kept", b"in the table")], end_stream=True)
+    (head, _) = bare.talk()
+    assert isinstance(head, RequestHead)
+    assert head.headers.get(b"kept") == b"in the table"
 
 
 def test_a_request_as_http1_would_have_it() -> None:
@@ -350,7 +373,9 @@ def test_resets_that_the_peer_makes_us_send() -> None:
         bare.h2.send_headers(stream, GET[:2])
         if stream < 200:
             bare.talk()
-    with pytest.raises(RemoteProtocolError, match="malformed"):
+            bare.us.send(ResponseHead(StreamId(stream), 400))
+            bare.us.send(ResponseEnd(StreamId(stream)))
+    with pytest.raises(RemoteProtocolError, match="cannot be served"):
         bare.talk()
 
 

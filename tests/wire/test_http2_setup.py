@@ -25,7 +25,7 @@ def test_what_is_announced(client: bool) -> None:
     assert announced[SettingCodes.ENABLE_PUSH] == 0 or not client
     assert bool(announced.get(SettingCodes.ENABLE_CONNECT_PROTOCOL)) is not client
     assert theirs.outbound_flow_control_window == CONNECTION_WINDOW
-    assert ours.decoder.max_header_list_size == 5000
+    assert ours.decoder.max_header_list_size == 10_000
 
 
 def test_a_length_is_hidden_from_h2_and_nothing_can_pass_for_it() -> None:
