@@ -58,7 +58,7 @@ def _judge(result: Result, version: str, protocol: str, told: dict[str, Any]) ->
             "big": [1_000_000, ""],
             "field": True,
             "head": [200, "6", ""],
-            "lost": 404,
+            "lost": 400,
             "cookies": "one=1\ntwo=2\n",
             "many": True,
             "protocols": [protocol],

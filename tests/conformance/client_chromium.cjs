@@ -15,7 +15,7 @@ async function fetching() {
   const big = await (await fetch('/big?n=1000000')).text()
   const lines = await (await fetch('/echo', { headers: { 'x-test': 'a, b' } })).text()
   const head = await fetch('/', { method: 'HEAD' })
-  const lost = await fetch('/nothing')
+  const lost = await fetch('/big?n=x')
   document.cookie = 'one=1'
   document.cookie = 'two=2'
   const many = await Promise.all([...Array(60).keys()].map(async (n) => (await (await fetch(`/big?n=${n}`)).text()).length))

@@ -1,8 +1,7 @@
 """An echo as an engine service: what conformance suites and strange clients are pointed at.
 
 WebSocket, any path   echoes text and binary, messages to 32 MiB; `/version` says `1.1` or `2` first
-any method, a body    gives it back
-GET /                 `hello`
+any method and path   200, and the body; without one `hello` for GET and HEAD
 GET /echo             the header lines of the request
 GET /cookie           its cookies, one a line
 GET /big?n=N          N times `x`
@@ -111,11 +110,7 @@ class EchoService:
         if request.body:
             kind = request.headers.get(b"content-type", b"application/octet-stream")
             return Response(200, Headers([(b"content-type", kind or b"application/octet-stream")]), request.body)
-        if request.method == "OPTIONS":
-            return Response(204, Headers([(b"allow", b"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS")]))
-        if request.method not in ("GET", "HEAD"):
-            return _text("")
-        return _text("hello\n") if request.path == "/" else _text("there is nothing at this path\n", 404)
+        return _text("hello\n" if request.method in ("GET", "HEAD") else "")
 
     def lines(self, request: Request) -> Response:
         """`/echo`."""

@@ -43,8 +43,8 @@ class Route:
 ROUTES = (
     Route("/", 200, b"hello\n"),
     Route("/", 200, b"", ("-H", ":method: HEAD")),
-    Route("/any", 204, b"", ("-H", ":method: OPTIONS")),
-    Route("/nothing", 404, b"there is nothing at this path\n"),
+    Route("/any", 200, b"", ("-H", ":method: OPTIONS")),
+    Route("/big?n=x", 400, b"n must be a number up to 67108864\n"),
     Route("/echo", 200, None, ("-H", "x-test: 1")),
     Route("/cookie", 200, b"a=1\nb=2\n", ("-H", "cookie: a=1; b=2")),
     Route("/big?n=1000000", 200, b"x" * 1_000_000),
