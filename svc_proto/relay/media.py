@@ -26,8 +26,9 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.inbox import image_type
 from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
 from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
+from svc_proto.wire.conditions import NOT_MODIFIED, failed_condition
 from svc_proto.wire.events import Headers
-from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag, is_unchanged, requested_range
+from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag, requested_range
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -288,7 +289,7 @@ class Media:
     def serve(
         self, request: Request, opened: OpenedFile, *, content_type: str, name: str | None, sensitive: bool
     ) -> Flow[Response]:
-        """Answer a GET or HEAD with an open file, which is given away by that: 200, 206, 304, or `Refused` 416."""
+        """Answer a GET or HEAD with an open file, which is given away by that: 200, 206, 304, or `Refused` 412, 416."""
         engine = self._engine
         given = False
         try:
@@ -301,11 +302,16 @@ class Media:
             ]
             if sensitive:
                 fields.append((b"x-media-sensitive", b"1"))
-            if is_unchanged(request.headers, tag, opened.modified):
-                return Response(304, Headers(fields))
-            wanted = None
+            wanted, now = None, engine.now.wall
+            failed = failed_condition(request.headers, tag, opened.modified, now)
+            if failed == NOT_MODIFIED:
+                return Response(NOT_MODIFIED, Headers(fields))
+            if failed is not None:
+                raise Refused(
+                    failed, "precondition_failed", "the file is not, or not any more, what the request asks for"
+                )
             if request.method == "GET":
-                wanted = requested_range(request.headers, opened.size, tag, opened.modified)
+                wanted = requested_range(request.headers, opened.size, tag, opened.modified, now)
             if isinstance(wanted, Unsatisfiable):
                 raise Refused(
                     416,

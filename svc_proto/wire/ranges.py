@@ -1,16 +1,16 @@
-"""Ranges, validators and file names of a served file (RFC 9110 sections 8.8, 13 and 14, RFC 6266)."""
+"""Ranges, validators and file names of a served file (RFC 9110 sections 8.8, 13.1.5 and 14, RFC 6266)."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from urllib.parse import quote
 
 from attrs import frozen
 
+from svc_proto.wire.conditions import read_date
 from svc_proto.wire.events import Headers
 
-__all__ = ["ByteRange", "Unsatisfiable", "content_disposition", "entity_tag", "is_unchanged", "requested_range"]
+__all__ = ["ByteRange", "Unsatisfiable", "content_disposition", "entity_tag", "requested_range"]
 
 _RANGE = re.compile(r"bytes=[ \t]*(\d{0,19})-(\d{0,19})[ \t]*", re.IGNORECASE | re.ASCII)
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f";\\/]+')
@@ -34,24 +34,16 @@ def entity_tag(size: int, modified: float) -> str:
     return f'"{size:x}-{int(modified * 1_000_000):x}"'
 
 
-def is_unchanged(headers: Headers, tag: str, modified: float) -> bool:
-    """Whether a conditional GET or HEAD is to be answered with 304 (RFC 9110 section 13.2.2)."""
-    wanted = headers.get(b"if-none-match")
-    if wanted is not None:
-        tags = [each.strip().removeprefix("W/") for each in wanted.decode("latin-1").split(",")]
-        return "*" in tags or tag in tags
-    since = headers.get(b"if-modified-since")
-    return since is not None and _epoch(since) is not None and int(modified) <= (_epoch(since) or 0)
-
-
-def requested_range(headers: Headers, size: int, tag: str, modified: float) -> ByteRange | Unsatisfiable | None:
+def requested_range(
+    headers: Headers, size: int, tag: str, modified: float, now: float
+) -> ByteRange | Unsatisfiable | None:
     """The part that a GET asks for; None for the whole file.
 
     Several ranges, units other than bytes and malformed fields are ignored, as is a range whose `If-Range` does not
     hold any more.
     """
     field = headers.get(b"range")
-    if field is None or not _if_range_holds(headers, tag, modified):
+    if field is None or not _if_range_holds(headers, tag, modified, now):
         return None
     match = _RANGE.fullmatch(field.decode("latin-1"))
     if match is None or match[1] == match[2] == "":
@@ -79,19 +71,10 @@ def content_disposition(name: str | None) -> bytes:
     return field.encode("ascii")
 
 
-def _if_range_holds(headers: Headers, tag: str, modified: float) -> bool:
+def _if_range_holds(headers: Headers, tag: str, modified: float, now: float) -> bool:
     field = headers.get(b"if-range")
     if field is None:
         return True
     if field.startswith((b'"', b"W/")):
         return field == tag.encode("ascii")
-    return _epoch(field) == int(modified)
-
-
-def _epoch(field: bytes) -> int | None:
-    """An IMF-fixdate as epoch seconds (RFC 9110 section 5.6.7)."""
-    try:
-        when = datetime.strptime(field.decode("ascii").partition(", ")[2], "%d %b %Y %H:%M:%S GMT")
-    except ValueError:
-        return None
-    return int(when.replace(tzinfo=UTC).timestamp())
+    return read_date(field, now) == int(modified)

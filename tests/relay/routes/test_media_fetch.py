@@ -253,6 +253,13 @@ def test_conditional_requests(book: RelayBook, paired: Paired) -> None:
             answer = by_path(book, paired.token, "/tmp/a.txt", *fields, method=method)
             assert (answer.status, answer.body, answer.headers.get(b"etag")) == (304, b"", tag)
             assert answer.headers.get(b"content-length") is None
+    old = (b"if-unmodified-since", b"Thu Jan  1 00:00:00 1970")
+    for field in (old, (b"if-match", b'"other"'), (b"if-match", b"W/" + tag)):
+        for method in ("GET", "HEAD"):
+            answer = by_path(book, paired.token, "/tmp/a.txt", field, method=method)
+            assert (answer.status, answer.headers.get(b"etag")) == (412, None)
+    assert answer.body == b""
+    assert by_path(book, paired.token, "/tmp/a.txt", (b"if-match", tag), (b"if-unmodified-since", date)).body == TEXT
     part = (b"range", b"bytes=0-0")
     assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-range", tag)).body == b"0"
     assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-range", b'"other"')).body == TEXT

@@ -1,0 +1,81 @@
+"""Conditional requests for what has a strong validator and a time of change (RFC 9110 sections 5.6.7 and 13)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from svc_proto.wire.events import Headers
+
+__all__ = ["NOT_MODIFIED", "failed_condition", "read_date"]
+
+NOT_MODIFIED, PRECONDITION_FAILED = 304, 412
+MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
+FUTURE = 50  # years, as far as two digits of a year may point beyond today
+
+_TAG = re.compile(rb'(W/)?("[!#-~\x80-\xff]*")')
+_MONTH = rb"(?P<month>%s)" % b"|".join(MONTHS)
+_TIME = rb"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
+_DATES = [
+    re.compile(form)
+    for form in (
+        rb"[A-Z][a-z]{2}, (?P<day>[0-9]{2}) %s (?P<year>[0-9]{4}) %s GMT" % (_MONTH, _TIME),  # IMF-fixdate
+        rb"[A-Z][a-z]{5,8}, (?P<day>[0-9]{2})-%s-(?P<year>[0-9]{2}) %s GMT" % (_MONTH, _TIME),  # RFC 850
+        rb"[A-Z][a-z]{2} %s (?P<day>[0-9 ][0-9]) %s (?P<year>[0-9]{4})" % (_MONTH, _TIME),  # asctime
+    )
+]
+
+
+def failed_condition(headers: Headers, tag: str, modified: float, now: float) -> int | None:
+    """What a GET or HEAD is to be answered with: 304, 412, or None where nothing speaks against an answer.
+
+    `modified` and `now` are epoch seconds. The order is that of RFC 9110 section 13.2.2.
+    """
+    matching, changed = _tags(headers, b"if-match"), int(modified)
+    if matching is not None:
+        if not _among(matching, tag, weak=False):
+            return PRECONDITION_FAILED
+    elif (until := _date(headers, b"if-unmodified-since", now)) is not None and changed > until:
+        return PRECONDITION_FAILED
+    known = _tags(headers, b"if-none-match")
+    if known is not None:
+        return NOT_MODIFIED if _among(known, tag, weak=True) else None
+    since = _date(headers, b"if-modified-since", now)
+    return NOT_MODIFIED if since is not None and changed <= since else None
+
+
+def read_date(field: bytes, now: float) -> int | None:
+    """A date in any of the three forms of RFC 9110 section 5.6.7 as epoch seconds; None if it is none.
+
+    Of a year in two digits the century is told by `now`.
+    """
+    found = next((match for form in _DATES if (match := form.fullmatch(field))), None)
+    if found is None:
+        return None
+    day, hour, minute, second, year = (int(found[part]) for part in ("day", "hour", "minute", "second", "year"))
+    if len(found["year"]) == 2:
+        today = datetime.fromtimestamp(now, UTC).year
+        year += today - today % 100
+        year -= 100 * (year > today + FUTURE)
+    try:
+        start = datetime(year, MONTHS.index(found["month"]) + 1, day, hour, minute, tzinfo=UTC)
+    except ValueError:
+        return None
+    return int((start + timedelta(seconds=min(second, 59))).timestamp())  # the 60th is a leap second
+
+
+def _date(headers: Headers, name: bytes, now: float) -> int | None:
+    values = headers.all(name)
+    return read_date(values[0], now) if len(values) == 1 else None  # of more than one it says "ignore"
+
+
+def _tags(headers: Headers, name: bytes) -> list[tuple[bytes, bytes]] | None:
+    """The members of a list of entity tags, over all its lines: (`W/` or nothing, the tag). None: there is no list."""
+    values = headers.all(name)
+    if not values:
+        return None
+    return [(b"", b"*")] if values == [b"*"] else _TAG.findall(b",".join(values))
+
+
+def _among(tags: list[tuple[bytes, bytes]], tag: str, *, weak: bool) -> bool:
+    return any(found in (b"*", tag.encode("ascii")) and (weak or not mark) for mark, found in tags)
