@@ -37,6 +37,7 @@ SECURITY = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 )
 VARY = (b"vary", b"Origin")
+ALLOW = (b"allow", b"GET, HEAD, POST, PATCH, DELETE, OPTIONS")  # of the server as a whole, RFC 9110 section 9.3.7
 PREFLIGHT = (
     (b"access-control-allow-methods", b"GET, POST, PATCH, DELETE, OPTIONS"),
     (b"access-control-allow-headers", b"Authorization, Content-Type, Idempotency-Key"),

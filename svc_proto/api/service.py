@@ -10,7 +10,7 @@ from attrs import evolve
 
 from svc_proto.agent.contract import Agent
 from svc_proto.agent.setup import AgentConfig, build_agent
-from svc_proto.api.access import PREFLIGHT, Access, Cors, KeyGuesses, authorize
+from svc_proto.api.access import ALLOW, PREFLIGHT, Access, Cors, KeyGuesses, authorize
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.config_file import ConfigFile
 from svc_proto.api.errors import draining, error_response, store_unavailable
@@ -205,7 +205,7 @@ class ApiRouter(Router):
 
 
 def _preflight(request: Request) -> Response:
-    return Response(200, Headers(PREFLIGHT))
+    return Response(200, Headers((*PREFLIGHT, ALLOW) if request.path == "*" else PREFLIGHT))
 
 
 _PREFLIGHT = Match(Route(method="OPTIONS", pattern="*", access=Access.PUBLIC, handler=_preflight, body_limit=0), {})

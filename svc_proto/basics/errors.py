@@ -14,6 +14,9 @@ from collections.abc import Mapping
 __all__ = ["LocalProtocolError", "ProtocolError", "Refused", "RemoteProtocolError"]
 
 
+CHALLENGE = ((b"www-authenticate", b"Bearer"),)
+
+
 class ProtocolError(Exception):
     """A rule of HTTP, WebSocket, SSE, multipart or of our own envelopes was broken."""
 
@@ -40,7 +43,8 @@ class RemoteProtocolError(ProtocolError):
 class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error of the program
     """A request that the service declines: `status` for HTTP, `code` a machine word, `message` for people.
 
-    `extra` is merged into the body, `headers` into the head. Never put a secret into any of them.
+    `extra` is merged into the body, `headers` into the head. Never put a secret into any of them. A 401 without headers
+    names its scheme: "Bearer" (RFC 9110 section 15.5.2).
     """
 
     def __init__(
@@ -57,4 +61,4 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error o
         self.code = code
         self.message = message
         self.extra = dict(extra or {})
-        self.headers = headers
+        self.headers = headers or (CHALLENGE if status == 401 else ())

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import decode_segment
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BODY_LIMIT", "Handler", "Kind", "Match", "Route", "Router"]
 
+SERVER = "*"
 BODY_LIMIT = 2 * 1024 * 1024  # bytes of a buffered request body, wire core 0.2
 
 Handler: TypeAlias = "Callable[[Request], Response | Streamed | Flow[Response] | Flow[Response | Streamed]]"
@@ -67,9 +69,9 @@ NO_PARAMS: dict[str, str] = {}
 
 
 class Router:
-    """All routes of a service."""
+    """All routes of a service. `anybody` is its policy for all callers, who may then ask `OPTIONS *`."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[Route], anybody: Enum | None = None) -> None:
         self.routes = tuple(routes)
         self._exact: dict[str, dict[str, Route]] = {}
         self._patterns: dict[int, list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
@@ -78,6 +80,8 @@ class Router:
             methods[route.method] = route
             if route.method == "GET":
                 methods.setdefault("HEAD", route)
+        if anybody is not None:
+            self._exact[SERVER] = {"OPTIONS": _about_the_server(self.routes, anybody)}
 
     def match(self, method: str, path: str) -> Match:
         """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""
@@ -119,3 +123,10 @@ class Router:
             else:
                 return methods, params
         raise Refused(404, "not_found", "there is nothing at this path")
+
+
+def _about_the_server(routes: Iterable[Route], anybody: Enum) -> Route:
+    """`OPTIONS *`: it "applies to the server in general rather than to a specific resource", RFC 9110 section 9.3.7."""
+    methods = ",".join(sorted({route.method for route in routes} | {"HEAD", "OPTIONS"}))
+    answer = Response(204, Headers([(b"allow", methods.encode("ascii"))]))
+    return Route(method="OPTIONS", pattern=SERVER, access=anybody, handler=lambda request: answer, body_limit=0)

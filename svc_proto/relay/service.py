@@ -96,7 +96,8 @@ class Relay:
                 *voice_basic.routes(self),
                 *voice_settings.routes(self),
                 *voice_sessions.routes(self),
-            ]
+            ],
+            anybody=Access.PUBLIC,
         )
 
     # --- Service ---

@@ -49,7 +49,7 @@ def test_a_wrong_key(header: bytes | None) -> None:
     assert answer.json == {
         "error": {"message": "Invalid API key", "type": "invalid_request_error", "code": "invalid_api_key"}
     }
-    assert answer.headers.get(b"www-authenticate") is None
+    assert answer.headers.get(b"www-authenticate") == b"Bearer"
     assert not book.leaks()
 
 

@@ -82,6 +82,7 @@ def test_what_takes_a_body_and_what_does_not() -> None:
     assert book.request("GET", "/health", b"{}").status == 200
     assert book.request("GET", "/api/sessions", b"{}").status == 200
     assert book.request("OPTIONS", "/nowhere", b"{}").status == 200
+    assert book.request("OPTIONS", "*").headers.get(b"allow") == b"GET, HEAD, POST, PATCH, DELETE, OPTIONS"
     assert book.request("OPTIONS", "/nowhere", bytes(70_000)).status == 413
 
 

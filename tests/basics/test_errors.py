@@ -29,3 +29,10 @@ def test_a_refusal_is_an_answer() -> None:
     refused = Refused(409, "several", "two match", extra=extra, headers=((b"allow", b"GET"),))
     extra["matches"] = 3
     assert (refused.extra, refused.headers) == ({"matches": 2}, ((b"allow", b"GET"),))
+
+
+def test_a_401_names_its_scheme() -> None:
+    """RFC 9110 section 15.5.2: "MUST send a WWW-Authenticate header field"."""
+    assert Refused(401, "unauthorized", "who?").headers == ((b"www-authenticate", b"Bearer"),)
+    basic = ((b"www-authenticate", b"Basic"),)
+    assert Refused(401, "unauthorized", "who?", headers=basic).headers == basic

@@ -5,7 +5,9 @@ import pytest
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.engine.message import Request, Response, empty_response
 from svc_proto.engine.router import Route, Router
+from svc_proto.wire.events import Headers
 from tests.engine.service import Access
+from tests.playbook import PEER
 
 
 def answer(request: Request) -> Response:
@@ -74,3 +76,13 @@ def test_a_head_route_of_its_own() -> None:
 def test_a_segment_that_cannot_be_decoded() -> None:
     with pytest.raises(RemoteProtocolError):
         TABLE.match("GET", "/a/%FF")
+
+
+def test_a_server_as_a_whole_is_asked_for_its_methods() -> None:
+    """RFC 9110 section 9.3.7."""
+    with pytest.raises(Refused, match="nothing at this path"):
+        TABLE.match("OPTIONS", "*")
+    found, params = Router([route("GET", "/a"), route("PUT", "/b")], anybody=Access.OPEN).match("OPTIONS", "*")
+    assert (found.access, params) == (Access.OPEN, {})
+    said = found.handler(Request("OPTIONS", "*", "", Headers(), PEER, secure=False, params={}))
+    assert said == Response(204, Headers([(b"allow", b"GET,HEAD,OPTIONS,PUT")]))

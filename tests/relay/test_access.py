@@ -107,7 +107,7 @@ def test_others_need_a_good_bearer(method: str, path: str, value: bytes | None) 
     headers = [] if value is None else [(b"authorization", value)]
     answer = RelayBook().request(method, path, headers=headers, peer=REMOTE)
     assert (answer.status, answer.json["code"]) == (401, "unauthorized")
-    assert answer.headers.get(b"www-authenticate") is None
+    assert answer.headers.get(b"www-authenticate") == b"Bearer"
 
 
 @pytest.mark.parametrize("scheme", [b"Bearer", b"bearer", b"BEARER"])

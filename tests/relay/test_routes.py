@@ -193,3 +193,8 @@ def test_a_bug_is_a_500_with_a_reference_and_closes_that_connection_only() -> No
     assert call.gone
     assert paired.phone.is_open
     assert "bug" in book.events()
+
+
+def test_the_relay_as_a_whole_is_asked_for_its_methods() -> None:
+    answer = RelayBook().request("OPTIONS", "*", peer=REMOTE)
+    assert (answer.status, answer.headers.get(b"allow")) == (204, b"DELETE,GET,HEAD,OPTIONS,PATCH,POST")
