@@ -214,6 +214,11 @@ class Channel(Source):
         """Called after a step that wrote nothing: must the socket be waited for?"""
         return True
 
+    def body_sent(self, n: int) -> None:
+        """Called after a step, so that the core sees the file get on."""
+        if n:
+            self.pump.sent(self, n)
+
     def _next_of(self, outbox: deque[Item], body: FileBody) -> bool:
         """Go on with the file at the head of the outbox; True when it is through."""
         if not body.left:
@@ -235,6 +240,7 @@ class Channel(Source):
             body.fail(error)
         elif not body.over:
             body.advance(n)
+            self.body_sent(n)
             if not n and self.body_blocked():
                 self.wait_writable()
                 return

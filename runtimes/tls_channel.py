@@ -219,6 +219,7 @@ class TlsChannel(Channel):
 
         def read(n: int, error: BaseException | None) -> None:
             if error is None and not self.gone and not body.over and self._encrypt(body.chunk):
+                self._unreported_plain += n
                 self._push()
             body.chunk = b""
             done(n, error)
@@ -229,6 +230,9 @@ class TlsChannel(Channel):
         """Never: a step always reads something."""
         return False
 
+    def body_sent(self, n: int) -> None:
+        """It was told when it was pushed."""
+
     def _encrypt(self, data: bytes | memoryview) -> bool:
         try:
             self._tls.write(data)
@@ -238,7 +242,8 @@ class TlsChannel(Channel):
         return True
 
     def _push(self) -> bool:
-        """Hand records to the kernel; True when none waits any more."""
+        """Hand records to the kernel; True when none waits any more. The last byte is told with the last record."""
+        taken = 0
         if self._out.pending:
             self._encrypted.append(memoryview(self._out.read()))
         while self._encrypted and not self.gone:
@@ -250,17 +255,22 @@ class TlsChannel(Channel):
             except OSError as error:
                 self.end(why(error))
                 return False
+            taken += n
             if n < len(record):
                 self._encrypted[0] = record[n:]
                 self.wait_writable()
+                self._tell(min(taken, self._unreported_plain - 1))
                 return False
             self._encrypted.popleft()
         if self.gone:
             return False
-        if self._unreported_plain:
-            n, self._unreported_plain = self._unreported_plain, 0
-            self.pump.sent(self, n)
+        self._tell(self._unreported_plain)
         return not self.gone
+
+    def _tell(self, n: int) -> None:
+        if n > 0:
+            self._unreported_plain -= n
+            self.pump.sent(self, n)
 
     # --- ends ----------------------------------------------------------------------------------------------------
 

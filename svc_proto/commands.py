@@ -325,7 +325,7 @@ class ReadFile(Operation[bytes]):
 class SendFile(Operation[int]):
     """Write `n` bytes of a file to a channel after what was sent before, without passing them through the core.
 
-    Answered when the last byte has left, with the count written. `Send` only after that.
+    Answered when the last byte has left, with the count written; `Sent` tells of each part. `Send` only after that.
     """
 
     answer = int

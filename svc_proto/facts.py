@@ -104,7 +104,7 @@ class ReadClosed:
 
 @frozen
 class Sent:
-    """`n` more bytes of earlier `Send`s have left for the kernel. May stand for several writes."""
+    """`n` more bytes of earlier `Send`s, or of a `SendFile`, have left for the kernel. May stand for several writes."""
 
     ch: ChannelId
     n: int

@@ -273,6 +273,7 @@ class Contract:
             self._bad(command, "a SendFile is under way")
         if isinstance(command, SendFile):
             channel.file = command.op
+            channel.unsent += command.n
         else:
             channel.unsent += len(command.data)
 

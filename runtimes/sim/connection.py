@@ -214,6 +214,7 @@ class End:
     def _flush(self) -> None:
         outbox, connection = self._outbox, self.connection
         told = 0
+        through: list[FileItem] = []
         while outbox:
             data, file = outbox[0]
             room = connection.network.window - self._in_window
@@ -231,12 +232,13 @@ class End:
             self._in_window += size
             for piece in split(bytes(data), connection.rng, connection.network.chunking):
                 self._launch(piece)
-            if file is None:
-                told += size
-            elif whole:
-                file.over(None)
+            told += size
+            if file is not None and whole:
+                through.append(file)
         if told and self.owner is not None:
             self.owner.on_sent(told)
+        for file in through:
+            file.over(None)
         if self._fin and not self.fin_sent and not outbox and not self.gone:
             self._launch(_FIN)
             self.fin_sent = True

@@ -24,7 +24,7 @@ __all__ = ["Channel"]
 class Channel(ABC):
     """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush_now` are theirs."""
 
-    __slots__ = ("_holding", "_paused", "_soiled", "_stall", "ch", "credit", "engine", "gone", "limits")
+    __slots__ = ("_holding", "_passing", "_paused", "_soiled", "_stall", "ch", "credit", "engine", "gone", "limits")
 
     def __init__(self, engine: Engine, ch: ChannelId, limits: Limits) -> None:
         self.engine = engine
@@ -35,6 +35,7 @@ class Channel(ABC):
         self._soiled = False
         self._holding = False  # someone above asked not to read
         self._paused = False
+        self._passing = False  # a file is on its way past the core
         self._stall = engine.timers.timer(self.drop)
 
     # --- facts, called by the engine ---
@@ -48,9 +49,9 @@ class Channel(ABC):
         """The peer sent its FIN."""
 
     def sent(self, n: int) -> None:
-        """`n` bytes left for the kernel."""
-        drained = self.credit.sent(n)
-        if self.credit.unsent:
+        """`n` bytes left for the kernel, those of ours before those of a file."""
+        drained = self.credit.sent(min(n, self.credit.unsent))
+        if self.credit.unsent or self._passing:
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
         else:
             self._stall.cancel()
@@ -102,6 +103,14 @@ class Channel(ABC):
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
         if self.credit.queued(len(data)):
             self._govern()
+
+    def passes(self, passing: bool) -> None:
+        """A file leaves past the core from now on, or not any more: its progress is watched like that of our bytes."""
+        self._passing = passing
+        if passing:
+            self._stall.set(self.engine.now.mono + self.limits.write_timeout)
+        elif not self.credit.unsent:
+            self._stall.cancel()
 
     def hold(self, holding: bool) -> None:
         """Stop or go on reading, whatever the credit says."""

@@ -3,7 +3,8 @@
 A handler reads a request in pieces. What waits to be read is bounded: over `high_water` bytes the channel is not
 read, and the time that this takes is not the peer's. A producer writes a response in pieces and waits for the peer to
 have read them; one that does not wait fills memory, so past `max_unsent` bytes the channel is dropped. A file goes
-past the core, a part at a time, so that a peer that does not read is found out after one part, however large the file.
+past the core, a part at a time, and `Sent` tells how it gets on: who takes nothing for `write_timeout` is dropped, who
+takes a little is not.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["BodyStream", "ResponseWriter", "send_file"]
 
 NOBODY = OperationId(0)  # no wait has this ticket
-FILE_STEP = 1024 * 1024  # bytes of a file sent by one operation, each with a deadline of its own
-MIN_SEND_RATE = 16 * 1024  # bytes per second by which that deadline, `write_timeout`, grows with them
+FILE_STEP = 1024 * 1024  # bytes of a file sent by one operation
+MOST_FOR_STEP = 86_400.0  # s for each of them, a little at a time; who takes nothing meanwhile is dropped long before
 PATIENCE = 60.0  # s after which a wait looks again; the connection's own deadlines end it
 
 
@@ -121,7 +122,9 @@ def send_file(channel: HttpChannel, stream: StreamId, file: FilePart) -> Flow[Fa
     while left:
         n = min(left, FILE_STEP)
         order = SendFile(engine.new_op(), channel.ch, file.handle, offset, n)
-        sent = yield from ask(engine, order, within=channel.limits.write_timeout + n / MIN_SEND_RATE)
+        channel.passes(True)
+        sent = yield from ask(engine, order, within=MOST_FOR_STEP)
+        channel.passes(False)
         if isinstance(sent, Failure):
             return sent
         offset, left = offset + n, left - n

@@ -39,7 +39,7 @@ LIMITS = {
         501: "not_implemented",
         505: "version_not_supported",
     },
-    "stream.MIN_SEND_RATE": 16 * 1024,
+    "stream.MOST_FOR_STEP": 86_400.0,
     "stream.PATIENCE": 60.0,
 }
 

@@ -38,7 +38,7 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.limits import Limits
 from tests.engine.service import STREAM_LIMIT, TestBook, get, open_book, plain, post
 from tests.engine.streams import file_answer, only_send_file, without_work
-from tests.playbook import CH, sends
+from tests.playbook import CH, sends, wire_bytes
 from tests.wire.chunks import Cuts, cut, cuts
 
 CLOSE = b"connection: close"
@@ -361,16 +361,45 @@ def test_head_of_a_file_and_a_file_of_nothing() -> None:
     book.get(b"/answer") << [file_head(book, 0), ReleaseFile(7)]
 
 
-def test_a_peer_that_does_not_read_is_cut_after_one_part() -> None:
+def test_a_peer_that_does_not_read_is_cut() -> None:
     book = open_book()
     book.toy.answer = file_answer(50 * MEG)
-    order = only_send_file(book.get(b"/answer").take())
-    book >> Sent(CH, len(file_head(book, 50).data) + 6) << []
-    book.after(123.9) << []  # 60 s, and 64 for a mebibyte
-    book.after(0.2) << [Cancel(order.op), ReleaseFile(7), Abort(CH)]
+    commands = book.get(b"/answer").take()
+    order = only_send_file(commands)
+    book >> Sent(CH, len(wire_bytes(commands))) << []
+    book.after(59.9) << []
+    book.after(0.2) << [Abort(CH)]
+    book >> Closed(CH) << [Cancel(order.op), ReleaseFile(7)]
     book >> Failed(order.op, Failure(FailureKind.CANCELLED)) << []
-    book >> Closed(CH) << []
     assert book.logs == []
+
+
+def test_a_peer_that_reads_slowly_gets_all_of_a_file() -> None:
+    """`write_timeout` is for no progress: 16 bytes a minute are enough."""
+    book = open_book()
+    book.toy.answer = file_answer(64)
+    commands = book.get(b"/answer").take()
+    order = only_send_file(commands)
+    book >> Sent(CH, len(wire_bytes(commands))) << []
+    for _ in range(4):
+        book.after(59.0) << []
+        book >> Sent(CH, 16) << []
+    book >> Done(order.op, 64) << [ReleaseFile(7)]
+    book.get(b"/hello") << [book.says(200, b"hello")]
+    book.sent() << []
+    book.after(74.0) << []  # nothing is waited for but a request
+
+
+def test_a_file_behind_bytes_that_have_not_left() -> None:
+    book = open_book()
+    book.toy.answer = file_answer(64)
+    commands = book.get(b"/answer").take()
+    order = only_send_file(commands)
+    book >> Done(order.op, 64) << [ReleaseFile(7)]  # told before the head was
+    book.after(59.0) << []
+    book >> Sent(CH, len(wire_bytes(commands)) + 64) << []
+    book.after(14.0) << []
+    book.after(2.0) << [CloseWrite(CH)]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_ten_megabytes_between_two_sends(runtime: str, op: Iterator[OperationId]
         assert live.answer(sending) == Done(sending, SIZE)
         sock.close()
         live.closed(ch)
-        assert sum(fact.n for fact in live.seen if isinstance(fact, Sent) and fact.ch == ch) == 8
+        assert sum(fact.n for fact in live.seen if isinstance(fact, Sent) and fact.ch == ch) == 8 + SIZE
 
 
 def test_ten_megabytes_over_tls(runtime: str, op: Iterator[OperationId], big: Path, certificate: Files) -> None:
@@ -135,6 +135,27 @@ def test_abort_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, ce
         live.closed(ch)
         with pytest.raises((ConnectionResetError, ssl.SSLError, AssertionError)):
             read_exactly(sock, SIZE)
+        sock.close()
+
+
+@pytest.mark.parametrize("file", [False, True])
+@pytest.mark.parametrize("tls", [False, True])
+def test_what_has_left_is_told_before_all_of_it_has(
+    runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool, file: bool
+) -> None:
+    """The core holds a peer to its progress: one that reads slowly has some."""
+    with running(runtime, tls=server_context(*certificate)) as live:
+        handle = open_file(live, op, big)
+        if tls:
+            sock = secure(live, certificate)
+            ch = live.expect(Accepted).ch
+        else:
+            plain, ch = live.accept()
+            sock = plain  # type: ignore[assignment]  # closed alike
+        live.order(SendFile(next(op), ch, handle, 0, SIZE) if file else Send(ch, bytes(SIZE)))
+        assert 0 < live.expect(Sent).n < SIZE
+        live.order(Abort(ch))
+        live.closed(ch)
         sock.close()
 
 
