@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,6 +79,12 @@ def _api() -> Section:
     return api_section
 
 
+def _pairings() -> Section:
+    from bench.pairings import pairings_section
+
+    return pairings_section
+
+
 def _starts() -> Section:
     from bench.starts import starts_section
 
@@ -111,6 +118,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
     "terminal": _terminal,
     "media": _media,
     "api": _api,
+    "pairings": _pairings,
     "starts": _starts,
     "memory": _memory,
     "simulation": _simulation,
@@ -124,7 +132,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
 @click.option("--json", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here too.")
 @click.option("--quick", is_flag=True, help="Fewer rounds: to see that it runs, not to compare.")
 def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, quick: bool) -> None:
-    """Measure the core, the loops, HTTP/2, WebSockets, terminals, files, streams, the start and an idle phone.
+    """Measure the core, the loops, HTTP/2, WebSockets, terminals, files, streams, pairings, starts and an idle phone.
 
     Others run side by side with them.
     """
@@ -150,9 +158,17 @@ def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, qu
 def _machine() -> dict[str, object]:
     return {
         "cores": os.cpu_count(),
-        "python": platform.python_version(),
+        "python": f"{platform.python_version()}, {_build()}",
         "system": f"{platform.system()} {platform.machine()}",
     }
+
+
+def _build() -> str:
+    """How the interpreter was built, which changes every figure by up to a quarter."""
+    options = str(sysconfig.get_config_var("CONFIG_ARGS"))
+    if "--enable-optimizations" in options:
+        return "built with profile-guided optimisation" + (" and LTO" if "--with-lto" in options else "")
+    return "built without profile-guided optimisation"
 
 
 if __name__ == "__main__":

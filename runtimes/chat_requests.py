@@ -6,12 +6,14 @@ A function that changes a session locks its row first, so that counters are righ
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import islice
 from typing import Any, TypeVar
 
 import attrs
 from sqlalchemy import (
+    ClauseElement,
     ColumnElement,
     Connection,
     Row,
@@ -29,8 +31,9 @@ from sqlalchemy import (
 
 from runtimes.chat_search import ChatSearch
 from runtimes.chat_tables import CHAT_MESSAGES, CHAT_SESSIONS
-from runtimes.chat_words import UNSTORABLE, searched, snippet, storable, terms
+from runtimes.chat_words import searched, snippet, terms
 from runtimes.failures import HostError
+from runtimes.prepared import UNSTORABLE, Hand, storable
 from svc_proto.api.rows import ChatPage, ChatSession, Content, Message, SearchHit, Usage
 from svc_proto.api.store import (
     AddMessages,
@@ -50,11 +53,14 @@ from svc_proto.facts import FailureKind
 __all__ = ["ERASES", "READS", "Handler", "chat_handlers"]
 
 Handler = Callable[[Connection, Any], object]
+Quick = Callable[[Hand, Any], object]
+C = TypeVar("C", Connection, Hand)
 T = TypeVar("T")
 
 PREVIEW = 60  # characters, wire api 3.1
 MAX_NUMBER = 2**63 - 1  # what a database can hold
 CHUNK = 500  # values in one statement: databases limit their number
+KINDS_COUNTED = 100  # kinds of lists whose number of sessions is kept
 BRANCHED = "branched"  # why a session ended that was forked, wire api 3.8
 
 ERASES: frozenset[type[StoreRequest[Any]]] = frozenset({DeleteChat})  # nothing of what they delete may be left
@@ -74,19 +80,26 @@ _CAN_BE_SET: Mapping[str, tuple[type, ...]] = {
 }
 _ENDING = ("ended_at", "end_reason")
 _NAMES = tuple(column.name for column in _SESSION)
+_TRUTHS = ("is_child", "pinned", "archived")
 
 # The statements of every turn, made once: to make one takes as long as to run it.
 _ONE_SESSION = select(*_SESSION).where(_S.id == bindparam("wanted"))
 _ONE_SESSION_LOCKED = _ONE_SESSION.with_for_update()
 _SESSION_IS_THERE = select(_S.id).where(_S.id == bindparam("wanted"))
-_KNOWN_MESSAGES = select(*_MESSAGE).where(
-    _M.session_id == bindparam("wanted"), _M.id.in_(bindparam("ids", expanding=True))
-)
+_ONE_MESSAGE = select(*_MESSAGE).where(_M.session_id == bindparam("wanted"), _M.id == bindparam("message"))
 _PAGE = (
     select(*_MESSAGE).where(_M.session_id == bindparam("wanted")).limit(bindparam("most")).offset(bindparam("skipped"))
 )
 _OLDEST_FIRST, _LATEST_FIRST = _PAGE.order_by(_M.seq), _PAGE.order_by(_M.seq.desc())
-_NEW_SESSION, _NEW_MESSAGES = insert(CHAT_SESSIONS), insert(CHAT_MESSAGES)
+_TEXTS_OF_USER = (
+    select(_M.text).where(_M.session_id == bindparam("wanted"), _M.role == bindparam("role")).order_by(_M.seq)
+)
+_NEW_SESSION, _NEW_MESSAGE = insert(CHAT_SESSIONS), insert(CHAT_MESSAGES).inline()
+_OLD_MESSAGE = (
+    update(CHAT_MESSAGES)
+    .where(_M.session_id == bindparam("wanted"), _M.id == bindparam("message"))
+    .values({column.name: bindparam(f"new_{column.name}") for column in CHAT_MESSAGES.c if column.name != "seq"})
+)
 _COUNTED = ("preview", "last_active", "updated_at", "message_count", "tool_call_count", "input_tokens", "output_tokens")
 _COUNT_MESSAGES = (
     update(CHAT_SESSIONS)
@@ -95,52 +108,100 @@ _COUNT_MESSAGES = (
 )
 
 
-def chat_handlers(search: ChatSearch) -> dict[type[StoreRequest[Any]], Handler]:
-    """What answers each request."""
-    return {
-        CreateChat: _create_chat,
+def chat_handlers(search: ChatSearch) -> tuple[dict[type, Quick], dict[type, Handler]]:
+    """What answers each request: those of every turn and page, and the others."""
+    counts = _Counts()
+    quick: dict[type, Quick] = {
+        CreateChat: counts.changed_by(_create_chat),
         GetChat: _get_chat,
-        ListChats: _list_chats,
-        UpdateChat: _update_chat,
-        DeleteChat: lambda connection, request: _delete_chat(connection, request, search),
-        ForkChat: _fork_chat,
+        ListChats: partial(_list_chats, counts),
         AddMessages: _add_messages,
         ListMessages: _list_messages,
-        ListTitles: _list_titles,
-        SearchMessages: lambda connection, request: _search_messages(connection, request, search),
     }
+    others: dict[type, Handler] = {
+        UpdateChat: counts.changed_by(_update_chat),
+        DeleteChat: counts.changed_by(partial(_delete_chat, search)),
+        ForkChat: counts.changed_by(_fork_chat),
+        ListTitles: _list_titles,
+        SearchMessages: partial(_search_messages, search),
+    }
+    return quick, others
 
 
 # --- sessions -----------------------------------------------------------------------------------------------------
 
 
-def _create_chat(connection: Connection, request: CreateChat) -> bool:
-    if _session(connection, request.session.id) is not None:
-        return False
-    _insert_session(connection, request.session)
-    return True
+class _Counts:
+    """How many sessions each kind of list has, as long as nobody changes that."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, int] = {}
+        self._version: object = None
+
+    def known(self, hand: Hand, kind: Hashable) -> int | None:
+        """How many there are, if that was counted and nobody changed anything."""
+        version = hand.version()
+        if version is None or version != self._version:
+            self._known.clear()
+            self._version = version
+        return self._known.get(kind)
+
+    def keep(self, kind: Hashable, count: int) -> None:
+        """It was counted."""
+        if len(self._known) < KINDS_COUNTED:
+            self._known[kind] = count
+
+    def changed_by(self, handler: Callable[[C, Any], object]) -> Callable[[C, Any], object]:
+        """The handler of what may change that."""
+
+        def forgetting(connection: C, request: Any) -> object:
+            self._known.clear()
+            return handler(connection, request)
+
+        return forgetting
 
 
-def _get_chat(connection: Connection, request: GetChat) -> ChatSession | None:
-    return _session(connection, request.id)
-
-
-def _list_chats(connection: Connection, request: ListChats) -> ChatPage:
+@cache
+def _statements_of(source: bool, include_children: bool, include_archived: bool) -> tuple[ClauseElement, ClauseElement]:
+    """A page of such sessions, and how many there are."""
     wanted: list[ColumnElement[bool]] = []
-    if request.source is not None:
-        wanted.append(_S.source == request.source)
-    if not request.include_children:
+    if source:
+        wanted.append(_S.source == bindparam("source"))
+    if not include_children:
         wanted.append(_S.is_child.is_(False))
-    if not request.include_archived:
+    if not include_archived:
         wanted.append(_S.archived.is_(False))
-    rows = connection.execute(
+    page = (
         select(*_SESSION)
         .where(*wanted)
         .order_by(_S.last_active.desc(), _S.started_at.desc(), _S.id.desc())
-        .limit(_natural(request.limit))
-        .offset(_natural(request.offset))
+        .limit(bindparam("most"))
+        .offset(bindparam("skipped"))
     )
-    total = connection.execute(select(func.count()).select_from(CHAT_SESSIONS).where(*wanted)).scalar_one()
+    return page, select(func.count()).select_from(CHAT_SESSIONS).where(*wanted)
+
+
+def _create_chat(hand: Hand, request: CreateChat) -> bool:
+    if hand.rows(_SESSION_IS_THERE, wanted=request.session.id):
+        return False
+    hand.change(_NEW_SESSION, **_values_of(request.session))
+    return True
+
+
+def _get_chat(hand: Hand, request: GetChat) -> ChatSession | None:
+    rows = hand.rows(_ONE_SESSION, wanted=request.id)
+    return _as_session(rows[0]) if rows else None
+
+
+def _list_chats(counts: _Counts, hand: Hand, request: ListChats) -> ChatPage:
+    of_source = {} if request.source is None else {"source": request.source}
+    page, count = _statements_of(request.source is not None, request.include_children, request.include_archived)
+    rows = hand.rows(page, most=_natural(request.limit), skipped=_natural(request.offset), **of_source)
+    key = (count, request.source)
+    total = counts.known(hand, key)
+    if total is None:
+        ((total,),) = hand.rows(count, **of_source)
+        counts.keep(key, total)
     return ChatPage(sessions=tuple(map(_as_session, rows)), total=total)
 
 
@@ -158,7 +219,7 @@ def _update_chat(connection: Connection, request: UpdateChat) -> ChatSession | N
     return _session(connection, request.id)
 
 
-def _delete_chat(connection: Connection, request: DeleteChat, search: ChatSearch) -> bool:
+def _delete_chat(search: ChatSearch, connection: Connection, request: DeleteChat) -> bool:
     if _session(connection, request.id, lock=True) is None:
         return False
     doomed = [request.id]
@@ -213,65 +274,72 @@ def _session(connection: Connection, session_id: str, *, lock: bool = False) -> 
 
 
 def _insert_session(connection: Connection, session: ChatSession) -> None:
-    connection.execute(_NEW_SESSION, attrs.asdict(session, recurse=False))
+    connection.execute(_NEW_SESSION, _values_of(session))
 
 
 def _set(connection: Connection, session_id: str, values: Mapping[str, object]) -> None:
     connection.execute(update(CHAT_SESSIONS).where(_S.id == session_id).values(**values))
 
 
-def _as_session(row: Row[Any]) -> ChatSession:
-    return ChatSession(**dict(zip(_NAMES, row, strict=True)))
+def _values_of(session: ChatSession) -> dict[str, Any]:
+    return {name: getattr(session, name) for name in _NAMES}
+
+
+def _as_session(row: Sequence[Any]) -> ChatSession:
+    values = dict(zip(_NAMES, row, strict=True))
+    for name in _TRUTHS:
+        values[name] = bool(values[name])
+    return ChatSession(**values)
 
 
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
-def _add_messages(connection: Connection, request: AddMessages) -> bool:
-    session = _session(connection, request.session_id, lock=True)
-    if session is None:
+def _add_messages(hand: Hand, request: AddMessages) -> bool:
+    found = hand.rows(_ONE_SESSION_LOCKED, wanted=request.session_id)
+    if not found:
         return False
+    session = _as_session(found[0])
     messages = {message.id: message for message in request.messages}  # the last of an id, in the place of the first
-    old = _messages(connection, session.id, list(messages))
-    fresh = [message for message in messages.values() if message.id not in old]
+    old: dict[str, Message] = {}
     for message in messages.values():
-        if message.id in old:
-            here = (_M.session_id == session.id) & (_M.id == message.id)
-            connection.execute(update(CHAT_MESSAGES).where(here).values(**_columns(message, session.id)))
-    if fresh:
-        connection.execute(_NEW_MESSAGES, [_columns(message, session.id) for message in fresh])
+        columns = _columns(message, session.id)
+        before = hand.rows(_ONE_MESSAGE, wanted=session.id, message=message.id)
+        if before:
+            old[message.id] = _as_message(before[0])
+            new = {f"new_{name}": value for name, value in columns.items()}
+            hand.change(_OLD_MESSAGE, wanted=session.id, message=message.id, **new)
+        else:
+            hand.change(_NEW_MESSAGE, **columns)
     if messages:
         preview = session.preview
         if any("user" in (before.role, messages[before.id].role) for before in old.values()):
-            preview = _first_preview(_texts_of_user(connection, session.id))
+            preview = _first_preview(text for (text,) in hand.rows(_TEXTS_OF_USER, wanted=session.id, role="user"))
         elif preview is None:
+            fresh = (message for message in messages.values() if message.id not in old)
             preview = _first_preview(_text_of(message.content) for message in fresh if message.role == "user")
         latest = max(message.timestamp for message in request.messages)
         counted = {
             "preview": preview,
             "last_active": max(session.last_active, latest),
             "updated_at": max(session.updated_at, latest),
-            "message_count": session.message_count + len(fresh),
+            "message_count": session.message_count + len(messages) - len(old),
             **_counters(session, add=list(messages.values()), drop=list(old.values())),
         }
-        values = {f"new_{name}": value for name, value in counted.items()}
-        connection.execute(_COUNT_MESSAGES, {"wanted": session.id, **values})
+        hand.change(_COUNT_MESSAGES, wanted=session.id, **{f"new_{name}": value for name, value in counted.items()})
     return True
 
 
-def _list_messages(connection: Connection, request: ListMessages) -> tuple[Message, ...] | None:
-    there = connection.execute(_SESSION_IS_THERE, {"wanted": request.session_id}).first()
-    if there is None:
+def _list_messages(hand: Hand, request: ListMessages) -> tuple[Message, ...] | None:
+    if not hand.rows(_SESSION_IS_THERE, wanted=request.session_id):
         return None
     limit = MAX_NUMBER if request.limit is None else _natural(request.limit)
-    rows = connection.execute(
-        _LATEST_FIRST if request.latest else _OLDEST_FIRST,
-        {"wanted": request.session_id, "most": limit, "skipped": _natural(request.offset)},
-    ).all()
+    statement = _LATEST_FIRST if request.latest else _OLDEST_FIRST
+    rows = hand.rows(statement, wanted=request.session_id, most=limit, skipped=_natural(request.offset))
     return tuple(map(_as_message, reversed(rows) if request.latest else rows))
 
 
-def _search_messages(connection: Connection, request: SearchMessages, search: ChatSearch) -> tuple[SearchHit, ...]:
+def _search_messages(search: ChatSearch, connection: Connection, request: SearchMessages) -> tuple[SearchHit, ...]:
     wanted = terms(request.query)
     if not wanted:
         return ()
@@ -301,15 +369,6 @@ def _around(connection: Connection, session_id: str, seq: int) -> tuple[Message,
     return tuple(_as_message(row) for row in (*before, *after))
 
 
-def _messages(connection: Connection, session_id: str, ids: list[str]) -> dict[str, Message]:
-    """Those of a session that are there already, by id."""
-    there: dict[str, Message] = {}
-    for chunk in _chunks(ids):
-        rows = connection.execute(_KNOWN_MESSAGES, {"wanted": session_id, "ids": chunk})
-        there |= {row.id: _as_message(row) for row in rows}
-    return there
-
-
 def _copy_messages(connection: Connection, source: str, target: str) -> None:
     kept = [column for column in CHAT_MESSAGES.c if column.name not in ("seq", "session_id", "id")]
     position = cast(func.row_number().over(order_by=_M.seq), String)
@@ -331,12 +390,7 @@ def _counters(session: ChatSession, *, add: list[Message], drop: list[Message]) 
     return {name: _natural(count) for name, count in now.items()}
 
 
-def _texts_of_user(connection: Connection, session_id: str) -> Iterator[str]:
-    mine = (_M.session_id == session_id) & (_M.role == "user")
-    yield from connection.execute(select(_M.text).where(mine).order_by(_M.seq)).scalars()
-
-
-def _first_preview(texts: Iterator[str]) -> str | None:
+def _first_preview(texts: Iterable[str]) -> str | None:
     """Of the first text that has words."""
     line = next(filter(None, (" ".join(text.split()) for text in texts)), None)
     return line if line is None or len(line) <= PREVIEW else f"{line[:PREVIEW]}..."
@@ -367,22 +421,22 @@ def _columns(message: Message, session_id: str) -> dict[str, object]:
     }
 
 
-def _as_message(row: Row[Any]) -> Message:
+def _as_message(row: Sequence[Any]) -> Message:
+    _, session, identity, role, text, exact, timestamp, run_id, *rest = row
+    calls, call_id, tool, finish, reasoning, asked, said = rest
     return Message(
-        id=row.id,
-        session_id=row.session_id,
-        role=row.role,
-        content=row.text if row.exact is None else _content(json.loads(row.exact)),
-        timestamp=row.timestamp,
-        run_id=row.run_id,
-        tool_calls=() if row.tool_calls is None else tuple(json.loads(row.tool_calls)),
-        tool_call_id=row.tool_call_id,
-        tool_name=row.tool_name,
-        finish_reason=row.finish_reason,
-        reasoning=row.reasoning,
-        usage=None
-        if row.input_tokens is None
-        else Usage(input_tokens=row.input_tokens, output_tokens=row.output_tokens),
+        id=identity,
+        session_id=session,
+        role=role,
+        content=text if exact is None else _content(json.loads(exact)),
+        timestamp=timestamp,
+        run_id=run_id,
+        tool_calls=() if calls is None else tuple(json.loads(calls)),
+        tool_call_id=call_id,
+        tool_name=tool,
+        finish_reason=finish,
+        reasoning=reasoning,
+        usage=None if asked is None else Usage(input_tokens=asked, output_tokens=said),
     )
 
 

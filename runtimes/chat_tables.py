@@ -21,7 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from runtimes.chat_words import storable
+from runtimes.prepared import storable
 
 __all__ = ["CHAT_MESSAGES", "CHAT_SESSIONS", "create_chat_tables"]
 

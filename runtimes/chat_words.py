@@ -10,13 +10,13 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["UNSTORABLE", "has_letters", "searched", "snippet", "storable", "terms"]
+from runtimes.prepared import UNSTORABLE
+
+__all__ = ["has_letters", "searched", "snippet", "terms"]
 
 MAX_QUERY = 1_000  # characters of a query that count
 MAX_TERMS = 32  # words of a query that count: databases limit the depth of an expression
 BEFORE, AFTER = 60, 120  # characters of a snippet around the beginning of the first hit
-
-UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # PostgreSQL takes no NUL, and UTF-8 can carry no lone surrogate
 
 # Patterns that `re` compiles when they are first needed: most programs that open a store never search.
 _ACCENTS = "[\u0300-\u036f\u0591-\u05bd\u064b-\u0655\u0670]"  # Latin, Greek, Cyrillic; Hebrew; Arabic
@@ -26,11 +26,6 @@ _SPACELESS = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 _LETTERS = r"[^\W_]+"
-
-
-def storable(text: str) -> str:
-    """The text with U+FFFD for each character that not every database takes."""
-    return UNSTORABLE.sub("\ufffd", text) if UNSTORABLE.search(text) else text
 
 
 def searched(text: str) -> str | None:

@@ -25,7 +25,7 @@ from runtimes.reaper import Reaper
 from runtimes.running import Claim
 from runtimes.state import StateService
 from runtimes.stdio import Stdio
-from runtimes.store import Store, StoreService
+from runtimes.store import Store, StoreService, StoreWorker
 from runtimes.tls import PinnedTls
 from runtimes.tls_reload import TlsReload
 from runtimes.waker import Handle
@@ -104,7 +104,7 @@ class Host:
         self._computers = Workers("compute", COMPUTERS, post)
         self._spawners = Workers("spawner", SPAWNERS, post)
         self._reaper = Reaper(loop, post)
-        self._store_workers: dict[int, Workers] = {}
+        self._store_workers: dict[int, StoreWorker] = {}
         self._tenants = [_Tenant(self, program) for program in programs]
 
     # --- for the adapter -----------------------------------------------------------------------------------------
@@ -194,9 +194,9 @@ class Host:
         """Standard input and output."""
         return Stdio(pump, self._waker.post)
 
-    def store_worker(self, store: Store | None) -> Workers:
+    def store_worker(self, store: Store | None) -> StoreWorker:
         """The one thread of a store, which several cores may share."""
-        return self._store_workers.setdefault(id(store), Workers("store", 1, self._waker.post))
+        return self._store_workers.setdefault(id(store), StoreWorker(self._waker.post))
 
     def _finish_if_done(self) -> None:
         if all(tenant.pump.outcome is not None for tenant in self._tenants):

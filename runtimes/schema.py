@@ -8,9 +8,10 @@ A schema change is one more function at the end of `MIGRATIONS`; functions alrea
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -24,6 +25,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    bindparam,
     delete,
     insert,
     select,
@@ -33,7 +35,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from runtimes.failures import HostError
-from runtimes.store import StoreError
+from runtimes.prepared import Hand, Prepared
+from runtimes.store import StoreError, outcome_of
 from runtimes.store_dialects import chat_search, create_chat_search, open_engine, reader_of, wipe_log
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
@@ -58,6 +61,7 @@ PAIRED_SESSIONS = Table(
 )
 COMPONENT = "svc"
 Handler = Callable[[Connection, Any], object]
+Quick = Callable[[Hand, Any], object]  # what is asked often: it runs prepared statements, together with others
 
 
 def _create_paired_sessions(connection: Connection) -> None:
@@ -82,7 +86,8 @@ class SqlStore:
 
     def __init__(self, where: str | Path, migrations: tuple[Callable[[Connection], None], ...] = MIGRATIONS) -> None:
         self._turn = Lock()
-        self._handlers: dict[type, Handler] = dict(_HANDLERS)
+        self._quick: dict[type, Quick] = dict(_QUICK)
+        self._others: dict[type, Handler] = {}
         self._reads: frozenset[type] = frozenset({LoadSessions})
         self._erases: frozenset[type] = frozenset()
         self._chats = False  # whether the requests of chats are among them
@@ -92,6 +97,7 @@ class SqlStore:
             self._reader = reader_of(self._engine)
         except (SQLAlchemyError, ImportError) as error:
             raise StoreError(f"cannot open the store: {type(error).__name__}: {_first_line(error)}") from error
+        self._prepared = Prepared(self._engine)
         try:
             _migrate(self._engine, migrations)
         except SQLAlchemyError as error:
@@ -105,34 +111,51 @@ class SqlStore:
         """The request's answer, in one transaction."""
         try:
             with self._turn:
-                with self._begin(request) as connection:
-                    answer = self._handler(connection, request)(connection, request)
-                if type(request) in self._erases:
-                    wipe_log(self._engine)
-                return answer
+                return self._together([request])[0] if self._is_quick(request) else self._alone(request)
         except SQLAlchemyError as error:
             raise _failure_of(error) from error
+
+    def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
+        """The answer to each, in their order, or the exception. What can be is carried out in one transaction."""
+        answers: list[object] = []
+        for quick, some in groupby(requests, key=self._is_quick):
+            group = list(some)
+            if quick and len(group) > 1:
+                with suppress(Exception), self._turn:  # one of them cannot be done: each by itself tells which
+                    answers += self._together(group)
+                    continue
+            answers += [outcome_of(self, request) for request in group]
+        return answers
 
     def close(self) -> None:
         """Close the connections."""
         self._engine.dispose()
 
-    def _begin(self, request: StoreRequest[Any]) -> AbstractContextManager[Connection]:
-        return (self._reader if type(request) in self._reads else self._engine).begin()
+    def _together(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
+        with self._prepared.transaction(reads=self._reads.issuperset(map(type, requests))) as hand:
+            return [self._quick[type(request)](hand, request) for request in requests]
 
-    def _handler(self, connection: Connection, request: StoreRequest[Any]) -> Handler:
-        handler = self._handlers.get(type(request))
-        if handler is None and not self._chats:
+    def _alone(self, request: StoreRequest[Any]) -> object:
+        handler = self._others.get(type(request))
+        if handler is None:
+            raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
+        with (self._reader if type(request) in self._reads else self._engine).begin() as connection:
+            answer = handler(connection, request)
+        if type(request) in self._erases:
+            wipe_log(self._engine)
+        return answer
+
+    def _is_quick(self, request: StoreRequest[Any]) -> bool:
+        if type(request) not in self._quick and not self._chats:
             from runtimes.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - a relay never needs it
 
-            self._handlers |= chat_handlers(chat_search(connection))
+            with self._reader.begin() as connection:
+                quick, self._others = chat_handlers(chat_search(connection))
+            self._quick |= quick
             self._reads |= READS
             self._erases |= ERASES
             self._chats = True
-            handler = self._handlers.get(type(request))
-        if handler is None:
-            raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
-        return handler
+        return type(request) in self._quick
 
 
 def _migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...]) -> None:
@@ -152,32 +175,37 @@ def _migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...
         connection.execute(update(SCHEMA_VERSION).where(mine).values(version=len(migrations)))
 
 
-def _load_sessions(connection: Connection, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
-    table = PAIRED_SESSIONS.c
-    rows = connection.execute(select(table.token_hash, table.record).order_by(table.token_hash))
-    return tuple({**json.loads(record), "token_hash": token_hash} for token_hash, record in rows)
+def _load_sessions(hand: Hand, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
+    return tuple({**json.loads(record), "token_hash": token_hash} for token_hash, record in hand.rows(_ALL_SESSIONS))
 
 
-def _save_session(connection: Connection, request: SaveSession) -> None:
-    values = {"record": json.dumps(dict(request.record)), "updated_at": datetime.now(UTC).isoformat(timespec="seconds")}
-    changed = connection.execute(
-        update(PAIRED_SESSIONS).where(PAIRED_SESSIONS.c.token_hash == request.token_hash).values(values)
-    )
-    if not changed.rowcount:
-        connection.execute(insert(PAIRED_SESSIONS).values(token_hash=request.token_hash, **values))
+def _save_session(hand: Hand, request: SaveSession) -> None:
+    values = {
+        "wanted": request.token_hash,
+        "new_record": json.dumps(dict(request.record)),
+        "new_updated_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    if not hand.change(_CHANGE_SESSION, **values):
+        hand.change(_ADD_SESSION, **values)
 
 
-def _delete_session(connection: Connection, request: DeleteSession) -> None:
-    connection.execute(delete(PAIRED_SESSIONS).where(PAIRED_SESSIONS.c.token_hash == request.token_hash))
+def _delete_session(hand: Hand, request: DeleteSession) -> None:
+    hand.change(_DROP_SESSION, wanted=request.token_hash)
 
 
+_P = PAIRED_SESSIONS.c
+_NEW: dict[str, Any] = {"record": bindparam("new_record"), "updated_at": bindparam("new_updated_at")}
+_ALL_SESSIONS = select(_P.token_hash, _P.record).order_by(_P.token_hash)
+_CHANGE_SESSION = update(PAIRED_SESSIONS).where(_P.token_hash == bindparam("wanted")).values(_NEW)
+_ADD_SESSION = insert(PAIRED_SESSIONS).values({"token_hash": bindparam("wanted"), **_NEW})
+_DROP_SESSION = delete(PAIRED_SESSIONS).where(_P.token_hash == bindparam("wanted"))
 _KINDS = (  # by how the names or numbers begin
     (("SQLITE_FULL", "53100"), FailureKind.NO_SPACE),
     (("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH", "25006", "28"), FailureKind.DENIED),
     (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"), FailureKind.TIMED_OUT),
     (("SQLITE_CANTOPEN", "08"), FailureKind.UNREACHABLE),
 )
-_HANDLERS: dict[type, Handler] = {
+_QUICK: dict[type, Quick] = {
     LoadSessions: _load_sessions,
     SaveSession: _save_session,
     DeleteSession: _delete_session,

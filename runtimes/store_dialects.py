@@ -11,7 +11,7 @@ from sqlalchemy.pool import StaticPool
 if TYPE_CHECKING:
     from runtimes.chat_search import ChatSearch
 
-__all__ = ["chat_search", "create_chat_search", "open_engine", "reader_of", "wipe_log"]
+__all__ = ["begin", "chat_search", "create_chat_search", "open_engine", "reader_of", "version_of", "wipe_log"]
 
 BUSY_TIMEOUT = 5000  # ms that SQLite waits for another process's lock
 
@@ -26,6 +26,10 @@ _SQLITE = (
     "PRAGMA foreign_keys=ON",
     "PRAGMA secure_delete=ON",
 )
+
+# By whether it only reads. The driver by itself would not put changes of the schema into the transaction. IMMEDIATE:
+# take the write lock first, so that two processes that write (or migrate) do it one after the other.
+_BEGIN = {False: "BEGIN IMMEDIATE", True: "BEGIN"}
 
 
 def open_engine(url: URL) -> Engine:
@@ -44,6 +48,20 @@ def open_engine(url: URL) -> Engine:
 def reader_of(engine: Engine) -> Engine:
     """The same engine for transactions that only read: they wait for nobody's lock."""
     return engine.execution_options(**{_READS: True})
+
+
+def begin(cursor: Any, engine: Engine, *, reads: bool) -> None:
+    """Begin a transaction on a connection of the driver; most drivers do by themselves."""
+    if engine.dialect.name == "sqlite":
+        cursor.execute(_BEGIN[reads])
+
+
+def version_of(engine: Engine, cursor: Any) -> object:
+    """Another value once another connection has changed something; None where the database cannot say."""
+    if engine.dialect.name != "sqlite":
+        return None
+    ((version,),) = cursor.execute("PRAGMA data_version")
+    return id(cursor.connection), version
 
 
 def wipe_log(engine: Engine) -> None:
@@ -75,10 +93,8 @@ def chat_search(connection: Connection) -> ChatSearch:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # The driver by itself would not put changes of the schema into the transaction. IMMEDIATE: take the write lock
-    # first, so that two processes that write (or migrate) do it one after the other.
     reads = connection.get_execution_options().get(_READS)
-    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+    connection.exec_driver_sql(_BEGIN[bool(reads)])
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:

@@ -11,11 +11,13 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from runtimes.failures import HostError
-from runtimes.store import StoreError
+from runtimes.store import StoreError, outcome_of
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runtimes.store import Store
     from svc_proto.commands import StoreRequest
 
@@ -45,6 +47,10 @@ class MemoryStore:
                     return None
                 case _:
                     return self._database().execute(request)
+
+    def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
+        """The answer to each, or the exception."""
+        return [outcome_of(self, request) for request in requests]
 
     def close(self) -> None:
         """Forget everything."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
-from queue import SimpleQueue
+from collections.abc import Callable, Iterator, Sequence
+from queue import Empty, SimpleQueue
 from typing import Any
 
 __all__ = ["Job", "Workers"]
@@ -21,10 +21,10 @@ Done = Callable[[Any, BaseException | None], None]
 class Job:
     """One call for a thread, and whom to tell on the loop's thread."""
 
-    __slots__ = ("_done", "_error", "_result", "_withdrawn", "_work")
+    __slots__ = ("_done", "_error", "_result", "_withdrawn", "work")
 
     def __init__(self, work: Callable[[], object], done: Done) -> None:
-        self._work = work
+        self.work = work
         self._done = done
         self._result: object = None
         self._error: BaseException | None = None
@@ -34,19 +34,27 @@ class Job:
         """Do not begin, if it has not begun; `done` is called all the same."""
         self._withdrawn = True
 
-    def run(self) -> None:
-        """Do the work, on a worker."""
+    def begin(self) -> bool:
+        """Whether the work is to be done."""
         if self._withdrawn:
             self._error = InterruptedError("withdrawn")
+        return not self._withdrawn
+
+    def run(self) -> None:
+        """Do the work, on a worker."""
+        if not self.begin():
             return
         try:
-            self._result = self._work()
+            self._result = self.work()
         except BaseException as error:  # noqa: BLE001, RUF100 - a worker must survive whatever the work raises
             self._error = error
 
-    def refuse(self, error: BaseException) -> None:
-        """It will not be done."""
-        self._error = error
+    def settle(self, result: object) -> None:
+        """It was done together with others; an exception: it was not."""
+        if isinstance(result, BaseException):
+            self._error = result
+        else:
+            self._result = result
 
     def finish(self) -> None:
         """Tell the outcome, on the loop's thread."""
@@ -78,7 +86,7 @@ class Workers:
         if self._threads:
             self._queue.put(job)
         else:  # the host has no thread left for us
-            job.refuse(RuntimeError("no thread"))
+            job.settle(RuntimeError("no thread"))
             self._post(job.finish)
         return job
 
@@ -99,5 +107,19 @@ class Workers:
 
     def _serve(self) -> None:
         while (job := self._queue.get()) is not None:
-            job.run()
-            self._post(job.finish)
+            for done in self._carry_out(job):
+                self._post(done.finish)
+
+    def _carry_out(self, job: Job) -> Sequence[Job]:
+        """Do a job, on a worker, and others with it; which were done."""
+        job.run()
+        return (job,)
+
+    def _waiting(self, most: int) -> Iterator[Job]:
+        """Take up to so many jobs that wait already."""
+        with contextlib.suppress(Empty):
+            for _ in range(most):
+                if (job := self._queue.get_nowait()) is None:
+                    self._queue.put(None)  # the end, which is for `_serve`
+                    return
+                yield job

@@ -20,6 +20,7 @@ from bench.http2 import HYPERCORNS, find_h2load, http2_section
 from bench.measure import QUICK, BenchError, Progress
 from bench.media import media_section
 from bench.memory import memory_section
+from bench.pairings import STORES, pairings_section
 from bench.peers_nginx import find_nginx
 from bench.report import Table
 from bench.simulation import simulation_section
@@ -77,6 +78,13 @@ def test_sockets() -> None:
         assert values["per_second"] > 0
         assert 0 < values["p50_ms"] <= values["p99_ms"]
     assert "left out, not installed: bare absent" in health.notes
+
+
+def test_pairings() -> None:
+    (table,) = pairings_section(TINY, SILENT, relays=(STORES[0], ABSENT))
+    check(table, 1)
+    assert table.rows[0].values["per_second"] > 0
+    assert "left out, not installed: bare absent" in table.notes
 
 
 @pytest.mark.skipif(find_h2load() is None, reason="h2load is not installed")

@@ -163,10 +163,10 @@ def test_why_it_failed(monkeypatch: pytest.MonkeyPatch, name: str, kind: Failure
     cause.sqlite_errorname = name
     store = SqlStore("sqlite://")
 
-    def fail(self: SqlStore, request: StoreRequest[Any]) -> object:
+    def fail(self: SqlStore, requests: list[StoreRequest[Any]]) -> object:
         raise OperationalError("INSERT secret", {}, cause)
 
-    monkeypatch.setattr(SqlStore, "_begin", fail)
+    monkeypatch.setattr(SqlStore, "_together", fail)
     with pytest.raises(HostError) as caught:
         store.execute(LoadSessions())
     assert caught.value.failure.kind is kind

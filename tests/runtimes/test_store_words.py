@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtimes.chat_words import has_letters, searched, snippet, storable, terms
+from runtimes.chat_words import has_letters, searched, snippet, terms
+from runtimes.prepared import storable
 
 
 def test_plain_text_is_searched_as_it_is() -> None:

@@ -42,6 +42,9 @@ class WatchedStore:
     def execute(self, request: StoreRequest[Any]) -> object:
         raise NotImplementedError
 
+    def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
+        raise NotImplementedError
+
     def close(self) -> None:
         self.closed = True
 
