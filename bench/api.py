@@ -42,6 +42,13 @@ STREAMS = (
     Column("cpu_us", "server CPU µs/delta", 1),
     Column("waited_percent", "kept waiting %", 0),
 )
+TURNS = (
+    Column("per_second", "turns/s, median", 0),
+    Column("best_per_second", "best", 0),
+    Column("ratio", "ratio", 2),
+    Column("cpu_us", "server CPU µs/turn", 0),
+    Column("waited_percent", "kept waiting %", 0),
+)
 PACED = (
     Column("cpu_us", "server CPU µs/delta", 1),
     Column("cpu_ratio", "ratio", 2),
@@ -79,7 +86,7 @@ def api_section(scale: Scale, progress: Progress, *, loops: tuple[str, ...] = LO
         notes = [placement(), *missing(wanted)]
         world = _World(scale, progress, available(wanted), model, stack)
         tables = [world.streams(count, notes) for count in scale.streams]
-        tables += [world.paced(notes), world.first_deltas(notes)]
+        tables += [world.turns(notes), world.paced(notes), world.first_deltas(notes)]
         held = _held(scale, progress, available(wanted), model, most)
     return [*tables, lists_table(scale, progress), held]
 
@@ -113,6 +120,20 @@ class _World:
         rows = [Row(name, {**done.figures(_first(runs)), "cpu_us": _per(done)}) for name, done in runs.items()]
         title = f"{scale.deltas:,} deltas to each of {count} streams, as fast as they go, the beginning included"
         return Table(f"api_streams_{count}", title, STREAMS, rows, [*notes_on(runs, "deltas"), *notes])
+
+    def turns(self, notes: Sequence[str]) -> Table:
+        """What a turn costs by itself: those of one delta."""
+        scale, runs = self._scale, {name: _Runs() for name in self._servers}
+        for turn in range(scale.load_rounds):
+            for name in rotated(list(runs), turn):
+                self._progress(f"api: short turns, round {turn + 1} of {scale.load_rounds}, {name}")
+                server = self._servers[name]
+                for _ in range(max(1, scale.deltas // 100)):
+                    sessions = _sessions(server, scale.background)
+                    take_round(runs[name], server, partial(self._read, server, sessions, Script(1, 0.0)))
+        rows = [Row(name, {**done.figures(_first(runs)), "cpu_us": _per(done)}) for name, done in runs.items()]
+        title = f"Turns of one delta, {scale.background} at once"
+        return Table("api_turns", title, TURNS, rows, [*notes_on(runs, "turns"), *notes])
 
     def paced(self, notes: Sequence[str]) -> Table:
         """Deltas that come one by one, as those of a model do."""

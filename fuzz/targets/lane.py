@@ -64,6 +64,7 @@ ODD: tuple[Fields, ...] = (
     ((b"upgrade", b"h2c"),),
     ((b"long", b"l" * 2048),),
 )
+ODD_HEADS = ((204, DATE), (200, b"a\r\nb: c"), (200, b""), (205, DATE), (999, DATE), (1000, DATE), (199, DATE))
 BODIES = (b"", b"", b"ok", b'{"ok":true}', b"x" * 300)
 
 
@@ -126,7 +127,14 @@ def _step(both: Both, rng: Random) -> None:
 
 def _sayings(stream: StreamId) -> tuple[tuple[Event, ...], ...]:
     sized = Headers(((b"content-length", b"2"),))
+    chunked = ResponseHead(stream, 200, Headers(((b"date", DATE), JSON)))
     return (
+        (chunked, ResponseData(stream, b"ok"), ResponseData(stream, b""), ResponseData(stream, b"x" * 20)),
+        (chunked, ResponseData(stream, b"ok"), ResponseEnd(stream)),
+        (chunked, ResponseEnd(stream, Headers(((b"x-a", b"b"),)))),
+        (chunked,),
+        (chunked, ResponseElsewhere(stream, 2)),
+        *((ResponseHead(stream, status, Headers(((b"date", value),))),) for status, value in ODD_HEADS),
         (ResponseHead(stream, 200), ResponseData(stream, b"ok"), ResponseEnd(stream)),
         (ResponseHead(stream, 200, sized), ResponseData(stream, b"ok"), ResponseEnd(stream)),
         (ResponseHead(stream, 200, sized), ResponseElsewhere(stream, 2), ResponseEnd(stream)),

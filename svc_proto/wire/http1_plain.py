@@ -22,6 +22,9 @@ A request is plain if all of this holds (section numbers of RFC 9112)
   no field comes twice; none is `Expect`, `TE`, `Trailer`, `Transfer-Encoding` or `Upgrade`, and `Connection` says
     nothing but `keep-alive`
   it is within the limits of a head
+
+An answer is plain if it is whole, or if it begins with `date`, its length is not said, and it ends without trailers: it
+goes out in chunks (section 7.1), each event as it comes. The request is kept for the law meanwhile, and so is small.
 """
 
 from __future__ import annotations
@@ -32,7 +35,17 @@ from functools import lru_cache
 from svc_proto.basics.entropy import Entropy
 from svc_proto.wire.authority import AUTHORITY
 from svc_proto.wire.connection import Role, ServerConnection
-from svc_proto.wire.events import Event, Headers, RequestData, RequestEnd, RequestHead, ResponseEnd, StreamId
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+)
 from svc_proto.wire.http1 import BODILESS, Http1Connection
 from svc_proto.wire.http1_write import REASONS
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -52,13 +65,26 @@ KEEP_ALIVE = b"keep-alive"
 MAX_DIGITS = 18  # of a Content-Length
 MAX_BLOCK = 2048  # bytes of fields in a head that is kept
 MAX_BLOCKS = 256  # such heads in a process
+MAX_KEPT = 16_384  # bytes of a request that are kept while its answer goes out in chunks
 PENDING, HEAD_TOLD, BODY_TOLD, TOLD = range(4)  # how far the events of a message have been taken
 
 
 class PlainConnection(ServerConnection):
     """One HTTP/1.1 connection of a server; see `wire.connection.ServerConnection` for how to drive it."""
 
-    __slots__ = ("_body", "_deflate", "_entropy", "_head", "_law", "_limits", "_out", "_raw", "_stream", "_told")
+    __slots__ = (
+        "_body",
+        "_deflate",
+        "_entropy",
+        "_head",
+        "_law",
+        "_limits",
+        "_out",
+        "_raw",
+        "_said",
+        "_stream",
+        "_told",
+    )
 
     _head: RequestHead  # these two while there is a message in `_raw`
     _body: bytes
@@ -71,6 +97,7 @@ class PlainConnection(ServerConnection):
         self._stream = StreamId(0)  # of the last request
         self._raw = b""  # the message in progress, if it is the lane's
         self._told = PENDING
+        self._said: ResponseHead | None = None  # the answer in progress, if the lane says it in chunks
         self._out: list[bytes] = []
 
     # --- a whole turn ---
@@ -107,17 +134,17 @@ class PlainConnection(ServerConnection):
 
         Its fields are `date`, `fields` (names in lower case) and, where there may be a body, `content-length`.
         """
-        if not self._raw or self._told != TOLD or stream != self._stream:
+        if not self._raw or self._told != TOLD or stream != self._stream or self._said is not None:
             return False
         head = _response_head(status, fields)
         if head is None:
             return False
         before, after = head
         if status in BODILESS:
-            self._out.append(b"%b%b%b" % (before, date, after))
+            self._out.append(b"%b%b%b\r\n" % (before, date, after))
         else:
             shown = b"" if self._head.method == "HEAD" else body
-            self._out.append(b"%b%b%b%d\r\n\r\n%b" % (before, date, after, len(body), shown))
+            self._out.append(b"%b%b%bcontent-length: %d\r\n\r\n%b" % (before, date, after, len(body), shown))
         self._forget()
         return True
 
@@ -215,10 +242,32 @@ class PlainConnection(ServerConnection):
 
     def send(self, event: Event) -> None:
         """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
+        if self._raw and self._told == TOLD and event.stream == self._stream and self._say(event):
+            return
         law = self._obey()
         law.send(event)
         if type(event) is ResponseEnd:
             self._dismiss(law)
+
+    def _say(self, event: Event) -> bool:
+        """Say a part of an answer in chunks; False, and nothing was said, if that is the law's to say."""
+        if self._said is None:
+            if type(event) is not ResponseHead or len(self._raw) > MAX_KEPT or self._head.method == "HEAD":
+                return False
+            block = _chunked_head(event)
+            if block is None:
+                return False
+            self._out.append(block)
+            self._said = event
+        elif type(event) is ResponseData:
+            if event.data:
+                self._out += (b"%x\r\n" % len(event.data), event.data, b"\r\n")
+        elif type(event) is ResponseEnd and not event.trailers:
+            self._out.append(b"0\r\n\r\n")
+            self._forget()
+        else:
+            return False
+        return True
 
     # --- the law ---
 
@@ -234,6 +283,9 @@ class PlainConnection(ServerConnection):
                 law.receive_data(self._raw)
                 for _ in range(self._told):
                     law.next_event()
+                if self._said is not None:
+                    law.send(self._said)
+                    law.data_to_send()  # it was said already
                 self._forget()
         return law
 
@@ -246,6 +298,7 @@ class PlainConnection(ServerConnection):
     def _forget(self) -> None:
         self._raw = self._body = b""
         self._told = PENDING
+        self._said = None
         del self._head
 
 
@@ -264,7 +317,7 @@ def _is_plain(fields: dict[bytes, bytes], body: bytes) -> bool:
 
 @lru_cache(maxsize=MAX_BLOCKS)
 def _response_head(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, bytes] | None:
-    """A head up to the value of `date`, and from there to the value of `content-length`, or to its end without one.
+    """A head up to the value of `date`, and from there to where the body's length is said, or the head ends.
 
     None if it is not plain: h11 would have to say more than this, or to complain.
     """
@@ -274,8 +327,16 @@ def _response_head(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> tupl
     if sum(map(len, lines)) > MAX_BLOCK:
         return None
     before = b"HTTP/1.1 %d %b\r\ndate: " % (status, REASONS.get(status, b"Unknown"))
-    after = b"\r\n".join((b"", *lines, b""))
-    return before, after + (b"\r\n" if status in BODILESS else b"content-length: ")
+    return before, b"\r\n".join((b"", *lines, b""))
+
+
+def _chunked_head(head: ResponseHead) -> bytes | None:
+    """The head of an answer in chunks; None if it is not plain."""
+    status, fields = head.status, head.headers
+    if status in BODILESS or not fields or fields[0][0] != b"date" or _VALUE.fullmatch(fields[0][1]) is None:
+        return None
+    block = _response_head(status, fields[1:])
+    return block and b"%b%b%bTransfer-Encoding: chunked\r\n\r\n" % (block[0], fields[0][1], block[1])
 
 
 def _may_be_said(name: bytes, value: bytes) -> bool:

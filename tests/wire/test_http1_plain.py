@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -352,3 +353,87 @@ def test_the_law_is_made_for_the_next_request_of_a_kept_connection() -> None:
     connection = Http1Connection(Role.SERVER, entropy=seeded(), after=TWO)
     connection.receive_data(GET)
     assert drain(connection)[0].stream == THREE
+
+
+# --- answers in chunks ---
+
+DATED = Headers(((b"date", DATE), JSON))
+
+
+def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) -> Both:
+    both = Both(DEFAULT_LIMITS)
+    both.hear(data)
+    both.take(4)
+    both.say(ResponseHead(ONE, status, headers))
+    return both
+
+
+def obeyed(both: Both) -> bool:
+    """Whether the law is in charge."""
+    return both.lane._law is not None
+
+
+def test_an_answer_in_chunks_is_the_lanes() -> None:
+    both = streaming(POST)
+    assert both.flush() == HEALTH + b"Transfer-Encoding: chunked\r\n\r\n"
+    both.say(ResponseData(ONE, b"0123456789abcdef"), ResponseData(ONE, b""), ResponseData(ONE, b"x"))
+    assert both.flush() == b"10\r\n0123456789abcdef\r\n1\r\nx\r\n"
+    both.say(ResponseEnd(ONE))
+    assert both.flush() == b"0\r\n\r\n"
+    assert both.lane.idle
+    assert not obeyed(both)
+    both.hear(GET, at_once=True)
+    assert both.answer(TWO, 200, (JSON,), b"ok")
+
+
+@pytest.mark.parametrize(
+    ("data", "headers", "status"),
+    [
+        (GET.replace(b"GET", b"HEAD"), DATED, 200),
+        (GET, DATED, 204),
+        (GET, DATED, 1000),
+        (GET, Headers((JSON, (b"date", DATE))), 200),
+        (GET, Headers(), 200),
+        (GET, Headers(((b"date", b""),)), 200),
+        (GET, Headers(((b"date", DATE), *LENGTH_2)), 200),
+        (POST.replace(b"5", b"20000") + b"x" * 19_995, DATED, 200),
+    ],
+)
+def test_an_answer_whose_head_is_not_plain_is_the_laws(data: bytes, headers: Headers, status: int) -> None:
+    with suppress(MisusedError):
+        both = streaming(data, headers, status)
+        assert obeyed(both)
+        both.say(ResponseData(ONE, b"ok"), ResponseEnd(ONE))
+        both.flush()
+
+
+@pytest.mark.parametrize("said", [0, 1, 2])
+@pytest.mark.parametrize(
+    "what",
+    [
+        lambda both: both.hear(GET),
+        lambda both: both.end(),
+        lambda both: both.say(ResponseEnd(ONE, Headers(((b"x-a", b"b"),)))),
+        lambda both: both.say(ResponseData(TWO, b"ok")),
+        lambda both: both.say(AcceptSocket(ONE)),
+    ],
+)
+def test_the_law_takes_over_in_the_midst_of_chunks(what: Callable[[Both], object], said: int) -> None:
+    both = streaming()
+    for _ in range(said):
+        both.say(ResponseData(ONE, b"ok"))
+    if said:
+        both.flush()
+    what(both)
+    both.flush()
+    with suppress(MisusedError):
+        both.say(ResponseData(ONE, b"more"), ResponseEnd(ONE))
+    both.take(3)
+    both.flush()
+
+
+def test_a_second_head_within_chunks_is_a_mistake_of_ours() -> None:
+    both = streaming()
+    assert not both.lane.answer(ONE, 200, DATE, (), b"")
+    with pytest.raises(MisusedError):
+        both.say(ResponseHead(ONE, 200, DATED))
