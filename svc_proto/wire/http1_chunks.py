@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum, auto
+from functools import lru_cache
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.http1_head import END, check_fields, check_partial_lines
@@ -26,6 +27,8 @@ __all__ = ["CHUNKS", "ChunkState", "ChunkTrigger", "ChunkedBody"]
 
 CRLF = b"\r\n"
 LARGE = 4096  # bytes of a piece from which on joining it to others costs more than a call
+LINE = 7  # bytes of the line of a chunk that is read at once: five digits and an end of line
+SIZES = 1024  # such lines whose sizes are remembered
 LAST_LINE = b"0\r\n"
 HEX = b"0123456789abcdefABCDEF"
 BAD_LINE = "a malformed chunk size or extension"
@@ -36,6 +39,7 @@ _EXTENSION = rb"[ \t]*+;[ \t]*+" + _TOKEN + rb"(?:[ \t]*=[ \t]*+(?:" + _TOKEN + 
 # 16 digits are 64 bits; RFC 9112 section 7.1: "recipients MUST anticipate potentially large hexadecimal numerals"
 # A blank right behind the size is "bad whitespace" if a ";" follows, and junk if not: h11 refuses both, and so do we.
 _LINE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:(?=;)(?:" + _EXTENSION + rb")+)?")
+_DIGITS = re.compile(rb"[0-9A-Fa-f]+")
 # What would be a message of its own to somebody who took trailers for headers (RFC 9110 section 6.5.1).
 _FORBIDDEN = re.compile(rb"\r\n(content-length|transfer-encoding|host|connection|upgrade|te|expect|keep-alive):")
 
@@ -125,10 +129,29 @@ class ChunkedBody:
             self._take_data(pieces)
             return True
         if state is ChunkState.SIZE:
-            return self._take_size()
+            return self._take_plain(pieces) or self._take_size()
         if state is ChunkState.CRLF:
             return self._take_crlf()
         return self._take_trailers()
+
+    def _take_plain(self, pieces: list[bytes]) -> bool:
+        """Take chunks that are whole, one like the other; False, and nothing was taken, if the next one is not."""
+        inbox, at = self._inbox, 0
+        while True:
+            line = inbox.find(CRLF, at, at + LINE)
+            size = _plain_size(bytes(inbox[at:line])) if line > 0 else 0
+            begin, end = line + len(CRLF), line + len(CRLF) + size
+            if not size or not inbox.startswith(CRLF, end):
+                break
+            pieces.append(bytes(inbox[begin:end]))
+            at = end + len(CRLF)
+            if size >= LARGE:
+                break
+        if at:
+            del inbox[:at]
+            self._searched = 0
+            self.begun = True
+        return at > 0
 
     def _take_size(self) -> bool:
         inbox = self._inbox
@@ -212,3 +235,9 @@ class ChunkedBody:
     def _step(self, trigger: ChunkTrigger) -> None:
         self._state = CHUNKS[self._state, trigger]
         self.begun = True
+
+
+@lru_cache(maxsize=SIZES)
+def _plain_size(digits: bytes) -> int:
+    """The size of a chunk whose line has nothing but digits; else 0, as for the last one."""
+    return int(digits, 16) if _DIGITS.fullmatch(digits) else 0

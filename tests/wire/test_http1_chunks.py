@@ -144,3 +144,41 @@ def test_a_long_line_is_searched_once() -> None:
     chunks.receive_data(b"x")
     with pytest.raises(RemoteProtocolError):
         chunks.read()
+
+
+@pytest.mark.parametrize(
+    ("data", "body", "left"),
+    [
+        (b"2\r\nok\r\n3\r\nabc\r\n", b"okabc", b""),
+        (b"00002\r\nok\r\n", b"ok", b""),
+        (b"000002\r\nok\r\n", b"ok", b""),
+        (b"2\r\nok\r\n2;a\r\nok\r\n2\r\nok\r\n", b"okokok", b""),
+        (b"2\r\nok\r\n2\r\no", b"oko", b""),
+        (b"2\r\nok\r\n2\r\nok\r", b"okok", b"\r"),
+        (b"2\r\nok\r\n2\r", b"ok", b"2\r"),
+    ],
+)
+def test_whole_chunks_are_taken_at_once_as_others_are_bit_by_bit(data: bytes, body: bytes, left: bytes) -> None:
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks.receive_data(data)
+    assert chunks.read() == body
+    assert chunks.rest == left
+    assert chunks.begun
+
+
+@pytest.mark.parametrize("bad", [b"+2", b"0x2", b"2 ", b"1_0", b"", b" 2", b"-2"])
+def test_what_python_takes_for_a_size_is_none(bad: bytes) -> None:
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    chunks.receive_data(b"2\r\nok\r\n" + bad + b"\r\nok\r\n")
+    assert chunks.read() == b"ok"
+    with pytest.raises(RemoteProtocolError):
+        chunks.read()
+
+
+def test_a_line_that_came_in_halves_is_looked_for_anew_in_the_next() -> None:
+    chunks = ChunkedBody(DEFAULT_LIMITS)
+    for part in (b"2\r\nok\r\n000", b"2\r\nok\r\n0000000", b"2\r\nok\r\n0\r\n\r\n"):
+        chunks.receive_data(part)
+        assert chunks.read() == b"ok"
+    assert chunks.read() == b""
+    assert chunks.over
