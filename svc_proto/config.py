@@ -75,6 +75,7 @@ class RelayConfig:
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks whose forwarding headers count
     local_trust: LocalTrust | None = None  # None: the address, until there is a proxy in front
     allow_insecure_api_bearer: bool = False
+    hide_typed_text: bool = False  # what the agent types stays out of the record of its commands
     media_max_size_mb: int = 100
     media_ttl_seconds: int = 86_400
     media_lru_cap: int = 500
@@ -179,6 +180,7 @@ def relay_config(
         local_trust=_local_trust(source),
         allow_insecure_api_bearer=source.flag("RELAY_ALLOW_INSECURE_API_BEARER")
         or source.option("allow_insecure_api_key") is True,
+        hide_typed_text=source.flag("RELAY_HIDE_TYPED_TEXT"),
         media_max_size_mb=source.whole("RELAY_MEDIA_MAX_SIZE_MB", 100, low=1, high=100_000),
         media_ttl_seconds=source.whole("RELAY_MEDIA_TTL_SECONDS", 86_400, low=1, high=int(MAX_SECONDS)),
         media_lru_cap=source.whole("RELAY_MEDIA_LRU_CAP", 500, low=1, high=1_000_000),

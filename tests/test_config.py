@@ -65,6 +65,7 @@ VARIABLES = {
     "RELAY_PROFILE_DISCOVERY_ENABLED": ("profile_discovery", "off", False),
     "RELAY_TERMINAL_TMUX": ("terminal_tmux", "0", False),
     "RELAY_ALLOW_INSECURE_API_BEARER": ("allow_insecure_api_bearer", "yes", True),
+    "RELAY_HIDE_TYPED_TEXT": ("hide_typed_text", "1", True),
     "RELAY_MEDIA_MAX_SIZE_MB": ("media_max_size_mb", "5", 5),
     "RELAY_MEDIA_TTL_SECONDS": ("media_ttl_seconds", "60", 60),
     "RELAY_MEDIA_LRU_CAP": ("media_lru_cap", "3", 3),

@@ -38,6 +38,7 @@ RESPONSE_TIMEOUT = 30.0  # s, spec "Limits": bridge command response time-out
 MAX_PENDING = 1_000  # commands in flight; a further one is refused with 503
 MAX_RECORDS = 100  # spec "Limits": bridge activity ring buffer; the oldest is dropped
 MAX_SUMMARY = 500  # characters, wire bridge 4.2
+HIDDEN = "[hidden]"
 MAX_PARAMS = 8_192  # characters of a record's params as JSON; more is replaced by its beginning
 
 _BLOCKED_STATUSES = (403, 423)  # wire bridge 4.3 [R]
@@ -120,6 +121,7 @@ class _Command:
     method: str
     path: str
     params: object  # redacted
+    typed: bool  # they hold a text that is hidden
     sent_at: float  # epoch milliseconds, unlike everything else here (wire bridge 4.2)
     device_id: str | None
     device_name: str | None
@@ -150,9 +152,13 @@ class _Command:
 
 
 class BridgeCommands:
-    """The pending table and the ring of records. With `hide_text`, texts that people typed stay out of the ring."""
+    """The pending table and the ring of records.
 
-    def __init__(self, *, hide_text: bool = True, cap: int = MAX_PENDING) -> None:
+    A record has its parameters as they were sent, but for `SECRET_KEYS`. With `hide_text` typed texts stay out of the
+    ring: of a command that carries one, what the phone says is not kept either, since phones repeat it.
+    """
+
+    def __init__(self, *, hide_text: bool = False, cap: int = MAX_PENDING) -> None:
         self._hide_text = hide_text
         self._cap = cap
         self._pending: ExpiringMap[str, _Command] = ExpiringMap(cap)  # on the monotonic clock
@@ -183,11 +189,13 @@ class BridgeCommands:
         if len(self._pending) >= self._cap:
             raise Refused(503, "too_many_commands", "too many commands wait for their phones")
         pending = Pending(request_id, socket, now.mono + RESPONSE_TIMEOUT)
+        sent = {**params, **body}
         command = _Command(
             pending=pending,
             method=method,
             path=path,
-            params=self._shown({**params, **body}),
+            params=self._shown(sent),
+            typed=self._hide_text and redact(sent, hide_text=True) != redact(sent),
             sent_at=now.wall * 1000.0,
             device_id=device_id,
             device_name=device_name,
@@ -207,8 +215,11 @@ class BridgeCommands:
         outcome = phone_outcome(payload)
         result = payload.get("result")
         command.response_status = _possible_status(payload)
-        command.result_summary = None if result is None else summary(result, MAX_SUMMARY)
+        command.result_summary = None if result is None else summary(result, MAX_SUMMARY, hide_text=self._hide_text)
         command.error = _error_text(payload, outcome)
+        if command.typed:
+            command.result_summary = command.result_summary and HIDDEN
+            command.error = command.error and HIDDEN
         self._settle(command, _classify(payload))
         return outcome
 

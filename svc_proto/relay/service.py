@@ -77,7 +77,7 @@ class Relay:
         self._mentions = Mentions()
         self.proxies = Proxies(config.trusted_proxies)
         self.local_door = LocalDoor(config)
-        self.bridge = BridgeCommands()
+        self.bridge = BridgeCommands(hide_text=config.hide_typed_text)
         self.phones = Phones()
         self.notifications = Notifications()
         self.profiles: list[dict[str, object]] = []

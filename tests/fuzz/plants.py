@@ -237,7 +237,7 @@ def _a_token_is_logged(patch: Patch) -> None:
 
 
 def _params_are_not_redacted(patch: Patch) -> None:
-    patch.setattr(bridge, "redact", lambda params, hide_text: params)
+    patch.setattr(bridge, "redact", lambda params, hide_text=False: params)
 
 
 # --- media --------------------------------------------------------------------------------------------------------

@@ -263,6 +263,27 @@ def test_texts_stay_out_of_the_ring(hide: bool) -> None:
     said = {"text": "my words", "deep": {"Body": "sms", "otp": "[redacted]"}}
     assert commands.records()[0]["params"] == (shown if hide else said)
     assert body["text"] == "my words"
+    commands.answer("r1", PHONE, {"status": 404, "result": {"needle": "my words", "error": "no my words"}}, at(1))
+    record = commands.records()[0]
+    told = ('{"needle":"my words","error":"no my words"}', "no my words")
+    assert (record["result_summary"], record["error"]) == (("[hidden]", "[hidden]") if hide else told)
+
+
+@pytest.mark.parametrize("hide", [True, False])
+def test_what_a_phone_shows_of_a_text_nobody_sent(hide: bool) -> None:
+    commands = BridgeCommands(hide_text=hide)
+    begin(commands)
+    commands.answer("r1", PHONE, {"status": 200, "result": {"ok": True, "text": "a screen"}}, at(1))
+    record = commands.records()[0]
+    shown = "[8 characters]" if hide else "a screen"
+    assert (record["result_summary"], record["error"]) == (f'{{"ok":true,"text":"{shown}"}}', None)
+
+
+def test_parameters_are_stored_as_they_were_sent_unless_told_otherwise() -> None:
+    commands = BridgeCommands()
+    body = {"text": "my words", "body": "sms", "password": "p"}
+    commands.begin("r1", socket=PHONE, method="POST", path="/type", params={}, body=body, now=at(0))
+    assert commands.records()[0]["params"] == {**body, "password": "[redacted]"}
 
 
 def test_long_parameters_are_not_kept() -> None:
