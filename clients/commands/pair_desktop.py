@@ -42,7 +42,11 @@ TRIES = 3  # wire core 10.3
 @click.option("--remote", metavar="URL", help="The relay's ws:// or wss:// address.  [SVC_RELAY_URL]")
 @click.option("--pair-qr", metavar="INVITE", help="Invite URL, its value, or JSON; - reads it.  [SVC_RELAY_PAIR_QR]")
 @click.option("--name", help="Name of this device.  [host name]")
-@click.option("--ttl", metavar="DURATION", help="Lifetime to ask for, where the operator preset none.")
+@click.option(
+    "--ttl",
+    metavar="DURATION",
+    help="Lifetime to ask for where none is preset.  [7d over plain ws, else 30d]",
+)
 @click.option(
     "--only",
     metavar="CHANNEL,…",

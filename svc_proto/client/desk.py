@@ -22,6 +22,7 @@ from svc_proto.client.probe import Routes
 from svc_proto.client.problem import MISUSED, Problem, because
 from svc_proto.client.stored import Change, Forget, Put, StoredSession, parse_sessions, record_members
 from svc_proto.commands import Compute
+from svc_proto.device.lifetime import default_lifetime
 from svc_proto.device.route_choice import Candidate
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import ensure_secret
@@ -60,7 +61,7 @@ class PairRequest:
 
     invitation: Invitation
     name: str | None = None
-    ttl_seconds: int | None = None
+    ttl_seconds: int | None = None  # None: the default of the route
     grants: Mapping[str, float | None] | None = None  # spans in s; None: withheld
     by_qr: bool = False  # which clears what was pinned (spec)
     new_certificate: bool = False
@@ -131,8 +132,9 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
         chosen = yield from _choose(engine, Routes(engine, candidates), candidates)
     who = yield from identity(engine, wanted.name)
     credentials: dict[str, object] = {"pairing_code": wanted.invitation.code}
-    if wanted.ttl_seconds is not None:
-        credentials["ttl_seconds"] = wanted.ttl_seconds
+    lifetime = default_lifetime(chosen) if wanted.ttl_seconds is None else wanted.ttl_seconds
+    if lifetime is not None:
+        credentials["ttl_seconds"] = lifetime
     if wanted.grants is not None:
         credentials["grants"] = {name: False if span is None else span for name, span in wanted.grants.items()}
     doing(engine, f"pairing with {chosen.url}")

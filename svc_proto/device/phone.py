@@ -31,6 +31,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.commands import Level, Ready, Tell
 from svc_proto.device.controls import Controls
 from svc_proto.device.fetching import Attachments
+from svc_proto.device.lifetime import default_lifetime
 from svc_proto.device.performer import Performer, Uplink
 from svc_proto.device.person import KEYBOARD, PersonChannel
 from svc_proto.device.preferences import Preferences
@@ -119,7 +120,7 @@ class PhoneConfig:
     token: str | None = None
     device_name: str = "Reference phone"
     device_id: str = "reference-phone"
-    ttl_seconds: int | None = None  # asked for when pairing; None leaves it to the relay
+    ttl_seconds: int | None = None  # asked for when pairing; None: the default of the route
     scheme: str = "svc-relay"  # of media markers
     preferences: Preferences = DEFAULTS
     on_cellular: bool = False  # at the start
@@ -174,7 +175,8 @@ class Phone:
         self._seen: SafetyView | None = None  # what the program was told last
         self._reported = (False, False)  # the toggles as the relay knows them
         self._person: PersonChannel | None = None
-        self._remote = Remote(config.remote)  # of the route in use
+        self._route = Candidate("", 0, config.remote)  # in use
+        self._remote = Remote(config.remote)
         self._finder: RouteFinder | None = None
         self._met = False  # the relay has welcomed us once
         self._anew = False  # do not believe what was reachable a moment ago
@@ -289,8 +291,10 @@ class Phone:
             payload["session_token"] = self.token
         if self._code is not None:
             payload["pairing_code"] = self._code
-            if self.config.ttl_seconds is not None:
-                payload["ttl_seconds"] = self.config.ttl_seconds
+            chosen = self.config.ttl_seconds
+            lifetime = default_lifetime(self._route) if chosen is None else chosen
+            if lifetime is not None:
+                payload["ttl_seconds"] = lifetime
         self._send("system", "auth", payload)
 
     def on_text(self, text: str) -> None:
@@ -340,7 +344,7 @@ class Phone:
     def _chosen(self, route: Candidate | None) -> None:
         """The choice is made: for the next connection, or while there is one, after a change of the network."""
         if route is not None and self.state is PhoneState.CONNECTING:
-            self._remote = Remote(route.url)
+            self._route, self._remote = route, Remote(route.url)
             self._tell("route", {"role": route.role, "url": route.url})
             self._open()
         elif self.state is PhoneState.CONNECTING:

@@ -109,6 +109,14 @@ def test_by_code() -> None:
     assert payload["grants"] == {"chat": 60, "tui": False}
 
 
+@pytest.mark.parametrize(("url", "seconds"), [("ws://h:8767", 604_800), ("wss://h:8767", None)])
+def test_whoever_names_no_lifetime_asks_for_a_week_over_plain_ws(url: str, seconds: int | None) -> None:
+    wanted = PairRequest(invitation=Invitation("Q7M2ZK", (Candidate("", 0, url),)))
+    there = world(Host(), lambda engine: pair_desktop(engine, wanted))
+    there.run()
+    assert there.said[0]["payload"].get("ttl_seconds") == seconds
+
+
 def test_by_qr_on_the_best_route() -> None:
     def http(asked: Asked) -> Answer:
         return as_json({"status": "ok"}) if asked.url.startswith("https://home") else REFUSED

@@ -77,7 +77,7 @@ def test_from_the_start_to_the_first_status() -> None:
     assert (head.method, head.target, head.headers.get(b"host")) == ("GET", "/ws", b"127.0.0.1:8767")
     book >> rig.end.say(AcceptSocket(STREAM)) << [sends(1)]
     assert rig.is_in(S.SIGNING_IN)
-    assert rig.said() == [Said("system", "auth", {**IDENTITY, "pairing_code": "ABC123"})]
+    assert rig.said() == [Said("system", "auth", {**IDENTITY, "pairing_code": "ABC123", "ttl_seconds": 604_800})]
     rig.welcome()
     paired = Tell("paired", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})
     book << [paired, sends(1)]
@@ -117,7 +117,7 @@ def test_a_bug_in_the_status_is_logged_and_the_next_one_comes() -> None:
     ("config", "credentials"),
     [
         ({"token": "T"}, {"session_token": "T"}),
-        ({"token": "T", "code": "ABC123"}, {"session_token": "T", "pairing_code": "ABC123"}),
+        ({"token": "T", "code": "ABC123"}, {"session_token": "T", "pairing_code": "ABC123", "ttl_seconds": 604_800}),
         ({"code": "ABC123", "ttl_seconds": 60}, {"pairing_code": "ABC123", "ttl_seconds": 60}),
         ({"token": "T", "ttl_seconds": 60}, {"session_token": "T"}),
     ],

@@ -1,0 +1,21 @@
+"""How long a client asks for when it pairs and nobody has chosen (spec "Limits", default pre-selection)."""
+
+from __future__ import annotations
+
+from svc_proto.basics.brand import BRANDS
+from svc_proto.device.route_choice import Candidate
+from svc_proto.wire.urls import parse_url
+
+__all__ = ["PLAIN_LIFETIME", "default_lifetime"]
+
+PLAIN_LIFETIME = 7 * 86_400  # s, over plain ws
+_MESH_ROLES = tuple(brand.mesh_role for brand in BRANDS.values())
+
+
+def default_lifetime(route: Candidate) -> int | None:
+    """Seconds to ask for on a route, None to leave it to the relay, which gives 30 days.
+
+    "operator TTL if given; otherwise 30 days on secure or mesh-VPN routes, 7 days on plain ws". The operator's counts
+    at the relay before what is asked for. Raises `RemoteProtocolError` for an address that is none.
+    """
+    return None if parse_url(route.url).tls or route.role.lower() in _MESH_ROLES else PLAIN_LIFETIME
