@@ -11,16 +11,23 @@ from attrs import frozen
 
 from clients.phone.handset import SimulatedHandset
 from clients.phone.screen import Patient, Screen
+from runtimes.compute import COMPUTE
 from runtimes.host import Program, Services
 from runtimes.logs import setup
 from runtimes.option import runtime_option
+from runtimes.tls import PinnedTls
 from servers.launch import CannotStartError, ProgramCommand, launch, say_why
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.client.pins import is_pin
+from svc_proto.client.problem import Problem
+from svc_proto.client.spans import parse_span
 from svc_proto.commands import Level
 from svc_proto.device.invite import Invite, read_invite
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.preferences import Preferences
+from svc_proto.device.remote import DERIVED_PROBE, derived_relay
+from svc_proto.device.route_choice import Candidate
 from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.device.safety.confirmation import DEFAULT_TIMEOUT, MAX_TIMEOUT, MIN_TIMEOUT
 from svc_proto.device.safety.master import DEFAULT_IDLE_MINUTES, MAX_IDLE_MINUTES, MIN_IDLE_MINUTES
@@ -33,9 +40,10 @@ __all__ = ["Face", "main", "phone_program"]
 EXAMPLES = """
 \b
 Examples:
-  python -m clients.phone --remote ws://127.0.0.1:8767 --code ABC123
+  python -m clients.phone --remote ws://127.0.0.1:8767 --code ABC123 --master on
   python -m clients.phone --remote ws://127.0.0.1:8767 --token 1c2d3e4f-… --allow
   python -m clients.phone --remote wss://relay.example --code ABC123 --runtime trio
+  python -m clients.phone --api http://192.168.1.5:8642 --code ABC123
   python -m clients.phone --remote ws://127.0.0.1:8767 --code ABC123 --block com.example.mail --idle-minutes 5
   python -m clients.phone --pair-qr 'svc-relay://pair?payload=…' --allow-plain
   python -m clients.phone --remote ws://127.0.0.1:8767 --token 1c2d3e4f-… --fetch MEDIA:svc-relay://t0ken
@@ -47,7 +55,12 @@ Register a code first, on the relay's host:
 \b
 Before a text with a verb like "send", a call or a message, the person is asked: y, n, or a (yes, and do not ask
 again). At a terminal further words are heard: on and off for Device Control; unattended, chip, accessibility, capture
-or overlay with on or off after it; show TEXT and tap N for attachments; wifi and cellular for another network.
+or overlay with on or off after it; show TEXT and tap N for attachments; notify TITLE: TEXT for a notification; wifi and
+cellular for another network.
+
+\b
+Device Control is off until somebody turns it on, here, or with --master on at the start. Over wss the relay's key is
+pinned at the first connection; --pin keeps one for the next start.
 
 \b
 It comes back after every loss of the connection. Exit codes: 0 after a signal, 1 when the relay refuses the
@@ -73,15 +86,25 @@ class Face:
     metavar="PAYLOAD",
     help="Text or URL of a pairing QR, in place of --remote and --code: the routes in it are chosen from.",
 )
+@click.option(
+    "--api",
+    envvar="SVC_API_URL",
+    metavar="URL",
+    help="The API server's http:// or https:// address, in place of --remote: the relay is beside it, on port 8767.",
+)
 @click.option("--code", envvar="SVC_RELAY_CODE", help="Pairing code, six characters.")
 @click.option("--token", envvar="SVC_RELAY_TOKEN", help="Session token of an earlier pairing.")
+@click.option("--pin", metavar="sha256/…", help="The relay's certificate has to have this key.")
+@click.option("--ttl", metavar="DURATION", help="Lifetime to ask for.  [7d over plain ws, else 30d]")
 @click.option("--name", default="Reference phone", show_default=True, help="Device name.")
 @click.option("--device-id", default="reference-phone", show_default=True, help="Stable id of this device.")
 @click.option("--print-token", is_flag=True, help="Print the session token after pairing.")
 @click.option("--ask", "answers", flag_value="ask", help="Ask about each confirmation (the default at a terminal).")
 @click.option("--allow", "answers", flag_value="allow", help="Answer every confirmation with yes.")
 @click.option("--deny", "answers", flag_value="deny", help="Answer with no (the default without a terminal).")
-@click.option("--master/--no-master", default=True, show_default=True, help="Turn Device Control on at the start.")
+@click.option(
+    "--master", type=click.Choice(["on", "off"]), default="off", show_default=True, help="Device Control, at the start."
+)
 @click.option("--unattended", is_flag=True, help="Let commands wake the phone.")
 @click.option("--chip", is_flag=True, help="Show the status chip over other apps.")
 @click.option("--store-build", is_flag=True, help="Be the build of the app store, which has no Device Control.")
@@ -118,6 +141,17 @@ class Face:
     show_default=True,
     help="A larger attachment is not fetched.",
 )
+@click.option(
+    "--auto-fetch-mb",
+    type=click.IntRange(0, 50),
+    default=2,
+    show_default=True,
+    help="Size up to which attachments come by themselves; stored, and not enforced.",
+)
+@click.option(
+    "--media-cache-mb", type=click.IntRange(50, 500), default=200, show_default=True, help="Attachments that are kept."
+)
+@click.option("--notify", multiple=True, metavar="TEXT", help="A notification that has come: TITLE: TEXT.")
 @click.option("--view/--no-view", default=None, help="Show the safety gates (the default at a terminal).")
 @click.option("--brand", type=click.Choice(list(BRANDS)), default="svc", show_default=True, envvar="SVC_BRAND")
 @runtime_option
@@ -126,13 +160,16 @@ def main(
     *,
     remote: str | None,
     pair_qr: str | None,
+    api: str | None,
     code: str | None,
     token: str | None,
+    pin: str | None,
+    ttl: str | None,
     name: str,
     device_id: str,
     print_token: bool,
     answers: str | None,
-    master: bool,
+    master: str,
     unattended: bool,
     chip: bool,
     store_build: bool,
@@ -146,6 +183,9 @@ def main(
     fetch: tuple[str, ...],
     fetch_on_cellular: bool,
     max_attachment_mb: int,
+    auto_fetch_mb: int,
+    media_cache_mb: int,
+    notify: tuple[str, ...],
     view: bool | None,
     brand: str,
     runtime: str,
@@ -155,12 +195,27 @@ def main(
 
     def programs() -> list[Program]:
         preferences = Preferences(
-            max_inbound_mb=max_attachment_mb, auto_fetch_on_cellular=fetch_on_cellular, allow_plain=allow_plain
+            max_inbound_mb=max_attachment_mb,
+            auto_fetch_threshold_mb=auto_fetch_mb,
+            auto_fetch_on_cellular=fetch_on_cellular,
+            cache_cap_mb=media_cache_mb,
+            allow_plain=allow_plain,
         )
-        where = _invited(pair_qr, preferences) if pair_qr else Invite(remote=_checked(remote), code=code or "")
+        probe = "/health"
+        if pair_qr:
+            where = _invited(pair_qr, preferences)
+        elif api and not remote:
+            where, probe = _beside(api, code), DERIVED_PROBE
+        else:
+            where = Invite(remote=_checked(remote), code=code or "")
+        if pin is not None and not is_pin(pin):
+            raise CannotStartError("--pin must be sha256/ and 44 characters of Base64", code=2)
         config = PhoneConfig(
             remote=where.remote,
             routes=where.routes,
+            probe=probe,
+            pin=pin,
+            ttl_seconds=None if ttl is None else _span(ttl),
             code=where.code or None,
             token=token or None,
             device_name=name,
@@ -169,6 +224,7 @@ def main(
             preferences=preferences,
             on_cellular=cellular,
             texts=fetch,
+            notices=notify,
         )
         if config.code is None and config.token is None:
             raise CannotStartError("--code or --token is needed", code=2)
@@ -176,7 +232,7 @@ def main(
         if answers == "ask" and sys.stdin is None:
             raise CannotStartError("--ask needs standard input", code=2)
         safety = SafetySettings(
-            armed=master,
+            armed=master == "on",
             answers=Answers(answers or ("ask" if terminal else "deny")),
             unattended=unattended,
             chip=chip,
@@ -210,11 +266,16 @@ def phone_program(
     level = Level.DEBUG if verbose else Level.INFO
     phone = Phone(config, handset, safety, watched=face.view)
     out, err = _streams(waiting=face.keyboard)
+    pins = PinnedTls()
     screen = Screen(out, view=face.view, print_token=face.print_token)
     return Program(
         core=Engine(phone, entropy=os.urandom, log_level=level),
         stdio=face.keyboard,
-        services=Services(logger=setup(int(level), name="svc.phone", stream=err)),
+        services=Services(
+            logger=setup(int(level), name="svc.phone", stream=err),
+            client_tls=pins,
+            compute={**COMPUTE, "tls.expect": pins.expect, "tls.seen": pins.seen},
+        ),
         on_tell=screen.tell,
         on_exit=say_why,
     )
@@ -243,9 +304,25 @@ def _invited(text: str, preferences: Preferences) -> Invite:
         raise CannotStartError(f"--pair-qr cannot be used: {refusal.message}{hint}", code=2) from refusal
 
 
+def _span(text: str) -> int:
+    try:
+        return parse_span(text, "--ttl")
+    except Problem as problem:
+        raise CannotStartError(str(problem), code=2) from problem
+
+
+def _beside(api: str, code: str | None) -> Invite:
+    """The relay that an API server has beside it, by convention."""
+    try:
+        relay = derived_relay(api)
+    except RemoteProtocolError as error:
+        raise CannotStartError(f"--api cannot be used: {error}", code=2) from error
+    return Invite(remote=relay, code=code or "", routes=(Candidate("derived", 0, relay),))
+
+
 def _checked(remote: str | None) -> str:
     if not remote:
-        raise CannotStartError("--remote or --pair-qr is needed", code=2)
+        raise CannotStartError("--remote, --api or --pair-qr is needed", code=2)
     try:
         usable = parse_url(remote).scheme in ("ws", "wss")
     except RemoteProtocolError as error:

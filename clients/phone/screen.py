@@ -67,6 +67,8 @@ class Screen:
                 self._say(f"offline: next try in {fields['retry_in']:.1f} s")
             case "asked":
                 self._ask(news)
+            case "pinned":
+                self._say(f"pinned: {fields['pin']} ({fields['url']})")
             case "note":
                 self._say(f"- {plain(str(fields['text']))}")
             case "route":

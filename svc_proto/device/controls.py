@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
-from svc_proto.device.person import HELP, Decision, Network, Show, Tap, Turn, Word
+from svc_proto.device.person import HELP, Decision, Network, Notice, Show, Tap, Turn, Word
 from svc_proto.device.safety.settings import Answers, Switch
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Controls:
         attachments: Attachments,
         *,
         on_network: Callable[[bool], None],
+        on_notice: Callable[[str], None],
         note: Callable[[str], None],
     ) -> None:
         self._engine = engine
@@ -41,6 +42,7 @@ class Controls:
         self._performer = performer
         self._attachments = attachments
         self._on_network = on_network
+        self._on_notice = on_notice
         self._note = note
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
@@ -88,6 +90,8 @@ class Controls:
             case Network(cellular=cellular):
                 self._on_network(cellular)
                 self._note(f"the network is {'cellular' if cellular else 'wifi'} now")
+            case Notice(text=text):
+                self._on_notice(text)
             case None:
                 self._note(HELP)
             case _ as never:

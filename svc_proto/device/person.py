@@ -10,6 +10,7 @@
 | `unattended on`, …          | a switch by its name: see `Switch`                                    |
 | `show MEDIA:svc-relay://…`  | a chat text: fetch what is in it                                      |
 | `tap 2`                     | ask for an attachment by its number                                   |
+| `notify Ann: hi`            | a notification has come: the relay is told of it                      |
 | `wifi`, `cellular`          | the network is another one now                                        |
 
 The core that hears the words decides what they come to; here they are only read.
@@ -35,6 +36,7 @@ __all__ = [
     "Decision",
     "Listener",
     "Network",
+    "Notice",
     "PersonChannel",
     "Show",
     "Tap",
@@ -49,7 +51,8 @@ LONGEST_LINE = 4096  # bytes; a longer one is no line of a person
 HELP = (
     "y, a or n answer the open question (a: do not ask again; add its name if several are open); "
     f"on or off turn Device Control on or off; {', '.join(switch.value for switch in Switch)} on or off: that switch; "
-    "show TEXT fetches the media markers in a text, tap N an attachment; wifi or cellular: the network has changed"
+    "show TEXT fetches the media markers in a text, tap N an attachment; "
+    "notify TITLE: TEXT: it has come; wifi or cellular: the network has changed"
 )
 _ANSWERS = {
     "y": (True, False),
@@ -102,7 +105,14 @@ class Network:
     cellular: bool
 
 
-Word: TypeAlias = Decision | Turn | Show | Tap | Network
+@frozen
+class Notice:
+    """A notification has come."""
+
+    text: str
+
+
+Word: TypeAlias = Decision | Turn | Show | Tap | Network | Notice
 
 
 def read_word(line: str) -> Word | None:
@@ -117,6 +127,8 @@ def read_word(line: str) -> Word | None:
             return Decision(allow=allow, remember=remember, which=names[0] if names else None)
         case ["show", _, *_]:
             return Show(line.strip()[len("show") :].strip())  # as it was typed: markers have capitals
+        case ["notify", _, *_]:
+            return Notice(line.strip()[len("notify") :].strip())
         case ["tap", number] if number.isdecimal() and len(number) < MOST_DIGITS:
             return Tap(int(number))
         case [("wifi" | "cellular") as network]:

@@ -12,6 +12,9 @@
 | GIVEN_UP   | STOP     | GIVEN_UP   | the reason of the refusal stays the last word                  |
 | any other  | STOP     | STOPPED    | the process will end                                           |
 
+Over TLS the relay's key is pinned at the first connection, for as long as the process lives (`tls.expect`, `tls.seen`:
+host work that the program provides).
+
 Credentials: the first `system/auth` carries all there are, and the relay takes the token before the code (wire
 core 1.3), so a token that is refused falls back to the code. With the first `auth.ok` the code is forgotten, since it
 works once; from then on there is the token that came with it.
@@ -22,13 +25,14 @@ toggle and what the person trusts stay while the phone reconnects, what waits fo
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum
 
 from attrs import frozen
 
 from svc_proto.basics.entropy import new_uuid
-from svc_proto.commands import Level, Ready, Tell
+from svc_proto.commands import Compute, Level, Ready, Tell
 from svc_proto.device.controls import Controls
 from svc_proto.device.fetching import Attachments
 from svc_proto.device.lifetime import default_lifetime
@@ -46,9 +50,9 @@ from svc_proto.device.safety.view import SafetyView
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import Fetched, bearer, open_socket
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Task
+from svc_proto.engine.flow import Flow, Task, ask
 from svc_proto.engine.socket import Socket
-from svc_proto.facts import Accepted, Failure
+from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.table import Table, step
 from svc_proto.wire.envelope import parse_envelope, write_envelope
 
@@ -60,6 +64,7 @@ LONGEST_PAUSE = 30.0  # s
 BLOCKED_PAUSE = 300.0  # s after a 429 that names no time, wire core 1.6
 LONGEST_BLOCK = 3600.0  # s: a Retry-After that asks for more is not believed
 SIGN_IN_WITHIN = 15.0  # s from the open socket to `auth.ok`, wire core 1.6
+MOST_NOTICES = 50  # notifications that wait for a relay; the oldest is forgotten (wire core 7.2)
 LONGEST_REASON = 200  # characters of a relay's text that are passed on
 
 
@@ -116,6 +121,8 @@ class PhoneConfig:
 
     remote: str
     routes: tuple[Candidate, ...] = ()
+    probe: str = "/health"  # what a route is asked for before it is used
+    pin: str | None = None  # of the relay's certificate at `remote`, from an earlier connection
     code: str | None = None
     token: str | None = None
     device_name: str = "Reference phone"
@@ -125,6 +132,7 @@ class PhoneConfig:
     preferences: Preferences = DEFAULTS
     on_cellular: bool = False  # at the start
     texts: tuple[str, ...] = ()  # of a chat, shown at the start: the media markers in them are fetched
+    notices: tuple[str, ...] = ()  # notifications that are there at the start: `TITLE: TEXT`
 
     @property
     def http_url(self) -> str:
@@ -138,8 +146,9 @@ class Phone:
     Its news are `Tell` commands, and go to `on_news` as well, for a service that a phone is part of:
     `paired` and `online` (`token`, `expires_at`, `grants`), `offline` (`retry_in` seconds),
     `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: a question
-    for `controls.decide`), `note` (`text`, for the person at the keyboard), `route` (`role`, `url`: the one it will
-    use), `attachment` (see `Attachments`), and with `watched`, `safety` (`view`, a `SafetyView`) when that has changed.
+    for `controls.decide`), `pinned` (`url`, `pin`), `note` (`text`, for the person), `route` (`role`, `url`: the one
+    it will use), `attachment` (see `Attachments`), and with `watched`, `safety` (`view`, a `SafetyView`) when that has
+    changed.
     """
 
     engine: Engine
@@ -182,6 +191,9 @@ class Phone:
         self._anew = False  # do not believe what was reachable a moment ago
         self._opening: Task | None = None
         self._refusal = ""
+        self._posted = 0  # notifications
+        self._pinned: set[tuple[str, int]] = set()
+        self._notices: deque[str] = deque(config.notices, MOST_NOTICES)  # until there is a relay to be told
         self._pause = FIRST_PAUSE
 
     # --- Service ---
@@ -214,10 +226,11 @@ class Phone:
             self._performer,
             self.attachments,
             on_network=lambda cellular: self.network_changed(cellular=cellular),
+            on_notice=self.notify,
             note=self._note,
         )
         if self.config.routes:
-            self._finder = RouteFinder(engine, self.config.routes, on_chosen=self._chosen)
+            self._finder = RouteFinder(engine, self.config.routes, on_chosen=self._chosen, probe=self.config.probe)
 
     def on_started(self) -> None:
         """Set the switches as the person wants them, and begin to connect."""
@@ -229,7 +242,14 @@ class Phone:
         self._performer.settle()
         for text in self.config.texts:
             self.attachments.show(text)
-        self._connect()
+        pin = self.config.pin
+        pinned = None if pin is None else self._remote.pinned
+        if pin is None or pinned is None:
+            self._connect()
+            return
+        self._pinned.add(pinned)
+        expect = self._expect(pinned, pin)
+        self.engine.spawn(expect, on_done=lambda nothing: self._connect(), on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """The person's keyboard, once; a phone listens nowhere else."""
@@ -269,6 +289,11 @@ class Phone:
             case _:
                 pass  # there is but one way, and it is taken or being tried
         self.attachments.on_network(cellular=cellular)
+
+    def notify(self, text: str) -> None:
+        """A notification has come, `TITLE: TEXT` or a title alone: the relay is told, once it is there."""
+        self._notices.append(text)
+        self._pass_on()
 
     # --- SocketHandler ---
 
@@ -365,7 +390,8 @@ class Phone:
         self._anew = True  # it answered, and yet it cannot be used: ask again before it is chosen
         self._step(PhoneTrigger.FAILED)
         if isinstance(outcome, Failure):
-            self.engine.log(Level.WARNING, "not connected", problem=outcome.kind.value)
+            why = {"detail": outcome.detail} if outcome.kind is FailureKind.TLS else {}
+            self.engine.log(Level.WARNING, "not connected", problem=outcome.kind.value, **why)
             self._rest(self._next_pause())
             return
         self.engine.log(Level.WARNING, "not connected", status=outcome.status)
@@ -403,7 +429,22 @@ class Phone:
         news = {"token": token, "expires_at": payload.get("expires_at"), "grants": payload.get("grants")}
         self._tell("paired" if fresh else "online", news)
         self._report_status()
+        self._pass_on()
         self.attachments.go_on()
+        pinned = self._remote.pinned
+        if pinned is not None and pinned not in self._pinned:
+            self._pinned.add(pinned)
+            self.engine.spawn(self._pin(pinned, self._remote.url), on_error=self._failed)
+
+    def _pin(self, where: tuple[str, int], url: str) -> Flow[None]:
+        """From the first connection on it has to be this key (spec "Client-side preferences", wire core 10.8)."""
+        pin = yield from ask(self.engine, Compute(self.engine.new_op(), "tls.seen", where))
+        if isinstance(pin, str):
+            yield from self._expect(where, pin)
+            self._tell("pinned", {"url": url, "pin": pin})
+
+    def _expect(self, where: tuple[str, int], pin: str) -> Flow[None]:
+        yield from ask(self.engine, Compute(self.engine.new_op(), "tls.expect", (*where, pin)))
 
     def _refused(self, payload: Mapping[str, object]) -> None:
         given = payload.get("reason")
@@ -437,6 +478,21 @@ class Phone:
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset does not take the phone down
             self.engine.bug(error)
         self._reported = self._toggles
+
+    def _pass_on(self) -> None:
+        while self._notices and self.state is PhoneState.ONLINE:
+            title, _, text = self._notices.popleft().partition(":")
+            posted = int(self.engine.now.wall * 1000)
+            self._posted += 1
+            payload: dict[str, object] = {
+                "package_name": "com.example.mail",
+                "title": title.strip(),
+                "text": text.strip() or None,
+                "sub_text": None,
+                "posted_at": posted,
+                "key": f"0|com.example.mail|{self._posted}|null|10123",
+            }
+            self._send("notifications", "notification.posted", payload)
 
     def _show(self) -> None:
         """The gates may have changed: tell the relay and the program, if they have."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["Remote"]
+__all__ = ["DERIVED_PROBE", "Remote", "derived_relay"]
+
+RELAY_PORT = 8767  # spec "Limits"
+DERIVED_PROBE = "/voice/config"  # spec: what the client asks for at a relay whose address it has derived
 
 
 @frozen
@@ -27,7 +31,25 @@ class Remote:
         """The relay's HTTP address, of the same host and port, without a path."""
         return self._base(("http", "https"))
 
+    @property
+    def pinned(self) -> tuple[str, int] | None:
+        """Host and port whose certificate is pinned; None without TLS."""
+        url = parse_url(self.url)
+        return (url.host, url.port) if url.tls else None
+
     def _base(self, schemes: tuple[str, str]) -> str:
         url = parse_url(self.url)
         host = f"[{url.host}]" if ":" in url.host else url.host
         return f"{schemes[url.tls]}://{host}:{url.port}"
+
+
+def derived_relay(api_url: str) -> str:
+    """The relay beside an API server, unless somebody says otherwise: ws for http, wss for https, and port 8767.
+
+    Raises `RemoteProtocolError` for what is no http or https URL.
+    """
+    url = parse_url(api_url)
+    if url.scheme not in ("http", "https"):
+        raise RemoteProtocolError("it must be an http:// or https:// URL")
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    return f"{'wss' if url.tls else 'ws'}://{host}:{RELAY_PORT}"

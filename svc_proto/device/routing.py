@@ -1,5 +1,6 @@
 """The choice of a route, carried out: probes go to `GET /health` of the relay behind each candidate (wire core 3.3).
 
+A relay whose address was derived from the API's is asked for `/voice/config` in its place, which it may well refuse.
 `RouteChoice` decides whom to ask, how long to wait for an answer and which route it is; here is who asks.
 """
 
@@ -9,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.device.remote import Remote
+from svc_proto.device.remote import DERIVED_PROBE, Remote
 from svc_proto.device.route_choice import (
     PROBE_WITHIN,
     CancelProbe,
@@ -33,8 +34,15 @@ class RouteFinder:
     """Finds the best route that answers. `on_chosen` is called once for each `choose`, with None when none does."""
 
     def __init__(
-        self, engine: Engine, routes: Sequence[Candidate], *, on_chosen: Callable[[Candidate | None], None]
+        self,
+        engine: Engine,
+        routes: Sequence[Candidate],
+        *,
+        on_chosen: Callable[[Candidate | None], None],
+        probe: str = "/health",
     ) -> None:
+        self._target = probe
+        self._asks_who = (401, 403) if probe == DERIVED_PROBE else ()  # the route is there, and wants to know who is
         self._engine = engine
         self._choice = RouteChoice(routes)
         self._on_chosen = on_chosen
@@ -76,7 +84,7 @@ class RouteFinder:
     def _probe(self, candidate: Candidate) -> None:
         def done(answer: Fetched | Failure) -> None:
             self._probes.pop(candidate, None)
-            there = isinstance(answer, Fetched) and 200 <= answer.status < 300
+            there = isinstance(answer, Fetched) and (200 <= answer.status < 300 or answer.status in self._asks_who)
             now = self._engine.now.mono
             self._carry_out(self._choice.answered(candidate, now) if there else self._choice.failed(candidate, now))
 
@@ -86,7 +94,7 @@ class RouteFinder:
 
     def _ask(self, candidate: Candidate) -> Flow[Fetched | Failure]:
         try:
-            url = f"{Remote(candidate.url).http_url}/health"
+            url = f"{Remote(candidate.url).http_url}{self._target}"
         except RemoteProtocolError as error:
             return Failure(FailureKind.INVALID, str(error))
         # The machine gives a probe up after its 4 s; this is only so that no wait is without an end.

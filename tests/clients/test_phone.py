@@ -81,7 +81,7 @@ def test_a_relay_that_has_blocked_us(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--code", "ABC123"], "--remote or --pair-qr"),
+        (["--code", "ABC123"], "--remote, --api or --pair-qr"),
         (["--pair-qr", "nonsense"], "--pair-qr cannot be used"),
         (["--pair-qr", '{"relay":{"url":"ws://h","code":"ABC123"}}'], "--allow-plain"),
         (["--remote", "ws://h"], "--code or --token"),
@@ -90,6 +90,11 @@ def test_a_relay_that_has_blocked_us(tmp_path: Path) -> None:
         (["--remote", "h:8767", "--code", "ABC123"], "--remote"),
         (["--remote", "ws://u:secret@h", "--code", "ABC123"], "--remote"),
         (["--remote", "ws://h", "--code", "ABC123", "--brand", "acme"], "--brand"),
+        (["--api", "ws://h", "--code", "ABC123"], "--api cannot be used"),
+        (["--remote", "ws://h", "--code", "ABC123", "--pin", "sha256/x"], "--pin must be"),
+        (["--remote", "ws://h", "--code", "ABC123", "--ttl", "soon"], "--ttl must be"),
+        (["--remote", "ws://h", "--code", "ABC123", "--media-cache-mb", "49"], "--media-cache-mb"),
+        (["--remote", "ws://h", "--code", "ABC123", "--auto-fetch-mb", "51"], "--auto-fetch-mb"),
         (["--remote", "ws://h", "--code", "ABC123", "--runtime", "twisted"], "--runtime"),
         (["--remote", "ws://h", "--code", "ABC123", "--idle-minutes", "4"], "--idle-minutes"),
         (["--remote", "ws://h", "--code", "ABC123", "--confirm-within", "61"], "--confirm-within"),
@@ -116,7 +121,7 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         "--ask",
         "--allow",
         "--deny",
-        "--no-master",
+        "--master",
         "--unattended",
         "--block",
         "--view",
@@ -166,7 +171,7 @@ def paired(home: Path, *options: str, **streams: Any) -> Iterator[tuple[Client, 
     """A phone with these options, and a way to send it `POST /call`: the status that the caller sees."""
     with running_relay(home) as (_, port):
         code = call(port, "POST", "/pairing").body["code"]
-        where = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--print-token")
+        where = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--print-token", "--master", "on")
         with Client(home, *where, *options, **streams) as client:
             token = client.line(r"paired: session ([0-9a-f-]{36})")[1]
             yield client, lambda: call(port, "POST", "/call", SEND, token=token).status
@@ -252,7 +257,7 @@ def test_a_person_behind_a_pipe(tmp_path: Path) -> None:
         ((), 403),
         (("--deny",), 403),
         (("--allow",), 200),
-        (("--allow", "--no-master"), 403),
+        (("--allow", "--master", "off"), 403),
         (("--allow", "--store-build"), 403),
         (("--allow", "--without", "accessibility"), 403),
         (("--allow", "--without", "overlay"), 403),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Abort, Tell
-from svc_proto.device.person import KEYBOARD, Decision, Network, Show, Tap, Turn, Word, read_word
+from svc_proto.device.person import KEYBOARD, Decision, Network, Notice, Show, Tap, Turn, Word, read_word
 from svc_proto.device.safety.settings import Switch
 from svc_proto.facts import Accepted, Address, ChannelId, Closed, ReadClosed, Received, Stopping
 from tests.device.rig import KEYS, TOKEN, Rig
@@ -45,6 +45,9 @@ def decision(allow: bool, remember: bool = False, which: str | None = None) -> D
         ("tap -1", None),
         ("tap 1 2", None),
         ("tap " + "9" * 5_000, None),
+        ("notify Ann: Are you there?", Notice("Ann: Are you there?")),
+        ("Notify Hi", Notice("Hi")),
+        ("notify", None),
         ("wifi", Network(False)),
         ("Cellular", Network(True)),
     ],

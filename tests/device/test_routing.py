@@ -8,6 +8,7 @@ import pytest
 
 from svc_proto.commands import Abort, Cancel, Command, Connect, Connected, Ready, Tell
 from svc_proto.device.phone import PhoneState
+from svc_proto.device.remote import DERIVED_PROBE
 from svc_proto.device.route_choice import Candidate
 from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
 from svc_proto.wire.events import CloseSocket, Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
@@ -32,13 +33,13 @@ def connects(commands: Sequence[Command]) -> list[Connect]:
     return [command for command in commands if isinstance(command, Connect)]
 
 
-def answer(rig: Rig, probe: Connect, status: int = 200) -> list[Command]:
+def answer(rig: Rig, probe: Connect, status: int = 200, target: str = "/health") -> list[Command]:
     """A candidate answers its probe; what the phone does then."""
     end = RelayEnd(probe.ch)
     rig.book.answer(probe, Connected(RELAY))
     head, *_ = end.hear(rig.book.take())
     assert isinstance(head, RequestHead)
-    assert (head.method, head.target) == ("GET", "/health")
+    assert (head.method, head.target) == ("GET", target)
     rig.book >> end.say(
         ResponseHead(STREAM, status, Headers(((b"content-length", b"2"),))),
         ResponseData(STREAM, b"{}"),
@@ -95,6 +96,25 @@ def test_any_success_is_an_answer(status: int, chosen: bool) -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     (following,) = connects(answer(rig, probe, status))
     assert host(following) == ("lan.example" if chosen else "public.example")
+
+
+@pytest.mark.parametrize(
+    ("status", "there"), [(200, True), (401, True), (403, True), (404, False), (302, False), (502, False)]
+)
+def test_a_relay_that_was_derived_is_asked_for_its_voice(status: int, there: bool) -> None:
+    derived = Candidate("derived", 0, "ws://box.example:8767")
+    rig = Rig(remote=derived.url, code="ABC123", routes=(derived,), probe=DERIVED_PROBE)
+    rig.book >> Started()
+    (probe,) = connects(rig.book.take())
+    following = connects(answer(rig, probe, status, "/voice/config"))
+    assert [host(order) for order in following] == (["box.example"] if there else [])
+    assert rig.is_in(S.CONNECTING if there else S.RESTING)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_who_asks_for_a_token_at_its_health_is_no_relay(status: int) -> None:
+    rig, (probe,) = rig_of(LAN)
+    assert connects(answer(rig, probe, status)) == []
 
 
 def test_an_address_that_is_none() -> None:
