@@ -22,7 +22,6 @@ from svc_proto.basics.visible import is_visible
 from svc_proto.client.calls import error_text, plain
 from svc_proto.client.pins import distrust
 from svc_proto.client.problem import Problem, because
-from svc_proto.commands import PauseReading, ResumeReading
 from svc_proto.engine.client import Fetched, bearer, open_socket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
@@ -141,8 +140,7 @@ class Link:
     def hold(self, holding: bool) -> None:
         """Take no more from the relay for now, or go on."""
         if self._socket is not None:
-            ch = self._socket.ch
-            self._engine.emit(PauseReading(ch) if holding else ResumeReading(ch))
+            self._socket.hold(holding)
 
     def close(self) -> None:
         """Begin the end of it; nothing is told any more."""

@@ -2,7 +2,8 @@
 
 A channel reads no more while too much written by us is unsent, or while whoever reads it asked to wait. So memory
 is bounded by the two water marks of `Limits`, and a peer that does not read cannot make us work for it. A WebSocket is
-the exception: two ends that both wait for the other to read would wait for ever. It is bounded by `max_unsent`.
+the exception: two ends that both wait for the other to read would wait for ever. It is bounded by `max_unsent`, and its
+peer may leave unread what it wants to, as long as it says something now and then.
 """
 
 from __future__ import annotations
@@ -111,6 +112,11 @@ class Channel(ABC):
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
         elif not self.credit.unsent:
             self._stall.cancel()
+
+    def bear(self) -> None:
+        """The peer lives: give it its time to read anew."""
+        if self.credit.unsent:
+            self._stall.set(self.engine.now.mono + self.limits.write_timeout)
 
     def hold(self, holding: bool) -> None:
         """Stop or go on reading, whatever the credit says."""

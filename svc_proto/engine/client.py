@@ -175,8 +175,8 @@ def _remember(engine: Engine, url: Url) -> None:
 class ClientChannel(HttpChannel):
     """A connection that we opened, for one request.
 
-    Over HTTP/2 what waits for the server's windows counts as unsent, like what waits in the socket; a `hold` keeps our
-    own windows shut and leaves the connection open for everything else.
+    Over HTTP/2 what waits for the server's windows counts as unsent, like what waits in the socket; a `hold` of an
+    answer keeps our own windows shut and leaves the connection open for everything else.
     """
 
     __slots__ = (
@@ -231,9 +231,14 @@ class ClientChannel(HttpChannel):
         """The server speaks HTTP/2 and has said that it opens no WebSockets over it."""
         return self._http2 is not None and self._http2.opens_sockets is False
 
+    def bear(self) -> None:
+        """As of any channel; what waits for a window has as much time."""
+        self._window_due = self.engine.now.mono + self.limits.write_timeout
+        super().bear()
+
     def hold(self, holding: bool) -> None:
         """Stop or go on reading the answer."""
-        if self._http2 is None:
+        if self._http2 is None or self.opened:
             super().hold(holding)
             return
         self._shut_window = holding

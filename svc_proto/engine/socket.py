@@ -31,7 +31,7 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
-from svc_proto.wire.keepalive import Keepalive, KeepaliveAction
+from svc_proto.wire.keepalive import Keepalive, KeepaliveAction, KeepaliveState
 
 if TYPE_CHECKING:
     from svc_proto.engine.http_channel import HttpChannel
@@ -130,6 +130,16 @@ class Socket:
         self._carrier.put(TextMessage(self.stream, text))
         return True
 
+    def hold(self, holding: bool) -> None:
+        """Read no more from the peer for now, or go on. It is kept from giving us up meanwhile: see `Keepalive`.
+
+        For sockets that we have opened: a server reads whatever its peers say.
+        """
+        if self.state is SocketState.OPEN:
+            self._carrier.hold(holding)
+            self._keepalive.hold(holding, self._carrier.engine.now.mono)
+            self._timer.set(self._keepalive.due)
+
     def ping_every(self, seconds: float) -> None:
         """Ping after so much silence, in place of `ping_interval`."""
         engine = self._carrier.engine
@@ -144,6 +154,8 @@ class Socket:
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Begin the closing handshake; `on_closed` follows. Harmless when already closing."""
         if self.state is SocketState.OPEN:
+            if self._keepalive.state is KeepaliveState.HELD:
+                self._carrier.hold(False)  # the peer's close frame is to be read
             self._carrier.put(CloseSocket(self.stream, code, reason))
             self._timer.set(self._carrier.engine.now.mono + self._carrier.limits.close_timeout)
         self.state = step(LIFE, self.state, SocketTrigger.CLOSE)
@@ -162,6 +174,8 @@ class Socket:
 
     def event(self, event: Event) -> None:
         """Take an event of this stream. The wire drops messages that come after our close frame."""
+        if self.state is SocketState.OPEN:
+            self._carrier.bear()  # it says something, so it lives, however long it does not read
         match event:
             case TextMessage(text=text):
                 self._tell(self._handler.on_text, text)

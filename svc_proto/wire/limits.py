@@ -19,7 +19,7 @@ class Limits:
     head_timeout: float = 15.0  # from the first byte of a head to its end: 408 and close
     body_timeout: float = 30.0  # for a request body, plus `min_body_rate`: 408 and close
     idle_timeout: float = 75.0  # between requests on a kept connection: close without a word
-    write_timeout: float = 60.0  # unsent bytes without progress: drop
+    write_timeout: float = 60.0  # unsent bytes without progress: drop, unless a WebSocket's peer says something
     min_body_rate: int = 1024  # bytes per second by which `body_timeout` grows with what has arrived
     linger: float = 2.0  # from our FIN to the peer's: abort
     max_linger: int = 64 * MIB  # bytes thrown away in that time: read no more of them

@@ -159,12 +159,15 @@ class Wire:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.closed = False
+        self.closed = self.held = False
         self.writable = True
 
     def send_text(self, text: str) -> bool:
         self.texts.append(text)
         return True
+
+    def hold(self, holding: bool) -> None:
+        self.held = holding
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         self.closed = True
@@ -196,6 +199,8 @@ def test_a_life() -> None:
     link.on_text('{"channel": "system", "type": "auth.ok", "payload": {"session_token": "t"}}')
     link.on_text('{"channel": "terminal", "type": "x", "id": "7", "payload": {}}')
     link.on_binary(b"x")
+    link.hold(True)
+    assert wire.held
     link.on_writable()
     assert (before, link.writable) == (False, True)
     link.on_closed(1006, "")

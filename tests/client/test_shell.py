@@ -335,7 +335,7 @@ def test_a_refused_session_is_not_tried_again() -> None:
 # --- the screen ---------------------------------------------------------------------------------------------------
 
 
-def test_a_screen_that_does_not_read_stops_the_relay() -> None:
+def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_of_an_hour() -> None:
     big = "x" * 300_000
 
     def fill(world: World[ShellEnd]) -> None:
@@ -346,14 +346,15 @@ def test_a_screen_that_does_not_read_stops_the_relay() -> None:
         ORDER,
         script=[
             (1, fill),
-            (2, lambda w: checked.append(dict(w.held))),
-            (3, lambda w: w.unstick(len(big))),
-            (4, lambda w: checked.append(dict(w.held))),
-            (5, lambda w: w.push(terminal("detached", reason="eof"))),
+            (900, lambda w: checked.append(dict(w.held))),
+            (901, lambda w: w.unstick(len(big))),
+            (902, lambda w: checked.append(dict(w.held))),
+            (903, lambda w: w.push(terminal("detached", reason="eof"))),
         ],
     )
     checked: list[dict[ChannelId, bool]] = []
     assert there.run().status == 0
+    assert big in there.screen
     sockets = [[held for ch, held in each.items() if ch != STDIO] for each in checked]
     assert sockets == [[True], [False]]
 

@@ -238,3 +238,51 @@ def test_the_handler_is_told_of_the_end_once() -> None:
     socket.end(1006, "second")
     book >> Closed(CH) << []
     assert book.toy.handler.told == [("open",), ("closed", 1006, "first")]
+
+
+# --- who does not read --------------------------------------------------------------------------------------------
+
+
+class Speaker(Recorder):
+    """Says what it hears, and closes at a word."""
+
+    def on_text(self, text: str) -> None:
+        if text == "close":
+            self.open_socket.close()
+        else:
+            self.open_socket.send_text(text)
+
+
+def reader_book() -> TestBook:
+    book = open_book(DEFAULT_LIMITS)
+    book.toy.handler = Speaker()
+    book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED]
+    book >> Sent(CH, 129) << []
+    return book
+
+
+def test_a_peer_that_does_not_read_has_all_the_time_in_which_it_says_something() -> None:
+    book = reader_book()
+    book >> text(b"unread") << [Send(CH, b"\x81\x06unread")]
+    for _ in range(360):
+        book.after(10.0) << []
+        book >> frame(10, b"") << []
+    book.after(30.0) << [Send(CH, b"\x89\x00")]
+    book.after(20.0) << [Abort(CH)]
+
+
+def test_half_a_word_is_none() -> None:
+    book = reader_book()
+    book >> text(b"unread") << [Send(CH, b"\x81\x06unread")]
+    for byte in text(b"hello").data[:6]:
+        book.after(9.9) << []
+        book >> Received(CH, bytes([byte])) << []
+    book.after(0.7) << [Abort(CH)]
+
+
+def test_nobody_waits_longer_for_a_close_frame() -> None:
+    book = reader_book()
+    book >> text(b"close") << [Send(CH, b"\x88\x02\x03\xe8")]
+    book.after(4.0) << []
+    book >> frame(9, b"") << []
+    book.after(1.0) << [Abort(CH)]

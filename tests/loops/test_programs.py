@@ -103,6 +103,20 @@ def test_20000_lines(scene: Scene) -> None:
     assert shown[first : first + 20_000] == [str(number) for number in range(1, 20_001)]
 
 
+def test_a_reader_that_stops_for_an_hour_loses_nothing(scene: Scene) -> None:
+    """It reads no byte meanwhile, and says only that it is there, as ours does (`Socket.hold`)."""
+    desk = scene.desk()
+    desk.attach()
+    desk.type("seq 80000; echo o''ff\r")
+    desk.ws.wire.pause()
+    for _ in range(360):
+        scene.world.pass_time(10.0)
+        desk.ws.ping()
+    shown = desk.until("off\r\n").split("\r\n")
+    first = shown.index("1")
+    assert shown[first : first + 80_000] == [str(number) for number in range(1, 80_001)]
+
+
 def test_control_c(scene: Scene) -> None:
     desk = scene.desk()
     desk.attach()
