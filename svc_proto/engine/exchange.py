@@ -382,7 +382,8 @@ class Exchange:
         self._channel.note(self._head, self._pattern, 101, self.begun)
         self._step(ExchangeTrigger.LOST)
         channel.exchanges = {}  # HTTP/1.1 has one at a time; an emptied dict would keep its table
-        socket = channel.sockets[self.stream] = Socket(channel, self.stream, handler)
+        on_end = channel.socket_note(self._pattern, self.begun)
+        socket = channel.sockets[self.stream] = Socket(channel, self.stream, handler, on_end)
         socket.opened()
 
     def _failed(self, error: Exception) -> None:

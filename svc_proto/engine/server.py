@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
@@ -224,6 +225,18 @@ class ServerChannel(HttpChannel):
             fields = {"route": pattern, "status": status, "peer": self.peer.host}
             took = round((engine.now.mono - begun) * 1000)
             engine.log(Level.DEBUG, "request", method=head.method, **fields, ms=took)
+
+    def socket_note(self, pattern: str, begun: float) -> Callable[[int], None] | None:
+        """What writes the line of a WebSocket's end, with its code and how long it was; None if nobody wants it."""
+        engine, peer = self.engine, self.peer.host
+        if engine.log_level > Level.DEBUG:
+            return None
+
+        def note(code: int) -> None:
+            took = round((engine.now.mono - begun) * 1000)
+            engine.log(Level.DEBUG, "socket", route=pattern, code=code, peer=peer, ms=took)
+
+        return note
 
     def turned(self) -> None:
         """A request that came whole was answered at once, and nothing else is under way."""

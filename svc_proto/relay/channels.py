@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["dispatch"]
 
+NO_CHAT = "this relay passes no chat on: talk to the API server, on port 8642 of its host unless it says otherwise"
+
 
 def dispatch(client: ClientSocket, envelope: Envelope) -> None:
     """Hand a message to its channel."""
-    serve = CHANNELS.get(envelope.channel)
-    if serve is None:
-        client.complain(f"channel {envelope.channel[:40]!r} is not served here", "unknown_channel", envelope.id)
-        return
-    serve(client, envelope)
+    CHANNELS.get(envelope.channel, _unknown)(client, envelope)
+
+
+def _unknown(client: ClientSocket, envelope: Envelope) -> None:
+    client.complain(f"channel {envelope.channel[:40]!r} is not served here", "unknown_channel", envelope.id)
 
 
 def _system(client: ClientSocket, envelope: Envelope) -> None:
@@ -69,6 +71,14 @@ def _tui(client: ClientSocket, envelope: Envelope) -> None:
         client.tui.lapse(envelope.id)
 
 
+def _chat(client: ClientSocket, envelope: Envelope) -> None:
+    """Chat is the API server's (spec "What" 3). A desktop that asks for it here waits for this word."""
+    if envelope.type == "chat.send":
+        client.send("chat", "chat.error", {"message": NO_CHAT, "error": "unknown_channel"}, envelope.id)
+    else:
+        _unknown(client, envelope)
+
+
 def _notifications(client: ClientSocket, envelope: Envelope) -> None:
     """Never answered, and open to every session (wire core 7.2)."""
     payload = envelope.payload
@@ -82,4 +92,5 @@ CHANNELS: dict[str, Callable[[ClientSocket, Envelope], None]] = {
     "notifications": _notifications,
     "terminal": _terminal,
     "tui": _tui,
+    "chat": _chat,
 }

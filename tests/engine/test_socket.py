@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.commands import Abort, CloseWrite, Send
+from svc_proto.commands import Abort, CloseWrite, Level, Send
 from svc_proto.engine.socket import LIFE, SocketState, SocketTrigger
 from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.machines.table import step
@@ -286,3 +286,20 @@ def test_nobody_waits_longer_for_a_close_frame() -> None:
     book.after(4.0) << []
     book >> frame(9, b"") << []
     book.after(1.0) << [Abort(CH)]
+
+
+# --- the access log -----------------------------------------------------------------------------------------------
+
+
+def test_the_end_of_a_socket_is_logged_on_demand() -> None:
+    for level, lines in ((Level.DEBUG, 1), (Level.INFO, 0)):
+        book = open_book(DEFAULT_LIMITS, log_level=level)
+        book.toy.handler = Recorder()
+        book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED]
+        book.after(2.5) << []
+        book >> close(1000) << [Send(CH, b"\x88\x02\x03\xe8"), CloseWrite(CH)]
+        book >> Closed(CH) << []
+        noted = [record for record in book.logs if record.event == "socket"]
+        assert len(noted) == lines
+        for record in noted:
+            assert record.fields == {"route": "/ws", "code": 1000, "peer": "127.0.0.1", "ms": 2500}

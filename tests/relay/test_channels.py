@@ -29,6 +29,16 @@ def test_a_channel_that_is_not_served_is_answered_under_the_same_id(channel: obj
     assert phone.is_open
 
 
+def test_who_sends_a_chat_here_is_told_at_once_that_it_is_not_the_place() -> None:
+    phone = RelayBook().pair().phone
+    phone.send("chat", "chat.send", {"message": "hi"}, "m-8")
+    answer = phone.only()
+    assert (answer["channel"], answer["type"], answer["id"]) == ("chat", "chat.error", "m-8")
+    assert answer["payload"]["error"] == "unknown_channel"
+    assert "API server" in answer["payload"]["message"]
+    assert phone.is_open
+
+
 @pytest.mark.parametrize("ts", [12, 1.5, "now", {"a": 1}])
 def test_ping_is_answered_with_its_ts(ts: object) -> None:
     phone = RelayBook().pair().phone
