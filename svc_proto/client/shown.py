@@ -10,6 +10,8 @@ from svc_proto.client.calls import plain
 from svc_proto.client.desk import Paired
 from svc_proto.client.spans import short_expiry
 from svc_proto.client.stored import StoredSession
+from svc_proto.engine.callers import is_loopback_name
+from svc_proto.wire.urls import parse_url
 
 __all__ = [
     "DEVICE_COLUMNS",
@@ -24,6 +26,7 @@ __all__ = [
 
 DEVICE_COLUMNS = ("PREFIX", "DEVICE", "DETAILS", "LAST SEEN", "EXPIRES", "TRANSPORT", "GRANTS")
 PIN_SHOWN = 12  # characters of a pin, after its prefix (wire core 10.6)
+NOT_ENCRYPTED = "the connection is not encrypted: whoever is on the way reads along, the session token too"
 NOTHING = "none stored: pair with svc-relay pair CODE --remote ws://…"
 
 
@@ -37,6 +40,9 @@ def paired_lines(paired: Paired, file: str) -> list[str]:
     lines.append(f"  Grants    {grants_text(session.grants, now)}")
     if session.cert_pin is not None:
         lines.append(f"  Pin       {session.cert_pin[7 : 7 + PIN_SHOWN]}…")
+    url = parse_url(session.url)
+    if not url.tls and not is_loopback_name(session.url.encode("utf-8")):
+        lines.append(f"  Warning   {NOT_ENCRYPTED}")
     return [*lines, f"  Stored    {file}"]
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from attrs import evolve
+
 from svc_proto.client.desk import Paired
 from svc_proto.client.shown import (
     DEVICE_COLUMNS,
@@ -38,7 +40,12 @@ def test_after_pairing() -> None:
         "  Pin       ABCDEFGHIJKL…",
         "  Stored    /h/file",
     ]
-    assert len(paired_lines(Paired(session=BARE, transport_hint="ws"), "/h/file")) == 4
+    bare = paired_lines(Paired(session=BARE, transport_hint="ws"), "/h/file")
+    assert len(bare) == 5
+    assert bare[3].startswith("  Warning   the connection is not encrypted")
+    for url in ("ws://127.0.0.1:8767", "ws://[::1]:8767", "ws://localhost:8767"):
+        here = Paired(session=evolve(BARE, url=url), transport_hint="ws")
+        assert len(paired_lines(here, "/h/file")) == 4
     found = paired_json(Paired(session=SESSION, transport_hint="wss"))
     assert found["token_prefix"] == "1c2d3e4f"
     assert "1c2d3e4f-0000" not in str(found)
