@@ -1,0 +1,172 @@
+"""What a walk needs: a fresh clone that can be started, the lines of README's console blocks, and terminals to type in.
+
+What is not committed yet lies on top of the clone. Its venv takes its packages from the one that runs the tests, and
+the product from the clone itself; with `SVC_WALK=fresh`, as .ci/run has it, there is none, and `make up` has to make it
+from the lock file, which takes a minute.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import site
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pexpect
+from attrs import frozen
+
+from tests.servers.support import FOREIGN, ROOT
+
+__all__ = ["FRESH", "Line", "Terminal", "environment", "fresh_clone", "lines_of"]
+
+FRESH = os.environ.get("SVC_WALK") == "fresh"
+TIMEOUT = 600.0 if FRESH else 60.0  # s for anything a person waits for; an installation takes its time
+SIZE = (24, 80)  # the terminal that everybody has
+PROMPT = re.compile(r"@(\d+)@ ")
+PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
+# What our own interpreter and make were told is nobody else's concern.
+OURS = (*FOREIGN, "PYTHON", "MAKE", "MFLAGS", "COV_", "COVERAGE", "VIRTUAL_ENV", "OPENAI_", "PYTEST", "HYPOTHESIS")
+SCRIPT = "#!{python}\nimport sys\nfrom {module} import {name}\nsys.exit({name}())\n"
+_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@frozen
+class Line:
+    """What a block has somebody type, and how the lines begin that it shows after it."""
+
+    typed: str
+    shows: list[str]
+
+
+def lines_of(page: str) -> list[Line]:
+    """All console blocks: `$ ` is what is typed, `> ` goes on with it, anything else is what it prints."""
+    lines = list[Line]()
+    for block in _BLOCK.findall(page):
+        typed, shows = "", list[str]()
+        for text in [*block.splitlines(), "$ "]:
+            if text.startswith("$ "):
+                lines += [Line(typed, shows)] if typed else []
+                typed, shows = text[2:], []
+            elif text.startswith("> "):
+                typed += f"\n{text[2:]}"
+            elif found := re.match(r"[A-Za-z]\w+", text):
+                shows.append(found[0])
+    return lines
+
+
+def fresh_clone(into: Path, env: dict[str, str]) -> None:
+    """The checkout as somebody else gets it, with what is new in the working tree."""
+    (Path(env["HOME"]) / ".gitconfig").write_text("[safe]\n\tdirectory = *\n")
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(into)], env=env, check=True)
+    for file in _files(env, "--modified", "--others", "--exclude-standard"):
+        (into / file).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / file).exists():
+            shutil.copyfile(ROOT / file, into / file)
+        else:
+            (into / file).unlink()
+    if not FRESH:
+        _borrow_bytecode(into, env)
+        _borrow_packages(into)
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Of somebody who has just logged in, with where packages come from as it is here."""
+    home.mkdir(parents=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    path = ":".join(place for place in kept["PATH"].split(":") if place != f"{sys.prefix}/bin")
+    ours = {name: kept.get(f"XDG_{name}_HOME", f"{Path.home()}/{place}") for name, place in _XDG.items()}
+    return {
+        **kept,
+        **{f"XDG_{name}_HOME": place for name, place in ours.items()},
+        "HOME": str(home),
+        "PATH": path,
+        "PS1": "@$?@ ",
+        "TERM": "xterm",
+        "SHELL": "/bin/sh",
+    }
+
+
+class Terminal:
+    """A shell on a terminal of 80 x 24."""
+
+    def __init__(self, folder: Path, env: dict[str, str]) -> None:
+        shell = ["--norc", "--noprofile", "--noediting"]
+        self.tty: pexpect.spawn[str] = pexpect.spawn(
+            "/bin/bash", shell, cwd=str(folder), env=env, encoding="utf-8", timeout=TIMEOUT, dimensions=SIZE, echo=False
+        )
+        self.tty.expect(PROMPT)
+
+    def type(self, text: str) -> None:
+        """One line, which may go on for long."""
+        self.tty.sendline(text)
+
+    def until(self, pattern: str) -> re.Match[str]:
+        """The next that is shown and fits."""
+        self.tty.expect(pattern)
+        found = self.tty.match
+        assert isinstance(found, re.Match)
+        return found
+
+    def end(self) -> tuple[int, str]:
+        """What is shown until there is a prompt again, and how it ended."""
+        code = int(self.until(PROMPT.pattern)[1])
+        shown = str(self.tty.before).replace("\r\n", "\n")
+        assert "Traceback" not in shown, shown
+        return code, shown
+
+    def run(self, text: str) -> str:
+        """One line to its end, which has to be a good one."""
+        self.type(text)
+        code, shown = self.end()
+        assert code == 0, f"{text}: {code}\n{shown}"
+        return shown
+
+    def interrupt(self) -> int:
+        """Ctrl-C, and how what runs has ended."""
+        self.tty.sendintr()
+        return self.end()[0]
+
+    def close(self) -> None:
+        """Hang up."""
+        self.tty.close(force=True)
+
+
+_XDG = {"CONFIG": ".config", "CACHE": ".cache"}
+
+
+def _files(env: dict[str, str], *which: str) -> list[str]:
+    command = ["git", "ls-files", "-z", *which]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    return [file for file in done.stdout.split("\0") if file]
+
+
+def _borrow_bytecode(into: Path, env: dict[str, str]) -> None:
+    """The same source has the same bytecode: compiling it anew costs more than all the rest."""
+    for file in _files(env, "--cached", "--others", "--exclude-standard"):
+        if file.endswith(".py") and file.startswith(PACKAGES) and (into / file).exists():
+            shutil.copystat(ROOT / file, into / file)  # that it is up to date is told by the time
+    for package in PACKAGES:
+        for cache in (ROOT / package).rglob("__pycache__"):
+            shutil.copytree(cache, into / cache.relative_to(ROOT), ignore=shutil.ignore_patterns("*.pyc.*"))
+
+
+def _borrow_packages(into: Path) -> None:
+    """A venv with the packages of ours, and the programs of the clone; to make it is up to date."""
+    folder = into / ".venv"
+    venv.create(folder, symlinks=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "borrowed.pth").write_text("\n".join([str(into), *site.getsitepackages(), ""]))
+    scripts = tomllib.loads((into / "pyproject.toml").read_text())["project"]["scripts"]
+    for program, place in scripts.items():
+        module, _, name = place.partition(":")
+        file = folder / "bin" / program
+        file.write_text(SCRIPT.format(python=folder / "bin/python", module=module, name=name))
+        file.chmod(0o755)
+    version = "{}.{}".format(*sys.version_info)
+    for stamp in (f"python-{version}", "run"):
+        (folder / f".installed-{stamp}").touch()
