@@ -24,6 +24,7 @@ def beside_running(config: RelayConfig, *, branded: bool = False) -> RelayConfig
             port=relay.port,
             ssl_cert=relay.certificate,
             ssl_key=relay.certificate_key,
+            root_path=relay.root_path,
             inside=relay.inside,
             brand=config.brand if branded else BRANDS.get(relay.brand, config.brand),
         )

@@ -47,6 +47,7 @@ class Running(NamedTuple):
     inside: str  # the http:// address for programs of this host
     certificate: str | None = None  # paths, where it speaks TLS
     certificate_key: str | None = None
+    root_path: str = ""  # under which a proxy serves it
     brand: str = "svc"
     key: str = ""  # of the API: where its key is kept, a path or "environment"; empty: it has none
     model: str = ""  # of the API: what answers, as configured at the start

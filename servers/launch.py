@@ -107,6 +107,7 @@ def relay_options(command: Command) -> Command:
             default=None,
             help="Accept an API key for voice over plain HTTP from other hosts.  [RELAY_ALLOW_INSECURE_API_BEARER]",
         ),
+        click.option("--root-path", help="Path under which a proxy serves it, such as /relay.  [RELAY_ROOT_PATH]"),
         click.option("--local-trust", help="In programs of this host: address or secret.  [RELAY_LOCAL_TRUST]"),
         click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
     ]
@@ -123,6 +124,9 @@ def dashboard_options(command: Command) -> Command:
             "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [SVC_DASHBOARD_PORT; 9119]"
         ),
         click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
+        click.option(
+            "--root-path", help="Path under which a proxy serves it, such as /board.  [SVC_DASHBOARD_ROOT_PATH]"
+        ),
         click.option("--chat/--no-chat", default=True, show_default=True, help="Offer a chat with the agent."),
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [SVC_DASHBOARD_LOG_LEVEL; INFO]"),
         LOG_FORMAT,
@@ -140,6 +144,7 @@ def api_options(command: Command) -> Command:
             "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [API_SERVER_PORT; 8642]"
         ),
         click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
+        click.option("--root-path", help="Path under which a proxy serves it, such as /api.  [API_SERVER_ROOT_PATH]"),
         click.option("--relay-url", help="Where the agent finds the phone.  [SVC_RELAY_URL; http://127.0.0.1:8767]"),
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [API_SERVER_LOG_LEVEL; INFO]"),
         LOG_FORMAT,
@@ -248,7 +253,7 @@ def tell_where(
     **more: str,
 ) -> None:
     """Say in the home where a server is that accepts now: see `runtimes.running.Running`."""
-    tls = {"certificate": config.ssl_cert, "certificate_key": config.ssl_key}
+    tls = {"certificate": config.ssl_cert, "certificate_key": config.ssl_key, "root_path": config.root_path}
     where = {"host": config.host, "port": listener.address.port, "inside": inside_url(inner or listener)}
     claimed.tell({**where, **tls, **more})
 

@@ -56,6 +56,7 @@ class RelayConfig:
     port: int = 8767
     ssl_cert: str | None = None
     ssl_key: str | None = None
+    root_path: str = ""  # the path under which a proxy serves it, such as /relay
     webapi_url: str = "http://localhost:8642"
     home: str = "~/.svc"  # the service home, absolute when it comes from `servers`
     config_path: str = "~/.svc/config.yaml"
@@ -145,7 +146,7 @@ def relay_config(
     """Read the settings of the relay from an environment and from start options (None or absent: not given).
 
     Options: `host`, `port`, `no_ssl`, `shell`, `webapi_url`, `log_level`, `log_format`, `config`, `brand`,
-    `allow_insecure_api_key`, `local_trust`.
+    `allow_insecure_api_key`, `local_trust`, `root_path`.
     Raises `ConfigError`.
     """
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
@@ -160,6 +161,7 @@ def relay_config(
         port=source.port("RELAY_PORT", "port", 8767),
         ssl_cert=cert,
         ssl_key=key,
+        root_path=source.prefix("RELAY_ROOT_PATH"),
         webapi_url=webapi_url,
         home=home,
         config_path=config_path,

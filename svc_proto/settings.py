@@ -5,6 +5,7 @@ An empty variable counts as unset. Every error names the variable or option and 
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from ipaddress import ip_network
@@ -19,6 +20,8 @@ from svc_proto.commands import Level
 __all__ = ["ConfigError", "HttpAddress", "Settings", "http_address"]
 
 MAX_DIGITS = 12  # of a whole number in a setting
+MAX_PREFIX = 200  # characters of a path
+_PREFIX = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+")
 
 
 class ConfigError(ValueError):
@@ -96,6 +99,14 @@ class Settings:
         if text in ("1", "true", "yes", "on"):
             return True
         raise ConfigError(f"{variable} must be 0 or 1, not {text!r}")
+
+    def prefix(self, variable: str) -> str:
+        """The path under which a proxy serves a server, such as `/relay`; empty: it has a name or port of its own."""
+        name, text = self.named(variable, "root_path")
+        path = (text or "").rstrip("/")
+        if path and (not _PREFIX.fullmatch(path) or len(path) > MAX_PREFIX):
+            raise ConfigError(f"{name} must be a path such as /relay, not {text!r}")
+        return path
 
     def level(self, variable: str, option: str) -> Level:
         """A log level."""

@@ -38,6 +38,8 @@ def test_values() -> None:
     assert settings(R="/a: :/b").roots("R", ":") == ("/a", "/b")
     assert settings(R="/a").root("R") == "/a"
     assert settings(P="0").port("P", None, 5) == 0
+    assert [settings(P=path).prefix("P") for path in ("", "/", "/relay/", "/a/b.c~")] == ["", "", "/relay", "/a/b.c~"]
+    assert settings({"root_path": "/b"}, P="/a").prefix("P") == "/b"
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,12 @@ def test_values() -> None:
 def test_what_cannot_be_read_is_named(read: Callable[[Settings], object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         read(settings({"the_x": "'"}, X="'"))
+
+
+@pytest.mark.parametrize("path", ["relay", "/a//b", "/a/../b", "/.", "/a b", "/a?b", "/a%2Fb", "/é", f"/{'a' * 200}"])
+def test_no_prefix(path: str) -> None:
+    with pytest.raises(ConfigError, match="--root-path must be a path such as /relay, not "):
+        settings({"root_path": path}).prefix("P")
 
 
 def test_the_ends_of_a_range_belong_to_it() -> None:

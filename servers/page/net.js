@@ -2,8 +2,8 @@
 
 import { heardClock } from "./format.js";
 
-const RELAY = "/api/plugins/svc-relay";
-const AGENT = "/api/agent";
+const RELAY = "api/plugins/svc-relay"; // relative: a proxy may serve the page under a path of its own
+const AGENT = "api/agent";
 const PATIENCE = 15_000; // ms; the server answers within five seconds, come what may
 
 /** A call that did not work; the message is for people. */
@@ -22,7 +22,7 @@ export const agent = (method, path, body, signal) => call(method, AGENT + path, 
 
 /** The rows of a QR code. */
 export async function qr(text) {
-  return (await call("POST", "/api/qr", text)).rows;
+  return (await call("POST", "api/qr", text)).rows;
 }
 
 /** Begin a turn; the answer's body is its event stream. */

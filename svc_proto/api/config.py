@@ -32,6 +32,7 @@ class ApiConfig:
     port: int = 8642
     ssl_cert: str | None = None  # paths of a certificate and its key: serve TLS
     ssl_key: str | None = None
+    root_path: str = ""  # the path under which a proxy serves it, such as /api
     key: str = field(default="", repr=False)  # the bearer; empty: none is asked for
     names: tuple[str, ...] = ()  # of this host, by which callers without a key may name it beside those of its network
     cors_origins: tuple[str, ...] = ()  # empty: a request with an `Origin` is refused; `*`: any
@@ -66,7 +67,8 @@ def api_config(
 ) -> ApiConfig:
     """Read the settings of the API server from an environment and from start options (None or absent: not given).
 
-    Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`, `config`, `brand`, `relay_url`. Raises `ConfigError`.
+    Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`, `config`, `brand`, `relay_url`, `root_path`. Raises
+    `ConfigError`.
     """
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
     home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
@@ -78,6 +80,7 @@ def api_config(
         port=source.port("API_SERVER_PORT", "port", 8642),
         ssl_cert=cert,
         ssl_key=key,
+        root_path=source.prefix("API_SERVER_ROOT_PATH"),
         key=_key(source, "API_SERVER_KEY", host),
         cors_origins=_origins(source, "API_SERVER_CORS_ORIGINS"),
         model_name=source.text("API_SERVER_MODEL_NAME", None),

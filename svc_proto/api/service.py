@@ -70,7 +70,7 @@ class Api:
         self._keys = keys or DeviceKeys()
         self._agent = agent
         themes = (status, sessions, management, chat, completions, runs, responses)
-        self.router = ApiRouter([route for theme in themes for route in theme.routes(self)])
+        self.router = ApiRouter([route for theme in themes for route in theme.routes(self)], config.root_path)
 
     # --- Service ---
 
@@ -196,8 +196,9 @@ class ApiRouter(Router):
     The question that a browser asks before it sends a request is answered the same way for every path.
     """
 
-    def __init__(self, routes: Iterable[Route]) -> None:
-        super().__init__(evolve(route, body_limit=0 if route.method in BODILESS else BODY_LIMIT) for route in routes)
+    def __init__(self, routes: Iterable[Route], prefix: str = "") -> None:
+        limited = (evolve(route, body_limit=0 if route.method in BODILESS else BODY_LIMIT) for route in routes)
+        super().__init__(limited, prefix)
 
     def match(self, method: str, path: str) -> Match:
         """As `Router.match`; OPTIONS is answered everywhere."""

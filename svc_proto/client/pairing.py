@@ -83,7 +83,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
     config, notes, warnings = order.config, list[str](), list[str]()
     if order.mode is Mode.PUBLIC and not order.public_url:
         raise Problem("--mode public needs --public-url https://…", code=MISUSED)
-    public = None if order.public_url is None else public_route(order.public_url, config.port)
+    public = None if order.public_url is None else public_route(order.public_url, config.port, config.root_path)
     relay = local_relay(config)
     unreachable = list[str]()
     api, key, address = yield from _api(engine, order, unreachable)

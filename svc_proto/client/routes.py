@@ -62,8 +62,11 @@ def mesh_route(mesh: Mesh, role: str, api: ApiRoute, *, relay_port: int, relay_t
     return Route(role, ApiRoute(mesh.address, api.port, api.tls), f"{scheme}://{bracketed(mesh.address)}:{relay_port}")
 
 
-def public_route(url: str, relay_port: int) -> Route:
-    """The route over a public address. Raises `Problem`, code 2, for what is no http or https URL."""
+def public_route(url: str, relay_port: int, root_path: str = "") -> Route:
+    """The route over a public address. Raises `Problem`, code 2, for what is no http or https URL.
+
+    A relay with a `root_path` is there, whether the address says so or not.
+    """
     try:
         parsed = parse_url(url.strip())
     except RemoteProtocolError as error:
@@ -71,7 +74,7 @@ def public_route(url: str, relay_port: int) -> Route:
     if parsed.scheme not in ("http", "https"):
         raise Problem("--public-url must be an http:// or https:// URL", code=MISUSED)
     scheme, host = "wss" if parsed.tls else "ws", bracketed(parsed.host)
-    path = parsed.target.partition("?")[0].rstrip("/")
+    path = parsed.target.partition("?")[0].rstrip("/") or root_path
     # With a path a proxy is behind it, on the port that was named; without one the relay has its own port.
     port = "" if parsed.port == (443 if parsed.tls else 80) else f":{parsed.port}"
     relay = f"{scheme}://{host}{port}{path}" if path else f"{scheme}://{host}:{relay_port}"

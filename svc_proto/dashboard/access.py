@@ -50,6 +50,7 @@ class Gate:
 
     def __init__(self, config: DashboardConfig) -> None:
         self._names = config.names
+        self._page = ("/", config.root_path)
         self._password = config.password.encode("utf-8")
         self._limiter = Limiter()
         self._proxies = Proxies(config.relay.trusted_proxies)
@@ -58,7 +59,7 @@ class Gate:
         """Let a request pass, or raise `Refused` 401, 403 or 429."""
         if not names_this_network(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")
-        if is_foreign_page(request) and not _is_link(request):
+        if is_foreign_page(request) and not (request.path in self._page and _is_link(request)):
             raise Refused(403, "origin_not_allowed", "another web site may not call the dashboard")
         if self._password:
             self._check_password(request, now)
@@ -84,10 +85,10 @@ class Gate:
 
 
 def _is_link(request: Request) -> bool:
-    """Whether somebody follows a link to the page itself."""
+    """Whether somebody follows a link."""
     headers = request.headers
     mode, origin = headers.get(b"sec-fetch-mode"), headers.get(b"origin")
-    return request.path == "/" and mode == b"navigate" and origin is None
+    return mode == b"navigate" and origin is None
 
 
 def _password_of(headers: Headers) -> bytes | None:

@@ -28,6 +28,7 @@ class DashboardConfig:
     port: int = 9119
     ssl_cert: str | None = None  # paths of a certificate and its key: serve TLS
     ssl_key: str | None = None
+    root_path: str = ""  # the path under which a proxy serves it, such as /board
     password: str = field(default="", repr=False)  # empty: none is asked for, and only this host may come in
     names: tuple[str, ...] = ()  # by which browsers may call this host, besides its addresses
     relay_url: str = "http://127.0.0.1:8767"  # where the relay takes its loopback-only calls
@@ -44,7 +45,7 @@ def dashboard_config(
 ) -> DashboardConfig:
     """Read the settings of the dashboard itself from an environment and from start options (None or absent: not given).
 
-    Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`. `relay_port` is where the relay is if no
+    Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`, `root_path`. `relay_port` is where the relay is if no
     variable says so. What concerns the relay and the API beyond that is added by whoever starts the dashboard. Raises
     `ConfigError`.
     """
@@ -63,6 +64,7 @@ def dashboard_config(
         port=source.port("SVC_DASHBOARD_PORT", "port", 9119),
         ssl_cert=cert,
         ssl_key=key,
+        root_path=source.prefix("SVC_DASHBOARD_ROOT_PATH"),
         password=password,
         names=_names(source, "SVC_DASHBOARD_NAMES"),
         relay_url=f"http://127.0.0.1:{port}",

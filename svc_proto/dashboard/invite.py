@@ -76,7 +76,7 @@ def find_endpoints(engine: Engine, config: RelayConfig, wish: Wish) -> Flow[list
     public = None
     if wish.public_url is not None:
         try:
-            public = public_route(wish.public_url, config.port)
+            public = public_route(wish.public_url, config.port, config.root_path)
         except Problem:
             raise Refused(400, "bad_public_url", "public_url must be an http:// or https:// URL") from None
     mesh = None

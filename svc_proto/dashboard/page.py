@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 
 from attrs import frozen
@@ -24,9 +24,12 @@ KINDS = {
 ASK_AGAIN = (b"cache-control", b"no-cache")  # a new version of the program is seen at once
 
 
-def routes(files: Mapping[str, bytes]) -> list[Route]:
-    """`INDEX` at the root, every other file under `/page/`. The kind follows from the name's ending (`KINDS`)."""
-    return [
+def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
+    """`INDEX` at the root, every other file under `/page/`. The kind follows from the name's ending (`KINDS`).
+
+    The page's links are relative. So who calls it by its prefix without the slash behind it is led there.
+    """
+    found = [
         Route(
             method="GET",
             pattern="/" if name == INDEX else f"/page/{name}",
@@ -35,6 +38,14 @@ def routes(files: Mapping[str, bytes]) -> list[Route]:
         )
         for name, body in files.items()
     ]
+    if prefix:
+        found.append(Route(method="GET", pattern=prefix, access=Access.OWNER, handler=_lead_to(f"{prefix}/")))
+    return found
+
+
+def _lead_to(path: str) -> Callable[[Request], Response]:
+    fields = Headers(((b"location", path.encode("ascii")),))
+    return lambda request: Response(308, fields)
 
 
 @frozen

@@ -41,7 +41,9 @@ class Dashboard:
         self.limits = limits
         self._gate = Gate(config)
         drawing = Route(method="POST", pattern="/api/qr", access=Access.OWNER, handler=self._draw, body_limit=MAX_QR)
-        self.router = Router([*page.routes(files), drawing, *relay_calls.routes(self), *agent_calls.routes(self)])
+        pages = page.routes(files, config.root_path)
+        rows = [*pages, drawing, *relay_calls.routes(self), *agent_calls.routes(self)]
+        self.router = Router(rows, config.root_path)
 
     # --- Service ---
 

@@ -15,20 +15,19 @@ DERIVED_PROBE = "/voice/config"  # spec: what the client asks for at a relay who
 
 @frozen
 class Remote:
-    """A relay by its ws:// or wss:// URL, which `parse_url` accepts; without a path, `/ws` is used."""
+    """A relay by its ws:// or wss:// URL, which `parse_url` accepts. Its path, without a `/ws` at the end, is before
+    every other (wire core 10.4: "keeps other path prefixes"); without a query the WebSocket is at `/ws` there."""
 
     url: str
 
     @property
     def socket_url(self) -> str:
         """The URL of the WebSocket."""
-        if parse_url(self.url).target != "/":
-            return self.url
-        return self._base(("ws", "wss")) + "/ws"
+        return self.url if "?" in parse_url(self.url).target else self._base(("ws", "wss")) + "/ws"
 
     @property
     def http_url(self) -> str:
-        """The relay's HTTP address, of the same host and port, without a path."""
+        """The relay's HTTP address."""
         return self._base(("http", "https"))
 
     @property
@@ -40,7 +39,8 @@ class Remote:
     def _base(self, schemes: tuple[str, str]) -> str:
         url = parse_url(self.url)
         host = f"[{url.host}]" if ":" in url.host else url.host
-        return f"{schemes[url.tls]}://{host}:{url.port}"
+        path = url.target.partition("?")[0].rstrip("/").removesuffix("/ws")
+        return f"{schemes[url.tls]}://{host}:{url.port}{path}"
 
 
 def derived_relay(api_url: str) -> str:

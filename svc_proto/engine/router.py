@@ -69,10 +69,15 @@ NO_PARAMS: dict[str, str] = {}
 
 
 class Router:
-    """All routes of a service. `anybody` is its policy for all callers, who may then ask `OPTIONS *`."""
+    """All routes of a service.
 
-    def __init__(self, routes: Iterable[Route], anybody: Enum | None = None) -> None:
+    `prefix` is the path under which a proxy serves them, such as `/relay`; empty: none. `anybody` is its policy for all
+    callers, who may then ask `OPTIONS *`.
+    """
+
+    def __init__(self, routes: Iterable[Route], prefix: str = "", anybody: Enum | None = None) -> None:
         self.routes = tuple(routes)
+        self._prefix = prefix
         self._exact: dict[str, dict[str, Route]] = {}
         self._patterns: dict[int, list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
         for route in self.routes:
@@ -83,12 +88,20 @@ class Router:
         if anybody is not None:
             self._exact[SERVER] = {"OPTIONS": _about_the_server(self.routes, anybody)}
 
+    def inner(self, path: str) -> str:
+        """A path without the prefix. One that has a route as it is stays so: other proxies take the prefix off
+        themselves, and programs of this host know of none."""
+        prefix = self._prefix
+        if not prefix or not path.startswith(prefix) or path[len(prefix) :][:1] not in ("", "/"):
+            return path
+        return path if self._find(path) is not None else path[len(prefix) :] or "/"
+
     def match(self, method: str, path: str) -> Match:
         """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""
-        methods = self._exact.get(path)
-        params = NO_PARAMS
-        if methods is None:
-            methods, params = self._match_pattern(path)
+        found = self._find(path)
+        if found is None:
+            raise Refused(404, "not_found", "there is nothing at this path")
+        methods, params = found
         route = methods.get(method)
         if route is None:
             allowed = ",".join(sorted(methods))
@@ -111,7 +124,10 @@ class Router:
         shapes.append((route.segments, fresh))
         return fresh
 
-    def _match_pattern(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
+    def _find(self, path: str) -> tuple[dict[str, Route], dict[str, str]] | None:
+        exact = self._exact.get(path)
+        if exact is not None:
+            return exact, NO_PARAMS
         segments = path.split("/")
         for shape, methods in self._patterns.get(len(segments), ()):
             params: dict[str, str] = {}
@@ -122,7 +138,7 @@ class Router:
                     break
             else:
                 return methods, params
-        raise Refused(404, "not_found", "there is nothing at this path")
+        return None
 
 
 def _about_the_server(routes: Iterable[Route], anybody: Enum) -> Route:

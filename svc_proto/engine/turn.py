@@ -32,7 +32,9 @@ def identify(channel: ServerChannel, head: RequestHead) -> Found:
     route = request = None
     try:
         path, query = split_target(head.target)
-        route, params = channel.app.router.match(head.method, path)
+        router = channel.app.router
+        path = router.inner(path)
+        route, params = router.match(head.method, path)
         request = Request(
             method=head.method,
             path=path,

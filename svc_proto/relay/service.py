@@ -97,6 +97,7 @@ class Relay:
                 *voice_settings.routes(self),
                 *voice_sessions.routes(self),
             ],
+            config.root_path,
             anybody=Access.PUBLIC,
         )
 

@@ -210,3 +210,13 @@ def test_theme(site: Site, visit: Visitor) -> None:
     page.reload()
     expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
     assert page.evaluate(colour) != light
+
+
+def test_under_a_path_of_a_proxy(site: Site, visit: Visitor) -> None:
+    site.world.start_relay()
+    site.open(root_path="/board")
+    page = visit(f"{site.url}board")  # what is asked outside of it is a fault
+    expect(page.get_by_text("No device is paired")).to_be_visible()
+    page.get_by_role("button", name="Pair new device").click()
+    expect(page.get_by_role("img", name="QR code of the invite")).to_be_visible()
+    assert page.url.endswith("/board/")

@@ -40,6 +40,11 @@ def test_public(url: str, api: str, relay: str) -> None:
     assert (route.api.url, route.relay_url) == (api, relay)
 
 
+def test_public_under_the_path_of_a_proxy() -> None:
+    assert public_route("https://home.example", 8767, "/relay").relay_url == "wss://home.example/relay"
+    assert public_route("https://home.example/other", 8767, "/relay").relay_url == "wss://home.example/other"
+
+
 @pytest.mark.parametrize("url", ["", "home.example", "wss://home.example", "https://a:b@home.example", "https://"])
 def test_bad_public(url: str) -> None:
     with pytest.raises(Problem, match="--public-url") as caught:

@@ -31,6 +31,19 @@ def test_a_file_that_the_browser_has_is_not_sent_again(virtual: VirtualWorld) ->
     assert board.ask("GET", "/page/app.css", headers={"if-none-match": '"other"'}).status == 200
 
 
+def test_under_a_path_of_a_proxy(virtual: VirtualWorld) -> None:
+    board = Board(virtual, root_path="/board")
+    for path in ("/board/", "/"):
+        assert board.ask("GET", path).body == FILES["index.html"]
+    assert board.ask("GET", "/board/page/app.js").body == FILES["app.js"]
+    short = board.ask("GET", "/board")
+    assert (short.status, short.headers.get(b"location")) == (308, b"/board/")
+    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    assert board.ask("GET", "/board", headers=link).status == 308
+    assert board.ask("GET", "/board/page/app.js", headers=link).status == 403
+    assert board.ask("GET", "/boarding").status == 404
+
+
 def test_a_file_of_an_unknown_kind_is_a_bug() -> None:
     with pytest.raises(KeyError):
         routes({"page.exe": b""})

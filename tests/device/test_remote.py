@@ -16,7 +16,9 @@ from svc_proto.device.remote import Remote, derived_relay
         ("ws://h:1/", "ws://h:1/ws", "http://h:1"),
         ("ws://h:1/#part", "ws://h:1/ws", "http://h:1"),
         ("wss://h", "wss://h:443/ws", "https://h:443"),
-        ("wss://h/relay/ws?a=b", "wss://h/relay/ws?a=b", "https://h:443"),
+        ("wss://h/relay/ws?a=b", "wss://h/relay/ws?a=b", "https://h:443/relay"),
+        ("wss://h/relay/ws", "wss://h:443/relay/ws", "https://h:443/relay"),
+        ("wss://h/relay/", "wss://h:443/relay/ws", "https://h:443/relay"),
         ("ws://[::1]:8767", "ws://[::1]:8767/ws", "http://[::1]:8767"),
     ],
 )

@@ -69,6 +69,28 @@ def test_wrong_method(method: str, path: str, allow: bytes) -> None:
     assert (refused.value.status, refused.value.headers) == (405, ((b"allow", allow),))
 
 
+BEHIND = Router(TABLE.routes, "/q")
+
+
+@pytest.mark.parametrize(
+    ("path", "inner"),
+    [
+        ("/q/a", "/a"),
+        ("/q/a/1", "/a/1"),
+        ("/q", "/"),
+        ("/q/", "/"),
+        ("/q/nothing/at/all", "/nothing/at/all"),
+        ("/a", "/a"),  # whoever is beside the proxy, or behind one that takes the prefix off
+        ("/q/b/z", "/q/b/z"),  # a route as it is
+        ("/qa", "/qa"),
+        ("", ""),
+    ],
+)
+def test_a_prefix(path: str, inner: str) -> None:
+    assert BEHIND.inner(path) == inner
+    assert TABLE.inner(path) == path
+
+
 def test_a_head_route_of_its_own() -> None:
     assert TABLE.match("HEAD", "/h").route.method == "HEAD"
 

@@ -113,9 +113,10 @@ def test_the_file_is_nobody_elses_business(tmp_path: Path) -> None:
 def test_settings_follow_what_runs(tmp_path: Path) -> None:
     config = RelayConfig(home=str(tmp_path), port=1, host="10.0.0.1", webapi_url="http://elsewhere:2")
     assert beside_running(config) == config
-    relay = taken(tmp_path, certificate="c", certificate_key="k", brand="hermes")
+    relay = taken(tmp_path, certificate="c", certificate_key="k", brand="hermes", root_path="/relay")
     found = beside_running(config)
     assert (found.host, found.port, found.tls, found.inside) == ("::", 8767, True, "http://[::1]:8767")
+    assert found.root_path == "/relay"
     assert (found.brand, beside_running(config, branded=True).brand) == (HERMES, SVC)
     assert found.webapi_inside is None
     api = taken(tmp_path, "api", host="127.0.0.1", port=3, inside="http://127.0.0.1:4")

@@ -1,4 +1,5 @@
-"""The real servers behind real proxies, set up as docs/security.md shows it: no stranger opens the local door."""
+"""The real servers behind real proxies, set up as docs/proxies.md and docs/security.md show it: phones, browsers and
+programs come through, under the paths that the page gives them, and no stranger opens the local door."""
 
 from __future__ import annotations
 
@@ -17,13 +18,22 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
-from tests.servers.support import ROOT, SYSTEM_PATH, Running, call, running, sign_in
+from tests.servers.support import ROOT, SYSTEM_PATH, Client, Running, call, running, sign_in
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 PASSWORD = "correct horse"
 DOOR = (Access.LOOPBACK, Access.LOOPBACK_OR_BEARER, Access.LOCAL_OR_BEARER)
-BLOCKS = re.findall(r"```(nginx|caddy)\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.DOTALL)
-GOOD, SHORT = BLOCKS[:2], BLOCKS[1:]  # Caddy's is both
+KEY = "sk-behind-a-proxy-1"
+PATHS = {"API_SERVER_KEY": KEY, "RELAY_ROOT_PATH": "/relay", "SVC_DASHBOARD_ROOT_PATH": "/board"}
+
+
+def blocks_of(page: str) -> list[tuple[str, str]]:
+    """The proxy and its settings, as a page of docs shows them."""
+    return re.findall(r"```(nginx|caddy)\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+
+
+NGINX_FOR_ALL, NGINX_FOR_ONE, CADDY_FOR_ALL, CADDY_FOR_ONE = blocks_of("proxies.md")
+SHORT = [CADDY_FOR_ONE, *blocks_of("security.md")]
 NGINX = """
 daemon off; master_process off; error_log stderr notice; pid {folder}/nginx.pid;
 events {{}}
@@ -43,11 +53,14 @@ def free_port() -> int:
 
 
 @contextmanager
-def proxy(folder: Path, kind: str, block: str, behind: int) -> Iterator[int]:
-    """The port of a proxy in front of another port, on loopback only."""
+def proxy(folder: Path, kind: str, block: str, relay: int, api: int = 0, dashboard: int = 0) -> Iterator[int]:
+    """The port of a proxy in front of these ports, on loopback only."""
     folder.mkdir()
     port, file = free_port(), folder / "proxy.conf"
-    block = block.replace("8767", str(behind)).replace("relay.example", f"http://127.0.0.1:{port}")
+    here: dict[str, object] = {"8767": relay, "8642": api, "9119": dashboard}
+    here |= dict.fromkeys(("relay.example", "home.example"), f"http://127.0.0.1:{port}")
+    for there, name in here.items():
+        block = block.replace(there, str(name))
     if kind == "nginx":
         file.write_text(NGINX.format(folder=folder, port=port, block=block))
         command = ["-p", str(folder), "-c", str(file)]
@@ -70,13 +83,13 @@ def ports_of(servers: Running, count: int) -> dict[str, int]:
     return {match[1]: int(match[2]) for match in found}
 
 
-def door_is_shut(port: int) -> None:
+def door_is_shut(port: int, root: str = "") -> None:
     routes = [route for route in Relay(RelayConfig()).router.routes if route.access in DOOR]
     assert len(routes) > 10
     for route in routes:
-        path = route.pattern.replace("{token_prefix}", "abcd")
+        path = root + route.pattern.replace("{token_prefix}", "abcd")
         assert call(port, route.method, path).status in (401, 403), route
-    assert call(port, "GET", "/health").status == 200
+    assert call(port, "GET", f"{root}/health").status == 200
 
 
 def needs(kind: str) -> None:
@@ -98,7 +111,7 @@ def test_the_shortest_blocks_open_no_local_route(kind: str, block: str, tmp_path
             assert call(port, "POST", "/api/plugins/svc-relay/pairing").status == 403
 
 
-@pytest.mark.parametrize(("kind", "block"), GOOD, ids=["nginx", "caddy"])
+@pytest.mark.parametrize(("kind", "block"), [NGINX_FOR_ONE, CADDY_FOR_ONE], ids=["nginx", "caddy"])
 def test_phones_and_the_owner_come_through(kind: str, block: str, tmp_path: Path) -> None:
     needs(kind)
     env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD}
@@ -120,3 +133,38 @@ def test_phones_and_the_owner_come_through(kind: str, block: str, tmp_path: Path
             overview = "/api/plugins/svc-relay/overview"
             assert call(port, "GET", overview).status == 401
             assert call(port, "GET", overview, headers=known).body["session_count"] == 1
+
+
+@pytest.mark.parametrize(("kind", "block"), [NGINX_FOR_ALL, CADDY_FOR_ALL], ids=["nginx", "caddy"])
+def test_one_name_for_all(kind: str, block: str, tmp_path: Path) -> None:
+    needs(kind)
+    env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD, **PATHS}
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
+        ports = ports_of(servers, 3)
+        secret = {HEADER.decode(): (tmp_path / "svc" / LOCAL_SECRET).read_text()}
+        with proxy(tmp_path / "proxy", kind, block, **ports) as port:
+            door_is_shut(port, "/relay")
+            assert call(port, "POST", "/relay/pairing", headers=secret).status == 403
+            code = call(ports["relay"], "POST", "/pairing", headers=secret).body["code"]
+            token = ""
+            for path in ("/relay", "/relay/ws"):  # as desktops and as phones take a route of an invite
+                shown = {"session_token": token} if token else {"pairing_code": code}
+                with Client(port, path=path) as client:
+                    assert client.status == 101
+                    payload = client.sign_in(**shown)["payload"]
+                    assert payload["transport_hint"] == "ws"
+                    token = payload["session_token"]
+            assert call(port, "GET", "/relay/sessions", token=token).status == 200
+
+            assert call(port, "GET", "/v1/models").status == 401
+            assert call(port, "GET", "/v1/models", token=KEY).status == 200
+
+            known = {"authorization": "Basic " + base64.b64encode(f":{PASSWORD}".encode()).decode()}
+            assert call(port, "GET", "/board/api/plugins/svc-relay/overview").status == 401
+            # A page of this very origin, as a browser says it.
+            page = {**known, "origin": f"http://127.0.0.1:{port}", "sec-fetch-site": "same-origin"}
+            overview = call(port, "GET", "/board/api/plugins/svc-relay/overview", headers=page)
+            assert overview.body["session_count"] == 1
+            assert call(port, "POST", "/board/api/agent/sessions", {}, headers=page).status == 201
+            other = {**known, "origin": "http://127.0.0.1:1"}
+            assert call(port, "POST", "/board/api/agent/sessions", {}, headers=other).status == 403
