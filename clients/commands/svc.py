@@ -17,6 +17,7 @@ Examples:
   svc pair                              show a QR for another phone
   svc pair --ttl 90d --grants bridge=1d
   svc pair --revoke 1c2d3e4f
+  svc doctor --public-url https://home.example
   svc key rotate                        a new API key, after a phone was lost
   svc relay insecure-api-key status
 
@@ -33,6 +34,7 @@ Shell completion (bash; zsh and fish likewise):
         "status": ("clients.commands.service:status", "What runs on this host, and which phones are there."),
         "logs": ("clients.commands.logs:main", "What the servers have logged; -f follows."),
         "down": ("clients.commands.service:down", "Stop the servers."),
+        "doctor": ("clients.commands.doctor_host:main", "Is all well here, and seen from outside?"),
         "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
         "key": ("clients.commands.key:main", "The key of the API server on this host."),
         "relay": ("clients.commands.svc:relay", "Switches of the relay on this host."),

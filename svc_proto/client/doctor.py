@@ -18,7 +18,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 
-__all__ = ["Finding", "examine", "finding_lines", "findings_json"]
+__all__ = ["PROBE_WITHIN", "Finding", "examine", "finding_lines", "findings_json", "reach"]
 
 SOON = 3 * 86_400.0  # s before its end at which a session is worth a word
 PROBE_WITHIN = 4.0  # s, spec "Limits"
@@ -57,7 +57,7 @@ def examine(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
         addresses = [candidate.url for candidate in candidates_of(session)] or [session.url]
         reachable = ""
         for address in addresses:
-            finding = yield from _reach(engine, address, alone=len(addresses) == 1)
+            finding = yield from reach(engine, address, alone=len(addresses) == 1)
             findings.append(finding)
             reachable = reachable or (address if finding.verdict == "ok" else "")
         if reachable:
@@ -65,6 +65,23 @@ def examine(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
         elif len(addresses) > 1:
             findings.append(Finding(session.url, "failure", "no route answers", "is the relay running?"))
     return findings
+
+
+def reach(engine: Engine, address: str, *, alone: bool) -> Flow[Finding]:
+    """Whether a relay answers at an address; that it does not is a failure if there is no other."""
+    relay = Target("the relay", http_base(address))
+    began = engine.now.mono
+    bad = "failure" if alone else "warning"
+    try:
+        found = yield from health(engine, relay, within=PROBE_WITHIN)
+    except Problem as error:
+        return Finding(address, bad, str(error))
+    if isinstance(found, Failure):
+        return Finding(
+            address, bad, f"cannot be reached: {because(found)}", "is the relay running, and this its address?"
+        )
+    took = (engine.now.mono - began) * 1000
+    return Finding(address, "ok", f"answers in {took:.0f} ms, version {found.get('version')}")
 
 
 def finding_lines(findings: Sequence[Finding]) -> list[str]:
@@ -100,22 +117,6 @@ def _lifetime(session: StoredSession, now: float) -> list[Finding]:
             Finding(session.url, "warning", f"grants that are over: {', '.join(over)}", "pair again to renew them")
         )
     return found
-
-
-def _reach(engine: Engine, address: str, *, alone: bool) -> Flow[Finding]:
-    relay = Target("the relay", http_base(address))
-    began = engine.now.mono
-    bad = "failure" if alone else "warning"
-    try:
-        found = yield from health(engine, relay, within=PROBE_WITHIN)
-    except Problem as error:
-        return Finding(address, bad, str(error))
-    if isinstance(found, Failure):
-        return Finding(
-            address, bad, f"cannot be reached: {because(found)}", "is the relay running, and this its address?"
-        )
-    took = (engine.now.mono - began) * 1000
-    return Finding(address, "ok", f"answers in {took:.0f} ms, version {found.get('version')}")
 
 
 def _known(engine: Engine, session: StoredSession, address: str) -> Flow[Finding]:

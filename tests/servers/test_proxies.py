@@ -4,6 +4,7 @@ programs come through, under the paths that the page gives them, and no stranger
 from __future__ import annotations
 
 import base64
+import json
 import re
 import socket
 import subprocess
@@ -14,11 +15,13 @@ from shutil import which
 
 import pytest
 
+from svc_proto.client.outside import LOCAL_ROUTES
 from svc_proto.config import RelayConfig
 from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
-from tests.servers.support import ROOT, SYSTEM_PATH, Client, Running, call, running, sign_in
+from tests.forkserver import python, run
+from tests.servers.support import ROOT, SYSTEM_PATH, TIMEOUT, Client, Running, call, environment, running, sign_in
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 PASSWORD = "correct horse"
@@ -90,6 +93,15 @@ def door_is_shut(port: int, root: str = "") -> None:
         path = root + route.pattern.replace("{token_prefix}", "abcd")
         assert call(port, route.method, path).status in (401, 403), route
     assert call(port, "GET", f"{root}/health").status == 200
+
+
+def diagnosed(home: Path, url: str) -> tuple[int, dict[str, tuple[str, str]]]:
+    """What `svc doctor` says of an address."""
+    command = python("clients.commands.svc", "doctor", "--public-url", url, "--json")
+    done = run(command, cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.stderr == ""
+    found = json.loads(done.stdout)["findings"]
+    return done.returncode, {each["subject"]: (each["verdict"], each["text"]) for each in found}
 
 
 def needs(kind: str) -> None:
@@ -166,5 +178,24 @@ def test_one_name_for_all(kind: str, block: str, tmp_path: Path) -> None:
             overview = call(port, "GET", "/board/api/plugins/svc-relay/overview", headers=page)
             assert overview.body["session_count"] == 1
             assert call(port, "POST", "/board/api/agent/sessions", {}, headers=page).status == 201
+            code, found = diagnosed(tmp_path, f"http://127.0.0.1:{port}")
+            assert code == 0
+            assert [verdict for verdict, _ in found.values()] == ["ok", "ok", "warning", *["ok"] * 5]  # there is no TLS
+            assert found["local routes"][1] == "shut, all 7 that were tried"
+            assert found["WebSocket"][1] == "a phone can pair"
             other = {**known, "origin": "http://127.0.0.1:1"}
             assert call(port, "POST", "/board/api/agent/sessions", {}, headers=other).status == 403
+
+
+def test_no_proxy_at_all(tmp_path: Path) -> None:
+    """What comes from this very host without one is from this host: so the doctor has all there is to find."""
+    with running(tmp_path, "servers", *LOCAL) as servers:
+        ports = ports_of(servers, 3)
+        code, found = diagnosed(tmp_path, f"http://127.0.0.1:{ports['api']}")
+        assert code == 1
+        verdict, text = found["local routes"]
+        assert verdict == "failure"
+        assert text == "open to everybody who comes this way: " + ", ".join(map(" ".join, LOCAL_ROUTES))
+        assert found["WebSocket"] == ("ok", "a phone can pair")
+        assert found[f"http://127.0.0.1:{ports['api']}"][1] == "the API has no key: everybody may use the agent"
+        assert call(ports["relay"], "GET", "/sessions").body["sessions"] == []  # nothing is left of it

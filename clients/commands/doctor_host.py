@@ -1,0 +1,66 @@
+"""`svc doctor`: does what should run on this host run, and what does a stranger get who calls it from outside?"""
+
+from __future__ import annotations
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from runtimes.option import runtime_option
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc doctor
+  svc doctor --public-url https://home.example
+  svc doctor --public-url https://home.example --json
+
+\b
+The address is asked from here: where this network does not lead back to itself, run it elsewhere, too.
+Exit codes: 0 when all is well; 1 when something is wrong.
+"""
+
+
+@click.command("doctor", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.option("--public-url", metavar="URL", help="http:// or https:// address of this host from outside.")
+@json_option
+@runtime_option
+def main(public_url: str | None, *, as_json: bool, runtime: str) -> int:
+    """Look at the servers of this host, and with --public-url at what a stranger gets there."""
+    from clients.commands.host import read_relay_config, service_home
+    from clients.commands.perform import perform
+    from runtimes.running import find_running
+    from svc_proto.client.doctor import Finding, finding_lines, findings_json, reach
+    from svc_proto.client.operator import local_relay
+    from svc_proto.client.outside import Outside, examine_outside
+    from svc_proto.client.routes import public_route
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+    config, home = read_relay_config(), service_home()
+    route = None if public_url is None else public_route(public_url, config.port, config.root_path)
+    runs, board = find_running(home, "relay"), find_running(home, "dashboard")
+
+    def plan(engine: Engine) -> Flow[list[Finding]]:
+        found = Finding("the relay of this host", "failure", "does not run", "start it with: svc up")
+        if runs is not None:
+            found = yield from reach(engine, runs.inside.replace("http", "ws", 1), alone=True)
+        if route is None:
+            return [found]
+        relay = local_relay(config) if found.verdict == "ok" else None
+        path = "" if board is None else board.root_path
+        outside = yield from examine_outside(engine, Outside(route=route, relay=relay, dashboard_path=path))
+        return [found, *outside]
+
+    findings = perform(plan, runtime, home=home)
+    report = findings_json(findings)
+    if as_json:
+        print_json(report)
+    else:
+        print_lines(finding_lines(findings))
+    return 0 if report["ok"] else 1
+
+
+if __name__ == "__main__":
+    main(prog_name="svc doctor")
