@@ -85,7 +85,7 @@ dashboard is for this host only, unless SVC_DASHBOARD_HOST and SVC_DASHBOARD_PAS
 @click.option("--api/--no-api", default=True, show_default=True, help="Run the API server, too.")
 @click.option("--dashboard/--no-dashboard", default=True, show_default=True, help="Run the dashboard, too.")
 @click.option("--dashboard-port", type=click.IntRange(0, 65_535), help="Its port; 0: any.  [SVC_DASHBOARD_PORT; 9119]")
-@click.option("--qr/--no-qr", default=True, show_default=True, help="Make a pairing code at the start and show it.")
+@click.option("--qr/--no-qr", default=True, show_default=True, help="On a terminal, make a pairing code and show it.")
 def main(
     runtime: str,
     *,
@@ -222,7 +222,7 @@ class _Invitation(Errand):
 
 
 def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: Screen, *, keyless: bool) -> Program:
-    """Asks the relay, as a program on its host, for an invite, `keyless` for an API that has no key."""
+    """Asks the relay, as a program on its host, for an invite, if somebody sees it; `keyless`: the API has no key."""
     body = strict_json.dumps_bytes({"api_key": ""} if keyless else {})
 
     def plan(engine: Engine) -> Flow[int]:
@@ -231,6 +231,9 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: Screen,
             yield from fetch(engine, "GET", f"{api_url}/health", within=10.0)  # what it says goes before the screen
         secret = yield from secret_fields(engine)
         listed = yield from fetch(engine, "GET", f"{url}/sessions", headers=secret, within=10.0)
+        if not sys.stdout.isatty():
+            engine.emit(Tell("started", {}))
+            return 0
         answer = yield from fetch(engine, "POST", f"{url}/pairing/mint", headers=secret, body=body, within=10.0)
         if isinstance(answer, Failure):
             engine.emit(Tell("no invite", {"why": f"{answer.kind.value} {answer.detail}".strip()}))

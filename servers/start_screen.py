@@ -1,6 +1,6 @@
 """What somebody sees who starts the servers: a QR if it fits, how to pair, and where everything is, within 80 x 24.
 
-A file or a journal is told the code alone: it would keep the API's key, which the QR and the invite URL hold.
+A file or a journal is told how to pair and no more, and no code is made for it: it would keep what lets others in.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = ["Screen"]
 ONLY_HERE = "The API listens on this host only. For phones to chat, start with --host 0.0.0.0 or --api-host 0.0.0.0."
 WITHIN = f"within {CODE_LIFETIME / 60:.0f} minutes"
 AROUND = 4  # lines beside the rows: how to scan, two empty ones, what to do next
+PAIR = "To pair a phone: svc pair"
 NEXT = "Ctrl-C stops. In another terminal: svc status, svc pair, svc logs -f"
 
 
@@ -38,15 +39,14 @@ class Screen:
     api_only_here: bool = False
 
     def show(self, news: Tell) -> None:
-        """The invite has come, or has not."""
-        if news.event != "invite":
+        """The invite has come, or has not, or none was asked for."""
+        if news.event == "no invite":
             print(f"No pairing code: the relay could not be asked ({news.fields['why']}).", file=sys.stderr, flush=True)
             return
-        invite = news.fields
-        if sys.stdout.isatty():
-            self._show_all(invite)
+        if news.event == "invite":
+            self._show_all(news.fields)
         else:
-            print(f"Enter the code {invite['code']} at {invite['relay_url']} {WITHIN}. For a QR: svc pair", flush=True)
+            print(PAIR, flush=True)
         if self.api_only_here:
             print(ONLY_HERE, flush=True)
 

@@ -33,7 +33,7 @@ Examples:
   svc pair --no-wait                         do not wait until the phone has paired
   svc pair --register-code Q7M2ZK            a code that the phone shows
   svc pair --revoke 1c2d3e4f                 end a session (see svc-relay devices)
-  svc pair --json | jq -r .pairing_url
+  svc pair --json | jq -r .pairing_url       code, key and invite go to a terminal, else only with --json or --show
 
 \b
 Durations: never, 0 (never), seconds, or a number with s, m, h, d, w or y.
@@ -64,6 +64,7 @@ for a QR: it then leads to the API server only.
 @click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API server.  [configuration; 8642]")
 @click.option("--dashboard-url", metavar="URL", help="Address of the dashboard for the QR.")
 @click.option("--brand", help="Names that the phone's app knows: svc or hermes.  [as the relay runs; SVC_BRAND; svc]")
+@click.option("--show", is_flag=True, help="Print code, key and invite, even where there is no terminal.")
 @click.option("--png", is_flag=True, help="Write the QR as a PNG file, even where there is no terminal.")
 @click.option("--no-qr", is_flag=True, help="Draw no QR and write no file.")
 @click.option("--no-wait", is_flag=True, help="On a terminal, do not wait for the phone.")
@@ -85,6 +86,7 @@ def main(
     port: int | None,
     dashboard_url: str | None,
     brand: str | None,
+    show: bool,
     png: bool,
     no_qr: bool,
     no_wait: bool,
@@ -138,7 +140,7 @@ def main(
         file = _write_png(invite.qr_payload) if png else None
         print_json({**invite_json(invite), "png": file})
         return
-    print_lines(invite_lines(invite))
+    print_lines(invite_lines(invite, hidden=not (terminal or show)))
     on_screen = terminal and not no_qr
     why_not = _draw(invite.qr_payload) if on_screen else None
     file = _write_png(invite.qr_payload) if png or on_screen else None

@@ -17,6 +17,10 @@ MAIN_KEY = "the main key: the QR holds it, and it outlives the session; svc key 
 MINUTES = f"{CODE_LIFETIME / 60:.0f} minutes"
 
 
+HIDDEN = "not shown"
+NOT_HERE = "not shown, as this is no terminal: --show shows it, with code and key; --json is for programs"
+
+
 def mask(key: str) -> str:
     """A key that can be told from others without being given away: first 4, last 3, length."""
     if len(key) <= FULLY_MASKED:
@@ -24,24 +28,25 @@ def mask(key: str) -> str:
     return f"{key[:4]}…{key[-3:]} ({len(key)} characters)"
 
 
-def invite_lines(invite: Invite) -> list[str]:
-    """The connection block, the relay block and the invite URL."""
+def invite_lines(invite: Invite, *, hidden: bool = False) -> list[str]:
+    """The connection block, the relay block and the invite URL; where they are `hidden`, without key, code and URL."""
     lines = ["API server", f"  URL       {invite.api.url}"]
     if invite.key:
-        lines += [f"  Key       {mask(invite.key)}", f"  To type   {invite.key}", "  Access    with the key only"]
+        lines += [f"  Key       {mask(invite.key)}", *([] if hidden else [f"  To type   {invite.key}"])]
+        lines += ["  Access    with the key only"]
         lines += [f"            {OWN_KEY if invite.own_key else MAIN_KEY}"]
     elif not invite.meta.chats:
         lines += ["  Key       withheld, as chat is"]
     else:
         lines += ["  Key       none", "  Access    open: no API_SERVER_KEY is set"]
     if invite.code is not None:
-        lines += ["", "Relay", f"  URL       {invite.relay_url}", f"  Code      {invite.code}"]
+        lines += ["", "Relay", f"  URL       {invite.relay_url}", f"  Code      {HIDDEN if hidden else invite.code}"]
         lines += [f"            works once, for {MINUTES}", *meta_lines(invite.meta, invite.max_ttl)]
         lines += ["", "Routes, best first"]
         lines += [f"  {route.role:9} {route.api.url}  {route.relay_url}" for route in invite.routes]
     for note in invite.notes:
         lines += ["", f"Note: {note}"]
-    return [*lines, "", "Invite URL (holds credentials)", f"  {invite.pairing_url}"]
+    return [*lines, "", "Invite URL (holds credentials)", f"  {NOT_HERE if hidden else invite.pairing_url}"]
 
 
 def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:

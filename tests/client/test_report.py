@@ -35,6 +35,18 @@ def test_masks(key: str, shown: str) -> None:
     assert mask(key) == shown
 
 
+def test_what_lets_others_in_can_be_left_out() -> None:
+    shown, hidden = "\n".join(invite_lines(INVITE)), "\n".join(invite_lines(INVITE, hidden=True))
+    for secret in (INVITE.key, str(INVITE.code), INVITE.pairing_url):
+        assert secret in shown
+        assert secret not in hidden
+    assert "  Code      not shown\n" in hidden
+    assert hidden.endswith(
+        "\n  not shown, as this is no terminal: --show shows it, with code and key; --json is for programs"
+    )
+    assert "1 hour: bridge" in hidden
+
+
 def test_the_order_of_the_blocks() -> None:
     assert invite_lines(INVITE) == [
         "API server",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import sys
 from collections.abc import Mapping
@@ -20,7 +21,6 @@ from tests.forkserver import python, run
 from tests.servers.conftest import Failing
 from tests.servers.support import ROOT, STREAM, TIMEOUT, Client, Running, call, environment, running, shown_pin, sign_in
 
-CODE = "([A-Z0-9]{6})"
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
 API = ("--api-port", "0", "--dashboard-port", "0")
 LOCAL = ("--host", "127.0.0.1", "--port", "0", *API)
@@ -34,19 +34,25 @@ def has_ipv6() -> bool:
     return True
 
 
-def test_a_code_is_shown_and_works(runtime: str, tmp_path: Path) -> None:
+def test_no_code_is_made_for_a_journal(runtime: str, tmp_path: Path) -> None:
     with running(tmp_path, "servers", *LOCAL, runtime=runtime) as servers:
-        port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
-        shown = servers.line(rf"^Enter the code {CODE} at ws://127\.0\.0\.1:(\d+) within 10 minutes\.")
-        assert int(shown[2]) == port
-        assert "session_token" in sign_in(port, pairing_code=shown[1])
+        servers.line(r"^To pair a phone: svc pair$")
+        assert not [line for line in servers.seen if "code" in line]
+        port = relay_of(servers)
+        assert "session_token" in sign_in(port, pairing_code=call(port, "POST", "/pairing").body["code"])
         assert servers.stop() == 0
 
 
+def relay_of(servers: Running) -> int:
+    """The relay's port, of what was said already."""
+    (port,) = [found[1] for line in servers.seen if (found := re.match(r"relay: https?://[^ ]+:(\d+) ", line))]
+    return int(port)
+
+
 def invite_of(servers: Running) -> dict[str, Any]:
-    """The invite that a terminal would show; what is no terminal is told the code alone."""
-    port = int(servers.line(rf"^Enter the code {CODE} at ws://127\.0\.0\.1:(\d+) ")[2])
-    invite: dict[str, Any] = json.loads(call(port, "POST", "/pairing/mint", {}).body["qr_payload"])
+    """The invite that a terminal would show."""
+    servers.line("^To pair a phone: ")
+    invite: dict[str, Any] = json.loads(call(relay_of(servers), "POST", "/pairing/mint", {}).body["qr_payload"])
     return invite
 
 
@@ -326,23 +332,27 @@ def test_every_address_that_loopback_is_part_of(tmp_path: Path, host: str) -> No
     if ":" in host and not has_ipv6():
         pytest.skip("no IPv6 here")
     with running(tmp_path, "servers", "--host", host, "--port", "0", *API) as servers:
-        servers.line(rf"^Enter the code {CODE} at ws://")
+        servers.line("^To pair a phone: ")
         assert servers.stop() == 0
 
 
 def test_over_tls_too(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
-        shown = servers.line(rf"^Enter the code {CODE} at wss://127\.0\.0\.1:(\d+) ")
-        assert call(int(shown[2]), "GET", "/health", tls=client_context(certificate[0])).status == 200
+        servers.line("^To pair a phone: ")
+        assert call(relay_of(servers), "GET", "/health", tls=client_context(certificate[0])).status == 200
         assert servers.stop() == 0
 
 
 @ONLY_LINUX
 def test_an_address_without_loopback(tmp_path: Path) -> None:
     with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", *API) as servers:
-        shown = servers.line(rf"^Enter the code {CODE} at ws://127\.0\.0\.2:(\d+) within 10 minutes\.")
-        assert "session_token" in sign_in(int(shown[2]), host="127.0.0.2", pairing_code=shown[1])
+        servers.line("^To pair a phone: ")
+        made = run(
+            python("clients.commands.svc", "pair", "--json"), cwd=ROOT, env=environment(tmp_path), capture_output=True
+        )
+        code = json.loads(made.stdout)["relay"]["code"]
+        assert "session_token" in sign_in(relay_of(servers), host="127.0.0.2", pairing_code=code)
         assert servers.stop() == 0
 
 

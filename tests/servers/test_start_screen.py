@@ -34,20 +34,19 @@ def shown(
     size: tuple[int, int] | None,
 ) -> list[str]:
     """What goes to a terminal of so many columns and lines, or to none."""
-    monkeypatch.setattr("sys.stdout.isatty", lambda: size is not None)
     monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
     monkeypatch.setattr("os.get_terminal_size", lambda stream: os.terminal_size(size or (80, 24)))
-    screen.show(Tell("invite", INVITE))
+    screen.show(Tell("started", {}) if size is None else Tell("invite", INVITE))
     out, err = capsys.readouterr()
     assert err == ""
     assert "secret" not in out
     return out.splitlines()
 
 
-def test_no_terminal_is_told_the_code_alone(
+def test_what_is_no_terminal_is_told_no_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = "Enter the code ABC123 at ws://192.0.2.2:8767 within 10 minutes. For a QR: svc pair"
+    line = "To pair a phone: svc pair"
     assert shown(monkeypatch, capsys, SCREEN, None) == [line]
     assert shown(monkeypatch, capsys, evolve(SCREEN, api_only_here=True), None) == [line, ONLY_HERE]
 

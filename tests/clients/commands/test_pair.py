@@ -13,7 +13,7 @@ from tests.servers.support import ROOT, Client, call, sign_in
 
 def test_a_code_that_works(desk: Shelf, runtime: str) -> None:
     desk.runtime = runtime
-    done = desk.run("svc-pair", "--ttl", "7d", "--grants", "bridge=1h", "--no-qr")
+    done = desk.run("svc-pair", "--ttl", "7d", "--grants", "bridge=1h", "--no-qr", "--show")
     assert (done.code, done.err) == (0, "")
     blocks = [line for line in done.out.splitlines() if line and not line.startswith(" ")]
     assert blocks == ["API server", "Relay", "Routes, best first", "Invite URL (holds credentials)"]
@@ -26,7 +26,7 @@ def test_a_code_that_works(desk: Shelf, runtime: str) -> None:
 
 
 def test_channels_are_withheld(desk: Shelf) -> None:
-    done = desk.run("svc", "pair", "--only", "chat,bridge", "--grants", "bridge=1d", "--ttl", "90d", "--no-qr")
+    done = desk.run("svc", "pair", "--only", "chat,bridge", "--grants", "bridge=1d", "--ttl", "90d", "--show")
     assert (
         "  Session   90 days\n"
         "  Grants    90 days: chat\n"
@@ -41,6 +41,15 @@ def test_channels_are_withheld(desk: Shelf) -> None:
     done = desk.run("svc", "pair", "--register-code", "Q7M2ZK", "--grants", "terminal=none")
     assert done.out.endswith("\n  Withheld  terminal\n")
     assert "terminal" not in sign_in(desk.port, pairing_code="Q7M2ZK")["grants"]
+
+
+def test_what_lets_others_in_goes_to_a_terminal_alone(desk: Shelf) -> None:
+    done = desk.run("svc", "pair", "--no-qr", env={"API_SERVER_KEY": "abcdefghijklmnop"})
+    assert (done.code, done.err) == (0, "")
+    assert "\n  Code      not shown\n" in done.out
+    assert "abcdefghijklmnop" not in done.out
+    assert "payload=" not in done.out
+    assert "--show shows it" in done.out
 
 
 def test_json_and_the_signature(desk: Shelf) -> None:
@@ -107,14 +116,14 @@ def test_no_qr_on_a_terminal(desk: Shelf) -> None:
 
 
 def test_a_relay_that_is_down_is_no_error(lonely: Shelf) -> None:
-    done = lonely.run("svc", "pair")
+    done = lonely.run("svc", "pair", "--show")
     assert (done.code, done.err) == (0, "")
     assert "Note: the relay at http://127.0.0.1:9 cannot be reached (connection refused)" in done.out
     assert "relay" not in parse_invite(done.out)
 
 
 def test_keys_are_masked_but_for_typing(lonely: Shelf) -> None:
-    done = lonely.run("svc", "pair", "--no-relay", env={"API_SERVER_KEY": "abcdefghijkl"})
+    done = lonely.run("svc", "pair", "--no-relay", "--show", env={"API_SERVER_KEY": "abcdefghijkl"})
     assert "  Key       abcd…jkl (12 characters)\n  To type   abcdefghijkl\n" in done.out
     assert parse_invite(done.out)["key"] == "abcdefghijkl"
 
