@@ -18,9 +18,10 @@ from runtimes.logs import setup
 from runtimes.option import runtime_option
 from runtimes.store import open_store
 from runtimes.waker import Handle
-from servers.api import api_program
-from servers.launch import ProgramCommand, launch, say_why
-from servers.relay import relay_program
+from servers.api_program import api_program
+from servers.launch import launch, say_why
+from servers.options import ProgramCommand
+from servers.relay_program import relay_program
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_code

@@ -1,62 +1,10 @@
-"""All servers in one process, with a way to pair a phone on the terminal: `python -m servers`.
-
-They share the loop, the service home and the store. The agent of the API finds the phone through the relay beside it,
-invites name the API beside it, and the dashboard shows both, unless the operator says otherwise.
-"""
+"""All servers in one process, with a way to pair a phone on the terminal: `svc up`, `python -m servers`."""
 
 from __future__ import annotations
 
-import logging
-import os
-import sys
-from collections.abc import Mapping
-from contextlib import ExitStack
-from functools import partial
-from typing import cast
-
 import click
-from attrs import evolve
 
-from runtimes.host import Program, Services
-from runtimes.listen import Listener
-from runtimes.running import Claim
-from servers.api import api_program, model_of, open_api_listener, read_api_config, say_disabled
-from servers.ask_brand import ask_brand
-from servers.dashboard import (
-    beside,
-    dashboard_program,
-    open_dashboard_listener,
-    read_dashboard_config,
-    why_no_dashboard,
-)
-from servers.launch import (
-    ANYWHERE,
-    ProgramCommand,
-    authority,
-    claim_home,
-    inside_door,
-    inside_url,
-    launch,
-    open_home_store,
-    private_home,
-    relay_options,
-    settings,
-)
-from servers.relay import open_listener, read_config, relay_program
-from servers.start_screen import Screen
-from svc_proto.api.config import ApiConfig
-from svc_proto.basics import strict_json
-from svc_proto.commands import Tell
-from svc_proto.config import RelayConfig
-from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.engine.client import Fetched, fetch
-from svc_proto.engine.core import Engine
-from svc_proto.engine.errand import Errand
-from svc_proto.engine.flow import Flow
-from svc_proto.engine.local_secret import secret_fields
-from svc_proto.facts import Failure
-from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.machines.limiter import LOOPBACK
+from servers.options import HELP, ProgramCommand, relay_options
 
 __all__ = ["main"]
 
@@ -78,7 +26,7 @@ dashboard is for this host only, unless SVC_DASHBOARD_HOST and SVC_DASHBOARD_PAS
 """
 
 
-@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings=HELP)
 @relay_options
 @click.option("--api-host", help="Address that the API listens on.  [API_SERVER_HOST; that of --host]")
 @click.option("--api-port", type=click.IntRange(0, 65_535), help="Port of the API; 0: any.  [API_SERVER_PORT; 8642]")
@@ -98,162 +46,13 @@ def main(
     **options: object,
 ) -> None:
     """Run every server in one process and show how to pair a phone."""
+    from servers.all_programs import Wanted, all_programs
+    from servers.launch import launch
 
-    def programs() -> list[Program]:
-        if qr:
-            ask_brand(options["brand"])
-        relay = read_config(os.environ, options)
-        wanted = _api_config(relay, {"host": api_host, "port": api_port}, options) if api else None
-        pointed = bool(options["webapi_url"] or settings(os.environ).get("RELAY_WEBAPI_URL"))
-        own = {"port": dashboard_port, **{name: options[name] for name in ("no_ssl", "log_level", "log_format")}}
-        board = read_dashboard_config(os.environ, own) if dashboard else None
-        problem = None if board is None else why_no_dashboard(board, relay)
-        if problem is not None:
-            board = None
-            print(f"dashboard: not started: {problem}", file=sys.stderr, flush=True)
-        return _open(relay, wanted, board, qr=qr, pointed=pointed)
-
-    launch(programs, runtime)
-
-
-def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[str, object]) -> ApiConfig | None:
-    """The API's settings, None if it is switched off. Where they are silent they are the relay's."""
-    shared = {name: options[name] for name in ("log_level", "log_format", "config", "brand", "no_ssl")}
-    if not settings(os.environ).get("SVC_CONFIG"):
-        shared["config"] = relay.config_path
-    config = read_api_config(os.environ, {**own, **shared}, beside=relay.host)
-    if not config.enabled:
-        say_disabled()
-        return None
-    return config
-
-
-# --- opening ------------------------------------------------------------------------------------------------------
-
-
-def _open(
-    relay: RelayConfig, api: ApiConfig | None, board: DashboardConfig | None, *, qr: bool, pointed: bool
-) -> list[Program]:
-    """Open everything, or nothing. `pointed`: the operator has said where phones find the API."""
-    with ExitStack() as undo:
-
-        def keep(listener: Listener) -> Listener:
-            undo.callback(listener.sock.close)
-            return listener
-
-        def keep_inside(listener: Listener) -> Listener | None:
-            door = inside_door(listener)
-            return None if door is None else keep(door)
-
-        home = private_home(relay.home)
-        claims = dict[str, Claim]()
-        for role in ("relay", *(() if api is None else ("api",))):
-            claims[role] = claim_home(home, role)
-            undo.callback(claims[role].release)
-        listener = keep(open_listener(relay))
-        api_listener = keep(open_api_listener(api)) if api is not None else None
-        board_listener = keep(open_dashboard_listener(board)) if board is not None else None
-        store = open_home_store(home)
-        undo.callback(store.close)
-        inner, api_inner = keep_inside(listener), None
-        if api is not None and api_listener is not None:
-            if api.relay_url == ApiConfig().relay_url:  # else the operator has another one in mind
-                api = evolve(api, relay_url=inside_url(inner or listener))
-            api_inner = keep_inside(api_listener)
-            if not pointed:
-                relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
-        servers = 1 + (api is not None) + (board is not None)
-        # Phones that are sent to this very API get keys of their own; one without a key takes everybody as it is.
-        keys = DeviceKeys() if api is not None and api.key and not pointed else None
-        shared = partial(relay_program, listener=listener, inner=inner, store=store, servers=servers, keys=keys)
-        programs = [shared(relay, claim=claims["relay"])]
-        if api is not None:
-            to_api = partial(api_program, listener=api_listener, inner=api_inner, store=store, servers=servers)
-            programs.append(to_api(api, keys=keys, claim=claims["api"]))
-        if board is not None:
-            there = None if api is None or api_listener is None else (inside_url(api_inner or api_listener), api.key)
-            seen = evolve(relay, port=listener.address.port)
-            told = beside(board, seen, relay_url=inside_url(inner or listener), api=there)
-            programs.append(dashboard_program(told, listener=board_listener, servers=servers))
-        if qr:
-            api_url = None if api_listener is None else inside_url(api_inner or api_listener)
-            screen = Screen(
-                brand=relay.brand,
-                dashboard=None if board_listener is None or board is None else _page(board, board_listener),
-                model=None if api is None else model_of(api),
-                api_only_here=api_listener is not None and api_listener.address.host in LOOPBACK,
-            )
-            keyless = api is not None and not pointed and keys is None
-            programs.append(_inviter(relay, inside_url(inner or listener), api_url, screen, keyless=keyless))
-        undo.pop_all()
-        # They share a logger, and each core leaves out what it is not to say.
-        levels = [int(config.log_level) for config in (relay, api, board) if config is not None]
-        logging.getLogger("svc").setLevel(min(levels))
-        return programs
-
-
-def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener) -> RelayConfig:
-    """The API beside it: as phones find it, and as programs of this host do."""
-    scheme = "http" if outside.tls is None else "https"
-    url, host = inside_url(inside), ANYWHERE.get(outside.address.host, outside.address.host)
-    return evolve(
-        relay,
-        webapi_url=f"{scheme}://{authority(host, outside.address.port)}",
-        webapi_inside=url,
-        api_key=key,
-        voice=evolve(relay.voice, webapi_url=url, api_key=key),
+    wanted = Wanted(
+        qr=qr, api=api, api_host=api_host, api_port=api_port, dashboard=dashboard, dashboard_port=dashboard_port
     )
-
-
-def _page(board: DashboardConfig, listener: Listener) -> str:
-    """Where a browser on this host finds the dashboard."""
-    host = ANYWHERE.get(board.host, board.host)
-    return f"{'http' if board.ssl_cert is None else 'https'}://{authority(host, listener.address.port)}"
-
-
-# --- asking the relay ---------------------------------------------------------------------------------------------
-
-
-class _Invitation(Errand):
-    """A stop before the answer is no failure: the relay decides the exit code."""
-
-    def on_stopping(self) -> None:
-        self._engine.exit(0)
-
-
-def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: Screen, *, keyless: bool) -> Program:
-    """Asks the relay, as a program on its host, for an invite, if somebody sees it; `keyless`: the API has no key."""
-    body = strict_json.dumps_bytes({"api_key": ""} if keyless else {})
-
-    def plan(engine: Engine) -> Flow[int]:
-        yield from fetch(engine, "GET", f"{url}/health", within=10.0)  # once it is there, its secret is, too
-        if api_url is not None:
-            yield from fetch(engine, "GET", f"{api_url}/health", within=10.0)  # what it says goes before the screen
-        secret = yield from secret_fields(engine)
-        listed = yield from fetch(engine, "GET", f"{url}/sessions", headers=secret, within=10.0)
-        if not sys.stdout.isatty():
-            engine.emit(Tell("started", {}))
-            return 0
-        answer = yield from fetch(engine, "POST", f"{url}/pairing/mint", headers=secret, body=body, within=10.0)
-        if isinstance(answer, Failure):
-            engine.emit(Tell("no invite", {"why": f"{answer.kind.value} {answer.detail}".strip()}))
-        elif answer.status != 200:
-            engine.emit(Tell("no invite", {"why": f"it answered {answer.status}"}))
-        else:
-            invite = cast("dict[str, object]", strict_json.loads(answer.body))
-            engine.emit(Tell("invite", {**invite, "paired": _count(listed)}))
-        return 0
-
-    services = Services(state=private_home(config.home))
-    return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=screen.show)
-
-
-def _count(listed: Fetched | Failure) -> int | None:
-    """How many devices are paired."""
-    if isinstance(listed, Failure) or listed.status != 200:
-        return None
-    sessions = cast("dict[str, object]", strict_json.loads(listed.body)).get("sessions")
-    return len(sessions) if isinstance(sessions, list) else None
+    launch(lambda: all_programs(wanted, options), runtime)
 
 
 if __name__ == "__main__":

@@ -2,55 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Mapping
-from importlib.resources import files
-from pathlib import Path
-
 import click
-from attrs import evolve
 
-from runtimes.beside import beside_running
-from runtimes.host import Program, Services
-from runtimes.listen import BindError, Listener, bind
-from runtimes.logs import setup
-from runtimes.running import Claim
-from servers.api import read_api_config
-from servers.launch import (
-    ANYWHERE,
-    CannotStartError,
-    ProgramCommand,
-    authority,
-    claim_home,
-    dashboard_options,
-    launch,
-    limits_beside,
-    read_certificate,
-    say_why,
-    settings,
-    tell_where,
-    trust_in,
-)
-from servers.relay import read_config
-from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
-from svc_proto.dashboard.config import DashboardConfig, dashboard_config
-from svc_proto.dashboard.service import LIMITS, Dashboard
-from svc_proto.engine.core import Engine
-from svc_proto.machines.limiter import LOOPBACK
-from svc_proto.settings import ConfigError
+from servers.options import HELP, ProgramCommand, dashboard_options
 
-__all__ = [
-    "beside",
-    "dashboard_program",
-    "main",
-    "open_dashboard_listener",
-    "page_files",
-    "read_dashboard_config",
-    "why_no_dashboard",
-]
-
-RELAY_PORT = ("SVC_RELAY_PORT", "HERMES_RELAY_PORT")
+__all__ = ["main"]
 
 EXAMPLES = """
 \b
@@ -68,135 +24,14 @@ browsers may call this host. SVC_DASHBOARD_SSL_CERT, SVC_DASHBOARD_SSL_KEY: serv
 """
 
 
-@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings=HELP)
 @dashboard_options
 def main(runtime: str, *, chat: bool, **options: object) -> None:
     """Run the dashboard: a page to see paired devices, what the agent does with the phone, and to chat with it."""
+    from servers.dashboard_program import dashboard_programs
+    from servers.launch import launch
 
-    def programs() -> list[Program]:
-        relay = read_config(os.environ, {})
-        config = read_dashboard_config(os.environ, options, relay_port=relay.port)
-        problem = why_no_dashboard(config, relay)
-        if problem is not None:
-            raise CannotStartError(problem, code=2)
-        config, trusted = _alone(config, relay, chat=chat)
-        return [dashboard_program(config, trusted=trusted)]
-
-    launch(programs, runtime)
-
-
-def read_dashboard_config(
-    env: Mapping[str, str], options: Mapping[str, object], *, relay_port: int | None = None
-) -> DashboardConfig:
-    """The dashboard's own settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
-    try:
-        return dashboard_config(settings(env), options, relay_port=relay_port)
-    except ConfigError as error:
-        raise CannotStartError(str(error), code=2) from error
-
-
-def why_no_dashboard(config: DashboardConfig, relay: RelayConfig) -> str | None:
-    """Why it may not start: without a password it would open this host's door to whoever comes through a proxy."""
-    stored = Path(relay.home).expanduser() / PUBLIC_ROUTE
-    trust = relay.trust_of_this_host(public_route=stored.exists())
-    if config.password or (trust is LocalTrust.ADDRESS and not relay.trusted_proxies):
-        return None
-    return "behind a proxy, and with the local secret, a dashboard needs a password: set SVC_DASHBOARD_PASSWORD"
-
-
-def dashboard_program(
-    config: DashboardConfig, *, listener: Listener | None = None, trusted: tuple[str, ...] = (), servers: int = 1
-) -> Program:
-    """Everything the dashboard needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
-
-    `trusted` are the certificates of the servers that it calls over TLS.
-    """
-    logger = setup(int(config.log_level), as_json=config.log_json)
-    home = Path(config.relay.home).expanduser().absolute()
-    services = Services(state=home, logger=logger, client_tls=trust_in(*trusted) if trusted else None)
-    listener = listener or open_dashboard_listener(config)
-    plain = listener.tls is None and listener.address.host not in LOOPBACK
-    bound = evolve(config, port=listener.address.port)
-    claimed = _claim(home)
-    limits = limits_beside(servers, LIMITS)
-    core = Engine(Dashboard(bound, page_files(), limits=limits), entropy=os.urandom, log_level=bound.log_level)
-
-    def ready() -> None:
-        if plain:
-            logger.warning("serving other hosts without TLS: the password can be read on the way")
-        if claimed is not None:
-            tell_where(claimed, config, listener)
-        announce_dashboard(bound)
-
-    return Program(core=core, listeners=[listener], services=services, on_ready=ready, on_exit=say_why, claim=claimed)
-
-
-def open_dashboard_listener(config: DashboardConfig) -> Listener:
-    """Bind the dashboard's address. Raises `CannotStartError`: code 1 for TLS files, else 2."""
-    tls = read_certificate(config.ssl_cert, config.ssl_key)
-    try:
-        return bind(config.host, config.port, tls=tls)
-    except BindError as error:
-        raise CannotStartError(f"dashboard: {error}", code=2) from error
-
-
-def announce_dashboard(config: DashboardConfig) -> None:
-    """Say on standard error where the dashboard is."""
-    scheme = "http" if config.ssl_cert is None else "https"
-    how = "with a password" if config.password else "this host only"
-    print(f"dashboard: {scheme}://{authority(config.host, config.port)} ({how})", file=sys.stderr, flush=True)
-
-
-def beside(
-    config: DashboardConfig, relay: RelayConfig, *, relay_url: str, api: tuple[str, str] | None
-) -> DashboardConfig:
-    """The dashboard of servers in the same process; `api` is where the API is for this host, and its key."""
-    if _names_relay():
-        relay_url = config.relay_url  # the operator has another one in mind
-    url, key = api or (None, "")
-    return evolve(config, relay=relay, relay_url=relay_url, api_url=url, api_key=key)
-
-
-def page_files() -> dict[str, bytes]:
-    """The page, as it is packaged."""
-    return {file.name: file.read_bytes() for file in files("servers").joinpath("page").iterdir() if file.is_file()}
-
-
-def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[DashboardConfig, tuple[str, ...]]:
-    """The dashboard of servers in processes of their own, and the certificates by which to know them."""
-    trusted: list[str] = []
-    runs = beside_running(relay)
-    if runs.inside is not None and not _names_relay():
-        relay, relay_url = runs, runs.inside
-    else:
-        scheme, _, place = config.relay_url.partition("://")
-        if relay.ssl_cert is not None:
-            scheme = "https"
-            trusted.append(relay.ssl_cert)
-        relay, relay_url = evolve(relay, port=int(place.rpartition(":")[2])), f"{scheme}://{place}"
-    config = evolve(config, relay=relay, relay_url=relay_url)
-    api = read_api_config(os.environ, {})
-    if chat and api.enabled:
-        if runs.webapi_inside is None and api.ssl_cert is not None:
-            trusted.append(api.ssl_cert)
-        where = authority(ANYWHERE.get(api.host, api.host), api.port)
-        api_url = runs.webapi_inside or f"{'https' if api.tls else 'http'}://{where}"
-        config = evolve(config, api_url=api_url, api_key=api.key)
-    return config, tuple(trusted)
-
-
-def _names_relay() -> bool:
-    """Whether the operator has another relay in mind."""
-    env = settings(os.environ)
-    return any(env.get(name, "").strip() for name in RELAY_PORT)
-
-
-def _claim(home: Path) -> Claim | None:
-    """That others find it. There may be two, and one without a home: then it is found by its address alone."""
-    try:
-        return claim_home(home, "dashboard")
-    except CannotStartError:
-        return None
+    launch(lambda: dashboard_programs(options, chat=chat), runtime)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What every program shares: options, a private home, one clear line when it cannot start, the exit code."""
+"""What every program shares once it starts: a private home, what is opened and bound, the exit code."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
-
-import click
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from runtimes.descriptors import raise_descriptors
 from runtimes.folders import private_folder
 from runtimes.leave import leave
 from runtimes.listen import Listener, bind
 from runtimes.log_file import keep_log
-from runtimes.option import runtime_option
 from runtimes.run import run
 from runtimes.running import Claim, TakenError, claim
 from runtimes.service_home import with_env_file
 from runtimes.store import Store, StoreError, open_store
 from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
+from servers.options import INTERRUPTED, give_up
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -39,11 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CannotStartError",
-    "ProgramCommand",
-    "api_options",
     "authority",
     "claim_home",
-    "dashboard_options",
     "inside_door",
     "inside_url",
     "launch",
@@ -51,7 +46,6 @@ __all__ = [
     "open_home_store",
     "open_place",
     "private_home",
-    "relay_options",
     "read_certificate",
     "say_why",
     "settings",
@@ -60,11 +54,6 @@ __all__ = [
 ]
 
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # bind addresses that loopback is part of
-INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop serves the signal
-
-LOG_FORMAT = click.option("--log-format", help="text, or json: an object a line.  [SVC_LOG_FORMAT; text]")
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class CannotStartError(Exception):
@@ -73,87 +62,6 @@ class CannotStartError(Exception):
     def __init__(self, message: str, *, code: int) -> None:
         super().__init__(message)
         self.code = code
-
-
-class ProgramCommand(click.Command):
-    """A command line whose usage errors are one line on standard error, like every other error; exit code 2."""
-
-    def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run, and end the process."""
-        extra["standalone_mode"] = False
-        try:
-            code = super().main(*args, **extra)
-        except click.ClickException as error:
-            _give_up(" ".join(error.format_message().split()), error.exit_code)
-        except click.Abort:
-            sys.exit(INTERRUPTED)
-        sys.exit(code)
-
-
-def relay_options(command: Command) -> Command:
-    """The start options of the relay (spec "Relay start options"), `--brand` and `--runtime`."""
-    options = [
-        click.option("--host", help="Address to listen on.  [RELAY_HOST; 0.0.0.0]"),
-        click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [RELAY_PORT; 8767]"),
-        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
-        click.option("--shell", help="Absolute path of the shell for terminals.  [RELAY_TERMINAL_SHELL]"),
-        click.option("--webapi-url", help="Address of the API server.  [RELAY_WEBAPI_URL; http://localhost:8642]"),
-        click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [RELAY_LOG_LEVEL; INFO]"),
-        LOG_FORMAT,
-        click.option("--config", help="Agent configuration file.  [RELAY_HERMES_CONFIG; ~/.svc/config.yaml]"),
-        click.option(
-            "--allow-insecure-api-key",
-            is_flag=True,
-            default=None,
-            help="Accept an API key for voice over plain HTTP from other hosts.  [RELAY_ALLOW_INSECURE_API_BEARER]",
-        ),
-        click.option("--root-path", help="Path under which a proxy serves it, such as /relay.  [RELAY_ROOT_PATH]"),
-        click.option("--local-trust", help="In programs of this host: address or secret.  [RELAY_LOCAL_TRUST]"),
-        click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return runtime_option(command)
-
-
-def dashboard_options(command: Command) -> Command:
-    """The start options of the dashboard, and `--runtime`."""
-    options = [
-        click.option("--host", help="Address; one for other hosts needs a password.  [SVC_DASHBOARD_HOST; 127.0.0.1]"),
-        click.option(
-            "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [SVC_DASHBOARD_PORT; 9119]"
-        ),
-        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
-        click.option(
-            "--root-path", help="Path under which a proxy serves it, such as /board.  [SVC_DASHBOARD_ROOT_PATH]"
-        ),
-        click.option("--chat/--no-chat", default=True, show_default=True, help="Offer a chat with the agent."),
-        click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [SVC_DASHBOARD_LOG_LEVEL; INFO]"),
-        LOG_FORMAT,
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return runtime_option(command)
-
-
-def api_options(command: Command) -> Command:
-    """The start options of the API server, and `--runtime`."""
-    options = [
-        click.option("--host", help="Address to listen on.  [API_SERVER_HOST; 127.0.0.1]"),
-        click.option(
-            "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [API_SERVER_PORT; 8642]"
-        ),
-        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
-        click.option("--root-path", help="Path under which a proxy serves it, such as /api.  [API_SERVER_ROOT_PATH]"),
-        click.option("--relay-url", help="Where the agent finds the phone.  [SVC_RELAY_URL; http://127.0.0.1:8767]"),
-        click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [API_SERVER_LOG_LEVEL; INFO]"),
-        LOG_FORMAT,
-        click.option("--config", help="Configuration file.  [SVC_CONFIG; ~/.svc/config.yaml]"),
-        click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return runtime_option(command)
 
 
 def private_home(path: str) -> Path:
@@ -321,7 +229,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
         log = _keep_log(opened)
         code = run(opened, runtime, handle=handle)
     except CannotStartError as error:
-        _give_up(str(error), error.code)
+        give_up(str(error), error.code)
     except KeyboardInterrupt:
         code = INTERRUPTED
     finally:
@@ -353,8 +261,3 @@ def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
 
 def _here(listener: Listener) -> str:
     return ANYWHERE.get(listener.address.host, listener.address.host)
-
-
-def _give_up(message: str, code: int) -> NoReturn:
-    print(f"error: {message}", file=sys.stderr)
-    sys.exit(code)

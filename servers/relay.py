@@ -2,45 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
-from collections.abc import Callable, Mapping
-from functools import partial
-from pathlib import Path
-
 import click
-from attrs import evolve
 
-from runtimes.host import Program, Services
-from runtimes.listen import BindError, Listener, bind
-from runtimes.logs import setup
-from runtimes.running import Claim
-from runtimes.store import Store, store_files
-from runtimes.tls import PinnedTls
-from servers.launch import (
-    CannotStartError,
-    ProgramCommand,
-    authority,
-    launch,
-    limits_beside,
-    open_place,
-    read_certificate,
-    relay_options,
-    say_why,
-    settings,
-    tell_where,
-)
-from svc_proto.config import ConfigError, RelayConfig, relay_config
-from svc_proto.engine.core import Engine
-from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.machines.limiter import LOOPBACK
-from svc_proto.relay.service import Relay
+from servers.options import HELP, ProgramCommand, relay_options
 
-__all__ = ["announce", "main", "open_listener", "read_config", "relay_program"]
+__all__ = ["main"]
 
-GATEWAY = (sys.executable, "-m", "clients.gateway")  # of the TUI channel, unless SVC_TUI_COMMAND names another
-STORES = ("RELAY_SESSIONS_FILE", "SVC_DATABASE_URL")  # name the store, see `open_home_store`
 EXAMPLES = """
 \b
 Examples:
@@ -58,98 +25,16 @@ State is kept under ~/.svc, or SVC_HOME.
 """
 
 
-@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings=HELP)
 @relay_options
 def main(runtime: str, **options: object) -> None:
     """Run the relay: pairing, sessions and the bridge to phones, over HTTP and WebSocket on one port."""
+    import os
+
+    from servers.launch import launch
+    from servers.relay_program import read_config, relay_program
+
     launch(lambda: [relay_program(read_config(os.environ, options))], runtime)
-
-
-def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
-    """The relay's settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
-    env = settings(env)
-    try:
-        return relay_config(
-            env,
-            options,
-            home=str(Path("~/.svc").expanduser()),
-            path_separator=os.pathsep,
-            temp_dir=tempfile.gettempdir(),
-            user_home=str(Path.home()),
-            store_files=[file for name in STORES for file in store_files(env.get(name) or "")],
-        )
-    except ConfigError as error:
-        raise CannotStartError(str(error), code=2) from error
-
-
-def relay_program(
-    config: RelayConfig,
-    *,
-    listener: Listener | None = None,
-    inner: Listener | None = None,
-    store: Store | None = None,
-    on_ready: Callable[[RelayConfig], None] | None = None,
-    servers: int = 1,
-    keys: DeviceKeys | None = None,
-    claim: Claim | None = None,
-) -> Program:
-    """Everything a relay needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
-
-    `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
-    `claim` is that on the home; None makes it.
-    `on_ready` gets the configuration with the port that was really bound, and speaks in place of `announce`. So many
-    `servers`, this one included, share the process. `keys` are those that the API among them takes.
-    """
-    logger = setup(int(config.log_level), as_json=config.log_json)
-    bind_it = partial(open_listener, config)
-    place = open_place(config, "relay", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
-    plain = place.listener.tls is None and place.listener.address.host not in LOOPBACK
-    bound = evolve(config, port=place.listener.address.port, tui_command=config.tui_command or GATEWAY)
-    relay = Relay(bound, limits=limits_beside(servers), keys=keys)
-    engine = Engine(relay, entropy=os.urandom, log_level=bound.log_level)
-
-    def ready() -> None:
-        if plain:
-            logger.warning("serving without TLS: use it only on a network you trust")
-        tell_where(place.claim, config, place.listener, place.inner, brand=config.brand.name)
-        (on_ready or announce)(bound)
-
-    rooms = tuple(Path(folder) for folder in config.voice.folders)
-    services = Services(
-        state=place.home,
-        rooms=rooms,
-        spool=place.home / "spool",
-        store=place.store,
-        logger=logger,
-        client_tls=_trust(bound),
-    )
-    return Program(
-        core=engine, listeners=place.listeners, services=services, on_ready=ready, on_exit=say_why, claim=place.claim
-    )
-
-
-def announce(config: RelayConfig) -> None:
-    """Say on standard error where the relay listens."""
-    scheme = "https" if config.tls else "http"
-    print(f"relay: {scheme}://{authority(config.host, config.port)} (WebSocket at /ws)", file=sys.stderr, flush=True)
-
-
-def open_listener(config: RelayConfig) -> Listener:
-    """Bind the relay's address. Raises `CannotStartError`: code 1 for TLS files, else 2."""
-    tls = read_certificate(config.ssl_cert, config.ssl_key)
-    try:
-        return bind(config.host, config.port, tls=tls)
-    except BindError as error:
-        raise CannotStartError(str(error), code=2) from error
-
-
-def _trust(config: RelayConfig) -> PinnedTls | None:
-    """The API's certificate may be one of the operator's own: then its key is what counts."""
-    if config.webapi_pin is None:
-        return None
-    trust = PinnedTls()
-    trust.expect(config.webapi.host, config.webapi.port, config.webapi_pin)
-    return trust
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from runtimes.option import runtime_option
 from runtimes.running import find_running
 from runtimes.service_home import find_home
 from runtimes.tls import PinnedTls
-from servers.launch import CannotStartError, ProgramCommand, launch, say_why
+from servers.launch import CannotStartError, launch, say_why
+from servers.options import ProgramCommand
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.pins import is_pin
 from svc_proto.engine.core import Engine

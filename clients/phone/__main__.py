@@ -16,7 +16,8 @@ from runtimes.host import Program, Services
 from runtimes.logs import setup
 from runtimes.option import runtime_option
 from runtimes.tls import PinnedTls
-from servers.launch import CannotStartError, ProgramCommand, launch, say_why
+from servers.launch import CannotStartError, launch, say_why
+from servers.options import ProgramCommand
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.client.pins import is_pin

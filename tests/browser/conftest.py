@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from servers.dashboard import page_files
+from servers.dashboard_program import page_files
 from tests.loops.boards import Board
 from tests.loops.live import LiveWorld
 from tests.runtimes.conftest import certificate as certificate

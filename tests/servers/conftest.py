@@ -10,7 +10,7 @@ from shutil import which
 
 import pytest
 
-from servers.launch import ProgramCommand
+from servers.options import ProgramCommand
 from tests.runtimes.conftest import certificate
 from tests.servers.support import FOREIGN, SYSTEM_PATH
 

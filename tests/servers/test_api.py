@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from runtimes.tls import client_context
-from servers.api import main, read_api_config
+from servers.api import main
+from servers.api_program import read_api_config
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
 from tests.servers.support import Running, call, running, shown_pin

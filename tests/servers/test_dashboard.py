@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from servers import dashboard as program
-from servers.dashboard import main, page_files, read_dashboard_config
+from servers import dashboard_program as program
+from servers.dashboard import main
+from servers.dashboard_program import page_files, read_dashboard_config
 from servers.launch import CannotStartError, trust_in
 from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig

@@ -9,7 +9,8 @@ import pytest
 
 from runtimes.host import Program, Services
 from runtimes.listen import bind
-from servers.launch import CannotStartError, ProgramCommand, authority, launch, say_why
+from servers.launch import CannotStartError, authority, launch, say_why
+from servers.options import ProgramCommand
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, StoreRequest
 from svc_proto.facts import Fact

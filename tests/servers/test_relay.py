@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from runtimes.tls import client_context
-from servers.relay import main, read_config
+from servers.relay import main
+from servers.relay_program import read_config
 from svc_proto.wire.events import SocketClosed
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing

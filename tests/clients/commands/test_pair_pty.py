@@ -16,7 +16,7 @@ from attrs import define, evolve
 
 from runtimes.run import run
 from runtimes.waker import Handle
-from servers.relay import read_config, relay_program
+from servers.relay_program import read_config, relay_program
 from svc_proto.basics.moment import Moment
 from svc_proto.client.stored import FILE_NAME
 from svc_proto.commands import Command

@@ -1,0 +1,200 @@
+"""The API server, opened and bound."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from attrs import evolve
+
+from runtimes.compute import load_yaml
+from runtimes.failures import HostError
+from runtimes.host import Program, Services
+from runtimes.listen import BindError, Listener, bind
+from runtimes.logs import LogMessage, setup
+from runtimes.running import Claim, find_running
+from runtimes.service_home import ENV_FILE
+from runtimes.store import Store
+from servers.api_key import make_key
+from servers.launch import (
+    CannotStartError,
+    authority,
+    limits_beside,
+    open_place,
+    private_home,
+    read_certificate,
+    say_why,
+    tell_where,
+)
+from svc_proto.api.config import ApiConfig, api_config
+from svc_proto.api.service import Api
+from svc_proto.api.settings import agent_settings
+from svc_proto.api.start import yaml_variables
+from svc_proto.basics.dotenv import file_settings
+from svc_proto.engine.core import Engine
+from svc_proto.machines.device_keys import DeviceKeys
+from svc_proto.machines.limiter import LOOPBACK
+from svc_proto.settings import ConfigError
+
+__all__ = [
+    "announce_api",
+    "api_program",
+    "api_programs",
+    "model_of",
+    "open_api_listener",
+    "read_api_config",
+    "say_disabled",
+]
+
+
+def api_programs(options: Mapping[str, object]) -> Sequence[Program]:
+    """The API server by itself, beside a relay that runs; none, if it is switched off. Raises `CannotStartError`."""
+    config = read_api_config(os.environ, options)
+    if not config.enabled:
+        say_disabled()
+        return []
+    relay = find_running(Path(config.home).expanduser().absolute(), "relay")
+    if relay is not None and config.relay_url == ApiConfig().relay_url:
+        config = evolve(config, relay_url=relay.inside)
+    return [api_program(config)]
+
+
+def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, beside: str | None = None) -> ApiConfig:
+    """The API's settings, with those of files. Raises `CannotStartError` with exit code 2.
+
+    A file that cannot be read stops the start: the key may be in it, and without it everybody could come in.
+    If nothing says where to listen, it is where `beside` does; other hosts then need a key, and one is made if missing.
+    """
+    home = str(Path("~/.svc").expanduser())
+    try:
+        first = api_config(env, options, home=home)
+        files = {**_yaml_file(first.config_path), **_env_file(f"{first.home}/.env")}
+        found = {**files, **{name: value for name, value in env.items() if value.strip()}}
+        if beside is not None and first.enabled and options.get("host") is None:
+            found = _beside(beside, found, first.home)
+        return api_config(found, options, home=first.home)
+    except ConfigError as error:
+        raise CannotStartError(str(error), code=2) from error
+
+
+def api_program(
+    config: ApiConfig,
+    *,
+    listener: Listener | None = None,
+    inner: Listener | None = None,
+    store: Store | None = None,
+    servers: int = 1,
+    keys: DeviceKeys | None = None,
+    claim: Claim | None = None,
+) -> Program:
+    """Everything the API needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
+
+    `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
+    `keys` are those that a relay in this process gives to devices. `claim` is that on the home; None makes it.
+    """
+    logger = setup(int(config.log_level), as_json=config.log_json)
+    bind_it = partial(open_api_listener, config)
+    place = open_place(config, "api", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
+    path = Path(config.config_path).expanduser().absolute()
+    names = (socket.gethostname().lower(), config.host.lower())
+    bound = evolve(config, port=place.listener.address.port, home=str(place.home), config_path=str(path), names=names)
+    service = Api(bound, limits=limits_beside(servers), keys=keys)
+    core = Engine(service, entropy=os.urandom, log_level=bound.log_level)
+    public = place.listener.address.host not in LOOPBACK
+
+    def ready() -> None:
+        if public and not config.key:
+            logger.warning("serving other hosts without a key: whoever reaches this port can use the agent")
+        if public and place.listener.tls is None:
+            logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
+        model = model_of(bound)
+        key = _key_place(bound, os.environ)
+        tell_where(place.claim, config, place.listener, place.inner, key=key, model=model)
+        where = {"url": bound.model_base_url} if bound.model_base_url else {}
+        logger.info(LogMessage("model", {"name": model, **where}))
+        announce_api(bound)
+
+    services = Services(state=place.home, store=place.store, logger=logger)
+    return Program(
+        core=core, listeners=place.listeners, services=services, on_ready=ready, on_exit=say_why, claim=place.claim
+    )
+
+
+def announce_api(config: ApiConfig) -> None:
+    """Say on standard error where the API listens."""
+    key = "with a key" if config.key else "no key"
+    scheme = "https" if config.tls else "http"
+    print(f"api: {scheme}://{authority(config.host, config.port)} ({key})", file=sys.stderr, flush=True)
+
+
+def say_disabled() -> None:
+    """Say on standard error why there is no API."""
+    print("api: not started, because API_SERVER_ENABLED is off", file=sys.stderr, flush=True)
+
+
+def open_api_listener(config: ApiConfig) -> Listener:
+    """Bind the API's address. Raises `CannotStartError`: code 1 for TLS files, else 2."""
+    tls = read_certificate(config.ssl_cert, config.ssl_key)
+    try:
+        return bind(config.host, config.port, tls=tls)
+    except BindError as error:
+        raise CannotStartError(f"api: {error}", code=2) from error
+
+
+def _beside(host: str, found: Mapping[str, str], home: str) -> dict[str, str]:
+    if "API_SERVER_HOST" in found:
+        return dict(found)
+    more = {"API_SERVER_HOST": host}
+    if host not in LOOPBACK and "API_SERVER_KEY" not in found:
+        more["API_SERVER_KEY"] = make_key(private_home(home))
+    return {**found, **more}
+
+
+def _yaml_file(path: str) -> dict[str, str]:
+    text = _file(path)
+    if text is None:
+        return {}
+    try:
+        return yaml_variables(load_yaml(text))
+    except HostError as error:
+        raise CannotStartError(f"cannot use {path}: {error}", code=2) from error
+
+
+def _env_file(path: str) -> dict[str, str]:
+    return file_settings(_file(path) or "")
+
+
+def _key_place(config: ApiConfig, env: Mapping[str, str]) -> str:
+    """Where this API has its key from: "environment" or a path; empty if it has none."""
+    if not config.key:
+        return ""
+    if env.get("API_SERVER_KEY", "").strip():
+        return "environment"
+    path = f"{config.home}/{ENV_FILE}"
+    return path if "API_SERVER_KEY" in _env_file(path) else config.config_path
+
+
+def model_of(config: ApiConfig) -> str:
+    """What answers, as far as the start knows: the file is read anew at each turn."""
+    text = _file(config.config_path)
+    try:
+        found = {} if text is None else load_yaml(text)
+    except HostError:
+        found = {}
+    route = agent_settings(config, found).route
+    return "built-in" if route is None else route.model
+
+
+def _file(path: str) -> str | None:
+    try:
+        return Path(path).expanduser().read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CannotStartError(f"cannot read {path}: {error.strerror}", code=2) from error
+    except UnicodeDecodeError as error:
+        raise CannotStartError(f"cannot read {path}: not UTF-8", code=2) from error

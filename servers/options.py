@@ -1,0 +1,106 @@
+"""The command lines of the servers: options, and one clear line for a usage error. Help loads nothing else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from runtimes.option import runtime_option
+
+__all__ = ["HELP", "INTERRUPTED", "ProgramCommand", "api_options", "dashboard_options", "give_up", "relay_options"]
+
+HELP = {"help_option_names": ["-h", "--help"]}
+INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop serves the signal
+LOG_FORMAT = click.option("--log-format", help="text, or json: an object a line.  [SVC_LOG_FORMAT; text]")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class ProgramCommand(click.Command):
+    """A command line whose usage errors are one line on standard error, like every other error; exit code 2."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run, and end the process."""
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(*args, **extra)
+        except click.ClickException as error:
+            give_up(" ".join(error.format_message().split()), error.exit_code)
+        except click.Abort:
+            sys.exit(INTERRUPTED)
+        sys.exit(code)
+
+
+def relay_options(command: Command) -> Command:
+    """The start options of the relay (spec "Relay start options"), `--brand` and `--runtime`."""
+    options = [
+        click.option("--host", help="Address to listen on.  [RELAY_HOST; 0.0.0.0]"),
+        click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [RELAY_PORT; 8767]"),
+        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
+        click.option("--shell", help="Absolute path of the shell for terminals.  [RELAY_TERMINAL_SHELL]"),
+        click.option("--webapi-url", help="Address of the API server.  [RELAY_WEBAPI_URL; http://localhost:8642]"),
+        click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [RELAY_LOG_LEVEL; INFO]"),
+        LOG_FORMAT,
+        click.option("--config", help="Agent configuration file.  [RELAY_HERMES_CONFIG; ~/.svc/config.yaml]"),
+        click.option(
+            "--allow-insecure-api-key",
+            is_flag=True,
+            default=None,
+            help="Accept an API key for voice over plain HTTP from other hosts.  [RELAY_ALLOW_INSECURE_API_BEARER]",
+        ),
+        click.option("--root-path", help="Path under which a proxy serves it, such as /relay.  [RELAY_ROOT_PATH]"),
+        click.option("--local-trust", help="In programs of this host: address or secret.  [RELAY_LOCAL_TRUST]"),
+        click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return runtime_option(command)
+
+
+def dashboard_options(command: Command) -> Command:
+    """The start options of the dashboard, and `--runtime`."""
+    options = [
+        click.option("--host", help="Address; one for other hosts needs a password.  [SVC_DASHBOARD_HOST; 127.0.0.1]"),
+        click.option(
+            "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [SVC_DASHBOARD_PORT; 9119]"
+        ),
+        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
+        click.option(
+            "--root-path", help="Path under which a proxy serves it, such as /board.  [SVC_DASHBOARD_ROOT_PATH]"
+        ),
+        click.option("--chat/--no-chat", default=True, show_default=True, help="Offer a chat with the agent."),
+        click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [SVC_DASHBOARD_LOG_LEVEL; INFO]"),
+        LOG_FORMAT,
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return runtime_option(command)
+
+
+def api_options(command: Command) -> Command:
+    """The start options of the API server, and `--runtime`."""
+    options = [
+        click.option("--host", help="Address to listen on.  [API_SERVER_HOST; 127.0.0.1]"),
+        click.option(
+            "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [API_SERVER_PORT; 8642]"
+        ),
+        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
+        click.option("--root-path", help="Path under which a proxy serves it, such as /api.  [API_SERVER_ROOT_PATH]"),
+        click.option("--relay-url", help="Where the agent finds the phone.  [SVC_RELAY_URL; http://127.0.0.1:8767]"),
+        click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [API_SERVER_LOG_LEVEL; INFO]"),
+        LOG_FORMAT,
+        click.option("--config", help="Configuration file.  [SVC_CONFIG; ~/.svc/config.yaml]"),
+        click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return runtime_option(command)
+
+
+def give_up(message: str, code: int) -> NoReturn:
+    """End the process with one line."""
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(code)
