@@ -18,6 +18,7 @@ Examples:
   svc pair --ttl 90d --grants bridge=1d
   svc pair --revoke 1c2d3e4f
   svc doctor --public-url https://home.example
+  svc phone                             a phone to try things with; the dashboard shows its screen
   svc key rotate                        a new API key, after a phone was lost
   svc relay insecure-api-key status
 
@@ -36,6 +37,7 @@ Shell completion (bash; zsh and fish likewise):
         "down": ("clients.commands.service:down", "Stop the servers."),
         "doctor": ("clients.commands.doctor_host:main", "Is all well here, and seen from outside?"),
         "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
+        "phone": ("clients.commands.phone:main", "A simulated phone, with a screen in the dashboard."),
         "key": ("clients.commands.key:main", "The key of the API server on this host."),
         "relay": ("clients.commands.svc:relay", "Switches of the relay on this host."),
     },

@@ -4,6 +4,7 @@ import { heardClock } from "./format.js";
 
 const RELAY = "api/plugins/svc-relay"; // relative: a proxy may serve the page under a path of its own
 const AGENT = "api/agent";
+const PHONE = "api/phone";
 const PATIENCE = 15_000; // ms; the server answers within five seconds, come what may
 
 /** A call that did not work; the message is for people. */
@@ -19,6 +20,9 @@ export const relay = (method, path, body, signal) => call(method, RELAY + path, 
 
 /** A call of the chat's part. */
 export const agent = (method, path, body, signal) => call(method, AGENT + path, body, signal);
+
+/** A call to the reference phone. */
+export const phone = (method, path, body, signal) => call(method, PHONE + path, body, signal);
 
 /** The rows of a QR code. */
 export async function qr(text) {

@@ -1,4 +1,4 @@
-"""The dashboard as a service of an engine: an observer that may revoke a session, make a pairing code, and chat."""
+"""The dashboard as a service of an engine: it observes, revokes, pairs, chats, and touches the reference phone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, Ready
-from svc_proto.dashboard import agent_calls, page, relay_calls
+from svc_proto.dashboard import agent_calls, page, phone_calls, relay_calls
 from svc_proto.dashboard.access import FIELDS, Access, Gate
 from svc_proto.dashboard.checks import unprocessable
 from svc_proto.dashboard.config import DashboardConfig
@@ -41,8 +41,8 @@ class Dashboard:
         self.limits = limits
         self._gate = Gate(config)
         drawing = Route(method="POST", pattern="/api/qr", access=Access.OWNER, handler=self._draw, body_limit=MAX_QR)
-        pages = page.routes(files, config.root_path)
-        rows = [*pages, drawing, *relay_calls.routes(self), *agent_calls.routes(self)]
+        calls = (relay_calls, agent_calls, phone_calls)
+        rows = [*page.routes(files, config.root_path), drawing, *(row for each in calls for row in each.routes(self))]
         self.router = Router(rows, config.root_path)
 
     # --- Service ---

@@ -19,6 +19,7 @@ CALL = ("--remote", DOWN, "--token", "t")  # a relay that nobody runs
 COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
     "svc pair": (),
     "svc-pair": (),
+    "svc phone": (),
     "svc key rotate": (),
     "svc relay insecure-api-key": (),
     "svc-relay pair": ("Q7M2ZK", "--remote", DOWN),

@@ -1,0 +1,137 @@
+"""`svc phone`: the reference phone beside the relay of this host, with a screen in the dashboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clients.commands.cli import SETTINGS, Single
+from runtimes.option import runtime_option
+
+if TYPE_CHECKING:
+    from runtimes.host import Program
+    from runtimes.running import Claim
+    from svc_proto.commands import Tell
+    from svc_proto.config import RelayConfig
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc phone                             a phone to look at and to touch: the Phone tab of the dashboard
+  svc phone --name "Pixel 9"
+  svc phone --off                       Device Control is off until it is turned on there
+
+\b
+It pairs by itself, for chat and bridge alone, and comes back with the same session. Questions of the agent's calls
+and messages are asked on its screen; nobody else is asked. Ctrl-C ends it. More to set: python -m clients.phone --help
+
+\b
+Exit codes: 0 after Ctrl-C; 1 when there is no relay, or it refuses; 2 for bad options and when one runs already.
+"""
+HOST = "127.0.0.1"
+
+
+@click.command("phone", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.option("--name", default="Reference phone", show_default=True, help="Device name.")
+@click.option("--off", is_flag=True, help="Start with Device Control off.")
+@runtime_option
+def main(*, name: str, off: bool, runtime: str) -> None:
+    """Run a phone to try things with: it needs no device, and the dashboard shows its screen."""
+    import os
+
+    from clients.commands.host import read_relay_config, trust_for
+    from clients.commands.perform import perform
+    from servers.launch import claim_home, launch
+    from svc_proto.basics.entropy import new_code
+    from svc_proto.client.operator import local_relay, register
+    from svc_proto.client.spans import parse_preset
+    from svc_proto.machines.pairing import PairingMeta
+
+    config = read_relay_config()
+    home = Path(config.home).expanduser().absolute()
+    relay, code = local_relay(config), new_code(os.urandom)
+    meta = PairingMeta(grants=parse_preset(None, "chat,bridge"))
+    perform(lambda engine: register(engine, relay, code, meta), runtime, home=home, client_tls=trust_for(config))
+
+    def programs() -> list[Program]:
+        claimed = claim_home(home, "phone")
+        return [_program(config, home, url=relay.url, code=code, name=name, off=off, claim=claimed)]
+
+    launch(programs, runtime)
+
+
+def _program(config: RelayConfig, home: Path, *, url: str, code: str, name: str, off: bool, claim: Claim) -> Program:
+    import os
+
+    from clients.commands.host import trust_for
+    from clients.phone.handset import SimulatedHandset
+    from runtimes.host import Program, Services
+    from runtimes.listen import bind
+    from runtimes.logs import setup
+    from servers.launch import say_why
+    from svc_proto.commands import Level
+    from svc_proto.device.phone import PhoneConfig
+    from svc_proto.device.safety.settings import SafetySettings
+    from svc_proto.device.screen import SeenPhone
+    from svc_proto.engine.core import Engine
+
+    listener = bind(HOST, 0)
+    phone = SeenPhone(
+        PhoneConfig(
+            remote=url.replace("http", "ws", 1),
+            code=code,
+            token=_token(home),
+            device_name=name,
+            scheme=config.brand.scheme,
+        ),
+        SimulatedHandset(name=name),
+        SafetySettings(armed=not off),
+        url=f"http://{HOST}:{listener.address.port}",
+    )
+    return Program(
+        core=Engine(phone, entropy=os.urandom, log_level=Level.WARNING),
+        listeners=[listener],
+        services=Services(state=home, logger=setup(int(Level.WARNING), name="svc.phone"), client_tls=trust_for(config)),
+        on_ready=lambda: _say_where(home),
+        on_tell=_show,
+        on_exit=say_why,
+        claim=claim,
+    )
+
+
+def _token(home: Path) -> str | None:
+    """Of the last pairing. One that the relay knows no more is no harm: there is a code, too."""
+    from svc_proto.device.screen import PHONE_SESSION
+
+    try:
+        text = (home / PHONE_SESSION).read_text("ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return text if text.isprintable() and text else None
+
+
+def _say_where(home: Path) -> None:
+    from runtimes.running import find_running
+
+    dashboard = find_running(home, "dashboard")
+    where = "in the dashboard, which does not run: svc up" if dashboard is None else f"{dashboard.inside}/#phone"
+    print(f"Its screen: {where}", flush=True)
+
+
+def _show(news: Tell) -> None:
+    fields = news.fields
+    match news.event:
+        case "paired" | "online":
+            print("online", flush=True)
+        case "offline":
+            print(f"offline: next try in {fields['retry_in']:.0f} s", flush=True)
+        case "asked":
+            print(f"It asks on its screen: allow {fields['action']}?", flush=True)
+
+
+if __name__ == "__main__":
+    main(prog_name="svc phone")

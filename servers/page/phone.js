@@ -1,0 +1,225 @@
+// Phone: the screen of the reference phone (`svc phone`). What the agent does is seen as it happens; a tap is a tap there.
+
+import { announce, h, Keyed, put, reconcile, ticking } from "./dom.js";
+import { phone } from "./net.js";
+import { empty } from "./view.js";
+
+const AGAIN = 2000; // ms between two tries while there is no phone
+const FAR = 24; // px of this page: what moves further is a swipe
+const LONG = 500; // ms: what stays longer is held
+const KEYS = [["back", "Back"], ["home", "Home"], ["recents", "Recent apps"]];
+const ASKS = {
+  "/call": "Make this call?",
+  "/send_sms": "Send this message?",
+  "/send_mms": "Send this picture?",
+  "/share_media": "Share this file?",
+};
+
+export function openPhone(room) {
+  const name = h("h3", {});
+  const problem = h("div", { class: "problem", role: "alert", hidden: true });
+  const master = h("input", { type: "checkbox", role: "switch" });
+  const about = h("p", { class: "sub" });
+  const asks = h("div", { class: "asks" });
+  const glass = h("div", { class: "glass", role: "group", "aria-label": "Screen of the phone" });
+  const words = h("input", { "aria-label": "Text for the phone", placeholder: "Type into the phone", autocomplete: "off" });
+  const typing = h("form", { class: "joined" }, words, h("button", { type: "submit" }, "Type"));
+  const wake = h("button", { type: "button", class: "main", onclick: () => touch({ kind: "wake" }) }, "Wake");
+  const keys = h("div", { class: "keys", role: "group", "aria-label": "Keys of the phone" },
+    KEYS.map(([key, title]) => h("button", { type: "button", onclick: () => touch({ kind: "key", key }) }, title)), wake);
+  const body = h("div", { class: "handset" }, glass, keys, typing);
+  const side = h("div", { class: "beside" }, name, about, h("label", { class: "switch" }, master, h("span", {}, "Device Control")), asks);
+  const nothing = empty("phone", "No reference phone is here", "Run svc phone on this host: it pairs by itself, and its screen appears here. The agent moves it, and so can you.");
+  const waiting = h("p", { class: "waiting", role: "status" }, "Looking for a phone…");
+  const windows = new Keyed();
+  const questions = new Keyed();
+  const closing = new AbortController();
+  const { signal } = closing;
+  let state = null;
+  let size = { width: 1, height: 1 };
+
+  room.append(waiting);
+  watch();
+
+  async function watch() {
+    while (!signal.aborted) {
+      try {
+        await seen();
+        show(await phone("GET", state ? `/screen?seen=${encodeURIComponent(state.tag)}` : "/screen", undefined, signal));
+      } catch (error) {
+        if (signal.aborted) return;
+        state = null;
+        reconcile(room, error.status === 404 ? [nothing] : [problem]);
+        fail(error);
+        await new Promise((done) => { setTimeout(done, AGAIN); });
+      }
+    }
+  }
+
+  /** Until somebody looks at this page. */
+  function seen() {
+    return document.hidden
+      ? new Promise((done) => { document.addEventListener("visibilitychange", done, { once: true, signal }); })
+      : null;
+  }
+
+  function show(next) {
+    state = next;
+    problem.hidden = true;
+    reconcile(room, [side, body]);
+    if (problem.parentNode !== side) asks.before(problem);
+    put(name, next.name);
+    put(about, [next.online ? "Connected" : "Not connected to the relay", `battery ${next.battery} %`].join(" · "));
+    master.checked = next.device_control;
+    wake.hidden = next.screen_on;
+    draw(next);
+    reconcile(asks, questions.nodes(next.questions, (each) => each.id, ({ item }) => ask(item)));
+    if (next.questions.length) announce("The phone asks");
+  }
+
+  // --- the screen
+
+  function draw({ screen, screen_on: lit }) {
+    const nodes = screen.nodes ?? [];
+    const frame = screen.rootBounds;
+    if (frame) size = { width: frame.right, height: frame.bottom };
+    glass.classList.toggle("dark", !lit);
+    glass.style.aspectRatio = `${size.width} / ${size.height}`;
+    typing.hidden = !nodes.some((each) => each.editable);
+    if (!nodes.length) {
+      glass.replaceChildren(h("p", { class: "unread" }, lit ? screen.error ?? "Nothing can be seen." : "The display is off."));
+      return;
+    }
+    const layers = Object.entries(Object.groupBy(nodes, windowOf)).sort(([a], [b]) => b - a);
+    const top = layers.at(-1)[0];
+    reconcile(glass, windows.nodes(layers, ([index]) => index, ({ item: [index, parts] }) => layer(parts, index === top)));
+  }
+
+  /** One window, the topmost drawn last; what lies below it cannot be reached. */
+  function layer(parts, isTop) {
+    const spots = parts.filter((each) => each.clickable || each.editable);
+    return h("div", { class: "layer", inert: !isTop }, parts.map((each) => {
+      if (each.clickable || each.editable) return spot(each, parts);
+      if (!each.text) return null;
+      const covered = spots.some((other) => holds(other.bounds, each.bounds));
+      return placed(h("span", { class: each.bounds.top < 100 && !covered ? "words head" : "words", "aria-hidden": covered }, each.text), each.bounds);
+    }));
+  }
+
+  function spot(node, parts) {
+    const kind = node.className.split(".").at(-1);
+    const said = node.text ?? node.contentDescription;
+    const inside = parts.filter((each) => each.text && holds(node.bounds, each.bounds)).map((each) => each.text);
+    const button = h("button", {
+      type: "button",
+      class: `spot ${kind}${node.focused ? " focused" : ""}${node.selected ? " selected" : ""}`,
+      "aria-label": said ?? (inside.join(", ") || "Unnamed"),
+      "aria-disabled": node.enabled === false ? "true" : null,
+    }, kind === "LinearLayout" ? null : h("span", {}, said ?? ""));
+    button.addEventListener("click", (event) => {
+      if (event.detail === 0) touch({ kind: "tap", ...middle(node.bounds) }); // by the keyboard
+    });
+    return placed(button, node.bounds);
+  }
+
+  function placed(element, { left, top, right, bottom }) {
+    element.style.left = `${(100 * left) / size.width}%`;
+    element.style.top = `${(100 * top) / size.height}%`;
+    element.style.width = `${(100 * (right - left)) / size.width}%`;
+    element.style.height = `${(100 * (bottom - top)) / size.height}%`;
+    return element;
+  }
+
+  // --- the finger
+
+  let down = null;
+  glass.addEventListener("pointerdown", (event) => {
+    if (!event.isPrimary || event.button !== 0) return;
+    down = { x: event.clientX, y: event.clientY, at: performance.now() };
+    glass.setPointerCapture(event.pointerId);
+  });
+  glass.addEventListener("pointercancel", () => { down = null; });
+  glass.addEventListener("pointerup", (event) => {
+    if (!down) return;
+    const { x, y, at } = down;
+    down = null;
+    const moved = Math.hypot(event.clientX - x, event.clientY - y);
+    const from = point(x, y);
+    const to = point(event.clientX, event.clientY);
+    if (moved > FAR) touch({ kind: "swipe", start_x: from.x, start_y: from.y, end_x: to.x, end_y: to.y });
+    else touch({ kind: performance.now() - at > LONG ? "long_press" : "tap", ...from });
+  });
+
+  /** Where that is on the phone. */
+  function point(x, y) {
+    const box = glass.getBoundingClientRect();
+    const within = (value, most) => Math.min(most - 1, Math.max(0, Math.round(value)));
+    return {
+      x: within(((x - box.left) / box.width) * size.width, size.width),
+      y: within(((y - box.top) / box.height) * size.height, size.height),
+    };
+  }
+
+  function touch(finger) {
+    return send("/touch", finger);
+  }
+
+  async function send(path, what) {
+    try {
+      await phone("POST", path, what, signal);
+      problem.hidden = true;
+      return true;
+    } catch (error) {
+      fail(error);
+      return false;
+    }
+  }
+
+  typing.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (await touch({ kind: "type", text: words.value })) words.value = "";
+  });
+  master.addEventListener("change", async () => {
+    if (!(await send("/toggle", { on: master.checked }))) master.checked = !master.checked;
+  });
+
+  // --- what it asks
+
+  function ask(question) {
+    const answer = (allow, remember) => () => send("/answer", { question: question.id, allow, remember });
+    return h("div", { class: "question", role: "alert" },
+      h("strong", {}, ASKS[question.path] ?? (question.verb ? `Press what says “${question.verb}”?` : "Allow this?")),
+      h("pre", { tabindex: "0" }, question.text),
+      ticking(h("p", { class: "sub" }), countingDown(question.id)),
+      h("div", { class: "actions" },
+        h("button", { type: "button", class: "main", onclick: answer(true, false) }, "Allow"),
+        h("button", { type: "button", onclick: answer(true, true) }, "Allow, and do not ask again"),
+        h("button", { type: "button", onclick: answer(false, false) }, "Deny")));
+  }
+
+  function countingDown(id) {
+    const end = performance.now() / 1000 + (state.seconds_left[id] ?? 0);
+    return (each) => put(each, `No answer within ${Math.max(0, Math.ceil(end - performance.now() / 1000))} s means no.`);
+  }
+
+  function fail(error) {
+    if (signal.aborted) return;
+    problem.replaceChildren(h("span", {}, error.message));
+    problem.hidden = false;
+  }
+
+  return { close: () => closing.abort() };
+}
+
+/** Nodes are named after their window, `w0:17`, the topmost being 0. */
+function windowOf(node) {
+  return /^w(\d+):/.exec(node.nodeId)?.[1] ?? "0";
+}
+
+function holds(outer, inner) {
+  return outer.left <= inner.left && outer.top <= inner.top && outer.right >= inner.right && outer.bottom >= inner.bottom;
+}
+
+function middle({ left, top, right, bottom }) {
+  return { x: Math.round((left + right) / 2), y: Math.round((top + bottom) / 2) };
+}

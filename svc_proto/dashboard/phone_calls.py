@@ -1,0 +1,50 @@
+"""The reference phone's part of the proxy: its screen, a finger, an answer, the toggle; and nothing else of it.
+
+The phone is found anew for each call, since it comes and goes by itself (`svc phone`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.upstream import Upstream
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response
+from svc_proto.engine.phone_door import find_phone_door
+from svc_proto.engine.router import Handler, Route
+from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.service import Dashboard
+
+__all__ = ["PREFIX", "routes"]
+
+PREFIX = "/api/phone"
+NO_PHONE = "no reference phone runs on this host: start one with svc phone"
+MAX_TAG = 64  # characters
+
+
+def routes(dashboard: Dashboard) -> list[Route]:
+    """`GET /screen`, with `seen` what was seen last, and `POST` of the rest."""
+    rows = [("GET", "/screen"), ("POST", "/touch"), ("POST", "/answer"), ("POST", "/toggle")]
+    return [
+        Route(method=method, pattern=PREFIX + path, access=Access.OWNER, handler=_passing(dashboard, method, path))
+        for method, path in rows
+    ]
+
+
+def _passing(dashboard: Dashboard, method: str, path: str) -> Handler:
+    def handler(request: Request) -> Flow[Response]:
+        engine, patience = dashboard.engine, dashboard.config.patience
+        until = engine.now.mono + patience
+        door = yield from find_phone_door(engine)
+        if door is None:
+            raise Refused(404, "no_phone", NO_PHONE)
+        seen = request.query.get("seen", "")[:MAX_TAG] if method == "GET" else ""
+        target = f"{path}?seen={encode_segment(seen)}" if seen else path
+        phone = Upstream("phone", door.url, patience, door.secret)
+        return (yield from phone.call(engine, method, target, request.body, until=until))
+
+    return handler

@@ -1,0 +1,240 @@
+"""A phone whose screen a person can see and touch: on loopback, for the dashboard of this host.
+
+| route          | what it does                                                                                        |
+|----------------|-----------------------------------------------------------------------------------------------------|
+| `GET /screen`  | what the screen shows, the open questions, the toggle; with `seen=TAG` once that is something else  |
+| `POST /touch`  | the person's finger: `{"kind": "tap", "x": 1, "y": 2}`, see `TOUCHES`; or `{"kind": "wake"}`        |
+| `POST /answer` | the person's word: `{"question": "c1", "allow": true, "remember": false}`                           |
+| `POST /toggle` | Device Control: `{"on": true}`                                                                      |
+
+The safety gates stand between the agent and the phone. A person's own finger goes to the handset, as on any phone.
+Callers show the bearer of `svc_proto.engine.phone_door`.
+"""
+
+from __future__ import annotations
+
+import hmac
+from enum import Enum
+from hashlib import sha256
+
+from attrs import evolve
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level, Tell, WriteConfig
+from svc_proto.device.handset import HandsetCommand, Reply
+from svc_proto.device.person import KEYBOARD
+from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
+from svc_proto.device.safety.guarded import PhoneHandset
+from svc_proto.device.safety.master import MasterState
+from svc_proto.device.safety.settings import SafetySettings, Switch
+from svc_proto.device.safety.view import Overlay
+from svc_proto.engine.callers import is_local
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.engine.door import Door
+from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.message import Request, Response, json_response, parse_json
+from svc_proto.engine.phone_door import PhoneDoor, close_phone_door, open_phone_door
+from svc_proto.engine.router import Route, Router
+from svc_proto.facts import Accepted, Failure, OperationId
+from svc_proto.wire.events import RequestHead
+from svc_proto.wire.limits import DEFAULT_LIMITS
+
+__all__ = ["PHONE_SESSION", "TOUCHES", "SeenPhone"]
+
+PHONE_SESSION = "phone-session"  # in the state folder: the token of the last pairing, so that the next start needs none
+LIMITS = evolve(DEFAULT_LIMITS, max_connections=64)
+LONGEST_LOOK = 3.0  # s that a look waits for something new; a dashboard waits 5 for its answer
+LARGEST = 16_384  # bytes of a body
+TOUCHES = {
+    "tap": "/tap",
+    "long_press": "/long_press",
+    "swipe": "/swipe",
+    "type": "/type",
+    "key": "/press_key",
+}  # the other members of the body are those of that route (wire bridge 3.5)
+
+
+class Access(Enum):
+    """The one policy of the route table."""
+
+    DASHBOARD = "dashboard"
+
+
+class SeenPhone:
+    """A phone and its screen, as one service; `url` is where it listens."""
+
+    engine: Engine
+
+    def __init__(self, config: PhoneConfig, handset: PhoneHandset, safety: SafetySettings, *, url: str) -> None:
+        self.phone = Phone(config, handset, safety, on_news=self._heard, watched=True)
+        self._handset = handset
+        self._url = url
+        self._door: PhoneDoor | None = None
+        self._looking: dict[OperationId, None] = {}
+        self._stopping = False
+        rows = (
+            ("GET", "/screen", self._look),
+            ("POST", "/touch", self._touch),
+            ("POST", "/answer", self._answer),
+            ("POST", "/toggle", self._toggle),
+        )
+        self.router = Router(
+            Route(method=method, pattern=path, access=Access.DASHBOARD, handler=handler, body_limit=LARGEST)
+            for method, path, handler in rows
+        )
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine, for the phone too."""
+        self.engine = engine
+        self.phone.bind(engine)
+        self._visits = Door(engine, self, LIMITS)
+
+    def on_started(self) -> None:
+        """Say where the screen is, and begin to connect."""
+        self.engine.spawn(self._begin())
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """The person's keyboard, or a dashboard."""
+        return self.phone.on_accepted(fact) if fact.peer == KEYBOARD else self._visits.admit(fact)
+
+    def on_stopping(self) -> None:
+        """Leave in good order."""
+        self._stopping = True
+        self._wake()
+        self.engine.spawn(close_phone_door(self.engine))
+        self.phone.on_stopping()
+
+    # --- HttpApp ---
+
+    def authorize(self, access: Enum, request: Request) -> None:
+        """A program of this host that shows the secret."""
+        secret = b"" if self._door is None else b"Bearer " + self._door.secret.encode("ascii")
+        given = request.headers.get(b"authorization") or b""
+        if not is_local(request) or not secret or not hmac.compare_digest(given, secret):
+            raise Refused(403, "not_yours", "this screen is for the dashboard of its own host")
+
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+        """`{"error": …, "code": …}`."""
+        return json_response(refused.status, {"error": refused.message, "code": refused.code}, refused.headers)
+
+    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+        """Nobody keeps a screen."""
+        return ((b"cache-control", b"no-store"),)
+
+    # --- the screen ---
+
+    def _look(self, request: Request) -> Flow[Response]:
+        engine, seen = self.engine, request.query.get("seen")
+        until = engine.now.mono + LONGEST_LOOK
+        while (state := self._state())["tag"] == seen and not self._stopping and engine.now.mono < until:
+            ticket = engine.new_op()
+            self._looking[ticket] = None
+            try:
+                yield from wait(ticket, until)
+            finally:
+                self._looking.pop(ticket, None)
+        return json_response(200, state)
+
+    def _state(self) -> dict[str, object]:
+        now = self.engine.now
+        view, status = self.phone.gate.view(now), self.phone.gate.status(now)
+        screen = self._handset.perform(HandsetCommand("GET", "/screen", {}), now)
+        latest = view.activity[0].to_json() if view.activity else None
+        state: dict[str, object] = {
+            "name": self.phone.config.device_name,
+            "online": self.phone.state is PhoneState.ONLINE,
+            "device_control": view.master is MasterState.ARMED,
+            "hint": view.hint,
+            "screen_on": status.get("screen_on", True),
+            "battery": status.get("battery"),
+            "screen": dict(screen.result) if isinstance(screen, Reply) else {},
+            "latest": latest,
+            "questions": [_question(overlay) for overlay in view.overlays],
+        }
+        tag = sha256(strict_json.dumps_bytes(state)).hexdigest()[:16]
+        left = {overlay.confirmation_id: overlay.seconds_left for overlay in view.overlays}
+        return {**state, "tag": tag, "seconds_left": left}
+
+    # --- the person ---
+
+    def _touch(self, request: Request) -> Response:
+        body = _body(request)
+        kind = body.pop("kind", None)
+        now = self.engine.now
+        if kind == "wake":
+            self._handset.wake(now)
+        elif isinstance(kind, str) and kind in TOUCHES:
+            done = self._handset.perform(HandsetCommand("POST", TOUCHES[kind], body), now)
+            if isinstance(done, Reply) and done.status >= 400:
+                raise Refused(done.status, "not_done", str(done.result.get("error", "the phone did not do it")))
+        else:
+            raise Refused(400, "invalid", f"kind must be one of wake, {', '.join(TOUCHES)}")
+        return self._done()
+
+    def _answer(self, request: Request) -> Response:
+        body = _body(request)
+        question, allow, remember = body.get("question"), body.get("allow"), body.get("remember", False)
+        if not isinstance(question, str) or not isinstance(allow, bool) or not isinstance(remember, bool):
+            raise Refused(400, "invalid", "question must be text; allow and remember, true or false")
+        if not self.phone.controls.decide(question, allow=allow, remember=remember):
+            raise Refused(409, "not_open", "this question is not open any more")
+        return self._done()
+
+    def _toggle(self, request: Request) -> Response:
+        on = _body(request).get("on")
+        if not isinstance(on, bool):
+            raise Refused(400, "invalid", "on must be true or false")
+        if not self.phone.controls.turn(Switch.MASTER, on):
+            hint = self.phone.gate.view(self.engine.now).hint
+            raise Refused(409, "not_turned", hint or "this build has no Device Control")
+        return self._done()
+
+    def _done(self) -> Response:
+        self._wake()
+        return json_response(200, {"ok": True})
+
+    # --- the phone ---
+
+    def _begin(self) -> Flow[None]:
+        self._door, problem = yield from open_phone_door(self.engine, self._url)
+        if problem is not None:
+            self.engine.log(Level.ERROR, "no dashboard will find the screen", problem=problem.kind.value)
+        self.phone.on_started()
+
+    def _heard(self, news: Tell) -> None:
+        if news.event == "paired":
+            self.engine.spawn(self._keep(str(news.fields["token"])))
+        self._wake()
+
+    def _keep(self, token: str) -> Flow[None]:
+        kept = yield from ask(self.engine, WriteConfig(self.engine.new_op(), PHONE_SESSION, token))
+        if isinstance(kept, Failure):
+            self.engine.log(Level.WARNING, "the session is not kept", problem=kept.kind.value)
+
+    def _wake(self) -> None:
+        """There may be something new to see."""
+        for ticket in tuple(self._looking):
+            self.engine.resume(ticket, None)
+
+
+def _question(overlay: Overlay) -> dict[str, object]:
+    return {
+        "id": overlay.confirmation_id,
+        "path": overlay.path,
+        "verb": overlay.verb,
+        "text": overlay.text,
+    }
+
+
+def _body(request: Request) -> dict[str, object]:
+    try:
+        value = parse_json(request.body)
+    except strict_json.JsonError:
+        value = None
+    if not isinstance(value, dict):
+        raise Refused(400, "invalid", "the body must be a JSON object")
+    return value

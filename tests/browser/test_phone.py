@@ -1,0 +1,61 @@
+"""The reference phone as one sees it: what the agent does appears, a tap is a tap, and its questions are asked here."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Site, Visitor
+from tests.loops.seen import Seen
+from tests.loops.world import bearer
+
+
+def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: Visitor) -> None:
+    visit.tolerated = ("Failed to load resource",)  # while there is none
+    world = site.world
+    world.start_relay()
+    site.open()
+    page = visit(f"{site.url}#phone")
+    expect(page.get_by_text("No reference phone is here")).to_be_visible()
+    seen = Seen(world, name="Pixel 9")
+    page.clock.fast_forward(2_000)  # it looks again every 2 s
+    glass = page.get_by_role("group", name="Screen of the phone")
+    expect(glass.get_by_role("button", name="Mail")).to_be_visible()
+
+    headers = bearer(seen.token)
+    world.http("POST", "/open_app", headers=headers, body=b'{"package": "com.example.mail"}')
+    expect(glass).to_contain_text("Inbox")  # the agent moved it, and nobody had to ask
+    glass.get_by_role("button", name="Compose").click()
+    expect(glass.get_by_role("button", name="To", exact=True)).to_be_visible()
+    assert seen.handset.gestures[-1].kind == "tap"
+    glass.get_by_role("button", name="To", exact=True).press("Enter")  # the keyboard is a finger as well
+    page.get_by_label("Text for the phone").fill("ada@example.com")
+    page.get_by_role("button", name="Type").click()
+    expect(glass).to_contain_text("ada@example.com")
+    page.get_by_role("button", name="Home").click()
+    expect(glass.get_by_role("button", name="Mail")).to_be_visible()
+    page.evaluate("scrollTo(0, 0)")
+    box = glass.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 100, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 100, box["y"] + 300, steps=3)
+    page.mouse.up()
+    world.eventually(lambda: seen.handset.gestures[-1].kind == "swipe")
+    page.get_by_role("button", name="Back").click()
+
+    message = json.dumps({"to": "+15550100", "body": "Late, sorry"}).encode()
+    with ThreadPoolExecutor() as agent:
+        for answer, status in (("Deny", 403), ("Allow", 200)):
+            sent = agent.submit(world.http, "POST", "/send_sms", headers=headers, body=message)
+            question = page.get_by_role("alert").filter(has_text="Send this message?")
+            expect(question).to_contain_text("Late, sorry")
+            question.get_by_role("button", name=answer, exact=True).click()
+            assert sent.result().status == status
+            expect(question).to_have_count(0)
+    assert len(seen.handset.outbox) == 1
+
+    page.get_by_role("switch", name="Device Control").uncheck()
+    world.eventually(lambda: world.http("POST", "/open_app", headers=headers, body=b'{"package": "x.y"}').status == 403)

@@ -1,0 +1,38 @@
+"""`svc phone`: it pairs by itself, says where its screen is, and comes back with the same session."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+from svc_proto.device.screen import PHONE_SESSION
+from svc_proto.engine.phone_door import PHONE_DOOR
+from tests.clients.commands.support import Shelf
+from tests.servers.support import call, running
+
+
+def test_a_phone_of_this_host(lonely: Shelf) -> None:
+    home = lonely.home / "svc"
+    options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
+    with running(lonely.home, "servers", *options) as servers:
+        said = [servers.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(3)]
+        ports = {each[1]: each[2] for each in said}
+        env = {name: value for name, value in lonely.env.items() if name.startswith("SVC_")}
+        for start in ("first", "again"):
+            with running(lonely.home, "clients.commands.phone", "--name", "Kitchen", env=env) as phone:
+                phone.line(rf"^Its screen: http://127\.0\.0\.1:{ports['dashboard']}/#phone$")
+                phone.line("^online$")
+                (session,) = call(int(ports["relay"]), "GET", "/sessions").body["sessions"]
+                assert (session["device_name"], session["online"]) == ("Kitchen", True), start
+                assert "terminal" not in session["grants"]
+                screen = call(int(ports["dashboard"]), "GET", "/api/phone/screen").body
+                assert (screen["name"], screen["device_control"]) == ("Kitchen", True)
+                if start == "first":
+                    taken = lonely.run("svc", "phone")
+                    assert "runs already" in taken.problem
+                    modes = [(home / name).stat().st_mode & 0o777 for name in (PHONE_DOOR, PHONE_SESSION)]
+                    assert modes == [0o600, 0o600]
+                    assert json.loads((home / PHONE_DOOR).read_text())["secret"] not in "".join(phone.seen)
+                phone.process.send_signal(signal.SIGINT)
+                assert phone.wait() == 0
+            assert (home / PHONE_DOOR).read_text() == ""
