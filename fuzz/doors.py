@@ -34,7 +34,7 @@ RELAY_DOORS: dict[str, tuple[str, str]] = {
         "in   403  403  403  403  403  403  403  403",
         """GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
         GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register, POST /pairing/approve,
-        POST /pairing/mint, POST /media/register, GET /media/inspect""",
+        POST /pairing/mint, POST /media/register, GET /media/inspect, GET /media/inspect/{token}""",
     ),
     "this host, or a session": (
         "in   401  401  401  401  401  in   in   401",

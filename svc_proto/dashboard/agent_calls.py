@@ -16,7 +16,7 @@ from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.event_reader import EventReader, open_events
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Failure
@@ -31,6 +31,7 @@ __all__ = ["PREFIX", "routes"]
 
 PREFIX = "/api/agent"
 STREAM = Headers(((b"content-type", b"text/event-stream"), PRIVATE, (b"x-accel-buffering", b"no")))
+LARGEST_TURN = 10_000_000  # bytes of a message with its pictures, wire api 2.5
 NO_CHAT = "the dashboard was started without an API server, so there is no chat"
 
 
@@ -41,6 +42,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
     rows: list[tuple[str, str, str]] = [  # method, our path behind the prefix, the path there
         ("GET", "/sessions", "/api/sessions"),
         ("POST", "/sessions", "/api/sessions"),
+        ("PATCH", "/sessions/{id}", one),
         ("DELETE", "/sessions/{id}", one),
         ("GET", "/sessions/{id}/messages", f"{one}/messages"),
         ("GET", "/runs/{id}", "/v1/runs/{id}"),
@@ -49,10 +51,16 @@ def routes(dashboard: Dashboard) -> list[Route]:
         *((method, "/memory", "/api/memory") for method in ("POST", "PATCH", "DELETE")),  # to undo a note
     ]
     turn = Route(
-        method="POST", pattern=f"{PREFIX}/sessions/{{id}}/chat/stream", access=Access.OWNER, handler=calls.turn
+        method="POST",
+        pattern=f"{PREFIX}/sessions/{{id}}/chat/stream",
+        access=Access.OWNER,
+        handler=calls.turn,
+        body_limit=LARGEST_TURN,
     )
     return [
         turn,
+        Route(method="GET", pattern=f"{PREFIX}/sessions/search", access=Access.OWNER, handler=calls.search),
+        Route(method="GET", pattern=f"{PREFIX}/model", access=Access.OWNER, handler=calls.model),
         *(
             Route(method=method, pattern=PREFIX + ours, access=Access.OWNER, handler=calls.passing(method, theirs))
             for method, ours, theirs in rows
@@ -76,6 +84,20 @@ class _AgentCalls:
             return self._api().call(self._dashboard.engine, method, target, request.body)
 
         return handler
+
+    def search(self, request: Request) -> Flow[Response]:
+        """Chats by what was said in them: `q`."""
+        words = encode_segment(request.query.get("q", ""))
+        return self._api().call(self._dashboard.engine, "GET", f"/api/sessions/search?q={words}")
+
+    def model(self, request: Request) -> Flow[Response]:
+        """`{"chat": true, "model": "llama3.2"}`; null: the built-in agent. Nothing else of the settings."""
+        if self._server is None:
+            return json_response(200, {"chat": False, "model": None}, (PRIVATE,))
+        answer = yield from self._server.call(self._dashboard.engine, "GET", "/api/config")
+        found = strict_json.loads(answer.body or b"null")
+        model = found.get("model") if isinstance(found, dict) else None
+        return json_response(200, {"chat": True, "model": model if isinstance(model, str) else None}, (PRIVATE,))
 
     def turn(self, request: Request) -> Flow[Response | Streamed]:
         """A message, and the events of its turn."""

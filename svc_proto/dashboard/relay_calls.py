@@ -26,14 +26,16 @@ NO_PUSH = {"configured": False, "reason": "push delivery is not wired: phones ar
 
 
 def routes(dashboard: Dashboard) -> list[Route]:
-    """The six routes of the specification and `POST /pairing`, under the prefix of either brand."""
+    """The six routes of the specification, `POST /pairing`, phones and pictures, under the prefix of either brand."""
     calls = _RelayCalls(dashboard)
     rows: list[tuple[str, str, Handler]] = [
         ("GET", "/overview", calls.overview),
         ("GET", "/sessions", calls.sessions),
         ("DELETE", "/sessions/{prefix}", calls.revoke),
         ("GET", "/bridge-activity", calls.activity),
+        ("GET", "/phones", calls.phones),
         ("GET", "/media", calls.media),
+        ("GET", "/media/{token}", calls.picture),
         ("GET", "/push", calls.push),
         ("POST", "/pairing", calls.pair),
     ]
@@ -71,6 +73,13 @@ class _RelayCalls:
         expired = flag_of(request, "include_expired")
         more = "" if expired is None else f"?include_expired={'true' if expired else 'false'}"
         return self._get(f"/media/inspect{more}")
+
+    def phones(self, request: Request) -> Flow[Response]:
+        return self._get("/bridge/devices")
+
+    def picture(self, request: Request) -> Flow[Response]:
+        token = encode_segment(request.params["token"])
+        return self._relay.picture(self._dashboard.engine, f"/media/inspect/{token}")
 
     def push(self, request: Request) -> Response:
         return json_response(200, NO_PUSH, (PRIVATE,))

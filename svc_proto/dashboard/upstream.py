@@ -29,6 +29,7 @@ __all__ = ["PRIVATE", "Upstream"]
 MOST_SHOWN = 200  # characters of a body that is no JSON, wire core 9
 JSON = (b"content-type", b"application/json")
 PRIVATE = (b"cache-control", b"no-store")
+PICTURES = (b"image/png", b"image/jpeg", b"image/gif", b"image/webp")  # what can hold no script, as SVG can
 
 
 @frozen
@@ -50,13 +51,28 @@ class Upstream:
         self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None
     ) -> Flow[Response]:
         """Make one request, to be over at the monotonic second `until`. Raises `Refused`."""
+        return self.judge((yield from self._ask(engine, method, path, body, until=until)))
+
+    def picture(self, engine: Engine, path: str) -> Flow[Response]:
+        """A picture that the server has. Raises `Refused`, for a file of any other kind as well."""
+        answer = yield from self._ask(engine, "GET", path)
+        if answer.status != 200:
+            return self.judge(answer)
+        kind = answer.headers.get(b"content-type") or b""
+        if kind not in PICTURES:
+            raise Refused(415, "no_picture", "this file is no picture")
+        return Response(200, Headers(((b"content-type", kind), PRIVATE)), answer.body)
+
+    def _ask(
+        self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None
+    ) -> Flow[Fetched]:
         within = self.patience if until is None else max(until - engine.now.mono, 0.0)
         secret = (yield from secret_fields(engine)) if self.local else ()
         headers = (*self.fields, *secret)
         answer = yield from fetch(engine, method, self.url + path, headers=headers, body=body, within=within)
         if isinstance(answer, Failure):
             raise self.unreachable(self.reason(answer))
-        return self.judge(answer)
+        return answer
 
     def judge(self, answer: Fetched) -> Response:
         """The answer for the browser. Raises `Refused`."""

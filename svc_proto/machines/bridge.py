@@ -126,6 +126,7 @@ class _Command:
     device_id: str | None
     device_name: str | None
     alias_used: str | None
+    asked_by: str | None
     response_status: int | None = field(default=None, init=False)
     result_summary: str | None = field(default=None, init=False)
     error: str | None = field(default=None, init=False)
@@ -148,6 +149,7 @@ class _Command:
             "device_id": self.device_id,
             "device_name": self.device_name,
             "alias_used": self.alias_used,
+            "asked_by": self.asked_by,
         }
 
 
@@ -182,6 +184,7 @@ class BridgeCommands:
         device_id: str | None = None,
         device_name: str | None = None,
         alias_used: str | None = None,
+        asked_by: str | None = None,
     ) -> Pending:
         """A command is about to be sent to a socket. `Refused` 503 `too_many_commands` at the cap."""
         if request_id in self._pending:
@@ -200,6 +203,7 @@ class BridgeCommands:
             device_id=device_id,
             device_name=device_name,
             alias_used=alias_used,
+            asked_by=asked_by,
         )
         self._pending.put(request_id, command, pending.deadline)
         self._ring.append(command)

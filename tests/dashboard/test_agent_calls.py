@@ -54,7 +54,6 @@ def test_the_calls_of_a_chat(virtual: VirtualWorld) -> None:
     ("method", "path"),
     [
         ("GET", "/config"),
-        ("PATCH", "/sessions/s-1"),
         ("GET", "/sessions/s-1"),
         ("GET", "/runs"),
         ("GET", "/memory"),
@@ -76,6 +75,46 @@ def test_undoing_a_note(virtual: VirtualWorld, method: str) -> None:
     heard = b"".join(peer.heard)
     assert heard.startswith(f"{method} /api/memory HTTP/1.1".encode())
     assert heard.endswith(b'{"target": "memory", "old_text": "Tea"}')
+
+
+@pytest.mark.parametrize(
+    ("config", "model"),
+    [
+        (b'{"model": "llama3.2", "base_url": "http://10.0.0.9", "config": {"x": 1}}', "llama3.2"),
+        (b'{"model": null}', None),
+        (b"[]", None),
+        (b"", None),
+    ],
+)
+def test_the_models_name_and_nothing_else_of_the_settings(
+    virtual: VirtualWorld, config: bytes, model: str | None
+) -> None:
+    peer = Canned(http(200, config))
+    board = board_before(virtual, peer)
+    assert board.ask("GET", f"{PREFIX}/model").json == {"chat": True, "model": model}
+    assert b"".join(peer.heard).startswith(b"GET /api/config HTTP/1.1")
+
+
+def test_no_model_where_there_is_no_chat(virtual: VirtualWorld) -> None:
+    assert Board(virtual).ask("GET", f"{PREFIX}/model").json == {"chat": False, "model": None}
+
+
+def test_renaming_and_searching(virtual: VirtualWorld) -> None:
+    peer = Canned(http(200, b'{"results": []}'))
+    board = board_before(virtual, peer)
+    assert board.ask("PATCH", f"{PREFIX}/sessions/s-1", {"title": "Two"}).status == 200
+    assert b"".join(peer.heard).startswith(b"PATCH /api/sessions/s-1 HTTP/1.1")
+    peer.heard.clear()
+    assert board.ask("GET", f"{PREFIX}/sessions/search?q=a%26b%20c&limit=9").json == {"results": []}
+    assert b"".join(peer.heard).startswith(b"GET /api/sessions/search?q=a%26b%20c HTTP/1.1")
+
+
+def test_a_message_with_pictures_may_be_large(virtual: VirtualWorld) -> None:
+    peer = Canned(http(200, b"{}"))
+    board = board_before(virtual, peer)
+    path = f"{PREFIX}/sessions/s-1/chat/stream"
+    assert board.ask("POST", path, b"x" * 3_000_000).status == 200
+    assert board.ask("POST", path, b"x" * 10_000_001).status == 413
 
 
 def test_deleting(virtual: VirtualWorld) -> None:

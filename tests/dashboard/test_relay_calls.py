@@ -29,6 +29,7 @@ def heard(peer: Canned) -> tuple[str, Any]:
         ("GET", "/bridge-activity", "GET /bridge/activity"),
         ("GET", "/bridge-activity?limit=-5", "GET /bridge/activity?limit=-5"),
         ("GET", "/bridge-activity?limit=%20100", "GET /bridge/activity?limit=100"),
+        ("GET", "/phones", "GET /bridge/devices"),
         ("GET", "/media", "GET /media/inspect"),
         ("GET", "/media?include_expired=1", "GET /media/inspect?include_expired=true"),
         ("GET", "/media?include_expired=No", "GET /media/inspect?include_expired=false"),
@@ -53,6 +54,8 @@ def test_nothing_else_is_passed_on(virtual: VirtualWorld) -> None:
         ("POST", "/overview", 405),
         ("GET", "/pairing", 405),
         ("GET", "/security", 404),
+        ("POST", "/media/t0ken", 405),
+        ("GET", "/media/inspect/t0ken", 404),
     ):
         answer = board.relay(method, path)
         assert answer.status == status, path
@@ -85,3 +88,30 @@ def test_a_revoked_session_is_logged_by_its_prefix(virtual: VirtualWorld) -> Non
     board.relay("DELETE", f"/sessions/{token}")
     (line,) = [line for line in board.server.logs if "revoked" in line.event]
     assert line.fields == {"session": "1c2d3e4f"}
+
+
+@pytest.mark.parametrize("kind", ["image/png", "image/jpeg", "image/gif", "image/webp"])
+def test_a_picture(virtual: VirtualWorld, kind: str) -> None:
+    peer = Canned(http(200, b"\x89PNG", kind=kind))
+    answer = Board(virtual, relay_url=virtual.peer(peer)).relay("GET", "/media/a%2Fb")
+    assert (answer.status, answer.body) == (200, b"\x89PNG")
+    assert answer.headers.get(b"content-type") == kind.encode()
+    assert answer.headers.get(b"cache-control") == b"no-store"
+    assert answer.headers.get(b"x-content-type-options") == b"nosniff"
+    assert heard(peer) == ("GET /media/inspect/a%2Fb", None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (http(200, b"<svg/>", kind="image/svg+xml"), 415),
+        (http(200, b"<b>", kind="text/html"), 415),
+        (b"HTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\n", 415),
+        (http(404, b'{"ok":false,"error":"no such token"}'), 404),
+        (http(500, b"x"), 502),
+        (b"", 502),
+    ],
+)
+def test_what_is_no_picture(virtual: VirtualWorld, answer: bytes, status: int) -> None:
+    board = Board(virtual, relay_url=virtual.peer(Canned(answer)))
+    assert board.relay("GET", "/media/t0ken").status == status

@@ -74,6 +74,7 @@ def test_a_command_and_its_answer() -> None:
         device_id="a91f",
         device_name="Pixel 7a",
         alias_used="pixel",
+        asked_by="Agent on this host",
     )
     assert pending == Pending("r1", PHONE, 40.0)
     assert (commands.pending_count, commands.next_deadline()) == (1, 40.0)
@@ -94,6 +95,7 @@ def test_a_command_and_its_answer() -> None:
         "device_id": "a91f",
         "device_name": "Pixel 7a",
         "alias_used": "pixel",
+        "asked_by": "Agent on this host",
     }
     assert commands.records() == [record]
     assert list(commands.records()[0]) == list(record)

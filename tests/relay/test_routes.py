@@ -68,6 +68,7 @@ SPEC_RELAY = {
     ("GET", "/relay/info"): Access.LOOPBACK,
     ("GET", "/bridge/activity"): Access.LOOPBACK,
     ("GET", "/media/inspect"): Access.LOOPBACK,
+    ("GET", "/media/inspect/{token}"): Access.LOOPBACK,
     ("POST", "/media/register"): Access.LOOPBACK,
     ("POST", "/media/upload"): Access.BEARER,
     ("GET", "/media/{token}"): Access.BEARER,

@@ -100,6 +100,8 @@ class _Control:
         phone, client = relay.phone_for(selector)
         path = SENT_AS.get(request.path, request.path)
         request_id = new_uuid(engine.entropy)
+        by = request.principal
+        assert isinstance(by, Session)
         pending = relay.bridge.begin(
             request_id,
             socket=phone.socket,
@@ -111,6 +113,7 @@ class _Control:
             device_id=phone.device_id,
             device_name=phone.name,
             alias_used=selector,
+            asked_by=by.device_name,
         )
         ticket = relay.park(request_id)
         try:
@@ -127,8 +130,6 @@ class _Control:
                 answer = _answer((yield from wait(ticket, pending.deadline + GRACE)))
         finally:
             relay.unpark(request_id)
-        by = request.principal
-        assert isinstance(by, Session)
         # What the command was about, and what came of it in words, is nobody's business.
         what = {"phone": phone.name, "command": f"{method} {path}", "status": answer.status}
         engine.log(Level.INFO, "phone driven", by=by.device_name, session=by.token_prefix, **what)

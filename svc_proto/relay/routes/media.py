@@ -54,6 +54,7 @@ def routes(relay: Relay) -> list[Route]:
         ),
         Route(method="GET", pattern="/media/by-path", access=Access.BEARER, handler=view.by_path),
         Route(method="GET", pattern="/media/inspect", access=Access.LOOPBACK, handler=view.inspect),
+        Route(method="GET", pattern="/media/inspect/{token}", access=Access.LOOPBACK, handler=view.by_token),
         Route(method="GET", pattern="/media/{token}", access=Access.BEARER, handler=view.by_token),
     ]
 

@@ -378,6 +378,9 @@ def test_inspect(book: RelayBook, paired: Paired) -> None:
     }
     assert b"/tmp" not in answer.body
     assert book.request("GET", "/media/inspect", peer=REMOTE).status == 403
+    shot = book.request("GET", f"/media/inspect/{two}")  # for the dashboard of this host, which has no session
+    assert (shot.status, len(shot.body), shot.headers.get(b"content-type")) == (200, 32, b"image/png")
+    assert book.request("GET", f"/media/inspect/{two}", peer=REMOTE).status == 403
 
 
 @pytest.mark.parametrize("word", ["1", "true", "yes", "TRUE"])

@@ -258,6 +258,7 @@ def test_a_record_of_activity(book: RelayBook) -> None:
                 "device_id": "d-1",
                 "device_name": "Kitchen",
                 "alias_used": None,
+                "asked_by": "Kitchen",
             }
         ]
     }
