@@ -1,15 +1,16 @@
 // Activity: what was asked of the phone and what became of it, as a picture and as a list.
 
 import { h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
-import { ago, clock, DASH, moment, text } from "./format.js";
+import { ago, clock, moment, text } from "./format.js";
 import { relay } from "./net.js";
+import { deed } from "./sentences.js";
 import { DECISIONS, timeline } from "./timeline.js";
 import { dataView, empty, row, table } from "./view.js";
 
 const EVERY = 5; // s
 const LIMIT = 100;
 let made = 0; // rows of details so far, for their ids
-const COLUMNS = ["Sent", "Method", "Path", "Decision", "Status", "Error"];
+const COLUMNS = ["What", "Outcome", "When"];
 
 export function openActivity(room, auto) {
   const chips = h("div", { class: "chips", role: "group", "aria-label": "Show" });
@@ -86,19 +87,19 @@ function commandRows(record, unfolded) {
   const id = `details-${(made += 1)}`;
   const button = h("button", { class: "unfold", type: "button", "data-key": key, "aria-expanded": "false", "aria-controls": id }, icon("down"),
     h("span", { class: "aside" }, `Details of ${text(record.path)}`));
+  const problem = typeof record.error === "string" && record.error ? h("div", { class: "sub" }, h("span", { class: "error" }, record.error)) : null;
   const head = row(COLUMNS, [
-    h("div", { class: "when" }, button, h("div", {}, h("time", { title: moment(record.sent_at) }, clock(record.sent_at)),
-      ticking(h("div", { class: "sub" }), (each) => put(each, ago(record.sent_at))))),
-    h("code", {}, text(record.method)),
-    h("code", { class: "path" }, text(record.path)),
+    h("div", { class: "what" }, button, h("div", {}, h("span", { class: "deed" }, deed(record)), problem)),
     decisionBadge(record.decision),
-    [text(record.response_status), { class: "number" }],
-    [typeof record.error === "string" && record.error ? h("span", { class: "error" }, record.error) : DASH, { class: record.error ? "wide" : "wide none" }],
+    [h("div", {}, h("time", { title: moment(record.sent_at) }, clock(record.sent_at)),
+      ticking(h("div", { class: "sub" }), (each) => put(each, ago(record.sent_at)))), { class: "when" }],
   ], { class: "command" });
   const details = h("tr", { role: "row", class: "details", id, hidden: true }, h("td", { role: "cell", colspan: `${COLUMNS.length}` },
     h("dl", {},
+      pair("Command", [h("code", {}, `${text(record.method)} ${text(record.path)}`), ` answered ${text(record.response_status)}`]),
       pair("Request id", h("code", {}, text(record.request_id))),
       record.device_name ? pair("Device", text(record.device_name)) : null,
+      record.asked_by ? pair("Asked by", text(record.asked_by)) : null,
       pair("Parameters", h("pre", { tabindex: "0" }, JSON.stringify(record.params ?? {}, null, 2))),
       pair("Result", h("pre", { tabindex: "0" }, text(record.result_summary))))));
   const toggle = () => {

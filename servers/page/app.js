@@ -6,14 +6,12 @@ import { openChat } from "./chat.js";
 import { openManagement } from "./management.js";
 import { openMedia } from "./media.js";
 import { openPhone } from "./phone.js";
-import { openPush } from "./push.js";
 
 const TABS = [
   ["management", "Management", openManagement],
   ["activity", "Activity", openActivity],
   ["media", "Media", openMedia],
   ["phone", "Phone", openPhone],
-  ["push", "Push", openPush],
   ["chat", "Chat", openChat],
 ];
 const AUTO_KEY = "svc-relay-autorefresh";

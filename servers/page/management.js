@@ -1,16 +1,19 @@
-// Management: how the relay is, which devices are paired, and the way to pair or to part.
+// Management: how phone, model and relay are, which devices are paired, and the way to pair or to part.
 
 import { announce, copyButton, h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, DASH, day, expiry, moment, now, plain, seconds, text, uptime } from "./format.js";
-import { relay } from "./net.js";
+import { agent, relay } from "./net.js";
 import { openPairing } from "./pair.js";
+import { AGENT } from "./sentences.js";
 import { badge, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 10; // s
 const SOONER = 2000; // ms, while somebody waits for a device to pair
 const SOON = 3 * 86400; // s before an expiry from which on it is pointed out
 const ORDER = ["chat", "bridge", "terminal", "tui"];
-const COLUMNS = ["Device", "Type", "Last seen", "Expires", "Grants", ""];
+const CALLED = { __proto__: null, bridge: "phone control", tui: "desktop" }; // channels, in words
+const CHANNELS = 8; // that there are: who holds them all may do everything
+const COLUMNS = ["Device", "Type", "Last seen", "Expires", "May do", ""];
 
 export function openManagement(room, auto) {
   const cards = h("div", { class: "cards" });
@@ -20,7 +23,7 @@ export function openManagement(room, auto) {
   const content = h(
     "div",
     {},
-    h("section", { "aria-label": "The relay" }, cards),
+    h("section", { "aria-label": "Phone, model and relay" }, cards),
     h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "Paired devices", count), pairButton), list),
   );
   const devices = table("Paired devices", COLUMNS);
@@ -34,15 +37,17 @@ export function openManagement(room, auto) {
     auto,
     content,
     load: async (signal) => {
-      const [overview, sessions] = await Promise.all([
+      const [overview, sessions, phones, chat] = await Promise.all([
         relay("GET", "/overview", undefined, signal),
         relay("GET", "/sessions", undefined, signal),
+        relay("GET", "/phones", undefined, signal),
+        agent("GET", "/model", undefined, signal).catch((error) => ({ problem: error.message })),
       ]);
       const there = Array.isArray(sessions) ? sessions : sessions.sessions ?? [];
-      return { overview, sessions: [...there].sort((one, other) => (other.online === true) - (one.online === true)) };
+      return { overview, chat, phones: phones.devices ?? [], sessions: [...there].sort((one, other) => (other.online === true) - (one.online === true)) };
     },
-    render: ({ overview, sessions }) => {
-      statistics(overview, sessions.filter((each) => each.online === true).length);
+    render: ({ overview, sessions, phones, chat }) => {
+      statistics(overview, sessions, phones, chat);
       count.textContent = sessions.length ? ` ${sessions.length}` : "";
       if (!sessions.length) reconcile(list, [nothing]);
       else {
@@ -63,7 +68,7 @@ export function openManagement(room, auto) {
   return { ...view, close: () => { pairing?.close(); view.close(); } };
 }
 
-// --- the four cards
+// --- the cards
 
 function cardsOf(parent) {
   const card = (title) => {
@@ -76,18 +81,33 @@ function cardsOf(parent) {
       hint.className = `hint ${kind}`;
     };
   };
-  const [version, up, paired, pending] = ["Version", "Uptime", "Paired devices", "Pending commands"].map(card);
-  return (info, online) => {
+  const [ofPhone, ofModel, ofRelay, ofDevices] = ["Phone", "Model", "Relay", "Paired devices"].map(card);
+  return (info, sessions, phones, chat) => {
+    ofPhone(...phoneSaid(phones));
+    ofModel(...modelSaid(chat));
     const well = info.health === "ok";
-    version(text(info.version), well ? "Healthy" : `Health: ${text(info.health)}`, well ? "good" : "bad");
-    const since = typeof info.uptime_seconds === "number" ? now() - info.uptime_seconds : null;
-    up(uptime(info.uptime_seconds), since === null ? "" : `Since ${new Date(since * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}`);
-    const sessions = text(info.session_count);
-    const known = `${sessions} ${sessions === "1" ? "session" : "sessions"}`;
-    paired(text(info.paired_device_count ?? info.session_count), online ? `${online} online` : known, online ? "good" : "");
-    const media = text(info.media_entry_count);
-    pending(text(info.pending_commands), `${media} media ${media === "1" ? "token" : "tokens"}`);
+    ofRelay(well ? "Healthy" : `Health: ${text(info.health)}`, `Version ${text(info.version)}, up ${uptime(info.uptime_seconds)}`, well ? "good" : "bad");
+    const online = sessions.filter((each) => each.online === true).length;
+    const waiting = info.pending_commands > 0 ? `, ${info.pending_commands} commands wait` : "";
+    ofDevices(text(info.paired_device_count ?? info.session_count), `${online} online${waiting}`, online ? "good" : "");
   };
+}
+
+/** The phone that the agent would use: what it is called, and whether it may be moved. */
+function phoneSaid(phones) {
+  const chosen = phones.find((each) => each.active) ?? phones[0];
+  if (!chosen) return ["None is online", "Pair one, or try svc phone"];
+  const { device = {}, bridge = {} } = chosen;
+  const battery = typeof device.battery_percent === "number" ? `, battery ${device.battery_percent} %` : "";
+  const more = phones.length > 1 ? `, and ${phones.length - 1} more` : "";
+  const on = bridge.master_enabled === true;
+  return [text(device.name ?? chosen.device_name), `Online, Device Control ${on ? "on" : "off"}${battery}${more}`, on ? "good" : ""];
+}
+
+function modelSaid(chat) {
+  if (chat.problem) return ["Does not answer", chat.problem, "bad"];
+  if (!chat.chat) return ["No chat", "The dashboard runs without an API server"];
+  return chat.model ? [text(chat.model), "Answers in the chat", "good"] : ["Built-in agent", "Answers until a model is connected", "good"];
 }
 
 // --- devices
@@ -97,11 +117,12 @@ function deviceRow(live, view) {
   const prefix = text(session.token_prefix);
   const name = text(session.device_name);
   const about = [session.device_model, session.device_platform].filter((each) => typeof each === "string" && each && each !== "unknown");
-  const revoke = h("button", { class: "danger", type: "button", "aria-label": `Revoke ${name}` }, "Revoke");
+  const revoke = h("button", { class: name === AGENT ? "quiet" : "danger", type: "button", "aria-label": `Revoke ${name}` }, "Revoke");
   revoke.addEventListener("click", () => part(revoke, name, prefix, view));
   return row(COLUMNS, [
     h("div", {}, h("strong", { class: "name" }, name),
       session.is_current === true && badge("plain", "This device"),
+      name === AGENT && badge("plain", "Not a device: the agent itself"),
       h("div", { class: "sub" }, h("code", {}, prefix), about.length ? ` · ${about.join(" · ")}` : "")),
     h("div", { class: "type" }, kindOf(session), h("div", { class: "sub", title: text(session.transport_hint) }, hint(session.transport_hint))),
     h("div", {}, session.online === true ? badge("good", "Online")
@@ -111,11 +132,12 @@ function deviceRow(live, view) {
       each.className = `badge ${urgency(session.expires_at)}`;
       put(each, expiry(session.expires_at), moment(session.expires_at) ?? "");
     }),
-    [h("ul", { class: "grants" }, grantsOf(session.grants).map(([channel, until]) =>
-      h("li", {}, ticking(h("span", { class: "badge", title: moment(until) }, h("span", {}, channel), h("small")), (each) => {
-        each.className = `badge ${urgency(until) === "bad" ? "gone" : "plain"}`;
-        put(each.lastChild, ` ${expiry(until, true)}`);
-      })))), { class: "many" }],
+    [h("details", { class: "grants" }, ticking(h("summary"), (each) => put(each, granted(session.grants))),
+      h("ul", {}, grantsOf(session.grants).map(([channel, until]) =>
+        h("li", {}, ticking(h("span", { class: "badge", title: moment(until) }, h("span", {}, channel), h("small")), (each) => {
+          each.className = `badge ${urgency(until) === "bad" ? "gone" : "plain"}`;
+          put(each.lastChild, ` ${expiry(until, true)}`);
+        }))))), { class: "many" }],
     [h("div", { class: "actions" }, copyButton(prefix, null, { "aria-label": `Copy prefix of ${name}`, title: "Copy prefix" }), revoke), { class: "end" }],
   ]);
 }
@@ -158,6 +180,27 @@ function kindOf(session) {
   if (/\btui\b/.test(said)) return "Desktop TUI";
   if (/desktop|\bcli\b|linux|macos|windows/.test(said)) return "Desktop CLI";
   return grants.includes("tui") && !grants.includes("bridge") ? "Desktop TUI" : "Client";
+}
+
+/** `Everything, 4 weeks; phone control 6 days`. Channels with the same time are said together, the most of them first. */
+function granted(grants) {
+  const pairs = grantsOf(grants).filter(([, until]) => urgency(until) !== "bad");
+  if (!pairs.length) return "Nothing";
+  const groups = Map.groupBy(pairs, ([, until]) => (until === null ? "for good" : expiry(until)));
+  const sorted = [...groups].sort(([, one], [, other]) => other.length - one.length);
+  const said = sorted.map(([time, group], place) => {
+    const all = place === 0 && pairs.length >= CHANNELS;
+    const names = all ? (sorted.length > 1 ? "everything else" : "everything") : namesOf(group);
+    return place === 0 ? `${names}, ${time}` : `${names} ${time}`;
+  });
+  const words = said.join("; ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Voice has four channels: those of one group are one word. */
+function namesOf(group) {
+  const names = group.map(([channel]) => CALLED[channel] ?? (channel.startsWith("voice:") ? "voice" : channel));
+  return [...new Set(names)].join(", ");
 }
 
 /** Grants as pairs of channel and expiry, in the order in which people look for them; arrays are understood, too. */

@@ -18,6 +18,9 @@ export class CallFailed extends Error {
 /** A call of the relay's part: `relay("GET", "/sessions")`. */
 export const relay = (method, path, body, signal) => call(method, RELAY + path, body, signal);
 
+/** Where a picture is that was handed to a phone. */
+export const pictureOf = (token) => `${RELAY}/media/${encodeURIComponent(token)}`;
+
 /** A call of the chat's part. */
 export const agent = (method, path, body, signal) => call(method, AGENT + path, body, signal);
 

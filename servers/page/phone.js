@@ -9,6 +9,7 @@ const FAR = 24; // px of this page: what moves further is a swipe
 const LONG = 500; // ms: what stays longer is held
 const KEYS = [["back", "Back"], ["home", "Home"], ["recents", "Recent apps"]];
 const ASKS = {
+  __proto__: null,
   "/call": "Make this call?",
   "/send_sms": "Send this message?",
   "/send_mms": "Send this picture?",

@@ -1,7 +1,8 @@
 // The picture of bridge activity: one lane for each decision, one mark for each command, time from left to now.
 
 import { h, s } from "./dom.js";
-import { clock, now, seconds, span, text } from "./format.js";
+import { clock, now, seconds, span } from "./format.js";
+import { deed } from "./sentences.js";
 
 /** Name, title and sign of each decision, in the order of the lanes. */
 export const DECISIONS = [
@@ -30,7 +31,7 @@ export function timeline(records, room, onPick) {
   const oldest = Math.min(...records.map((each) => seconds(each.sent_at) ?? end));
   const [width, many, few] = WINDOWS.find(([each]) => end - oldest <= each) ?? WINDOWS.at(-1);
   const start = end - width;
-  const lanes = DECISIONS.filter(([name]) => name !== "pending" || records.some((each) => laneOf(each) === name));
+  const lanes = DECISIONS.filter(([name]) => name === "executed" || records.some((each) => laneOf(each) === name));
   const floor = TOP + lanes.length * LANE;
   const x = (time) => LEFT + 4 + ((time - start) / width) * (wide - LEFT - RIGHT - 8);
   const inside = records.filter((each) => (seconds(each.sent_at) ?? end) >= start);
@@ -73,7 +74,7 @@ function told(records, oldest) {
 }
 
 function mark(record, x, y, onPick) {
-  const name = `${text(record.method)} ${text(record.path)}, ${clock(record.sent_at)}`;
+  const name = `${deed(record)}, ${clock(record.sent_at)}`;
   return s("g", { class: "mark-of", onclick: () => onPick(record) }, s("title", {}, name),
     s("rect", { class: "reach", x: (x - 7).toFixed(1), y: y - 12, width: 14, height: 24 }),
     s("rect", { x: (x - 2.5).toFixed(1), y: y - 8, width: 5, height: 16, rx: 2.5 }));

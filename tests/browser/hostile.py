@@ -50,7 +50,9 @@ RECORD: dict[str, Any] = {
     "result_summary": EVIL,
     "error": EVIL,
     "device_name": EVIL,
+    "asked_by": EVIL,
 }
+PHONE = {"device": {"name": EVIL, "battery_percent": EVIL}, "bridge": {"master_enabled": EVIL}, "active": True}
 ENTRY: dict[str, Any] = {
     "token": EVIL,
     "file_name": EVIL,
@@ -99,8 +101,10 @@ class Hostile:
             ("GET", "/relay/info", INFO),
             ("GET", "/sessions", {"sessions": [SESSION]}),
             ("GET", "/bridge/activity", {"activity": [RECORD]}),
+            ("GET", "/bridge/devices", {"devices": [PHONE]}),
             ("GET", "/media/inspect", {"media": [ENTRY]}),
             ("POST", "/pairing/mint", INVITE),
+            ("GET", "/api/config", {"model": EVIL}),
             ("GET", "/api/sessions", {"sessions": [CHAT]}),
             ("GET", "/api/sessions/{id}/messages", {"messages": ROWS}),
         ]

@@ -31,9 +31,15 @@ class Scripted(Hostile):
             "info": ("GET", "/relay/info"),
             "sessions": ("GET", "/sessions"),
             "activity": ("GET", "/bridge/activity"),
+            "phones": ("GET", "/bridge/devices"),
             "media": ("GET", "/media/inspect"),
+            "picture": ("GET", "/media/inspect/{token}"),
+            "revoke": ("DELETE", "/sessions/{prefix}"),
             "pairing": ("POST", "/pairing/mint"),
+            "config": ("GET", "/api/config"),
             "chats": ("GET", "/api/sessions"),
+            "hits": ("GET", "/api/sessions/search"),
+            "renamed": ("PATCH", "/api/sessions/{id}"),
             "messages": ("GET", "/api/sessions/{id}/messages"),
             "run": ("GET", "/v1/runs/{id}"),
             "stop": ("POST", "/v1/runs/{id}/stop"),
@@ -244,8 +250,8 @@ def test_the_address_names_the_chat(site: Site, visit: Visitor) -> None:
     page.reload()
     expect(current).to_contain_text("Two")
     expect(page.locator(".prose")).to_have_text("Ho")
-    page.get_by_role("link", name="Push").click()
-    expect(page.locator(".notice")).to_be_visible()
+    page.get_by_role("link", name="Media").click()
+    expect(page.locator(".empty")).to_be_visible()
     page.get_by_role("link", name="Chat").click()  # where one was
     expect(page).to_have_url(re.compile("#chat/two$"))
     page.get_by_role("button", name="New chat").click()

@@ -71,7 +71,7 @@ def test_only_the_open_tab_asks_and_only_while_it_is_seen(site: Site, visit: Vis
     site.open()
     page = visit(f"{site.url}#{tab}")
     expect(page.locator(".empty")).to_be_visible()
-    each = 2 if tab == "management" else 1
+    each = 3 if tab == "management" else 1
     stop_clock(page)
 
     def pass_time(seconds: float) -> int:
@@ -120,7 +120,7 @@ def test_auto_refresh_is_a_choice_that_is_remembered(site: Site, visit: Visitor)
     site.world.pair("Desk")
     refresh.click()
     expect(page.get_by_role("row", name="Desk")).to_be_visible()
-    assert calls(visit) == before + 2
+    assert calls(visit) == before + 3
 
 
 def test_the_keyboard_is_enough(site: Site, visit: Visitor) -> None:
@@ -197,9 +197,10 @@ def test_wishes_for_an_invite(site: Site, visit: Visitor) -> None:
 
 
 def test_theme(site: Site, visit: Visitor) -> None:
+    site.world.start_relay()
     site.open(api_url=None)
-    page = visit(f"{site.url}#push", color_scheme="light")
-    expect(page.get_by_text("Push delivery is not configured")).to_be_visible()
+    page = visit(f"{site.url}#media", color_scheme="light")
+    expect(page.get_by_text("No file is waiting")).to_be_visible()
     colour = "() => getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(colour)
     button = page.get_by_role("button", name="Theme")
