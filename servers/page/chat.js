@@ -1,15 +1,17 @@
 // Chat: the agent of this host, in the browser. Turns stream in; one that nobody reads goes on and is found again.
 
-import { announce, h, icon, Keyed, reconcile } from "./dom.js";
+import { announce, h, icon, Keyed, put, reconcile } from "./dom.js";
 import { ago, plain } from "./format.js";
 import { agent, openTurn } from "./net.js";
 import { events } from "./sse.js";
+import { Attachments } from "./pictures.js";
 import { AgentMessage, isUnanswered, messagesOf, questionOf, userMessage } from "./turn.js";
 import { empty } from "./view.js";
 
 const IDEAS = ["/help", "/phone ping", "/phone open_app com.example.mail", "/screenshot", "/think"];
 const NEAR = 80; // px from the end of the log within which it follows what comes
 const LIVE = ["queued", "running", "waiting_for_approval", "stopping"]; // states of a run that has not ended
+const PAUSE = 250; // ms without a key after which chats are searched
 const AGAIN = 2000; // ms between two looks at a turn that is under way elsewhere
 let last = null; // the chat that was open when another tab was chosen
 
@@ -22,12 +24,20 @@ export function openChat(room, auto, place) {
   const box = h("textarea", { rows: "1", "aria-label": "Message", placeholder: "Message the agent", enterkeyhint: "send" });
   const send = h("button", { class: "main round", type: "submit", "aria-label": "Send" }, icon("send"));
   const stop = h("button", { class: "round stop", type: "button", "aria-label": "Stop", hidden: true }, icon("stop"));
-  const form = h("form", { class: "composer" }, box, stop, send);
-  const rooms = h("div", { class: "rooms" }, fresh, list);
+  const attachments = new Attachments((words) => fail(new Error(words)));
+  const form = h("form", { class: "composer" }, attachments.element, attachments.button, box, stop, send);
+  const looking = h("input", { type: "search", "aria-label": "Search chats", placeholder: "Search chats" });
+  const title = h("h3", {});
+  const model = h("span", { class: "sub" });
+  const rename = h("button", { type: "button", class: "quiet round small", "aria-label": "Rename this chat", title: "Rename", onclick: () => renaming() }, icon("pen"));
+  const head = h("div", { class: "talk-head" }, h("div", { class: "talk-title" }, title, rename), model);
+  const rooms = h("div", { class: "rooms" }, fresh, looking, list);
   const drawer = h("details", { class: "drawer" }, h("summary", {}, icon("chat"), "Chats"), rooms);
   const closing = new AbortController();
   const wide = matchMedia("(min-width: 52rem)");
   let session = null;
+  let chats = [];
+  let found = null; // ids of chats in which the searched words were said; null: nothing is searched
   let turn = null; // under way: { run, message, unwanted }
   let elsewhere = null; // the run of a turn that is under way, but is not read here
   let visit = 0;
@@ -36,9 +46,10 @@ export function openChat(room, auto, place) {
   const sized = new ResizeObserver(() => { if (atEnd) log.scrollTop = log.scrollHeight; });
 
   sized.observe(log);
+  log.addEventListener("load", () => { if (atEnd) log.scrollTop = log.scrollHeight; }, true); // of a picture
   log.addEventListener("scroll", () => { atEnd = isNearEnd(); });
 
-  room.append(drawer, h("div", { class: "talk" }, log, problem, form));
+  room.append(drawer, h("div", { class: "talk" }, head, log, problem, form));
   const arrange = () => { drawer.open = wide.matches; };
   wide.addEventListener("change", arrange, { signal: closing.signal });
   arrange();
@@ -47,19 +58,80 @@ export function openChat(room, auto, place) {
 
   async function load() {
     try {
-      const found = await agent("GET", "/sessions", undefined, closing.signal);
-      const chats = found.sessions ?? [];
-      reconcile(list, kept.nodes(chats, (each) => each.id, (live) => chatItem(live, choose, remove)));
-      mark();
+      chats = (await agent("GET", "/sessions", undefined, closing.signal)).sessions ?? [];
+      show();
       if (problem.querySelector("button")) problem.hidden = true;
     } catch (error) {
       fail(error, h("button", { type: "button", onclick: load }, "Retry"));
     }
   }
 
-  function mark() {
-    for (const item of list.children) item.firstChild.setAttribute("aria-current", `${item.firstChild.dataset.id === session}`);
+  /** The chats that are wanted: all, or those with the searched words in their title or in what was said. */
+  function show() {
+    const words = looking.value.trim().toLowerCase();
+    const wanted = chats.filter((each) => !words || titleOf(each).toLowerCase().includes(words) || found?.has(each.id));
+    const items = kept.nodes(wanted, (each) => each.id, (live) => chatItem(live, choose, remove));
+    reconcile(list, items.length || !words ? items : [h("li", { class: "sub" }, "Nothing found")]);
+    mark();
   }
+
+  function mark() {
+    for (const item of list.querySelectorAll(".chat-title")) item.setAttribute("aria-current", `${item.dataset.id === session}`);
+    const chat = chats.find((each) => each.id === session);
+    put(title, chat ? titleOf(chat) : "New chat");
+    rename.hidden = !chat;
+  }
+
+  let pause = 0;
+  looking.addEventListener("input", () => {
+    clearTimeout(pause);
+    found = null;
+    show();
+    const words = looking.value.trim();
+    if (words) pause = setTimeout(() => search(words), PAUSE);
+  });
+
+  async function search(words) {
+    try {
+      const hits = await agent("GET", `/sessions/search?q=${encodeURIComponent(words)}`, undefined, closing.signal);
+      if (looking.value.trim() !== words) return;
+      found = new Set((hits.results ?? []).map((each) => each.session_id));
+      show();
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  function renaming() {
+    const chat = chats.find((each) => each.id === session);
+    const name = h("input", { "aria-label": "Title", value: titleOf(chat), maxlength: "200" });
+    const over = (focus) => {
+      naming.replaceWith(title);
+      rename.hidden = false;
+      if (focus) rename.focus();
+    };
+    const naming = h("form", { class: "joined" }, name, h("button", { type: "submit" }, "Save"));
+    naming.addEventListener("keydown", (event) => { if (event.key === "Escape") over(true); });
+    naming.addEventListener("leave", () => over(false));
+    naming.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      try {
+        await agent("PATCH", `/sessions/${encodeURIComponent(chat.id)}`, { title: name.value.trim() }, closing.signal);
+      } catch (error) {
+        fail(error);
+        return;
+      }
+      over(true);
+      load();
+    });
+    title.replaceWith(naming);
+    rename.hidden = true;
+    name.select();
+  }
+
+  agent("GET", "/model", undefined, closing.signal).then((answer) => {
+    put(model, answer.model ? `Model: ${answer.model}` : answer.chat ? "Model: built-in agent" : "");
+  }, () => {});
 
   /** Say in the address which chat is open, so that it can be opened again: by a reload, a bookmark, the back button. */
   function point(how) {
@@ -74,6 +146,7 @@ export function openChat(room, auto, place) {
       return;
     }
     const mine = (visit += 1);
+    head.querySelector("form")?.dispatchEvent(new Event("leave"));
     session = id;
     problem.hidden = true;
     waitFor(null);
@@ -197,7 +270,8 @@ export function openChat(room, auto, place) {
   // --- a turn
 
   async function say(words) {
-    if (turn || !words.trim()) return;
+    if (turn || !(words.trim() || attachments.count)) return;
+    const content = attachments.message(words);
     const overtakes = elsewhere !== null || log.querySelector(".waiting") !== null; // something that belongs above it
     visit += 1;
     waitFor(null);
@@ -208,12 +282,12 @@ export function openChat(room, auto, place) {
     const message = new AgentMessage((id, choice) => answer(mine.run, id, choice));
     const mine = (turn = { run: null, message, unwanted: false });
     busy(true);
-    log.append(userMessage(words), message.element);
+    log.append(userMessage(content), message.element);
     log.scrollTop = log.scrollHeight;
     try {
       session ??= (await agent("POST", "/sessions", {}, closing.signal)).id;
       point("replaceState");
-      const body = await openTurn(session, { message: words, approvals: true }, closing.signal);
+      const body = await openTurn(session, { message: content, approvals: true }, closing.signal);
       for await (const { event, data } of events(body)) take(mine, event, JSON.parse(data));
     } catch (error) {
       if (closing.signal.aborted) return;
@@ -282,6 +356,16 @@ export function openChat(room, auto, place) {
   }
 
   box.addEventListener("input", grow);
+  box.addEventListener("paste", (event) => {
+    if (!event.clipboardData.files.length) return;
+    event.preventDefault();
+    attachments.add(event.clipboardData.files);
+  });
+  form.addEventListener("dragover", (event) => event.preventDefault());
+  form.addEventListener("drop", (event) => {
+    event.preventDefault();
+    attachments.add(event.dataTransfer.files);
+  });
   box.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();

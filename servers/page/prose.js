@@ -4,7 +4,8 @@
 import { h, icon, reconcile, ticking } from "./dom.js";
 import { size, text } from "./format.js";
 import { timeLeft } from "./media.js";
-import { relay } from "./net.js";
+import { pictureOf, relay } from "./net.js";
+import { PICTURES } from "./pictures.js";
 
 const FENCE = /^\s*```/;
 const HEADING = /^#{1,6}\s+(.+)/;
@@ -105,7 +106,7 @@ function inline(source) {
   });
 }
 
-/** A file for the phone: this page cannot fetch it, since it has no session, but knows of it what the inspector tells. */
+/** A file for the phone: what the inspector tells of it, and the picture itself if it is one. */
 function mediaCard(where) {
   const token = /:\/\/(.+)$/.exec(where)?.[1];
   const about = h("div", { class: "sub" }, token ? `Token ${token.slice(0, 8)}` : "A file of the host");
@@ -120,7 +121,14 @@ function mediaCard(where) {
       }
       name.textContent = text(entry.file_name);
       about.replaceChildren(`${text(entry.content_type)} · ${size(entry.size)} · `, ticking(h("span"), (each) => timeLeft(each, entry)));
+      if (PICTURES.includes(entry.content_type)) card.after(shot(token, text(entry.file_name)));
     }).catch(() => {});
   }
-  return card;
+  return h("div", { class: "media-of" }, card);
+}
+
+function shot(token, name) {
+  const picture = h("img", { class: "shot", src: pictureOf(token), alt: name });
+  picture.addEventListener("error", () => picture.remove());
+  return picture;
 }

@@ -2,6 +2,7 @@
 
 import { h, icon, ticking } from "./dom.js";
 import { now } from "./format.js";
+import { drawn } from "./pictures.js";
 import { Prose } from "./prose.js";
 
 const FAILED = /^(error|interrupted): /; // how the agent begins to tell the model of a call that failed
@@ -11,7 +12,7 @@ const WORDS = { waiting: "waits", running: "running", done: "done", failed: "fai
 
 /** A message of the person. */
 export function userMessage(content) {
-  return h("div", { class: "said user" }, h("span", { class: "aside" }, "You: "), h("div", { class: "bubble" }, textOf(content)));
+  return h("div", { class: "said user" }, h("span", { class: "aside" }, "You: "), h("div", { class: "bubble" }, partsOf(content)));
 }
 
 /** What the agent answers, part by part. `answer(id, choice)` is called for a call that waits for the person's word. */
@@ -217,6 +218,15 @@ function argumentsOf(call) {
   } catch {
     return {};
   }
+}
+
+/** What a person sent: words, and the pictures among them. */
+function partsOf(content) {
+  if (!Array.isArray(content)) return textOf(content);
+  return content.map((part, n) => {
+    const url = part?.image_url?.url ?? part?.image_url;
+    return typeof url === "string" ? drawn(url) : `${n ? "\n" : ""}${textOf([part])}`;
+  });
 }
 
 function textOf(content) {

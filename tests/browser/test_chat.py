@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import FilePayload, Page, Route, expect
 
 from clients.phone.handset import SimulatedHandset
+from clients.phone.handset.png import draw
 from tests.browser.conftest import Site, Visitor
 
 KEY = "sk-browser-0d3"
@@ -41,6 +42,9 @@ def test_a_tool_call_that_moves_the_phone(site: Site, visit: Visitor) -> None:
     picture = page.locator(".media-card")
     expect(picture).to_contain_text("image/png")
     expect(picture.locator(".ttl")).to_have_text(re.compile(r"\d+:\d\d:\d\d"))
+    shot = page.get_by_role("img", name=re.compile(r"^screenshot-\d+\.png$"))
+    expect(shot).to_be_visible()
+    assert shot.evaluate("(each) => each.decode().then(() => each.naturalWidth)") == 108  # a tenth of the screen
     say(page, "/phone open_app com.chase.sig.android")
     expect(card.last).to_have_attribute("data-state", "failed")
 
@@ -96,6 +100,67 @@ def test_chats_are_kept_and_deleted(site: Site, visit: Visitor) -> None:
     page.get_by_role("button", name="Delete").last.click()
     expect(chats).to_have_count(1)
     expect(page.get_by_text("Talk to the agent")).to_be_visible()
+
+
+def test_pictures_and_files_are_sent_along(site: Site, visit: Visitor) -> None:
+    page = start(site, visit)
+    expect(page.get_by_text("Model: built-in agent")).to_be_visible()
+    picture = draw((), screen_on=False)
+    files: list[FilePayload] = [
+        {"name": "shot.png", "mimeType": "image/png", "buffer": picture},
+        {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"remember the milk"},
+        {"name": "odd.bin", "mimeType": "application/octet-stream", "buffer": b"\xff\xfe\x00"},
+        {"name": "huge.txt", "mimeType": "text/plain", "buffer": b"x" * 200_001},
+    ]
+    attached = page.get_by_role("list", name="Attached")
+    problem = page.get_by_role("alert")
+    chosen = page.get_by_label("Files to attach")
+    chosen.set_input_files(files[2:3])
+    expect(problem).to_contain_text("odd.bin is neither a picture")
+    chosen.set_input_files(files[3:])
+    expect(problem).to_contain_text("huge.txt is too large")
+    chosen.set_input_files([*files[:2], files[1]])
+    expect(attached.locator("li")).to_have_count(3)
+    attached.get_by_role("button", name="Leave out notes.txt").last.click()
+    expect(attached.locator("li")).to_have_count(2)
+    with page.expect_request("**/chat/stream") as sent:
+        say(page, "What is this?")
+    assert [part["type"] for part in (sent.value.post_data_json or {})["message"]] == ["text", "image_url", "text"]
+    bubble = page.locator(".bubble")
+    for again in (False, True):
+        if again:
+            page.reload()  # what is stored shows the same
+        expect(bubble.get_by_role("img", name="Attached picture")).to_have_attribute("width", "108")
+        expect(bubble).to_contain_text("remember the milk")
+        expect(page.locator(".prose")).not_to_have_text("")
+    expect(attached).to_be_hidden()
+
+
+def test_chats_are_renamed_and_found(site: Site, visit: Visitor) -> None:
+    page = start(site, visit)
+    for words in ("/echo pancakes", "/echo waffles"):
+        page.get_by_role("button", name="New chat").click()
+        say(page, words)
+        expect(page.locator(".prose")).to_have_text(words.removeprefix("/echo "))
+        expect(page.get_by_role("button", name="Rename this chat")).to_be_visible()
+    chats = page.locator(".chat-title")
+    page.get_by_role("button", name="Rename this chat").click()
+    page.get_by_label("Title").fill("Breakfast")
+    page.keyboard.press("Enter")
+    expect(page.locator(".talk-head h3")).to_have_text("Breakfast")
+    expect(chats.filter(has_text="Breakfast")).to_have_count(1)
+    page.get_by_role("button", name="Rename this chat").click()
+    page.keyboard.press("Escape")
+    expect(page.locator(".talk-head h3")).to_have_text("Breakfast")
+    search = page.get_by_label("Search chats")
+    search.fill("break")  # in a title
+    expect(chats).to_have_count(1)
+    search.fill("waffles")  # in what was said
+    expect(chats).to_have_text(re.compile("Breakfast"))
+    search.fill("porridge")
+    expect(page.get_by_text("Nothing found")).to_be_visible()
+    search.fill("")
+    expect(chats).to_have_count(2)
 
 
 def test_a_reload_in_the_middle(site: Site, visit: Visitor) -> None:
