@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, TypeVar
 
@@ -17,7 +17,17 @@ import click
 from runtimes.leave import leave
 from svc_proto.client.problem import Problem
 
-__all__ = ["SETTINGS", "Lazy", "Single", "json_option", "json_text", "print_json", "print_lines", "shown"]
+__all__ = [
+    "SETTINGS",
+    "Lazy",
+    "Single",
+    "json_option",
+    "json_text",
+    "print_json",
+    "print_lines",
+    "print_table",
+    "shown",
+]
 
 INTERRUPTED = 130  # the shell's code for Ctrl-C
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -33,6 +43,14 @@ def print_lines(lines: list[str]) -> None:
     """To standard output."""
     for line in lines:
         print(line)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """To standard output, as wide as a terminal is."""
+    from svc_proto.client.shown import table
+
+    width = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
+    print_lines(table(columns, rows, width))
 
 
 def print_json(value: object, *, ordered: bool = False) -> None:

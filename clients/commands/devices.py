@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import click
 
-from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, json_option, print_json, print_table
 from clients.commands.desktop import on_desktop, who_options, whom
 from runtimes.option import runtime_option
 
@@ -49,7 +49,7 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
     if context.invoked_subcommand is not None:
         return
     from svc_proto.client.desk import devices, find_session
-    from svc_proto.client.shown import DEVICE_COLUMNS, device_rows, table
+    from svc_proto.client.shown import DEVICE_COLUMNS, device_rows
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
 
@@ -63,7 +63,7 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
     if as_json:
         print_json(found)
     else:
-        print_lines(table(DEVICE_COLUMNS, device_rows(found, time.time())))
+        print_table(DEVICE_COLUMNS, device_rows(found, time.time()))
 
 
 @main.command("revoke", epilog=REVOKING, context_settings=SETTINGS)

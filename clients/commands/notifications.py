@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_table
 from clients.commands.desktop import on_desktop, who_options, whom
 from runtimes.option import runtime_option
 
@@ -30,7 +30,6 @@ def main(limit: int, remote: str | None, token: str | None, *, as_json: bool, ru
     """Show the latest notifications of the paired phones. The relay keeps 100, until it restarts."""
     from svc_proto.client.desk import find_session, target_for
     from svc_proto.client.remote import notification_rows, notifications
-    from svc_proto.client.shown import table
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
 
@@ -45,7 +44,7 @@ def main(limit: int, remote: str | None, token: str | None, *, as_json: bool, ru
     if as_json:
         print_json(found)
     elif found:
-        print_lines(table(("WHEN", "APP", "TITLE", "TEXT"), notification_rows(found, time.time())))
+        print_table(("WHEN", "APP", "TITLE", "TEXT"), notification_rows(found, time.time()))
     else:
         print("No notifications: phones send them while they are connected and were allowed to.")
 

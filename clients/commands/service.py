@@ -108,7 +108,7 @@ def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[dict[
             lines.append(f"{title:<11}does not run")
             continue
         state = f"up {short_span(now - one.since)}" if well[role] else "DOES NOT ANSWER"
-        lines.append(f"{title:<11}{one.url}  {state}, process {one.pid}, version {one.version}")
+        lines.append(f"{title:<11}{one.url}  {state}, pid {one.pid}, {one.version}")
     if "api" in found:
         lines.append(f"{'Model':<11}{_plain(found['api'].model)}")
     if devices is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import click
 
-from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, json_option, print_json, print_table
 from clients.commands.desktop import on_desktop, who_options, whom
 from runtimes.option import runtime_option
 
@@ -44,7 +44,6 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
         return
     from svc_proto.client.desk import find_session
     from svc_proto.client.remote import list_terminals, terminal_rows
-    from svc_proto.client.shown import table
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
 
@@ -60,7 +59,7 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
     elif not found:
         print("No terminal sessions: svc-relay shell opens one, and it stays where the relay has tmux.")
     else:
-        print_lines(table(("NAME", "STATE", "CLIENTS", "AGE", "SHELL"), terminal_rows(found, time.time())))
+        print_table(("NAME", "STATE", "CLIENTS", "AGE", "SHELL"), terminal_rows(found, time.time()))
 
 
 @main.command("kill", epilog=KILLING, context_settings=SETTINGS)

@@ -20,6 +20,7 @@ from servers.launch import CannotStartError, launch, say_why
 from servers.options import ProgramCommand
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.client.inputs import clean_remote
 from svc_proto.client.pins import is_pin
 from svc_proto.client.problem import Problem
 from svc_proto.client.spans import parse_span
@@ -34,7 +35,6 @@ from svc_proto.device.safety.confirmation import DEFAULT_TIMEOUT, MAX_TIMEOUT, M
 from svc_proto.device.safety.master import DEFAULT_IDLE_MINUTES, MAX_IDLE_MINUTES, MIN_IDLE_MINUTES
 from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.core import Engine
-from svc_proto.wire.urls import parse_url
 
 __all__ = ["Face", "main", "phone_program"]
 
@@ -325,12 +325,9 @@ def _checked(remote: str | None) -> str:
     if not remote:
         raise CannotStartError("--remote, --api or --pair-qr is needed", code=2)
     try:
-        usable = parse_url(remote).scheme in ("ws", "wss")
-    except RemoteProtocolError as error:
-        raise CannotStartError(f"--remote cannot be used: {error}", code=2) from error
-    if not usable:
-        raise CannotStartError("--remote must be a ws:// or wss:// URL", code=2)
-    return remote
+        return clean_remote(remote)
+    except Problem as problem:
+        raise CannotStartError(str(problem), code=2) from problem
 
 
 if __name__ == "__main__":

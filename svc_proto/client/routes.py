@@ -17,6 +17,9 @@ from svc_proto.wire.urls import parse_url
 __all__ = ["ApiRoute", "Mode", "Route", "bracketed", "candidate", "lan_route", "mesh_route", "prefer", "public_route"]
 
 
+ANYWHERE = ("0.0.0.0", "::")  # what a server listens on, and no address of any
+
+
 class Mode(Enum):
     """Which routes go into the QR; `auto` takes all that there are."""
 
@@ -73,6 +76,8 @@ def public_route(url: str, relay_port: int, root_path: str = "") -> Route:
         raise Problem(f"--public-url cannot be used: {error}", code=MISUSED) from None
     if parsed.scheme not in ("http", "https"):
         raise Problem("--public-url must be an http:// or https:// URL", code=MISUSED)
+    if parsed.host in ANYWHERE:
+        raise Problem(f"--public-url must be where others find this host: nobody can call {parsed.host}", code=MISUSED)
     scheme, host = "wss" if parsed.tls else "ws", bracketed(parsed.host)
     path = parsed.target.partition("?")[0].rstrip("/") or root_path
     # With a path a proxy is behind it, on the port that was named; without one the relay has its own port.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import cast
 
 from svc_proto.basics.spans import short_span
@@ -90,8 +91,22 @@ def device_rows(devices: Sequence[Mapping[str, object]], now: float) -> list[tup
     return [_device(device, now) for device in devices]
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows under their heads, as wide as they need to be. One who wants other widths takes --json."""
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """Rows under their heads. On a terminal of fewer columns (`width`) a row is a block, one cell on a line."""
+    lines = _side_by_side(columns, rows)
+    if width is None or max(map(len, lines)) <= width:
+        return lines
+    indent = max(map(len, columns[1:])) + 4
+    blocks = list[str]()
+    for row in rows:
+        blocks.append(row[0])
+        for column, cell in zip(columns[1:], row[1:], strict=True):
+            label = f"  {column.capitalize()}"
+            blocks += wrap(f"{label:<{indent}}{cell}", max(width, indent + 10), subsequent_indent=" " * indent)
+    return blocks
+
+
+def _side_by_side(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     return [
         "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -45,7 +45,10 @@ def test_public_under_the_path_of_a_proxy() -> None:
     assert public_route("https://home.example/other", 8767, "/relay").relay_url == "wss://home.example/other"
 
 
-@pytest.mark.parametrize("url", ["", "home.example", "wss://home.example", "https://a:b@home.example", "https://"])
+@pytest.mark.parametrize(
+    "url",
+    ["", "home.example", "wss://home.example", "https://a:b@h.example", "https://", "http://0.0.0.0:1", "http://[::]"],
+)
 def test_bad_public(url: str) -> None:
     with pytest.raises(Problem, match="--public-url") as caught:
         public_route(url, 8767)

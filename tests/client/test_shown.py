@@ -108,5 +108,25 @@ def test_devices() -> None:
     assert expiry_of({"expires_at": 5}) == 5
 
 
+def test_a_table_on_a_narrow_terminal() -> None:
+    rows = [("1c2d3e4f", "Pixel 8", "bridge=in7d chat=in30d terminal=in30d"), ("aaaabbbb", "", "none")]
+    columns = ("PREFIX", "DEVICE", "GRANTS")
+    wide = table(columns, rows)
+    assert table(columns, rows, max(map(len, wide))) == wide
+    for width in (40, 5):
+        lines = table(columns, rows, width)
+        assert max(map(len, lines)) <= max(width, 24)
+    assert table(columns, rows, 40) == [
+        "1c2d3e4f",
+        "  Device  Pixel 8",
+        "  Grants  bridge=in7d chat=in30d",
+        "          terminal=in30d",
+        "aaaabbbb",
+        "  Device",
+        "  Grants  none",
+    ]
+
+
 def test_an_empty_table() -> None:
+    assert table(("A", "BC"), [], 1) == []
     assert table(("A", "BC"), []) == ["A  BC"]

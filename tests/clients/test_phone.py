@@ -86,7 +86,7 @@ def test_a_relay_that_has_blocked_us(tmp_path: Path) -> None:
         (["--pair-qr", '{"relay":{"url":"ws://h","code":"ABC123"}}'], "--allow-plain"),
         (["--remote", "ws://h"], "--code or --token"),
         (["--remote", "ws://h", "--code", ""], "--code or --token"),
-        (["--remote", "http://h", "--code", "ABC123"], "ws:// or wss://"),
+        (["--remote", "ftp://h", "--code", "ABC123"], "--remote must be an address such as ws://"),
         (["--remote", "h:8767", "--code", "ABC123"], "--remote"),
         (["--remote", "ws://u:secret@h", "--code", "ABC123"], "--remote"),
         (["--remote", "ws://h", "--code", "ABC123", "--brand", "acme"], "--brand"),

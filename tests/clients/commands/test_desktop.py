@@ -21,7 +21,7 @@ from clients.commands.session_file import DAMAGED_NAME, LOCK_NAME, SessionFile
 from runtimes.failures import HostError
 from svc_proto.client.stored import FILE_NAME, Put, parse_sessions
 from svc_proto.machines.qr import parse_invite
-from tests.clients.commands.support import Shelf, module
+from tests.clients.commands.support import Shelf, finish, module
 from tests.forkserver import Popen
 from tests.servers.support import ROOT, TIMEOUT, call, running_relay
 
@@ -359,6 +359,9 @@ def test_devices(desk: Shelf) -> None:
     assert shown[0].split() == ["PREFIX", "DEVICE", "DETAILS", "LAST", "SEEN", "EXPIRES", "TRANSPORT", "GRANTS"]
     assert shown[1].startswith(f"{token[:8]}  ")
     assert "(this one)" in shown[1]
+    _, narrow = finish(desk.spawn("svc-relay", "devices", size=(24, 60)))
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert narrow.splitlines()[0] == token[:8]
     done = desk.run("svc-relay", "devices", "extend", token[:8], "--ttl", "90d")
     assert done.out == f"Extended {token[:8]}: expires in 89d.\n"
     status = desk.run("svc-relay", "status", "--json").json[desk.url]

@@ -92,7 +92,8 @@ def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture
         status.main([])
     assert caught.value.code == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"Relay      http://[::]:{port}  DOES NOT ANSWER, process {os.getpid()}")
+    assert lines[0].startswith(f"Relay      http://[::]:{port}  DOES NOT ANSWER, pid {os.getpid()}")
+    assert max(map(len, lines)) <= 60
     assert lines[1:] == ["API        does not run", "Dashboard  does not run"]
     with pytest.raises(SystemExit) as caught:
         status.main(["--json"])
