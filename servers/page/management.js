@@ -190,7 +190,7 @@ function granted(grants) {
   const sorted = [...groups].sort(([, one], [, other]) => other.length - one.length);
   const said = sorted.map(([time, group], place) => {
     const all = place === 0 && pairs.length >= CHANNELS;
-    const names = all ? (sorted.length > 1 ? "everything else" : "everything") : namesOf(group);
+    const names = all ? "everything" : namesOf(group);
     return place === 0 ? `${names}, ${time}` : `${names} ${time}`;
   });
   const words = said.join("; ");
