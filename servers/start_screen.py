@@ -26,7 +26,7 @@ ONLY_HERE = "The API listens on this host only. For phones to chat, start with -
 WITHIN = f"within {CODE_LIFETIME / 60:.0f} minutes"
 AROUND = 4  # lines beside the rows: how to scan, two empty ones, what to do next
 PAIR = "To pair a phone: svc pair"
-NEXT = "Ctrl-C stops. In another terminal: svc status, svc pair, svc logs -f"
+NEXT = "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc phone"
 
 
 @frozen(kw_only=True)

@@ -1,7 +1,8 @@
 // Management: how phone, model and relay are, which devices are paired, and the way to pair or to part.
 
 import { announce, copyButton, h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
-import { ago, DASH, day, expiry, moment, now, plain, seconds, text, uptime } from "./format.js";
+import { ago, DASH, day, expiry, moment, plain, text, uptime } from "./format.js";
+import { granted, grantsOf, urgency } from "./grants.js";
 import { agent, relay } from "./net.js";
 import { openPairing } from "./pair.js";
 import { AGENT } from "./sentences.js";
@@ -9,10 +10,6 @@ import { badge, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 10; // s
 const SOONER = 2000; // ms, while somebody waits for a device to pair
-const SOON = 3 * 86400; // s before an expiry from which on it is pointed out
-const ORDER = ["chat", "bridge", "terminal", "tui"];
-const CALLED = { __proto__: null, bridge: "phone control", tui: "desktop" }; // channels, in words
-const CHANNELS = 8; // that there are: who holds them all may do everything
 const COLUMNS = ["Device", "Type", "Last seen", "Expires", "May do", ""];
 
 export function openManagement(room, auto) {
@@ -28,7 +25,7 @@ export function openManagement(room, auto) {
   );
   const devices = table("Paired devices", COLUMNS);
   const kept = new Keyed("last_seen");
-  const nothing = empty("phone", "No device is paired", "Pair a phone with a QR code. It takes a minute.");
+  const nothing = empty("phone", "No device is paired", "Pair a phone with a QR code. It takes a minute. No phone at hand? Run svc phone on this host.");
   const statistics = cardsOf(cards);
   let pairing = null;
 
@@ -160,13 +157,6 @@ async function part(button, name, prefix, view) {
   view.refresh();
 }
 
-function urgency(value) {
-  if (value === null) return "plain";
-  const left = (seconds(value) ?? Infinity) - now();
-  if (left <= 0) return "bad";
-  return left < SOON ? "warn" : "plain";
-}
-
 function hint(value) {
   return { wss: "encrypted", ws: "not encrypted" }[value] ?? text(value);
 }
@@ -180,35 +170,4 @@ function kindOf(session) {
   if (/\btui\b/.test(said)) return "Desktop TUI";
   if (/desktop|\bcli\b|linux|macos|windows/.test(said)) return "Desktop CLI";
   return grants.includes("tui") && !grants.includes("bridge") ? "Desktop TUI" : "Client";
-}
-
-/** `Everything, 4 weeks; phone control 6 days`. Channels with the same time are said together, the most of them first. */
-function granted(grants) {
-  const pairs = grantsOf(grants).filter(([, until]) => urgency(until) !== "bad");
-  if (!pairs.length) return "Nothing";
-  const groups = Map.groupBy(pairs, ([, until]) => (until === null ? "for good" : expiry(until)));
-  const sorted = [...groups].sort(([, one], [, other]) => other.length - one.length);
-  const said = sorted.map(([time, group], place) => {
-    const all = place === 0 && pairs.length >= CHANNELS;
-    const names = all ? "everything" : namesOf(group);
-    return place === 0 ? `${names}, ${time}` : `${names} ${time}`;
-  });
-  const words = said.join("; ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** Voice has four channels: those of one group are one word. */
-function namesOf(group) {
-  const names = group.map(([channel]) => CALLED[channel] ?? (channel.startsWith("voice:") ? "voice" : channel));
-  return [...new Set(names)].join(", ");
-}
-
-/** Grants as pairs of channel and expiry, in the order in which people look for them; arrays are understood, too. */
-function grantsOf(grants) {
-  let pairs = [];
-  if (Array.isArray(grants)) {
-    pairs = grants.map((each) => (typeof each === "string" ? [each, null] : [text(each?.channel ?? each?.name), each?.expires_at ?? null]));
-  } else if (grants && typeof grants === "object") pairs = Object.entries(grants);
-  const place = ([channel]) => (ORDER.includes(channel) ? ORDER.indexOf(channel) : channel.startsWith("voice:") ? 10 : 9);
-  return pairs.sort((a, b) => place(a) - place(b) || a[0].localeCompare(b[0]));
 }

@@ -2,6 +2,7 @@
 
 import { announce, copyButton, h, icon, s } from "./dom.js";
 import { countdown, now, plain, seconds, text } from "./format.js";
+import { granted } from "./grants.js";
 import { qr, relay } from "./net.js";
 import { badge } from "./view.js";
 
@@ -10,7 +11,13 @@ const SOON = 60; // s
 const MARGIN = 4; // modules around a QR, ISO/IEC 18004
 const MODES = [["auto", "All routes"], ["lan", "Local network"], ["mesh", "Mesh VPN"], ["public", "Public address"]];
 const ROLES = [["", "Nearest first"], ["lan", "Local network"], ["mesh", "Mesh VPN"], ["public", "Public address"]];
-const FIELDS = ["mode", "prefer", "public_url", "host", "port", "tls"];
+const SCOPES = [["", "Everything"], ["phone", "Chat, voice, phone control"], ["chat", "Chat alone"]];
+const WITHHELD = {
+  phone: ["terminal", "tui"],
+  chat: ["terminal", "tui", "bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"],
+};
+const SPANS = [["", "As configured"], ["86400", "A day"], ["604800", "A week"], ["7776000", "90 days"], ["0", "For good"]];
+const FIELDS = ["scope", "ttl", "mode", "prefer", "public_url", "host", "port", "tls"];
 
 /** Show the dialog and make a code. `onClose` is called when it is gone; `seen(sessions)` tells it who is paired. */
 export function openPairing(onClose) {
@@ -76,7 +83,7 @@ export function openPairing(onClose) {
       clearInterval(timer);
       invite = null;
       const said = `${text(fresh.device_name)} is paired`;
-      stage.replaceChildren(h("div", { class: "success", role: "status" }, icon("check"), h("strong", {}, said)));
+      stage.replaceChildren(h("div", { class: "success", role: "status" }, icon("check"), h("strong", {}, said), h("span", {}, granted(fresh.grants))));
       announce(said);
     },
   };
@@ -104,10 +111,13 @@ function inviteView(invite, rows, every) {
       h("label", { class: "field" }, h("span", {}, "Invite URL"),
         h("span", { class: "joined" }, h("input", { readonly: true, value: text(invite.pairing_url), spellcheck: "false" }), copyButton(text(invite.pairing_url), "Copy"))),
       h("p", { class: "sub" }, "It holds credentials: show it to nobody but the device."),
-      endpoints.length ? h("ul", { class: "endpoints", "aria-label": "Routes in this invite" }, endpoints.map((each, place) =>
-        h("li", {}, badge("plain", text(each?.role)), " ", h("code", {}, `${text(each?.api?.host)}:${text(each?.api?.port)}`),
-          h("small", {}, ` priority ${text(each?.priority ?? place)}`)))) : null),
+      endpoints.length ? h("ul", { class: "endpoints", "aria-label": "Routes in this invite" }, endpoints.map((each) =>
+        h("li", {}, badge("plain", roleOf(each?.role)), " ", h("code", {}, `${text(each?.api?.host)}:${text(each?.api?.port)}`)))) : null),
   ];
+}
+
+function roleOf(role) {
+  return ROLES.find(([name]) => name && name === role)?.[1] ?? text(role);
 }
 
 /** A QR, always dark on light, so that every camera reads it. */
@@ -139,7 +149,8 @@ function formOf(values) {
       field("Port", input("port", { inputmode: "numeric", pattern: "[0-9]*", placeholder: "as configured" })),
       field("HTTPS", select("tls", [["", "As configured"], ["yes", "Yes"], ["no", "No"]]))));
   advanced.open = Boolean(values.host || values.port || values.tls);
-  const form = h("form", { class: "wishes" }, h("div", { class: "fields" }, field("Routes", mode), field("Preferred", select("prefer", ROLES)), address), advanced);
+  const form = h("form", { class: "wishes" }, h("div", { class: "fields" },
+    field("May do", select("scope", SCOPES)), field("Paired for", select("ttl", SPANS)), field("Routes", mode), field("Preferred", select("prefer", ROLES)), address), advanced);
   const values_ = () => Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value.trim()]));
   return {
     form,
@@ -147,6 +158,8 @@ function formOf(values) {
     wish: () => {
       const given = values_();
       const wish = { mode: given.mode };
+      if (given.scope) wish.grants = Object.fromEntries(WITHHELD[given.scope].map((channel) => [channel, false]));
+      if (given.ttl) wish.ttl_seconds = Number(given.ttl);
       if (given.prefer) wish.prefer = given.prefer;
       if (given.public_url && !address.hidden) wish.public_url = given.public_url;
       if (given.host) wish.host = given.host;

@@ -29,7 +29,7 @@ def test_pair_drive_look_and_revoke(tmp_path: Path, visit: Visitor) -> None:
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_role("img", name="QR code of the invite")).to_be_visible()
         expect(dialog.locator(".left")).to_have_text(re.compile(r"Works for (10:00|9:5\d)"))
-        expect(dialog.locator(".endpoints")).to_contain_text("lan")
+        expect(dialog.locator(".endpoints")).to_contain_text("Local network")
         code = dialog.locator(".code").inner_text()
         dialog.get_by_role("button", name="New code").click()
         expect(dialog.locator(".code")).not_to_have_text(code)

@@ -185,7 +185,7 @@ def test_wishes_for_an_invite(site: Site, visit: Visitor) -> None:
     dialog.get_by_role("textbox", name="Public address").fill("https://relay.example")
     dialog.get_by_role("combobox", name="Routes").select_option("public")  # from then on the relay wants its secret
     expect(dialog.locator(".code")).not_to_have_text(first)
-    expect(dialog.locator(".endpoints li")).to_have_text(["public relay.example:443 priority 0"], use_inner_text=False)
+    expect(dialog.locator(".endpoints li")).to_have_text(["Public address relay.example:443"], use_inner_text=False)
     page.clock.fast_forward(9 * 60_000 + 5_000)
     expect(dialog.locator(".left")).to_have_class(re.compile("soon"))
     page.clock.fast_forward(60_000)
@@ -194,6 +194,23 @@ def test_wishes_for_an_invite(site: Site, visit: Visitor) -> None:
     page.get_by_role("button", name="Pair new device").click()  # remembered
     expect(page.get_by_role("textbox", name="Public address")).to_have_value("https://relay.example")
     assert json.loads(page.evaluate("localStorage.getItem('svc-relay-pairing')"))["mode"] == "public"
+
+
+def test_what_a_device_may_do_is_chosen_where_it_is_paired(site: Site, visit: Visitor) -> None:
+    dialog = inviting(site, visit)
+    first = dialog.locator(".code").inner_text()
+    with dialog.page.expect_response("**/pairing"):
+        dialog.get_by_role("combobox", name="May do").select_option("Chat alone")
+    with dialog.page.expect_request("**/pairing") as sent:
+        dialog.get_by_role("combobox", name="Paired for").select_option("A week")
+    wish = sent.value.post_data_json or {}
+    assert (wish["ttl_seconds"], set(wish["grants"].values()), "chat" in wish["grants"]) == (604_800, {False}, False)
+    expect(dialog.locator(".code")).to_be_visible()
+    code = dialog.locator(".code").inner_text()
+    assert code != first
+    site.world.phone(code=code, name="Tablet")
+    expect(dialog.get_by_text("Tablet is paired")).to_be_visible()
+    expect(dialog.locator(".success")).to_contain_text(re.compile("Chat, (7|6) days"))
 
 
 def test_theme(site: Site, visit: Visitor) -> None:

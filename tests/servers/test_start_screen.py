@@ -67,7 +67,7 @@ def test_a_usual_terminal_is_too_small_for_the_qr_and_shows_all_the_rest(
         "Relay      ws://192.0.2.2:8767",
         "API        http://192.0.2.2:8642",
         "Dashboard  http://127.0.0.1:9119",
-        "Ctrl-C stops. In another terminal: svc status, svc pair, svc logs -f",
+        "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc phone",
     ]
 
 
