@@ -6,6 +6,7 @@ import { empty } from "./view.js";
 
 const AGAIN = 2000; // ms between two tries while there is no phone
 const FAR = 24; // px of this page: what moves further is a swipe
+const MEANT = 1000; // ms in which a click may have been meant for the question before
 const LONG = 500; // ms: what stays longer is held
 const KEYS = [["back", "Back"], ["home", "Home"], ["recents", "Recent apps"]];
 const ASKS = {
@@ -188,14 +189,15 @@ export function openPhone(room) {
 
   function ask(question) {
     const answer = (allow, remember) => () => send("/answer", { question: question.id, allow, remember });
+    const yes = [["Allow", false], ["Allow, and do not ask again", true]].map(([title, remember]) =>
+      h("button", { type: "button", class: remember ? null : "main", disabled: true, onclick: answer(true, remember) }, title));
+    setTimeout(() => { for (const each of yes) each.disabled = false; }, MEANT);
     return h("div", { class: "question", role: "alert" },
       h("strong", {}, ASKS[question.path] ?? (question.verb ? `Press what says “${question.verb}”?` : "Allow this?")),
       h("pre", { tabindex: "0" }, question.text),
       ticking(h("p", { class: "sub" }), countingDown(question.id)),
       h("div", { class: "actions" },
-        h("button", { type: "button", class: "main", onclick: answer(true, false) }, "Allow"),
-        h("button", { type: "button", onclick: answer(true, true) }, "Allow, and do not ask again"),
-        h("button", { type: "button", onclick: answer(false, false) }, "Deny")));
+        yes, h("button", { type: "button", onclick: answer(false, false) }, "Deny")));
   }
 
   function countingDown(id) {

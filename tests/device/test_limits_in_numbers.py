@@ -42,6 +42,8 @@ LIMITS = {
     "phone.LONGEST_BLOCK": 3600.0,
     "phone.LONGEST_PAUSE": 30.0,
     "phone.LONGEST_REASON": 200,
+    "screen.LARGEST": 16_384,
+    "screen.LONGEST_LOOK": 3.0,
     "preferences.MIB": 1024 * 1024,
     "safety.rules._MAX_QUOTE": 200,
 }
