@@ -35,6 +35,7 @@ __all__ = [
     "Turn",
     "TurnEvent",
     "TurnHost",
+    "Unkept",
 ]
 
 Content: TypeAlias = "str | tuple[Mapping[str, object], ...]"  # text, or content parts of the chat-completions kind
@@ -66,6 +67,8 @@ class Turn:
     max_calls: int = 90  # of the model, in this turn
     max_tokens: int | None = None  # of one answer
     options: Mapping[str, object] = field(factory=dict)  # more members of each request to the model
+    # Header fields for local routes of the relay, where this host's operator asks; None: it is somebody else.
+    operator: tuple[tuple[bytes, bytes], ...] | None = field(default=None, repr=False)
     tools: tuple[Mapping[str, object], ...] | None = None  # the client's, which it carries out; None: the agent's own
 
 
@@ -88,6 +91,11 @@ class TextDelta:
     """A piece of the answer, never empty."""
 
     text: str
+
+
+@frozen
+class Unkept(TextDelta):
+    """A piece of the answer for whoever reads it now: it is not stored, and nobody finds it later."""
 
 
 @frozen

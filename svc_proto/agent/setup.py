@@ -19,6 +19,7 @@ from svc_proto.agent.contract import Agent, Outcome, Turn, TurnHost
 from svc_proto.agent.loop import ModelAgent
 from svc_proto.agent.memory import Memory
 from svc_proto.agent.offer import ToolChoice
+from svc_proto.agent.pair_command import PairCommand
 from svc_proto.agent.skills import Skills
 from svc_proto.agent.toolbox import ALL, Toolbox
 from svc_proto.agent.tools.demo import demo_tools
@@ -67,16 +68,20 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     toolbox = Toolbox(engine, toolsets, Approvals(engine), config.tools)
     builtin = BuiltinAgent(engine, toolbox, memory, pace=config.pace)
     model = ModelAgent(engine, toolbox, memory, skills, config.limits)
-    return AgentParts(_Either(model, builtin), toolbox, memory, skills)
+    pairing = PairCommand(engine, config.relay_url, config.brand)
+    return AgentParts(_Either(model, builtin, pairing), toolbox, memory, skills)
 
 
 class _Either:
-    """The model's agent where there is a model, else the built-in one."""
+    """The model's agent where there is a model, else the built-in one; one command goes past both."""
 
-    def __init__(self, model: ModelAgent, builtin: BuiltinAgent) -> None:
+    def __init__(self, model: ModelAgent, builtin: BuiltinAgent, pairing: PairCommand) -> None:
+        self._pairing = pairing
         self._model = model
         self._builtin = builtin
 
     def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
         """Answer one turn."""
+        if self._pairing.is_meant(turn):
+            return self._pairing.run(turn, host)
         return self._builtin.run(turn, host) if turn.model is None else self._model.run(turn, host)

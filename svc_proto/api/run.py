@@ -21,6 +21,7 @@ from svc_proto.agent.contract import (
     ToolPending,
     ToolStarted,
     TurnEvent,
+    Unkept,
 )
 from svc_proto.api.projections.story import Projection, StoryEvent, TurnBegun, TurnEnded
 from svc_proto.api.rows import Message, Usage
@@ -45,6 +46,7 @@ GAP = "\n\n"  # between the texts of two answers of the model
 NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
     TurnBegun: "run.started",
     TextDelta: "message.delta",
+    Unkept: "message.delta",
     ReasoningDelta: "reasoning.available",
     ToolStarted: "tool.started",
     ToolFinished: "tool.completed",

@@ -48,6 +48,7 @@ class TurnOrder:
     create: ChatSession | None = None  # the session, if there may be none yet
     may_wait: bool = True  # at the cap; else it is refused
     stops_alone: bool = False  # once nobody waits for it
+    operator: tuple[tuple[bytes, bytes], ...] | None = field(default=None, repr=False)  # see `Turn`
     may_ask: bool = False  # whoever began it shows questions, and answers them
 
 
@@ -81,6 +82,7 @@ def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
         max_tokens=order.max_tokens,
         options=order.options,
         tools=order.tools,
+        operator=order.operator,
     )
     outcome = yield from run.work(api.agent.run(turn, run))
     if outcome is None:

@@ -28,6 +28,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.event_stream import fetch_events
 from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.local_secret import operator_fields
 from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
@@ -147,12 +148,13 @@ class ChatChore(Chore[ChatEnd]):
 
 
 def _turn(engine: Engine, api: Target, session: str, order: ChatOrder, turn: _Turn) -> Flow[ChatEnd]:
+    operator = yield from operator_fields(engine, api.url)
     answer = yield from fetch_events(
         engine,
         "POST",
         f"{api.url}/api/sessions/{encode_segment(session)}/chat/stream",
         on_event=turn.take,
-        headers=fields_for(api),
+        headers=(*fields_for(api), *operator),
         body=strict_json.dumps_bytes({"message": order.message, **({"approvals": True} if order.asks else {})}),
     )
     if isinstance(answer, Failure):

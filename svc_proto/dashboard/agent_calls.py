@@ -16,6 +16,7 @@ from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.event_reader import EventReader, open_events
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.local_secret import operator_fields
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.engine.stream import ResponseWriter
@@ -102,12 +103,15 @@ class _AgentCalls:
     def turn(self, request: Request) -> Flow[Response | Streamed]:
         """A message, and the events of its turn."""
         api = self._api()
+        engine = self._dashboard.engine
+        # With a password it knows who asks; without one it shows the relay's secret to nobody, see `relay_calls`.
+        operator = yield from operator_fields(engine, api.url, secret=bool(self._dashboard.config.password))
         url = f"{api.url}/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
         answer = yield from open_events(
             self._dashboard.engine,
             "POST",
             url,
-            headers=api.fields,
+            headers=(*api.fields, *operator),
             body=request.body,
             connect_within=api.patience,
             answer_within=api.patience,

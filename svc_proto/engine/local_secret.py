@@ -10,15 +10,26 @@ import hmac
 import re
 
 from svc_proto.commands import ReadConfig, WriteConfig
+from svc_proto.engine.callers import is_loopback_name
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.wire.events import Headers
 
-__all__ = ["HEADER", "LOCAL_SECRET", "make_secret", "secret_fields", "shows_secret"]
+__all__ = [
+    "HEADER",
+    "LOCAL_SECRET",
+    "OPERATOR",
+    "make_secret",
+    "operator_fields",
+    "secret_fields",
+    "shown_fields",
+    "shows_secret",
+]
 
 LOCAL_SECRET = "local-secret"  # in the state folder: hexadecimal, without a line end
 HEADER = b"x-svc-local-secret"
+OPERATOR = (b"x-svc-operator", b"1")  # a program speaks for whoever sits at this host, and for no device
 SIZE = 32  # bytes of entropy
 READ_WITHIN = 1.0  # s
 _SECRET = re.compile(f"[0-9a-f]{{{2 * SIZE}}}")
@@ -37,6 +48,19 @@ def secret_fields(engine: Engine) -> Flow[tuple[tuple[bytes, bytes], ...]]:
     if isinstance(text, Failure) or not _SECRET.fullmatch(text):
         return ()
     return ((HEADER, text.encode("ascii")),)
+
+
+def operator_fields(engine: Engine, url: str, *, secret: bool = True) -> Flow[tuple[tuple[bytes, bytes], ...]]:
+    """The header fields by which the API at this URL knows that this host's operator asks; none but on loopback."""
+    if not is_loopback_name(url.encode("utf-8")):
+        return ()
+    return (OPERATOR, *((yield from secret_fields(engine)) if secret else ()))
+
+
+def shown_fields(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
+    """The header field that a caller has shown, to be shown on."""
+    shown = headers.get(HEADER)
+    return () if shown is None else ((HEADER, shown),)
 
 
 def shows_secret(headers: Headers, secret: bytes) -> bool:

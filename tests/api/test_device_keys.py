@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from svc_proto.api.config import ApiConfig
+from svc_proto.facts import Address
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.machines.session import Session
+from tests.api.puppet import TurnBook
 from tests.api.world import KEY, ApiBook, ApiCall
 from tests.playbook import counting_entropy
 
@@ -55,6 +57,18 @@ def test_it_is_taken_as_the_main_key_is(beside: Beside) -> None:
     beside.keys.sessions.revoke(session, beside.book.now)
     assert (beside.ask(), beside.ask(KEY)) == (401, 200)
     assert not beside.book.leaks()
+
+
+def test_it_is_never_the_operators() -> None:
+    keys = DeviceKeys()
+    book = TurnBook(keys=keys)
+    key, key_hash = keys.make(counting_entropy())
+    keys.codes.register(CODE, book.now, PairingMeta(key_hash=key_hash))
+    session, here = book.session(), {"peer": Address("127.0.0.1", 50_000), "host": b"127.0.0.1:8642"}
+    for shown, operator in ((key, None), (KEY, ())):
+        book.chat(session, key=shown, headers=[(b"x-svc-operator", b"1")], **here)
+        assert book.hand.turn.operator == operator
+        book.hand.finish()
 
 
 @pytest.mark.parametrize("scheme", ["bearer {}", "Bearer  {}", "Basic {}", "{}"])

@@ -16,6 +16,7 @@ from svc_proto.facts import Stopping
 from tests.client.world import REFUSED, SILENT, Answer, Asked, World, as_json
 
 API = Target("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
+SECRET = "5e" * 32
 HELLO = ChatOrder(message="hello")
 
 
@@ -63,6 +64,30 @@ def test_a_turn() -> None:
         Tell("text", {"text": "Hel"}),
         Tell("text", {"text": "lo"}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://127.0.0.1:8642", (b"1", SECRET.encode())),
+        ("http://localhost:8642", (b"1", SECRET.encode())),
+        ("http://192.0.2.7:8642", (None, None)),
+    ],
+)
+def test_on_this_host_it_speaks_for_the_operator(url: str, shown: object) -> None:
+    def there(engine: Engine) -> Flow[Any]:
+        yield from sleep(engine, 0.0)
+        return Target("the API server", url, token="k3y", remedy="start it")
+
+    def http(asked: Asked) -> Answer:
+        return CREATED if asked.path == "/api/sessions" else TURN
+
+    chat: World[ChatEnd] = World(there, http=http, chore=ChatChore(there, HELLO))
+    chat.configs["local-secret"] = SECRET
+    chat.run()
+    made, turn = chat.asked
+    fields = (turn.headers.get(b"x-svc-operator"), turn.headers.get(b"x-svc-local-secret"))
+    assert (fields, made.headers.get(b"x-svc-operator")) == (shown, None)
 
 
 def test_raw() -> None:

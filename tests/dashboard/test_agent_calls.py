@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
 from svc_proto.dashboard.agent_calls import PREFIX
+from svc_proto.engine.message import Request
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
@@ -179,3 +181,32 @@ def test_a_browser_that_goes_away_ends_the_call(virtual: VirtualWorld) -> None:
     assert process.channel_count == 2
     client.wire.abort()
     virtual.wait_until(lambda: not process.channel_count)
+
+
+class Noting(ScriptedApi):
+    """Writes down who is said to ask."""
+
+    def __init__(self) -> None:
+        super().__init__(KEY)
+        self.said: list[tuple[str, bytes | None, bytes | None]] = []
+
+    def authorize(self, access: Any, request: Request) -> object:
+        shown = (request.headers.get(b"x-svc-operator"), request.headers.get(b"x-svc-local-secret"))
+        self.said.append((request.method, *shown))
+        return super().authorize(access, request)
+
+
+@pytest.mark.parametrize("password", ["", "a password"])
+def test_a_turn_is_the_operators_with_the_secret_if_it_is_known_who_asks(virtual: VirtualWorld, password: str) -> None:
+    api = Noting()
+    api.turns.append(hello("Hi"))
+    virtual.start_service("api", lambda port, home: api, port=8642)
+    secret = "5e" * 32
+    virtual.relay_host.disk.put(f"{virtual.relay_host.state}/local-secret", secret.encode())
+    board = Board(virtual, api_url="http://127.0.0.1:8642", api_key=KEY, password=password)
+    basic = {"authorization": f"Basic {b64encode(b':' + password.encode()).decode()}"} if password else {}
+    board.ask("POST", f"{PREFIX}/sessions", {}, headers=basic)
+    events_of(board.ask("POST", f"{PREFIX}/sessions/s-1/chat/stream", {"message": "Hi"}, headers=basic))
+    made, turn = api.said
+    assert made == ("POST", None, None)
+    assert turn == ("POST", b"1", secret.encode() if password else None)

@@ -9,7 +9,16 @@ import pytest
 from svc_proto.commands import ReadConfig, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET, make_secret, secret_fields, shows_secret
+from svc_proto.engine.local_secret import (
+    HEADER,
+    LOCAL_SECRET,
+    OPERATOR,
+    make_secret,
+    operator_fields,
+    secret_fields,
+    shown_fields,
+    shows_secret,
+)
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
 from svc_proto.wire.events import Headers
 from tests.engine.service import TestBook, open_book
@@ -65,3 +74,26 @@ def test_showing_it() -> None:
     assert shows_secret(Headers([(HEADER, secret)]), secret)
     for headers in (Headers(), Headers([(HEADER, b"")]), Headers([(HEADER, b"\xff")]), Headers([(b"x", secret)])):
         assert not shows_secret(headers, secret)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8642", "https://localhost:8642", "http://[::1]:1"])
+def test_the_operator_shows_it_on_loopback(url: str) -> None:
+    book, owner = asking(lambda engine: operator_fields(engine, url))
+    book << [ReadConfig(ONE, LOCAL_SECRET)]
+    book >> Done(ONE, SECRET) << []
+    assert owner.told == [(OPERATOR, (HEADER, SECRET.encode()))]
+    book, owner = asking(lambda engine: operator_fields(engine, url, secret=False))
+    book << []
+    assert owner.told == [(OPERATOR,)]
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.7:8642", "https://localhost.example", "nonsense"])
+def test_nowhere_else(url: str) -> None:
+    book, owner = asking(lambda engine: operator_fields(engine, url))
+    book << []
+    assert owner.told == [()]
+
+
+def test_what_was_shown_is_shown_on() -> None:
+    assert shown_fields(Headers()) == ()
+    assert shown_fields(Headers([(b"x", b"y"), (HEADER, b"5ec")])) == ((HEADER, b"5ec"),)

@@ -12,7 +12,9 @@ from svc_proto.api.projections.session import SessionProjection
 from svc_proto.api.store import GetChat
 from svc_proto.api.turn import TurnOrder
 from svc_proto.api.views import usage_view
+from svc_proto.engine.callers import is_local
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.local_secret import OPERATOR, shown_fields
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
 
@@ -99,5 +101,15 @@ class _Chat:
             model=settings.name,
             max_tokens=settings.max_tokens,
             title=chat.title,
+            operator=_operator(request) if streams else None,
             may_ask=streams and body.get("approvals") is True,
         )
+
+
+def _operator(request: Request) -> tuple[tuple[bytes, bytes], ...] | None:
+    """What the caller shows the relay, if a program of this host says that it speaks for this host's operator.
+
+    Who speaks for a device, as the TUI gateway and voice do, does not say so, and a device's own key never may.
+    """
+    says = request.headers.get(OPERATOR[0]) == OPERATOR[1]
+    return shown_fields(request.headers) if says and request.principal is None and is_local(request) else None

@@ -11,10 +11,12 @@ from svc_proto.agent.contract import (
     ToolFinished,
     ToolPending,
     ToolStarted,
+    Unkept,
 )
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.store import AddMessages
 from svc_proto.commands import Send
+from svc_proto.facts import Address
 from tests.api.puppet import TurnBook, call_of, names, text_told
 from tests.api.routes.told import CLOSING, OPENING, check, data_of
 from tests.api.world import CONFIG, KEY, ApiCall
@@ -471,3 +473,41 @@ def test_images_reach_the_agent_and_the_store() -> None:
     assert book.hand.turn.prompt == parts
     assert data_of(call, "run.started")["user_message"]["content"] == "Look"
     assert book.messages(session)[0]["content"] == list(parts)
+
+
+OPERATOR = (b"x-svc-operator", b"1")
+SECRET = (b"x-svc-local-secret", b"5ec")
+LOCAL = Address("127.0.0.1", 50_000)
+
+
+@pytest.mark.parametrize(
+    ("headers", "peer", "operator"),
+    [
+        ([OPERATOR], LOCAL, ()),
+        ([OPERATOR, SECRET], LOCAL, (SECRET,)),
+        ([SECRET], LOCAL, None),  # the TUI gateway, voice: they speak for a device
+        ([(b"x-svc-operator", b"yes")], LOCAL, None),
+        ([OPERATOR, (b"x-forwarded-for", b"192.0.2.1")], LOCAL, None),
+        ([OPERATOR, (b"origin", b"https://evil.example")], LOCAL, None),
+        ([OPERATOR, SECRET], Address("192.0.2.7", 50_000), None),
+    ],
+)
+def test_who_is_the_operator(headers: list[tuple[bytes, bytes]], peer: Address, operator: object) -> None:
+    book = TurnBook(ApiConfig(key=KEY, cors_origins=("https://evil.example",)))
+    session = book.session()
+    book.chat(session, headers=headers, peer=peer, host=b"127.0.0.1:8642")
+    assert book.hand.turn.operator == operator
+    book.hand.finish()
+    book.call("POST", f"/api/sessions/{session}/chat", {"message": "Hi"}, headers=headers, peer=peer)
+    assert book.hand.turn.operator is None  # its answer is what is kept
+
+
+def test_what_is_not_to_be_kept_goes_to_the_reader_alone() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("Look: "), Unkept("code Q7M2ZK\n"), TextDelta("gone."))
+    book.hand.finish()
+    assert text_told(call) == "Look: code Q7M2ZK\ngone."
+    assert data_of(call, "assistant.completed")["content"] == "Look: gone."
+    assert book.messages(session)[-1]["content"] == "Look: gone."

@@ -1,0 +1,89 @@
+"""The chat command `/svc-relay-pair` (spec "Pairing flow" 1): a pairing code and its QR, for the operator alone.
+
+Who that is says `Turn.operator`: a program of this host that speaks for whoever sits at it (the dashboard, `svc-relay
+chat`), as none does that speaks for a device: the TUI gateway, voice. The relay judges it by the same local secret as
+`svc pair`. What was shown is not kept with the chat, which every device with a key can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.agent.contract import Outcome, TextDelta, Turn, TurnHost, Unkept
+from svc_proto.agent.prompt import text_of
+from svc_proto.basics import strict_json
+from svc_proto.basics.brand import BRANDS, Brand
+from svc_proto.commands import Compute
+from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.flow import Flow, ask
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["PairCommand"]
+
+COMMANDS = tuple(f"/{brand.scheme}-pair" for brand in BRANDS.values())
+WITHIN = 10.0  # s
+NOT_HERE = (
+    "Pairing codes are for whoever sits at this host: say this in the dashboard or to `svc-relay chat` there, "
+    "or run `svc pair`."
+)
+NOT_KEPT = "The code works once, within 10 minutes. It was shown here alone, and is not kept with the chat."
+HALVES = {"00": " ", "01": "▄", "10": "▀", "11": "█"}  # two modules, one above the other
+
+
+class PairCommand:
+    """See the module. `url` is where the relay is."""
+
+    def __init__(self, engine: Engine, url: str, brand: Brand) -> None:
+        self._engine = engine
+        self._url = url.rstrip("/")
+        self._brand = brand
+
+    @staticmethod
+    def is_meant(turn: Turn) -> bool:
+        """Whether a turn is this command."""
+        return text_of(turn.prompt).strip().lower() in COMMANDS
+
+    def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+        """Answer it."""
+        if turn.operator is None:
+            host.tell(TextDelta(NOT_HERE))
+            return Outcome()
+        headers = (*turn.operator, (b"content-type", b"application/json"))
+        url = f"{self._url}/pairing/mint"
+        answer = yield from fetch(self._engine, "POST", url, headers=headers, body=b"{}", within=WITHIN)
+        made = _members(answer) if isinstance(answer, Fetched) else {}
+        code, qr, invite, relay = (made.get(name) for name in ("code", "qr_payload", "pairing_url", "relay_url"))
+        if not (isinstance(code, str) and isinstance(qr, str)):
+            why = made.get("error") if isinstance(answer, Fetched) else "it does not answer"
+            host.tell(TextDelta(f"The relay makes no pairing code: {why or 'it said nothing of use'}."))
+            return Outcome()
+        rows = yield from ask(self._engine, Compute(self._engine.new_op(), "qr.rows", (qr,)))
+        drawn = [] if not isinstance(rows, list) else ["```", *_drawn(cast("list[str]", rows)), "```", ""]
+        words = f"For {self._brand.reader}; by hand: **{code}** at `{relay}`"
+        host.tell(Unkept("\n".join([*drawn, words, "", f"`{invite}`", "", ""])))
+        host.tell(TextDelta(NOT_KEPT))
+        return Outcome()
+
+
+def _drawn(rows: Sequence[str]) -> list[str]:
+    """Light on dark, with a margin: rows of 0 and 1 (dark), two of them in a line of text."""
+    width = len(rows[0]) + 4 if rows else 0
+    light = "0" * width
+    padded = [light, light, *(f"00{row}00" for row in rows), light, light]
+    lines = []
+    for upper, lower in zip_longest(padded[::2], padded[1::2], fillvalue=light):
+        pairs = zip(upper, lower, strict=True)
+        lines.append("".join(HALVES[f"{1 - int(one)}{1 - int(two)}"] for one, two in pairs))
+    return lines
+
+
+def _members(answer: Fetched) -> Mapping[str, object]:
+    try:
+        found = strict_json.loads(answer.body)
+    except strict_json.JsonError:
+        return {}
+    return cast("Mapping[str, object]", found) if isinstance(found, dict) else {}

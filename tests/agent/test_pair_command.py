@@ -1,0 +1,98 @@
+"""`/svc-relay-pair`: a code for the operator, a word for everybody else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from svc_proto.agent.contract import TextDelta, Unkept
+from svc_proto.config import LocalTrust
+from svc_proto.engine.core import Engine
+from svc_proto.engine.local_secret import HEADER
+from svc_proto.engine.message import Response, json_response
+from svc_proto.engine.router import Route, Router
+from svc_proto.wire.events import Headers
+from tests.agent.world import ROUTE, AgentWorld
+from tests.peers.service import Access, ScriptedService
+
+HERE: tuple[tuple[bytes, bytes], ...] = ()
+
+
+def shown(world: AgentWorld) -> str:
+    return "".join(event.text for event in world.host.events if isinstance(event, Unkept))
+
+
+def kept(world: AgentWorld) -> str:
+    return "".join(event.text for event in world.host.events if type(event) is TextDelta)
+
+
+@pytest.mark.parametrize("model", [None, ROUTE])
+@pytest.mark.parametrize("line", ["/svc-relay-pair", " /Hermes-relay-pair\n"])
+def test_the_operator_gets_a_code_and_its_qr_and_neither_is_kept(line: str, model: object) -> None:
+    world = AgentWorld(relay=True)
+    outcome = world.answer(line, model=model, operator=HERE)  # type: ignore[arg-type]  # a route or none
+    assert outcome.finish == "stop"
+    text = shown(world)
+    code = re.search(r"\*\*([A-Z0-9]{6})\*\* at `ws://[^`]+:8767`", text)
+    assert code is not None
+    assert "`svc-relay://pair?payload=" in text
+    drawn = text.split("```")[1].strip("\n").split("\n")
+    assert len({len(line) for line in drawn}) == 1
+    assert drawn[0] == "█" * len(drawn[0])
+    assert abs(len(drawn) * 2 - len(drawn[0])) <= 1
+    assert world.relay.codes.consume(code[1], world.relay.engine.now) is not None
+    assert "not kept" in kept(world)
+    assert code[1] not in kept(world)
+    assert world.model.seen == []
+
+
+def test_nobody_else_gets_one() -> None:
+    world = AgentWorld(relay=True)
+    world.command("/svc-relay-pair")
+    assert shown(world) == ""
+    assert "svc pair" in kept(world)
+    assert len(world.relay.codes) == 0
+    world.command("/svc-relay-pair please", operator=HERE)
+    assert shown(world) == ""
+
+
+def test_the_relay_asks_the_operator_for_the_local_secret() -> None:
+    world = AgentWorld()
+    world.start_relay(local_trust=LocalTrust.SECRET)
+    world.sim.run_for(1.0)
+    world.command("/svc-relay-pair", operator=HERE)
+    assert (shown(world), "local secret" in kept(world)) == ("", True)
+    secret = world.disk.files(world.agent_host.state)["local-secret"].data
+    world.host.events.clear()
+    world.command("/svc-relay-pair", operator=((HEADER, bytes(secret)),))
+    assert "not kept" in kept(world)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (json_response(503, {"ok": False, "error": "not now"}), "not now"),
+        (json_response(200, {"code": 7}), "nothing of use"),
+        (json_response(200, ["code"]), "nothing of use"),
+        (Response(200, Headers(), b"hello"), "nothing of use"),
+        (None, "does not answer"),
+    ],
+)
+def test_a_relay_that_makes_none(answer: Response | None, why: str) -> None:
+    world = AgentWorld()
+    if answer is not None:
+        mint = Route(method="POST", pattern="/pairing/mint", access=Access.ANYBODY, handler=lambda request: answer)
+        relay = ScriptedService(Router([mint]))
+        world._start(world.agent_host, lambda entropy: Engine(relay, entropy=entropy), 8767)
+    world.command("/svc-relay-pair", operator=HERE)
+    assert shown(world) == ""
+    assert why in kept(world)
+
+
+def test_without_a_drawing_the_code_is_enough() -> None:
+    world = AgentWorld(relay=True)
+    del world.agent_host.compute["qr.rows"]
+    world.command("/svc-relay-pair", operator=HERE)
+    assert "```" not in shown(world)
+    assert re.search(r"\*\*[A-Z0-9]{6}\*\*", shown(world))
