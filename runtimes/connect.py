@@ -16,7 +16,7 @@ from typing import Any
 
 from runtimes.channel import Channel
 from runtimes.failures import HostError, failure_of
-from runtimes.listen import MAX_PORT, plain_address
+from runtimes.listen import MAX_PORT, plain_address, tune
 from runtimes.loop import Source
 from runtimes.pump import Pump
 from runtimes.tls import PinnedTls, TlsFileError, client_context
@@ -144,7 +144,7 @@ class _Connecting:
         command, pump = self._command, self._pump
         sock = waited
         try:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            tune(sock)
             self._peer = plain_address(sock.getpeername())
         except OSError as error:
             sock.close()

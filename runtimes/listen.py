@@ -19,11 +19,12 @@ from runtimes.tls import HANDSHAKE_TIMEOUT, MAX_HANDSHAKES
 from runtimes.tls_channel import TlsChannel
 from svc_proto.facts import Accepted, Address, ChannelId, Failure
 
-__all__ = ["Acceptor", "MAX_PORT", "BindError", "Listener", "bind", "plain_address"]
+__all__ = ["Acceptor", "MAX_PORT", "BindError", "Listener", "bind", "plain_address", "tune"]
 
 BACKLOG = 2048  # connections the kernel keeps for us; it clips this to net.core.somaxconn
 MAX_PORT = 65535
 ACCEPTS = 64  # connections taken in one wake-up, so that a flood does not starve open channels
+MOST_AHEAD = 128 * 1024  # bytes that wait in the kernel before it takes more
 REST = 0.1  # s without accepting after descriptors ran out
 SAID_FOR = 60.0  # s for which one warning of that will do
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -60,6 +61,16 @@ def bind(host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Listener
         else:
             return Listener(sock, plain_address(sock.getsockname()), tls)
     raise BindError(f"cannot listen on {host}:{port}: {why(first or OSError())}") from first
+
+
+def tune(sock: socket.socket) -> None:
+    """Small writes leave at once, and the kernel takes large ones as the peer does, not megabytes ahead of it.
+
+    It takes nothing more for minutes, else, while somebody slow reads those megabytes, and that looks like no progress.
+    """
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MOST_AHEAD)
 
 
 def plain_address(name: tuple[object, ...]) -> Address:
@@ -142,7 +153,7 @@ class Acceptor(Source):
     def _take(self, sock: socket.socket, peer: tuple[object, ...]) -> None:
         try:
             sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            tune(sock)
             local = sock.getsockname()
         except OSError:
             sock.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.runtimes.support import TIMEOUT, Live, ops, read_all, read_exactly, r
 from tests.runtimes.test_tls import Files, secure
 
 SIZE = 10 * 1024 * 1024
+AHEAD = 2 * 1024 * 1024  # bytes: the kernel would take more by itself
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +155,7 @@ def test_what_has_left_is_told_before_all_of_it_has(
             plain, ch = live.accept()
             sock = plain  # type: ignore[assignment]  # closed alike
         live.order(SendFile(next(op), ch, handle, 0, SIZE) if file else Send(ch, bytes(SIZE)))
-        assert 0 < live.expect(Sent).n < SIZE
+        assert 0 < live.expect(Sent).n < (AHEAD if hasattr(socket, "TCP_NOTSENT_LOWAT") else SIZE)
         live.order(Abort(ch))
         live.closed(ch)
         sock.close()
