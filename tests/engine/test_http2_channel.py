@@ -302,6 +302,22 @@ def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it() -> None:
     assert not book.client.knows(ONE)
 
 
+def test_a_request_that_ends_before_the_peer_has_read_its_early_answer() -> None:
+    book = Book2()
+    book.toy.answer = lambda request: Response(200, body=b"x" * 300_000)  # more than the window
+    book.client.send(RequestHead(ONE, "POST", "/stream", Headers((*HOST, (b"content-length", b"300000")))))
+    book.talk()
+    book.client.send(RequestData(ONE, bytes(300_000)))
+    book.client.send(RequestEnd(ONE))
+    book.talk()
+    assert book.after(3.0) == []
+    book.client.taken(ONE, 200_000)
+    assert isinstance(book.talk()[-1], ResponseEnd)
+    assert book.client.idle
+    book.book >> Stopping(5.0)
+    assert CloseWrite(CH) in book.book.take()  # no stream is left
+
+
 def test_a_malformed_request_is_answered_as_any_refusal_is() -> None:
     book = Book2(log_level=Level.DEBUG)
     book.toy.extra_fields = ((b"x-everywhere", b"1"),)

@@ -196,6 +196,13 @@ def test_a_websocket_of_another_version(fields: Fields) -> None:
     assert bare.talk() == [BadRequest(ONE, 426, "upgrade_required", why, "GET")]
 
 
+def test_a_body_that_was_announced_and_does_not_come() -> None:
+    bare = BareClient()
+    bare.h2.send_headers(1, [*GET, (b"content-length", b"1")], end_stream=True)
+    (bad, _) = bare.talk()
+    assert bad == BadRequest(ONE, 400, None, "the body is shorter than Content-Length", "GET")
+
+
 @pytest.mark.parametrize("status", [200, 204])
 def test_the_answer_to_a_malformed_request_may_have_no_body(status: int) -> None:
     bare = BareClient()
