@@ -31,7 +31,7 @@ from fuzz.rows import Rows, taken
 from fuzz.script import FAULTS, Deed, Script
 from fuzz.story import place_of, sentence, story
 from fuzz.trouble import Trouble
-from fuzz.world import LIMITS, LOCAL, World
+from fuzz.world import LIMITS, World
 from runtimes.sim.check import ContractError
 from runtimes.sim.world import LimitPassed
 
@@ -304,7 +304,7 @@ class _Game:
     def everybody_leaves(self) -> None:
         world = self.world
         info: list[dict[str, object]] = []
-        world.call(world.home, LOCAL, "GET", "/relay/info", done=lambda caller: info.append(caller.answer.json))
+        self.crowd.local("GET", "/relay/info", None, lambda caller: info.append(caller.answer.json))
         self.wait(lambda: bool(info), PATIENCE, "the relay does not tell of itself")
         if info[0].get("pending_commands") != 0:
             violated(Invariant.RECOVERY, f"commands still wait: {info[0]}")

@@ -34,7 +34,8 @@ class Invariant(Enum):
     STORED = "Chat: what was told is what is stored, and it is stored before it is told"
     HISTORY = "ARCHITECTURE 16, 18: turns of a session come one after another, and the model is given what was said"
     STREAM = "Events: the order of the table; `done` comes last, once"
-    LOCAL_ONLY = "Authentication: loopback-only routes are for the same host, never for a web page or a proxy"
+    DOORS = "ARCHITECTURE 7, 46: on each route a stranger, a page, a proxy and a dead token meet what the table says"
+    AFTER_END = "ARCHITECTURE 6: nothing is done for a session after its end, however far it had come"
     STATUS = "Errors: the statuses of the specification, in well-formed answers"
     NO_BUG = "ARCHITECTURE: no exception but the declared ones; the contract of facts and commands"
     TUI_ERROR = (

@@ -40,7 +40,7 @@ SENTENCES: Mapping[Deed, str] = {
     Deed.REPORT: "phone {who} reports its status",
     Deed.GUESS: "{attacker} guesses credentials",
     Deed.GARBAGE: "{attacker} throws garbage {other}",
-    Deed.BROWSE: "a web page asks for what only this host may ask",
+    Deed.BROWSE: "somebody who shows nothing good tries door {other}",
     Deed.STRAY: "socket {who} answers a command of another",
     Deed.TERMINAL: "socket {who} types {other} in a terminal",
     Deed.CHAT: "somebody chats in chat {who}, manner {other}, and leaves after {amount:g} s (0: stays)",

@@ -16,6 +16,7 @@ from clients.phone.handset import SimulatedHandset
 from fuzz.carriers import Carrier, Http1Carrier, Http2Carrier
 from fuzz.invariants import Invariant
 from fuzz.lines import Line, Target
+from fuzz.locks import asks_for_secret, check_ends, secret_of
 from fuzz.model import Addresses, check_grants, violated
 from fuzz.peers import Caller, Pairs, Party, Talker
 from fuzz.provider import PROVIDER_PORT, Provider
@@ -35,7 +36,7 @@ from svc_proto.api.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, MAX_UNREAD, 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Level, Tell
-from svc_proto.config import RelayConfig, SessionPolicy
+from svc_proto.config import LocalTrust, RelayConfig, SessionPolicy
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.boundary import Core
@@ -65,29 +66,10 @@ LIMITS = Limits(
 )  # small ones are reached sooner
 ONE_WRITE = 128 * 1024  # bytes that one turn of a core may add when a channel was just under its limit
 STATUSES = (
-    200,
-    201,
-    202,
-    204,
-    206,
-    304,
-    400,
-    401,
-    403,
-    404,
-    405,
-    408,
-    409,
-    413,
-    415,
-    416,
-    429,
-    431,
-    500,
-    502,
-    503,
-    504,
-)
+    200, 201, 202, 204, 206, 304,
+    400, 401, 403, 404, 405, 408, 409, 413, 415, 416, 429, 431,
+    500, 502, 503, 504,
+)  # fmt: skip
 TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW, idle_minutes=120)
 POLICIES = (*[OPEN] * 6, Policy(max_ttl=5 * 86_400.0), Policy(reduce_only=True))
 UNSTORED = ("session not stored", "session not erased")  # what the relay's log says of a store that fails
@@ -129,6 +111,7 @@ class World:
         self.wall = Wall([(self.sim.now, START_WALL - self.sim.now)])
         self.addresses = Addresses()
         self.policy = Random(f"policy {script.seed}").choice(POLICIES)
+        self.secretive = asks_for_secret(script)
         self.secrets: dict[str, str] = {
             API_KEY: "the API's key",
             MODEL_KEY: "the model's key",
@@ -173,6 +156,7 @@ class World:
             home=self.home.state,
             config_path=f"{self.home.state}/config.yaml",
             pairing_code=PHONE_CODE,
+            local_trust=LocalTrust.SECRET if self.secretive else None,
             terminal_tmux=False,
             webapi_url=f"http://{API.address}:{API.port}",
             api_key=API_KEY,
@@ -304,6 +288,14 @@ class World:
         if not caller.over:
             self.lines[caller] = None
         return caller
+
+    def shown_here(self) -> dict[str, str]:
+        """What the operator's programs show to the relay on their own host."""
+        if not self.secretive:
+            return {}
+        field, secret = secret_of(self.home)
+        self.secrets[secret] = "the local secret"
+        return {field: secret}
 
     def carrier(self, host: Host, target: Target, *, deflate: bool = False, fresh: bool = False) -> Carrier:
         """What a host speaks through: a connection of HTTP/2 that its people share, or one of HTTP/1.1 for each."""
@@ -467,6 +459,9 @@ class World:
         self._look_at_store()
         self._look_at_logs()
         self._look_at_buffers()
+        if self.relay.alive:
+            assert isinstance(self.relay.core, Engine)
+            check_ends(self.relay.core, self.relay_service)
 
     def look_back(self) -> None:
         """Every log again, with every secret that is known in the end."""

@@ -172,7 +172,8 @@ class Crowd:
     def local(self, method: str, path: str, body: object, done: Callable[[Caller], None]) -> None:
         """A call of the operator, on the home itself."""
         data = b"" if body is None else json.dumps(body).encode()
-        self.world.call(self.world.home, LOCAL, method, path, body=data, done=done)
+        world = self.world
+        world.call(world.home, LOCAL, method, path, headers=world.shown_here(), body=data, done=done)
 
     def remote(
         self, method: str, path: str, body: object, session: Session | None, done: Callable[[Caller], None]

@@ -9,6 +9,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
 from fuzz.people.control import Control
 from fuzz.people.crowd import PHONE, Crowd, Deeds, Device
+from fuzz.people.dawdlers import Dawdlers
 from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
 from fuzz.people.voice_line import VoiceLine
@@ -19,6 +20,7 @@ from fuzz.world import UNTIL_DROPPED
 __all__ = ["Lives"]
 
 REFUSES_FOR = 2.0  # s that the store takes no session
+REST_AFTER = 4.0  # s from the end of a session to the rest of what it had begun to say
 COMES_UP = 6.0  # s in which a relay that was ended is there again
 SOON = 2  # s that a grant lasts which somebody will try to outlive
 RENEWALS: tuple[dict[str, int], ...] = (
@@ -52,6 +54,7 @@ class Lives:
         self._control = control
         self._others = others
         self._lines = lines
+        self._dawdlers = Dawdlers(crowd)
         self.ages: list[float] = []  # by how much the clock is set in the end
         self._probes: dict[str, tuple[Device, int]] = {}  # by id: who has asked, and the changes to its session
         crowd.listeners.append(self._heard)
@@ -124,7 +127,9 @@ class Lives:
         session, phone = callers[step.who % len(callers)], phones[step.other % len(phones)]
         self.world.count("calls cut short")
         self._control.command(session, step.other, phone.session.device, unheeded=True)
-        self.world.sim.after(0.1 + step.amount, lambda: self._end(session, step.other // 7 % 4))
+        soon = 0.1 + step.amount
+        self._dawdlers.begin(session, step.other, soon + REST_AFTER)
+        self.world.sim.after(soon, lambda: self._end(session, step.other // 7 % 4))
 
     def _end(self, session: Session, way: int) -> None:
         match way:

@@ -130,7 +130,7 @@ class Media:
     def _got(self, medium: Medium, session: Session | None, sent: float, body: bytes) -> None:
         data, versions = medium.data, self._versions(medium, sent)
         if session is None:
-            violated(Invariant.LOCAL_ONLY, "media were given to a caller without a token")
+            violated(Invariant.DOORS, "media were given to a caller without a token")
         if session.is_dead(self.world.wall, sent, self.crowd.now):
             violated(Invariant.DEAD_TOKEN, f"{session.prefix} fetched media after its end")
         if body not in versions:

@@ -1,13 +1,19 @@
-"""Strangers: they guess codes, throw garbage, and send web pages against loopback."""
+"""Strangers: they guess codes and throw garbage, and try every door: from elsewhere, by a page, and through a proxy.
+
+What each meets on a route is in the table of doors, which the worlds are held to as running servers are.
+"""
 
 from __future__ import annotations
 
 import json
 
+from attrs import field, frozen
+
+from fuzz.doors import CALLERS, IN, RELAY_DOORS, place
 from fuzz.invariants import Invariant
 from fuzz.lines import Thrower
 from fuzz.model import Code, violated
-from fuzz.peers import Caller
+from fuzz.peers import Caller, Pairs
 from fuzz.people.crowd import Crowd, Deeds
 from fuzz.people.pairing import Pairing
 from fuzz.script import Deed, Step
@@ -30,12 +36,51 @@ GARBAGE = (
     ),
 )
 PATIENT = {0: (13.0, 20.0), 1: (30.0, 55.0)}  # s between two guesses of those who take their time
-PAGES: tuple[dict[str, str], ...] = (
-    {"host": "evil.example:8767"},
-    {"origin": "https://evil.example"},
-    {"x-forwarded-for": "203.0.113.9"},
-    {"forwarded": "for=203.0.113.9"},
+NO_TOKEN = "00000000-0000-4000-8000-000000000000"
+ROUTES = {route.strip(): met.split() for met, routes in RELAY_DOORS.values() for route in routes.split(",")}
+DOORS_TRIED = 4  # by each step, next to each other
+EVIL = ("POST /pairing/register", "GET /bridge/activity", "GET /relay/info")
+TURNED_AWAY = (401, 403)
+NO_WORD = (0, 408, 503)  # nothing was said, or the relay was about to go
+
+
+@frozen
+class _Way:
+    """How somebody comes: as which caller of the table, what he says, and from this host or not.
+
+    A `version` of HTTP/1 is written out; with `opens` it is a WebSocket that is asked for.
+    """
+
+    caller: str
+    headers: Pairs = field(factory=dict)
+    here: bool = True
+    version: str = ""
+    opens: bool = False
+
+
+UPGRADE = {
+    "upgrade": "websocket",
+    "connection": "Upgrade",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+WAYS = (
+    _Way("proxy", {"host": "evil.example:8767"}),  # a name that was made to point here
+    _Way("local_page", {"origin": "https://evil.example"}),
+    _Way("proxy", {"x-forwarded-for": "203.0.113.9"}),
+    _Way("proxy", {"forwarded": "for=203.0.113.9"}),
+    _Way("stranger", here=False),
+    _Way("local_page", {"origin": "http://localhost:3000", "sec-fetch-site": "same-site"}),
+    _Way("local_page", {"sec-fetch-site": "cross-site"}),
+    _Way("lan_page", {"origin": "http://10.0.3.1"}, here=False),
+    _Way("revoked", here=False),
+    _Way("revoked", {"via": "1.1 caddy"}),
+    _Way("proxy", version="1.0"),  # the shortest block of nginx's manual
+    _Way("proxy", {"connection": "upgrade"}, version="1.1"),  # and the next one
+    _Way("local_page", {**UPGRADE, "origin": "http://localhost:3000"}, version="1.1", opens=True),
+    _Way("lan_page", {**UPGRADE, "origin": "http://10.0.3.1"}, here=False, version="1.1", opens=True),
 )
+OTHER_USER = _Way("other_user")  # where the local secret is asked for, and he has none
 
 
 class Strangers:
@@ -85,17 +130,57 @@ class Strangers:
         thrower.hang_up(reset=True)
 
     def _browse(self, step: Step) -> None:
-        method, path = (("POST", "/pairing/register"), ("GET", "/bridge/activity"), ("GET", "/relay/info"))[
-            step.other % 3
-        ]
-        data = json.dumps({"code": "EVIL00"}).encode() if method == "POST" else b""
+        """Some who show nothing good try doors, each in a way of his own."""
+        ways = (*WAYS, *[OTHER_USER] * 5) if self.world.secretive else WAYS
+        for number in range(DOORS_TRIED):
+            self._try_door(ways[(step.who + 5 * number) % len(ways)], step.other + 16 * number)
+
+    def _try_door(self, way: _Way, which: int) -> None:
+        routes = EVIL if which % 4 == 0 else list(ROUTES)
+        route = routes[which % len(routes)]
+        headers = dict(way.headers)
+        if way.caller == "revoked":
+            headers["authorization"] = f"Bearer {self._dead_token()}"
+        if way.version:
+            self._forward(way, route, headers)
+            return
 
         def done(caller: Caller) -> None:
-            if caller.status not in (0, 403, 503):
-                violated(Invariant.LOCAL_ONLY, f"a page got {caller.status} from {path}")
+            self._check(way, route, caller.status)
 
-        if step.who % 5 == 4:
-            self.world.call(self.world.agent, REMOTE, method, path, body=data, done=done)
-        else:
-            page = PAGES[step.who % 5]
-            self.world.call(self.world.home, LOCAL, method, path, headers=page, body=data, done=done)
+        world, here = self.world, way.here
+        host = world.home if here else world.attackers[which % len(world.attackers)]
+        method, path = place(route)
+        world.call(host, LOCAL if here else REMOTE, method, path, headers=headers, body=self._body(method), done=done)
+
+    def _forward(self, way: _Way, route: str, headers: dict[str, str]) -> None:
+        """A proxy on the relay's host speaks for somebody, or a browser opens a WebSocket there."""
+        method, path = place("GET /ws" if way.opens else route)
+        target = LOCAL if way.here else REMOTE
+        host = self.world.home if way.here else self.world.attackers[0]
+        body = self._body(method)
+        fields = {"host": target.authority, **headers, "content-length": f"{len(body)}"}
+        lines = [f"{method} {path} HTTP/{way.version}", *(f"{name}: {value}" for name, value in fields.items())]
+        thrower = Thrower(host, target, "\r\n".join([*lines, "", ""]).encode() + body)
+
+        def over() -> None:
+            _, _, answer = bytes(thrower.heard).partition(b"HTTP/1.1 ")
+            self._check(way, f"{method} {path}" if way.opens else route, int(answer[:3] or 0))
+            thrower.hang_up(reset=True)
+
+        self.world.sim.after(20.0, over)
+
+    def _check(self, way: _Way, route: str, status: int) -> None:
+        """What the table of doors says of such a caller; and nothing at all, if something is broken."""
+        expected = ROUTES[route][CALLERS.index(way.caller)]
+        met = str(status) if status in TURNED_AWAY else IN
+        self.world.count(f"{way.caller} turned away" if met != IN else f"{way.caller} let in")
+        if met != expected and status not in NO_WORD:
+            violated(Invariant.DOORS, f"{way.caller} got {status} from {route}, and the table says {expected}")
+
+    def _dead_token(self) -> str:
+        dead = [session.token for session in self.crowd.sessions if session.revoked is not None]
+        return dead[-1] if dead else NO_TOKEN
+
+    def _body(self, method: str) -> bytes:
+        return json.dumps({"code": "EVIL00"}).encode() if method in ("POST", "PATCH") else b""

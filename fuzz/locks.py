@@ -1,0 +1,53 @@
+"""What keeps people out in a world: the local secret, where it is asked for, and the end of a session."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import cast
+
+from fuzz.invariants import Invariant
+from fuzz.model import violated
+from fuzz.script import Deed, Script
+from runtimes.sim.host import Host
+from svc_proto.engine.core import Engine
+from svc_proto.engine.exchange import HALF_SAID, UNANSWERED, Exchange
+from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
+from svc_proto.relay.client_socket import ClientState
+from svc_proto.relay.service import Relay
+
+__all__ = ["asks_for_secret", "check_ends", "secret_of"]
+
+SECRETIVE = 0.3  # of all worlds whose relay is never started anew ask programs of its host for the local secret
+RESTARTS = (Deed.STOP, Deed.KILL, Deed.REFUSE, Deed.DISK, Deed.DISK_FULL)  # then it changes, or is not stored
+
+ANSWERING = (*UNANSWERED, *HALF_SAID)  # an exchange that was answered may still throw the rest of a body away
+
+
+def asks_for_secret(script: Script) -> bool:
+    """Whether being on the relay's host is not enough in this world."""
+    lasts = not any(step.deed in RESTARTS for step in script.steps)
+    return lasts and Random(f"door {script.seed}").random() < SECRETIVE
+
+
+def secret_of(home: Host) -> tuple[str, str]:
+    """The header field that programs of the relay's user show, who can read its file."""
+    return HEADER.decode(), home.disk.get(f"{home.state}/{LOCAL_SECRET}").decode()
+
+
+def check_ends(engine: Engine, relay: Relay) -> None:
+    """A relay works for nobody whose session it has ended: no request is under way for him, and no socket open.
+
+    Who ends his own session is told so, however long the store takes.
+    """
+    alive = relay.sessions._sessions
+    for holder, held in engine.holders._held.items():
+        if holder not in alive and any(_is_answering(cast("Exchange", each)) for each in held):
+            violated(Invariant.AFTER_END, "a request is under way for a session that was ended")
+    for client in relay.clients.values():
+        session = client.session
+        if session is not None and client.state is ClientState.OPEN and session.token_hash not in alive:
+            violated(Invariant.AFTER_END, f"a socket of {session.token_prefix} is open, and its session was ended")
+
+
+def _is_answering(exchange: Exchange) -> bool:
+    return exchange.state in ANSWERING and exchange._request.method != "DELETE"
