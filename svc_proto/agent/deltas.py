@@ -7,6 +7,7 @@ that was not streamed is one chunk with a `message`. What is of a wrong type cou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias, cast
 
@@ -19,8 +20,13 @@ __all__ = ["MAX_CALLS", "MAX_TEXT", "Assembly", "Fragment", "UpstreamProblem", "
 
 MAX_TEXT = 1024 * 1024  # characters of one answer, its reasoning, or its arguments: the answer is cut
 MAX_CALLS = 32  # calls of one answer: an error
+MAX_CHUNK = 16 * 1024  # characters of a chunk that may be read without being parsed
+LESSONS = 8  # chunks of an answer that are looked at for what all have in common
+CONTENT = ('"content":', '"content": ')  # as it is written, with or without a blank
+PROBE = "\u2042"  # words that no chunk has
 MAX_NAME = 200  # characters of an id or the name of a tool
 REASONING = ("reasoning_content", "reasoning", "thinking")
+_WORDS = re.compile('[^"\\\\\0-\x1f\ud800-\udfff]++')  # as they are in JSON, without an escape
 Delta: TypeAlias = TextDelta | ReasoningDelta
 Members: TypeAlias = Mapping[str, object]
 NOTHING: Members = {}
@@ -60,6 +66,7 @@ class Assembly:
         self._reasoning_size = 0
         self._argument_size = 0
         self._places: dict[int, int] = {}  # of the latest call with an index
+        self._mould = _Mould()
 
     @property
     def text(self) -> str:
@@ -83,6 +90,12 @@ class Assembly:
 
     def take(self, data: str) -> Iterable[Delta]:
         """One event's data; go through what it gives before the next. Raises `UpstreamProblem`, here or there."""
+        text = self._mould.words(data)
+        size = self._text_size + len(text)
+        if text and size < MAX_TEXT:
+            self._text_size = size
+            self._text.append(text)
+            return (TextDelta(text),)
         if data.strip() == "[DONE]":
             self.done = True
             return ()
@@ -94,6 +107,7 @@ class Assembly:
         size = self._text_size + len(text)
         if not text or size >= MAX_TEXT:
             return self._take(chunk)
+        self._mould.learn(data, text)
         self._text_size = size
         self._text.append(text)
         return (TextDelta(text),)
@@ -175,6 +189,37 @@ class Assembly:
     def _count(self, usage: Members) -> None:
         self.input_tokens = _whole(usage.get("prompt_tokens"), self.input_tokens)
         self.output_tokens = _whole(usage.get("completion_tokens"), self.output_tokens)
+
+
+class _Mould:
+    """What stands around the words of a chunk: as a rule the same in the next one, which need not be parsed then.
+
+    With any one string in the place of another a JSON text has the same structure, so only the words are looked at.
+    """
+
+    __slots__ = ("_after", "_before", "_lessons")
+
+    def __init__(self) -> None:
+        self._before = self._after = ""
+        self._lessons = LESSONS
+
+    def words(self, data: str) -> str:
+        """The words of a chunk of this mould; empty if it has to be parsed."""
+        before, after = self._before, self._after
+        if not before or not data.startswith(before) or not data.endswith(after) or len(data) > MAX_CHUNK:
+            return ""
+        found = _WORDS.fullmatch(data, len(before), len(data) - len(after))
+        return "" if found is None else found[0]
+
+    def learn(self, data: str, text: str) -> None:
+        """A chunk was parsed, and this is all that it says."""
+        if not self._lessons or len(data) > MAX_CHUNK or _WORDS.fullmatch(text) is None:
+            return
+        self._lessons -= 1
+        for member in CONTENT:
+            before, found, after = data.partition(f'{member}"{text}"')
+            if found and _plain(_object(strict_json.loads(f'{before}{member}"{PROBE}"{after}'))) == PROBE:
+                self._before, self._after = f'{before}{member}"', f'"{after}'
 
 
 def _plain(chunk: Members) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import getincrementaldecoder
-
-from attrs import frozen
+from typing import NamedTuple
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 
@@ -15,11 +14,11 @@ MAX_LINE = 1024 * 1024  # characters of one line: RemoteProtocolError
 MAX_EVENT = 8 * 1024 * 1024  # characters of the data of one event: RemoteProtocolError
 _LINE_END = re.compile("\r\n|\r|\n")
 _DIGITS = re.compile("[0-9]+")
+PLAIN = "data: "  # how a line of data begins as a rule
 MAX_RETRY_DIGITS = 15  # longer ones are no time anybody waits, and cost time to convert
 
 
-@frozen
-class ServerSentEvent:
+class ServerSentEvent(NamedTuple):
     """One dispatched event. `id` is the last event id of the stream so far, `retry` the last one seen, in ms."""
 
     data: str
@@ -91,11 +90,13 @@ class EventStreamDecoder:
         if text and self._after_cr:
             self._after_cr = False
             text = text.removeprefix("\n")
+        events: list[ServerSentEvent] = []
+        if text.startswith(PLAIN) and "\r" not in text:
+            text = self._take_plain(text, events)
         if not text:
-            return []
+            return events
         self._after_cr = text.endswith("\r")
         *complete, rest = _LINE_END.split(text) if "\r" in text else text.split("\n")
-        events: list[ServerSentEvent] = []
         for piece in complete:
             line = piece
             if self._line or len(piece) > self._max_line:
@@ -112,6 +113,20 @@ class EventStreamDecoder:
         if rest:
             self._extend_line(rest)
         return events
+
+    def _take_plain(self, text: str, events: list[ServerSentEvent]) -> str:
+        """Take whole events of one line of data, as nearly all are; what is left begins with another one."""
+        if self._line or self._data or self._event or self._id != self._last_id:
+            return text
+        most = min(self._max_line, self._max_event)
+        blocks = text.split("\n\n")
+        rest, taken = blocks.pop(), 0
+        for block in blocks:
+            if len(block) > most or not block.startswith(PLAIN) or "\n" in block:
+                break
+            events.append(ServerSentEvent(block[len(PLAIN) :], "message", self._last_id, self._retry))
+            taken += 1
+        return "\n\n".join((*blocks[taken:], rest))
 
     def _extend_line(self, piece: str) -> None:
         self._line_size += len(piece)

@@ -258,3 +258,70 @@ def test_a_chunk_that_is_only_text_says_the_same_as_one_that_is_looked_at_closer
         told = [list(each.take(json.dumps(data))) for each, data in ((plain, plain_chunk), (closer, closer_chunk))]
         assert told[0] == told[1]
     assert (plain.text, plain.full, plain.input_tokens) == (closer.text, closer.full, closer.input_tokens)
+
+
+# --- chunks that differ in their words alone ---
+
+AROUND = ('{"id":"c","choices":[{"index":0,"delta":{"content":"', '"},"finish_reason":null}]}')
+ODD_AROUND = (
+    ('{"content":"a","choices":[{"delta":{"content":"', '"}}]}'),  # the first is not the words
+    ('{"choices":[{"delta":{"content":"', '"}}],"usage":null,"content":"a"}'),
+    ('{"choices": [{"delta": {"content": "', '"}}]}'),
+    ('{"choices":[{"delta":{"content" : "', '"}}]}'),
+    ('{"choices":[{"delta":{"content":"', '"},"finish_reason":"stop"}]}'),
+    ('{"choices":[{"delta":{"role":"assistant","content":"', '"}}]}'),
+    (AROUND[0], AROUND[1] + " " * 16_384),
+)
+WORDS = ("a", "", "word ", "content", '\\"', "\\n", "\\u00e9", "é", "\\ud83d\\ude00", "\\ud800", "\t", '"', "a b", "c")
+
+
+def same_as_parsed(chunks: list[str]) -> list[object]:
+    """What comes of chunks, which is what comes of them if each is parsed."""
+    told = []
+    for lessons in (8, 0):
+        assembly, found = Assembly(), list[object]()
+        assembly._mould._lessons = lessons
+        try:
+            for chunk in chunks:
+                found += assembly.take(chunk)
+        except UpstreamProblem as problem:
+            found.append(str(problem))
+        told.append((found, assembly.text, assembly.finish, assembly.done))
+    assert told[0] == told[1]
+    return told[0][0]
+
+
+@given(st.lists(st.tuples(st.sampled_from((AROUND, AROUND, *ODD_AROUND)), st.sampled_from(WORDS)), max_size=12))
+def test_words_are_read_as_if_each_chunk_was_parsed(drawn: list[tuple[tuple[str, str], str]]) -> None:
+    same_as_parsed([f"{before}{words}{after}" for (before, after), words in drawn])
+
+
+@given(st.lists(st.text(alphabet='{}[]":,\\contea n', max_size=30), max_size=4))
+def test_what_is_no_chunk_is_none_behind_chunks(drawn: list[str]) -> None:
+    before, after = AROUND
+    same_as_parsed([f"{before}a{after}", *(f"{before}{words}{after}" for words in drawn), *drawn])
+
+
+@pytest.mark.parametrize("around", [AROUND, ODD_AROUND[1], ODD_AROUND[2]])
+def test_one_chunk_is_parsed_and_the_next_is_not(around: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assembly = Assembly()
+    before, after = around
+    assert list(assembly.take(f"{before}one{after}")) == [TextDelta("one")]
+    monkeypatch.setattr("svc_proto.agent.deltas.strict_json.loads", pytest.fail)
+    assert list(assembly.take(f"{before} two{after}")) == [TextDelta(" two")]
+
+
+def test_the_same_limits_count() -> None:
+    before, after = AROUND
+    half = "x" * 8000
+    chunks = [f"{before}{half}{after}"] * 132
+    told = same_as_parsed(chunks)
+    assert sum(len(delta.text) for delta in told if isinstance(delta, TextDelta)) == MAX_TEXT
+
+
+def test_chunks_that_have_nothing_in_common_are_looked_at_a_few_times_only() -> None:
+    assembly = Assembly()
+    for number in range(20):
+        list(assembly.take(f'{{"n":{number},{AROUND[0][1:]}a{AROUND[1]}'))
+    assert assembly.text == "a" * 20
+    assert assembly._mould._lessons == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,3 +117,33 @@ def test_written_form() -> None:
     assert encode_event("a\nb", event="e", id="1", retry=5) == b"event: e\nid: 1\nretry: 5\ndata: a\ndata: b\n\n"
     assert encode_comment("") == b": \n\n"
     assert encode_event("\ud800") == b"data: ?\n\n"
+
+
+PIECES = (
+    *("data: a\n\n", "data: b\n\n", "data: c\ndata: d\n\n", "data:e\n\n", "\n", ": f\n\n", "event: g\n", "id: 7\n\n"),
+    *("data: h", "\n\n", "retry: 5\n\n", "data: \n\n", "data: i\r\n\r\n", "id: 8\n", "\r", "data: jjjjjjjjjjjj\n\n"),
+)
+
+
+def test_what_looks_like_an_event_may_belong_to_one_that_has_begun() -> None:
+    decoder = EventStreamDecoder()
+    assert decoder.receive_data(b"event: a\n") == []
+    assert decoder.receive_data(b"data: b\n\ndata: c\n\n") == [ServerSentEvent("b", "a"), ServerSentEvent("c")]
+
+
+@given(st.lists(st.sampled_from(PIECES)), cuts())
+def test_whole_events_are_the_same_as_those_that_come_bit_by_bit(parts: list[str], sizes: Cuts) -> None:
+    stream = "".join(parts).encode()
+
+    def heard(pieces: Iterable[bytes]) -> tuple[list[ServerSentEvent], str, int | None, bool]:
+        decoder, events, broken = EventStreamDecoder(max_line=16, max_event=18), [], False
+        try:
+            for piece in pieces:
+                events += decoder.receive_data(piece)
+        except RemoteProtocolError:
+            broken = True
+        return ([] if broken else events), decoder.last_event_id, decoder.retry, broken
+
+    bit_by_bit = heard([stream[at : at + 1] for at in range(len(stream))])
+    assert heard([stream]) == bit_by_bit
+    assert heard(cut(stream, sizes)) == bit_by_bit
