@@ -21,10 +21,11 @@ from itertools import accumulate
 from math import isinf
 from typing import NoReturn
 
-__all__ = ["MAX_DEPTH", "JsonError", "JsonTooLarge", "canonical", "dumps", "dumps_bytes", "loads"]
+__all__ = ["MAX_DEPTH", "JsonError", "JsonTooLarge", "canonical", "dumps", "dumps_bytes", "loads", "quoted"]
 
 MAX_DEPTH = 64  # levels of objects and arrays
 MAX_NAME_SHOWN = 40  # characters of a name in an error text
+LONG = 1024  # characters of a text from which on a look at the whole of it pays
 FREE = 16 * 1024  # bytes of a text whose work is not judged: the worst takes 10 ms
 MAX_STRINGS = 150_000  # names included
 MAX_ESCAPES = (
@@ -34,6 +35,10 @@ MAX_WORK = 40_000_000  # ns that the rest may take, by the table below: 77,000 n
 _COST = {b"{": 300, b"}": 100, b"[": 50, b"]": 50, b":": 400, b",": 30, b".": 400, b"e": 400, b"E": 400}  # ns each
 _BYTE_COST = 30  # ns for each byte between the strings: an integer of 4,300 digits takes 130,000
 
+# What a text may have for which `quoted` knows an escape; the backslash comes first.
+_ESCAPES = {0x5C: "\\\\", 0x22: '\\"', 0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x1B: "\\u001b"}
+_MARKS = bytes(_ESCAPES)
+_ORDINARY = bytes(set(range(0x20, 0x100)) - set(_MARKS))
 _BLANK = b" \t\r\n"
 _NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
@@ -81,6 +86,19 @@ def dumps(value: object) -> str:
     if text.isascii() or _is_encodable(text):
         return text
     return _ESCAPED.encode(value)
+
+
+def quoted(text: str) -> str:
+    """A text as `dumps` writes it. A long one is looked at as a whole, in C, and not character by character."""
+    if len(text) < LONG or not _is_encodable(text):
+        return dumps(text)
+    marks = text.encode("utf-8").translate(None, _ORDINARY)
+    if marks.translate(None, _MARKS):
+        return dumps(text)
+    for mark, escape in _ESCAPES.items():
+        if mark in marks:
+            text = text.replace(chr(mark), escape)
+    return f'"{text}"'
 
 
 def dumps_bytes(value: object) -> bytes:

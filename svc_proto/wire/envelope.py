@@ -53,6 +53,14 @@ def parse_envelope(text: str) -> Envelope | None:
 
 def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str, object], **beside: object) -> str:
     """Write one message as text; `beside` are further members of the frame."""
+    if any(type(value) is str and len(value) >= strict_json.LONG for value in payload.values()):
+        members = (
+            f"{strict_json.dumps(name)}:{strict_json.quoted(value) if type(value) is str else strict_json.dumps(value)}"
+            for name, value in payload.items()
+        )
+        head = strict_json.dumps({"channel": channel, "type": kind, "id": identity})
+        tail = strict_json.dumps(beside)[1:-1]
+        return f'{head[:-1]},"payload":{{{",".join(members)}}}{"," if tail else ""}{tail}}}'
     return strict_json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload, **beside})
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from svc_proto.basics import strict_json
 from svc_proto.basics.strict_json import (
     FREE,
+    LONG,
     MAX_ESCAPES,
     MAX_STRINGS,
     JsonError,
@@ -291,3 +292,25 @@ def test_so_much_work_and_no_more(what: str, most: int, fits: bool, monkeypatch:
     else:
         with pytest.raises(JsonError, match="too many values"):
             loads(text)
+
+
+PARTS = ("a" * 400, "\\", '"', "\n", "\r\n", "\t", "\x1b[0m", "é" * 300, "\0", "\ud800", "\x7f")
+
+
+@given(st.lists(st.sampled_from(PARTS)).map("".join) | st.text())
+def test_a_text_is_quoted_as_it_is_written_otherwise(text: str) -> None:
+    assert strict_json.quoted(text) == strict_json.dumps(text)
+
+
+@pytest.mark.parametrize("rare", ["", "\0"])
+@pytest.mark.parametrize("length", [LONG - 1, LONG])
+def test_a_long_text_is_not_looked_at_bit_by_bit(length: int, rare: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'a"b\\c\r\n\t\x1b[0m' + rare
+    text += "é" * (length - len(text))
+    expected = strict_json.dumps(text)
+    monkeypatch.setattr(strict_json, "dumps", lambda value: "otherwise")
+    assert strict_json.quoted(text) == ("otherwise" if rare or length < LONG else expected)
+
+
+def test_a_long_text_that_is_no_utf_8_is_escaped() -> None:
+    assert strict_json.quoted("\ud800" * LONG) == '"' + "\\ud800" * LONG + '"'
