@@ -37,6 +37,7 @@ from runtimes.prepared import UNSTORABLE, Hand, storable
 from svc_proto.api.rows import ChatPage, ChatSession, Content, Message, SearchHit, Usage
 from svc_proto.api.store import (
     AddMessages,
+    BeginTurn,
     CreateChat,
     DeleteChat,
     ForkChat,
@@ -116,6 +117,7 @@ def chat_handlers(search: ChatSearch) -> tuple[dict[type, Quick], dict[type, Han
         GetChat: _get_chat,
         ListChats: partial(_list_chats, counts),
         AddMessages: _add_messages,
+        BeginTurn: partial(_begin_turn, counts),
         ListMessages: _list_messages,
     }
     others: dict[type, Handler] = {
@@ -151,11 +153,15 @@ class _Counts:
         if len(self._known) < KINDS_COUNTED:
             self._known[kind] = count
 
+    def forget(self) -> None:
+        """It may be another number now."""
+        self._known.clear()
+
     def changed_by(self, handler: Callable[[C, Any], object]) -> Callable[[C, Any], object]:
         """The handler of what may change that."""
 
         def forgetting(connection: C, request: Any) -> object:
-            self._known.clear()
+            self.forget()
             return handler(connection, request)
 
         return forgetting
@@ -328,6 +334,17 @@ def _add_messages(hand: Hand, request: AddMessages) -> bool:
         }
         hand.change(_COUNT_MESSAGES, wanted=session.id, **{f"new_{name}": value for name, value in counted.items()})
     return True
+
+
+def _begin_turn(counts: _Counts, hand: Hand, request: BeginTurn) -> tuple[Message, ...] | None:
+    if request.create is not None:
+        counts.forget()
+        _create_chat(hand, CreateChat(session=request.create))
+    before: tuple[Message, ...] | None = ()
+    if request.history:
+        before = _list_messages(hand, ListMessages(session_id=request.session_id, limit=request.history, latest=True))
+    stored = _add_messages(hand, AddMessages(session_id=request.session_id, messages=request.messages))
+    return before if stored else None
 
 
 def _list_messages(hand: Hand, request: ListMessages) -> tuple[Message, ...] | None:

@@ -11,6 +11,7 @@ from svc_proto.commands import StoreRequest
 
 __all__ = [
     "AddMessages",
+    "BeginTurn",
     "CreateChat",
     "DeleteChat",
     "ForkChat",
@@ -108,6 +109,21 @@ class AddMessages(StoreRequest[bool]):
 
     session_id: str
     messages: tuple[Message, ...]
+
+
+@frozen(kw_only=True)
+class BeginTurn(StoreRequest[tuple[Message, ...] | None]):
+    """Append what a client says, as `AddMessages` does, and give the newest `history` rows that were there before.
+
+    They come oldest first. `create` is inserted first unless its id is taken. None: there is no such session.
+    """
+
+    answer = (tuple, NoneType)
+
+    session_id: str
+    messages: tuple[Message, ...]
+    history: int
+    create: ChatSession | None = None
 
 
 @frozen(kw_only=True)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, cast
 from attrs import field, frozen
 
 from svc_proto.agent.contract import ModelRoute, Turn
+from svc_proto.api.history import MAX_ROWS, Row, history_of
 from svc_proto.api.projections.story import TurnBegun, TurnEnded
 from svc_proto.api.rows import ChatSession, Content, Message
 from svc_proto.api.run import Run
-from svc_proto.api.store import AddMessages, CreateChat
+from svc_proto.api.store import AddMessages, BeginTurn
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
@@ -65,10 +66,8 @@ def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
     if not (yield from run.placed()):
         text = "the turn was stopped before it began"
         return run.ending(finish="interrupted", error=text, code="interrupted", interrupted=True)
-    history, rows = (yield from _open(api, order)), _incoming(api, order)
-    yield from _store(api, *rows)
-    if history is None:  # with the results, which belong behind their calls
-        history = yield from api.history(order.session_id)
+    rows = _incoming(api, order)
+    history = yield from _open(api, order, rows)
     text = text_of(order.prompt)
     run.begin(TurnBegun(title=order.title, user_id=rows[-1].id, user_text=text, model=order.model))
     turn = Turn(
@@ -105,13 +104,18 @@ def text_of(content: Content) -> str:
     return "\n".join(text for part in content if isinstance(text := part.get("text"), str))
 
 
-def _open(api: Api, order: TurnOrder) -> Flow[tuple[Mapping[str, object], ...] | None]:
-    """The history; None where the results that are to be stored belong to it."""
-    if order.create is not None:
-        yield from api.query(CreateChat(session=order.create))  # False: it is there already
-    if order.history is not None or order.results:
-        return order.history
-    return (yield from api.history(order.session_id))
+def _open(api: Api, order: TurnOrder, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
+    """Store what the client says; what was before it, with the results of its tools, which belong behind the calls."""
+    known = order.history
+    wanted = MAX_ROWS if known is None else 0
+    before = yield from api.query(
+        BeginTurn(session_id=order.session_id, messages=rows, history=wanted, create=order.create)
+    )
+    if before is None:
+        raise _no_session()
+    if known is not None:
+        return known
+    return history_of((*before, *rows) if order.results else before)
 
 
 def _incoming(api: Api, order: TurnOrder) -> tuple[Message, ...]:
@@ -134,4 +138,8 @@ def _incoming(api: Api, order: TurnOrder) -> tuple[Message, ...]:
 def _store(api: Api, *rows: Message) -> Flow[None]:
     stored = yield from api.query(AddMessages(session_id=rows[0].session_id, messages=rows))
     if not stored:
-        raise Refused(404, "session_not_found", "the session was deleted")
+        raise _no_session()
+
+
+def _no_session() -> Refused:
+    return Refused(404, "session_not_found", "the session was deleted")

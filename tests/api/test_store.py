@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.api.rows import ChatPage, ChatSession
-from svc_proto.api.store import CreateChat, DeleteChat, ForkChat, GetChat, ListChats, ListMessages
+from svc_proto.api.store import BeginTurn, CreateChat, DeleteChat, ForkChat, GetChat, ListChats, ListMessages
 from svc_proto.commands import Query, StoreRequest
 from svc_proto.facts import OperationId
 
@@ -19,6 +19,7 @@ CHAT = ChatSession(id="c", started_at=1.0, updated_at=1.0, last_active=1.0)
         (DeleteChat(id="c"), [True], [None]),
         (ForkChat(source="c", session=CHAT, now=1.0), [CHAT, True, False], [None]),
         (ListMessages(session_id="c"), [(), None], [[], CHAT]),
+        (BeginTurn(session_id="c", messages=(), history=1), [(), None], [[], True]),
     ],
 )
 def test_answers_are_checked(request_: StoreRequest[object], fits: list[object], does_not: list[object]) -> None:

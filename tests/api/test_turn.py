@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from svc_proto.api.store import AddMessages, CreateChat, ListMessages
+from svc_proto.api.store import AddMessages, BeginTurn
 from svc_proto.api.turn import text_of
 from tests.api.puppet import TurnBook
 
@@ -15,12 +15,12 @@ def test_the_store_is_asked_in_order() -> None:
     book = TurnBook()
     book.call("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})
     book.hand.finish()
-    assert [type(request) for request in book.queries()] == [CreateChat, AddMessages, AddMessages]
+    assert [type(request) for request in book.queries()] == [BeginTurn, AddMessages]
     session = book.session()
     before = len(book.queries())
     book.chat(session)
     kinds = [type(request) for request in book.queries()[before:]]
-    assert kinds[-2:] == [ListMessages, AddMessages]
+    assert kinds[-1] is BeginTurn
 
 
 def test_how_it_ended_is_logged_as_it_was() -> None:

@@ -256,12 +256,8 @@ def _files_stay_open(patch: Patch) -> None:
 
 
 def _the_answer_is_told_before_it_is_stored(patch: Patch) -> None:
-    store = turn._store
-
     def later(api: Any, *rows: Message) -> Flow[None]:
-        if rows[0].role == "user":
-            yield from store(api, *rows)
-            return
+        yield from ()
         request = AddMessages(session_id=rows[0].session_id, messages=rows)
         api.engine.emit(Query(api.engine.new_op(), request))
 

@@ -155,8 +155,10 @@ def _the_history_is_read_before_the_turn_has_its_place(patch: Patch) -> None:
     perform = turn._perform
 
     def early(api: Any, run: Run, order: turn.TurnOrder) -> Flow[Any]:
-        history = yield from turn._open(api, order)
-        return (yield from perform(api, run, evolve(order, history=history, create=None)))
+        history = order.history
+        if history is None and not order.results:
+            history = yield from api.history(order.session_id)
+        return (yield from perform(api, run, evolve(order, history=history)))
 
     patch.setattr(turn, "_perform", early)
 

@@ -15,6 +15,7 @@ from runtimes.store import Store
 from svc_proto.api.rows import ChatPage, ChatSession, Usage
 from svc_proto.api.store import (
     AddMessages,
+    BeginTurn,
     CreateChat,
     DeleteChat,
     ForkChat,
@@ -393,3 +394,20 @@ def test_many_messages_at_once(store: Store) -> None:
     assert ids(store) == [*names, "more"]
     assert get(store).message_count == 1202
     assert get(store).preview == "again"
+
+
+def test_a_turn_begins_with_what_was_before_it(store: Store) -> None:
+    def begin(text: str, history: int, **more: Any) -> list[str] | None:
+        said = (message(f"m-{text}", text),)
+        rows = ask(store, BeginTurn(session_id="c", messages=said, history=history, **more))
+        return None if rows is None else [str(row.content) for row in rows]
+
+    assert begin("too early", 5) is None
+    assert begin("one", 5, create=chat(title="first")) == []
+    assert begin("two", 5, create=chat(title="second")) == ["one"]
+    assert begin("three", 1) == ["two"]
+    assert begin("four", 0) == []
+    found = ask(store, GetChat(id="c"))
+    assert found is not None
+    assert (found.title, found.message_count, found.preview) == ("first", 4, "one")
+    assert ask(store, ListChats(limit=1)).total == 1

@@ -14,7 +14,7 @@ from svc_proto.agent.contract import (
     Unkept,
 )
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.store import AddMessages
+from svc_proto.api.store import AddMessages, BeginTurn
 from svc_proto.commands import Send
 from svc_proto.facts import Address
 from tests.api.puppet import TurnBook, call_of, names, text_told
@@ -77,7 +77,7 @@ def test_a_plain_turn() -> None:
 def test_the_user_row_is_there_before_anything_is_told_and_the_answer_before_its_end() -> None:
     book = TurnBook()
     session = book.session()
-    book.hold = (AddMessages,)
+    book.hold = (BeginTurn, AddMessages)
     call = book.chat(session)
     assert names(call) == []
     assert book.turns == 0

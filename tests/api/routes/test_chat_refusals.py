@@ -10,7 +10,7 @@ from svc_proto.agent.contract import (
     ModelAnswered,
     TextDelta,
 )
-from svc_proto.api.store import AddMessages, CreateChat, DeleteChat, GetChat, ListMessages
+from svc_proto.api.store import AddMessages, BeginTurn, DeleteChat, GetChat
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
 from tests.api.puppet import TurnBook, call_of, names
 from tests.api.routes.told import CLOSING, OPENING, check, data_of
@@ -36,7 +36,7 @@ def test_the_order_of_the_checks() -> None:
     assert refused(book, good, {"message": " \u200b", "system_message": 7}) == (400, "missing_message")
     assert refused(book, good, {"message": "Hi", "system_message": 7}) == (400, "invalid_system_message")
     assert refused(book, good, b"x" * 10_000_001) == (413, "body_too_large")
-    assert not any(isinstance(request, AddMessages) for request in book.queries())
+    assert not any(isinstance(request, AddMessages | BeginTurn) for request in book.queries())
 
 
 def test_while_the_server_shuts_down_there_are_no_new_turns() -> None:
@@ -76,7 +76,7 @@ def test_a_store_that_fails_is_told() -> None:
     session = book.session()
     book.refuse = (GetChat,)
     assert refused(book, f"/api/sessions/{session}/chat/stream", {"message": "Hi"}) == (503, "session_db_unavailable")
-    book.refuse = (ListMessages,)
+    book.refuse = (BeginTurn,)
     call = book.chat(session)
     assert check(call) == ["error", "done"]
     assert data_of(call, "error")["error"] == "session_db_unavailable"
@@ -99,7 +99,7 @@ def test_a_session_that_is_deleted_under_its_turns() -> None:
     assert names(first)[-1] == "done"
     assert names(second) == ["error", "done"]
     late = book.session()
-    book.hold = (ListMessages,)
+    book.hold = (BeginTurn,)
     call = book.chat(late)
     book.store.execute(DeleteChat(id=late))
     book.release()
@@ -110,7 +110,7 @@ def test_a_session_that_is_deleted_under_its_turns() -> None:
 def test_a_stop_while_the_user_row_is_stored() -> None:
     book = TurnBook()
     session = book.session()
-    book.hold = (AddMessages,)
+    book.hold = (BeginTurn,)
     call = book.chat(session)
     run_id = dict(call.head.headers)[b"x-svc-run-id"].decode()
     assert book.request("POST", f"/v1/runs/{run_id}/stop").status == 200
@@ -179,7 +179,7 @@ def test_one_answer_that_failed() -> None:
     book.hand.tell(TextDelta("Half"))
     book.hand.finish("error", error="gone", code="upstream_error")
     assert (call.result.status, call.result.json["error"], call.result.json["partial"]) == (200, "gone", True)
-    book.refuse = (ListMessages,)
+    book.refuse = (BeginTurn,)
     assert blocking(book, session).result.status == 503
     book.refuse = ()
     call = blocking(book, session)
@@ -231,7 +231,7 @@ CODES = {
 def test_any_body_is_answered_as_documented_and_a_refused_one_stores_nothing(body: object, path: str) -> None:
     book = TurnBook()
     session = book.session()
-    before = len([each for each in book.queries() if isinstance(each, AddMessages | CreateChat)])
+    before = len([each for each in book.queries() if isinstance(each, AddMessages | BeginTurn)])
     call = book.call("POST", path if path.startswith("/") else f"/api/sessions/{session}/{path}", body)
     if book.turns:
         book.hand.tell(TextDelta("ok"))
@@ -242,4 +242,4 @@ def test_any_body_is_answered_as_documented_and_a_refused_one_stores_nothing(bod
     assert answer.status == 400
     assert answer.json["error"]["code"] in CODES
     assert isinstance(answer.json["error"]["message"], str)
-    assert len([each for each in book.queries() if isinstance(each, AddMessages | CreateChat)]) == before
+    assert len([each for each in book.queries() if isinstance(each, AddMessages | BeginTurn)]) == before
