@@ -24,6 +24,8 @@ from attrs import frozen
 from bench.measure import BenchError
 
 __all__ = [
+    "BRIDGES",
+    "NULL",
     "PEERS",
     "RELAYS",
     "ROOT",
@@ -78,6 +80,11 @@ PEERS = (
     _peer("uvicorn h11", "asyncio", "uvicorn"),
     _peer("uvicorn h11", "uvloop", "uvicorn", "uvloop"),
 )
+BRIDGES = (
+    Contestant("bare aiohttp bridge, asyncio", ("bench.peers_bridge", "asyncio"), ("aiohttp",)),
+    Contestant("bare aiohttp bridge, uvloop", ("bench.peers_bridge", "uvloop"), ("aiohttp", "uvloop")),
+)
+NULL = Contestant("null core, asyncio", ("bench.peers_null", "asyncio"))
 
 
 def available(contestants: tuple[Contestant, ...]) -> list[Contestant]:

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 
-from bench.contestants import PEERS, RELAYS, Contestant, Server, available, missing, placement, running, wait_healthy
+from bench.contestants import (
+    BRIDGES,
+    NULL,
+    PEERS,
+    RELAYS,
+    Contestant,
+    Server,
+    available,
+    missing,
+    placement,
+    running,
+    wait_healthy,
+)
 from bench.load import Phone, drive, new_code
 from bench.measure import Progress, Scale, rotated
 from bench.report import Table
@@ -23,19 +35,22 @@ def sockets_section(
     progress: Progress,
     *,
     relays: tuple[Contestant, ...] = RELAYS,
-    peers: tuple[Contestant, ...] = PEERS,
+    peers: tuple[Contestant, ...] = (NULL, *PEERS),
+    bridges: tuple[Contestant, ...] = BRIDGES,
 ) -> list[Table]:
     """Both tables. The first relay is what the ratios refer to."""
-    ours, theirs = available(relays), available(peers)
+    ours, theirs, others = available(relays), available(peers), available(bridges)
     with ExitStack() as stack:
         servers = []
-        for one in [*ours, *theirs]:
+        for one in [*ours, *theirs, *others]:
             progress(f"sockets: starting {one.name}")
             servers.append(stack.enter_context(running(one)))
         for server in servers:
             wait_healthy(server.address)
         notes = [placement(), *missing(relays), *missing(peers)]
-        return [_health(scale, progress, servers, notes), *_bridge(scale, progress, servers[: len(ours)], stack)]
+        direct, bridging = servers[: len(ours) + len(theirs)], servers[: len(ours)] + servers[len(ours) + len(theirs) :]
+        tables = _bridge(scale, progress, bridging, missing(bridges), stack)
+        return [_health(scale, progress, direct, notes), *tables]
 
 
 def _health(scale: Scale, progress: Progress, servers: Sequence[Server], notes: Sequence[str]) -> Table:
@@ -52,7 +67,9 @@ def _health(scale: Scale, progress: Progress, servers: Sequence[Server], notes: 
     return Table("health", title, REQUESTS, timed_rows(runs), [*notes_on(runs, "requests"), *notes])
 
 
-def _bridge(scale: Scale, progress: Progress, servers: Sequence[Server], stack: ExitStack) -> list[Table]:
+def _bridge(
+    scale: Scale, progress: Progress, servers: Sequence[Server], notes: Sequence[str], stack: ExitStack
+) -> list[Table]:
     phones = {}
     for server in servers:
         phone = phones[server.contestant.name] = Phone(server.address, "bench-phone", new_code(server.address))
@@ -67,7 +84,9 @@ def _bridge(scale: Scale, progress: Progress, servers: Sequence[Server], stack: 
                 asked = request("POST", "/tap", token=phones[name].token, body=b'{"x":120,"y":640}')
                 _round(runs[name], server, asked, scale, callers=in_flight, phone=phones[name])
         title = f"Bridge round trip over loopback (caller, relay, phone and back), {in_flight} in flight"
-        tables.append(Table(f"bridge_{in_flight}", title, REQUESTS, timed_rows(runs), notes_on(runs, "requests")))
+        tables.append(
+            Table(f"bridge_{in_flight}", title, REQUESTS, timed_rows(runs), [*notes_on(runs, "requests"), *notes])
+        )
     return tables
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from bench import __main__ as program
 from bench import api, contestants, http2
 from bench.api import api_section
-from bench.contestants import RELAYS, Contestant, running
+from bench.contestants import BRIDGES, NULL, RELAYS, Contestant, running
 from bench.core import core_section
 from bench.http2 import HYPERCORNS, find_h2load, http2_section
 from bench.measure import QUICK, BenchError, Progress
@@ -70,14 +70,21 @@ def test_core() -> None:
 
 
 def test_sockets() -> None:
-    health, *bridge = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT,))
+    health, *bridge = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT, NULL), bridges=(ABSENT,))
     assert [table.section for table in bridge] == ["bridge_1", "bridge_16", "bridge_64"]
     for table in (health, *bridge):
-        check(table, 1)
-        (values,) = [row.values for row in table.rows]
-        assert values["per_second"] > 0
-        assert 0 < values["p50_ms"] <= values["p99_ms"]
-    assert "left out, not installed: bare absent" in health.notes
+        check(table, 1 + (table is health))
+        for row in table.rows:
+            assert row.values["per_second"] > 0
+            assert 0 < row.values["p50_ms"] <= row.values["p99_ms"]
+        assert "left out, not installed: bare absent" in table.notes
+
+
+@pytest.mark.skipif(find_spec("aiohttp") is None, reason="aiohttp is not installed")
+def test_a_bridge_beside_a_bare_one() -> None:
+    _, *bridge = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(), bridges=BRIDGES[:1])
+    for table in bridge:
+        check(table, 2)
 
 
 def test_pairings() -> None:

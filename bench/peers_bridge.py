@@ -1,0 +1,66 @@
+"""A bare bridge of aiohttp: a request, a message to the phone's WebSocket, its answer, the response. No policy at all.
+
+`python -m bench.peers_bridge asyncio|uvloop`. It takes what the load says to a relay: any code and any token are good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from uuid import uuid4
+
+from aiohttp import web
+
+from bench.peers import HEALTH, listen, run_on
+
+WAITING: dict[str, asyncio.Future[object]] = {}
+PHONES: list[web.WebSocketResponse] = []
+
+
+async def health(request: web.Request) -> web.Response:
+    return web.json_response(HEALTH)
+
+
+async def pairing(request: web.Request) -> web.Response:
+    return web.json_response({"ok": True, "code": "ABC123"})
+
+
+async def tap(request: web.Request) -> web.Response:
+    asked = str(uuid4())
+    answered = WAITING[asked] = asyncio.get_running_loop().create_future()
+    payload = {"request_id": asked, "method": "POST", "path": request.path, "body": await request.json()}
+    try:
+        await PHONES[-1].send_str(json.dumps({"channel": "bridge", "type": "bridge.command", "payload": payload}))
+        return web.json_response(await answered)
+    finally:
+        del WAITING[asked]
+
+
+async def phone(request: web.Request) -> web.WebSocketResponse:
+    socket = web.WebSocketResponse(compress=False)
+    await socket.prepare(request)
+    PHONES.append(socket)
+    async for message in socket:
+        said = json.loads(message.data)
+        if said["type"] == "auth":
+            await socket.send_str(json.dumps({"type": "auth.ok", "payload": {"session_token": "bare"}}))
+        elif said["type"] == "bridge.response":
+            WAITING[said["payload"]["request_id"]].set_result(said["payload"]["result"])
+    return socket
+
+
+async def serve() -> None:
+    app = web.Application()
+    app.router.add_get("/health", health)
+    app.router.add_post("/pairing", pairing)
+    app.router.add_post("/tap", tap)
+    app.router.add_get("/ws", phone)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.SockSite(runner, listen()).start()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    run_on(sys.argv[1], serve)

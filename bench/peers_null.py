@@ -1,0 +1,55 @@
+"""The null core: our loop and pump with a core that answers whatever comes with a constant.
+
+What is left of a relay's cost above it is the core's, what is left of its own above a bare loop the runtime's.
+`python -m bench.peers_null RUNTIME`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from bench.peers import HEALTH
+from runtimes.host import Program
+from runtimes.listen import bind
+from runtimes.run import run
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command, Exit, Ready, Send
+from svc_proto.facts import Fact, Received, Started, Stopping
+
+BODY = json.dumps(HEALTH).encode()
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(BODY), BODY)
+
+
+class NullCore:
+    """Answers every read at once."""
+
+    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
+        """One answer to each piece that is read, whatever it is."""
+        match fact:
+            case Received(ch=ch):
+                return [Send(ch, ANSWER)]
+            case Started():
+                return [Ready()]
+            case Stopping():
+                return [Exit(0)]
+            case _:
+                return []
+
+    def next_deadline(self) -> float | None:
+        """Never."""
+        return None
+
+
+def main(runtime: str) -> int:
+    """Serve until the process is told to stop."""
+    listener = bind("127.0.0.1", 0)
+
+    def say() -> None:
+        print(f"http://127.0.0.1:{listener.address.port}", file=sys.stderr, flush=True)
+
+    return run(Program(core=NullCore(), listeners=[listener], on_ready=say), runtime)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
