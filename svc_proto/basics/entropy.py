@@ -7,7 +7,6 @@ import hashlib
 import hmac
 from collections.abc import Callable
 from typing import TypeAlias
-from uuid import UUID
 
 __all__ = [
     "CODE_ALPHABET",
@@ -25,12 +24,14 @@ Entropy: TypeAlias = Callable[[int], bytes]
 
 CODE_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 CODE_LENGTH = 6  # characters, spec "Pairing code"
+_VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}  # RFC 9562 section 4.1
 _UNBIASED = 256 - 256 % len(CODE_ALPHABET)  # bytes at or above would favour the first letters
 
 
 def new_uuid(entropy: Entropy) -> str:
     """A random UUID (RFC 9562 version 4) as text of 36 characters."""
-    return str(UUID(bytes=entropy(16), version=4))
+    digits = entropy(16).hex()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
 
 
 def new_code(entropy: Entropy) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 from math import isinf
 from typing import NoReturn
@@ -66,7 +67,9 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
     if len(raw) > FREE or raw.count(b"[") + raw.count(b"{") > max_depth:
         _judge(raw, max_depth, ours=ours)
     try:
-        value: object = _DECODER.decode(text)
+        value, end = _scanned(text)
+        if end != len(text):  # blanks around it, or an error, which `decode` words
+            value = _DECODER.decode(text)
     except JsonError:
         raise
     except json.JSONDecodeError as error:
@@ -82,7 +85,7 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
 
 def dumps(value: object) -> str:
     """Compact JSON that can always be encoded. Raises ValueError for NaN and infinities, TypeError for other types."""
-    text = _BODY.encode(value)
+    text = "".join(_encode(value, 0))
     if text.isascii() or _is_encodable(text):
         return text
     return _ESCAPED.encode(value)
@@ -118,6 +121,14 @@ def _both_forms(data: bytes | str) -> tuple[bytes, str]:
         raise JsonError("a lone surrogate") from None
     except UnicodeDecodeError as error:
         raise JsonError(f"not UTF-8 at byte {error.start}") from None
+
+
+def _scanned(text: str) -> tuple[object, int]:
+    """The value that a text begins with, and where it ends; -1 where there is a blank first, or nothing."""
+    try:
+        return _scan(text, 0)
+    except StopIteration:
+        return None, -1
 
 
 def _judge(raw: bytes, max_depth: int, *, ours: bool) -> None:
@@ -175,5 +186,13 @@ def _float(text: str) -> float:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
 _BODY = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+# Made once: `encode` makes one for each call, which takes as long as a small object. Not every Python has it.
+_make = vars(json.encoder).get("c_make_encoder")
+_encode: Callable[[object, int], Iterable[str]] = (
+    _make(None, _BODY.default, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+    if _make is not None
+    else lambda value, _: _BODY.iterencode(value)
+)
+_scan: Callable[[str, int], tuple[object, int]] = vars(_DECODER)["scan_once"]
 _ESCAPED = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _CANONICAL = json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":"))

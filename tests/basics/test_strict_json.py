@@ -314,3 +314,19 @@ def test_a_long_text_is_not_looked_at_bit_by_bit(length: int, rare: str, monkeyp
 
 def test_a_long_text_that_is_no_utf_8_is_escaped() -> None:
     assert strict_json.quoted("\ud800" * LONG) == '"' + "\\ud800" * LONG + '"'
+
+
+@pytest.mark.parametrize("text", ["x" * LONG, '"' * LONG, "\n" * LONG])
+def test_a_long_text_may_have_one_mark_or_none(text: str) -> None:
+    assert strict_json.quoted(text) == json.dumps(text)
+
+
+@pytest.mark.parametrize("text", [" 1", "1 ", "\t[1]\n", "[1] ", " {}"])
+def test_blanks_around_a_value_are_nothing(text: str) -> None:
+    assert strict_json.loads(text) == json.loads(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "1 2", "[1]]", "nul"])
+def test_what_is_behind_a_value_is_an_error(text: str) -> None:
+    with pytest.raises(strict_json.JsonError, match="at line 1"):
+        strict_json.loads(text)
