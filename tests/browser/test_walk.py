@@ -141,6 +141,12 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: Visitor) -> None:
     walk.shell.until("INFO svc ready")
     assert walk.shell.interrupt() == 130
 
+    # A phone that pairs by itself.
+    walk.device.type(walk.next("svc phone").typed)
+    walk.device.until(f"Its screen: {board}/#phone")
+    walk.device.until("online")
+    assert walk.device.interrupt() == 0
+
     # A phone by a code.
     walk.here["Q7M2ZK"] = json.loads(walk.run("curl -X POST"))["code"]
     phone = walk.next("python -m clients.phone").typed
