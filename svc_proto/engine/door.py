@@ -35,6 +35,9 @@ __all__ = ["Door", "Visit"]
 
 WORTH_IT = 8 * 1024 * 1024  # bytes of memory that strangers have left, for which the host is asked to give it back
 GIVE_BACK_AFTER = 3.0  # s behind the first who left
+HEAD = 256  # bytes that a request over HTTP/2 counts for, which may have come in 18
+CROWD = 64  # strangers; from there on it counts for what keeps the loop half free, whatever they all send at once
+HEAD_IN_A_CROWD = 32 * 1024  # that is 512 of them a second
 SAID_FOR = 60.0  # s for which one line of the log about people who are turned away will do
 
 
@@ -138,7 +141,15 @@ class Visit(Guest):
         """It is its turn; whether it has more."""
         part, self.late = self.late[:PART], self.late[PART:]
         self.channel.parse(part)
-        return bool(self.late)
+        return bool(self.late) or self.channel.unheard
+
+    def began(self, heads: int, *, more: bool) -> None:
+        """So many requests were begun in one go, which cost more than their bytes tell. `more` wait in the channel."""
+        door = self._door
+        self._turns.charge(heads * (HEAD_IN_A_CROWD if door.strangers.guests > CROWD else HEAD))
+        if more:
+            self._turns.wait(self)
+            door.wait()
 
     def hear_out(self) -> HttpChannel:
         """It will send no more: whatever it has sent is read. Its channel now."""

@@ -42,13 +42,14 @@ if TYPE_CHECKING:
 
 __all__ = ["LANE", "Http2Channel", "Lane"]
 
+HEADS = 8  # requests of a peer that nobody knows that are begun in one go: packed, 200 of them fit in 4 KiB
 LANE = 8 * 1024  # bytes of memory: what a stream takes, with a WebSocket on it that has said nothing
 
 
 class Http2Channel(HttpChannel):
     """One accepted connection that speaks HTTP/2."""
 
-    __slots__ = ("_over", "app", "bodies", "http2", "lanes", "peer", "phase", "secure")
+    __slots__ = ("_heads", "_over", "app", "bodies", "http2", "lanes", "peer", "phase", "secure")
 
     def __init__(self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> None:
         self.http2 = Http2Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
@@ -59,6 +60,7 @@ class Http2Channel(HttpChannel):
         self.lanes: dict[StreamId, Lane] = {}
         self.bodies = 0  # bytes that its lanes hold, and are, for a peer that nobody knows
         self.phase = Phase.HEAD
+        self._heads = 0  # begun in this go
         self._over: list[Lane] = []  # to be told so at the end of this `handle`
         self._timer.set(engine.now.mono + limits.head_timeout)
 
@@ -66,11 +68,14 @@ class Http2Channel(HttpChannel):
 
     def parse(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
+        self._heads = 0
         self.http2.at(self.engine.now.mono)
         for lane in self.lanes.values():
             for socket in lane.sockets.values():
                 socket.heard()
         super().parse(data)
+        if self._heads and self.visit is not None:
+            self.visit.began(self._heads, more=self.unheard)
 
     def closed(self, why: str) -> None:
         """Tell everything that lived on this connection."""
@@ -98,7 +103,12 @@ class Http2Channel(HttpChannel):
     @property
     def willing(self) -> bool:
         """Requests wait, too, while too much is unsent; sockets do not, see `reads_on`."""
-        return not self.credit.blocked or self.reads_on()
+        return not self.unheard and (not self.credit.blocked or self.reads_on())
+
+    @property
+    def unheard(self) -> bool:
+        """As many requests were begun for a peer that nobody knows as may be in one go; the rest waits for its turn."""
+        return self.visit is not None and self._heads >= HEADS
 
     def reads_on(self) -> bool:
         """As of any channel: one that carries a WebSocket is read whatever is unsent."""
@@ -108,6 +118,7 @@ class Http2Channel(HttpChannel):
         """Pass an event on to its lane."""
         stream = event.stream
         if isinstance(event, RequestHead | BadRequest):
+            self._heads += 1
             self.lanes[stream] = Lane(self, stream)
         lane = self.lanes.get(stream)
         if lane is None:
@@ -149,7 +160,7 @@ class Http2Channel(HttpChannel):
         self.hold(self.crowded)
         if self.gone:
             return
-        if not self.lanes and (self.conn.must_close or self.engine.stopping or self.eof):
+        if not (self.lanes or self.unheard) and (self.conn.must_close or self.engine.stopping or self.eof):
             self.shut()
             return
         phase = self._current_phase()

@@ -128,6 +128,11 @@ class HttpChannel(Channel):
         return self.conn.held
 
     @property
+    def unheard(self) -> bool:
+        """More has come than was read in this go, and it is not for want of bytes."""
+        return False
+
+    @property
     def crowded(self) -> bool:
         """Tell what is held for a peer that nobody knows: True, and nothing more of it is to be read for now."""
         visit = self.visit

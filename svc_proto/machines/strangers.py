@@ -84,10 +84,11 @@ class Guest:
 
 
 class Strangers:
-    """All guests. `budget` and `share` are in bytes, `most` is the number of guests of an address."""
+    """All `guests`. `budget` and `share` are in bytes, `most` is the number of guests of an address."""
 
     def __init__(self, *, budget: int, share: int, most: int) -> None:
         self.held = 0
+        self.guests = 0
         self._budget = budget
         self._share = share
         self._most = most
@@ -159,6 +160,7 @@ class Strangers:
         if address.key is not None:
             self._addresses[address.key] = address
         address.guests += 1
+        self.guests += 1
         address.held += guest.held
         self.held += guest.held
         if guest.waiting:
@@ -169,6 +171,7 @@ class Strangers:
     def _exit(self, guest: Guest) -> None:
         address = guest.address
         address.guests -= 1
+        self.guests -= 1
         address.held -= guest.held
         self.held -= guest.held
         if address.waiting:

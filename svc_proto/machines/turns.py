@@ -49,6 +49,10 @@ class Turns(Generic[T]):
         self._left -= PART
         return guest
 
+    def charge(self, size: int) -> None:
+        """What was read costs as much as so many bytes more."""
+        self._left -= size
+
     def wait(self, guest: T) -> None:
         """It has more, and goes to the end of the line."""
         self._line[guest] = None

@@ -10,13 +10,13 @@ import pytest
 from attrs import evolve
 
 from svc_proto.commands import Abort, CloseWrite, Compute, Level, Log, PauseReading, ResumeReading
-from svc_proto.engine.door import GIVE_BACK_AFTER
-from svc_proto.engine.http2_channel import LANE
+from svc_proto.engine.door import CROWD, GIVE_BACK_AFTER
+from svc_proto.engine.http2_channel import HEADS, LANE
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Address, ChannelId, Closed, Done, ReadClosed, Received
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, TextMessage
+from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId, TextMessage
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -212,6 +212,65 @@ def test_who_asks_over_http2_and_is_answered_at_once_never_waits() -> None:
     book.client.send(RequestHead(FIVE, "GET", "/open-ws", HOST, websocket=True))
     book.talk()
     assert book.pauses == []
+
+
+def many(book: Book2, heads: int, path: str = "/open") -> bytes:
+    """So many requests, packed."""
+    data = b""
+    for number in range(heads):
+        stream = StreamId(2 * number + 1)
+        book.client.send(RequestHead(stream, "GET", path, HOST))
+        book.client.send(RequestEnd(stream))
+        data += book.client.data_to_send()
+    return data
+
+
+def test_of_many_packed_requests_a_few_are_begun_in_one_go() -> None:
+    book = Book2(DEFAULT_LIMITS)
+    book.after(1.0)
+    data = many(book, 3 * HEADS + 1)
+    assert len(data) < 2 * KIB
+    book.book >> Received(CH, data)
+    assert len(answers(book.hear(book.book.take()))) == HEADS - 1  # the end of the last one waits, too
+    book.client.send(RequestHead(StreamId(101), "GET", "/open", HOST))
+    book.client.send(RequestEnd(StreamId(101)))
+    book.book >> Received(CH, book.client.data_to_send())  # behind them
+    assert book.hear(book.book.take()) == []
+    assert [len(answers(book.after(0.001))) for _ in range(2)] == [2 * HEADS + 3, 0]
+    assert book.others == []
+
+
+def test_who_is_known_is_read_at_once() -> None:
+    book = Book2(DEFAULT_LIMITS)
+    book.book >> Received(CH, many(book, 50, "/hello"))
+    assert len(answers(book.hear(book.book.take()))) == 50
+
+
+def test_in_a_crowd_of_strangers_a_request_counts_for_more() -> None:
+    """So that a loop that is behind does not begin ever more of them in one go, each timer being fired at its time."""
+    book = Book2(DEFAULT_LIMITS)
+    book.after(1.0)
+    for number in range(CROWD):
+        book.book >> accepted(4 + 2 * number, Address("127.0.0.1", number)) << []
+    book.book >> Received(CH, many(book, 5 * HEADS))
+    assert len(answers(book.hear(book.book.take()))) == HEADS - 1
+    answered = [len(answers(book.after(0.016))) for _ in range(6)]
+    assert answered == [HEADS, HEADS, HEADS, HEADS, 1, 0]  # 8 x 32 KiB at 16 MiB/s
+    book.book >> Closed(ChannelId(4)) << []
+    assert book.book.toy.door.strangers.guests == CROWD
+
+
+def test_what_waits_when_a_stranger_sends_no_more_is_answered_before_the_end() -> None:
+    book = Book2(DEFAULT_LIMITS)
+    book.after(1.0)
+    book.book >> Received(CH, many(book, HEADS + 3))
+    heard = book.hear(book.book.take())
+    book.book >> ReadClosed(CH)
+    heard += book.hear(book.book.take())
+    assert book.others == []
+    heard += book.after(0.001)
+    assert len(answers(heard)) == HEADS + 3
+    assert book.others == [CloseWrite(CH)]
 
 
 def test_trust_that_comes_too_late() -> None:

@@ -28,8 +28,12 @@ LIMITS = {
     "exchange.BODILESS": (204, 304),
     "exchange.PIECE": 64 * 1024,
     "exchange.SPILL": 16 * 1024,
+    "door.CROWD": 64,
     "door.GIVE_BACK_AFTER": 3.0,
+    "door.HEAD": 256,
+    "door.HEAD_IN_A_CROWD": 32 * 1024,
     "door.WORTH_IT": 8 * 1024 * 1024,
+    "http2_channel.HEADS": 8,
     "http2_channel.LANE": 8 * 1024,
     "local_secret.READ_WITHIN": 1.0,
     "message.CODES": {

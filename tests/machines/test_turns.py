@@ -94,3 +94,13 @@ def test_everybody_is_heard_out_and_never_too_fast(arrivals: list[tuple[int, flo
             del left[went]
         assert read <= AT_ONCE + PART + now * RATE
     assert turns.due is None
+
+
+def test_what_costs_more_than_its_bytes_is_waited_for() -> None:
+    turns = Turns[str](at_once=4096, rate=16_384.0)
+    assert turns.take("a", 100, 0.0) == 100
+    turns.charge(4096 - 100 + 8192)
+    turns.wait("a")
+    assert turns.due == 0.5
+    assert turns.next(0.5) is None
+    assert turns.next(0.51) == "a"
