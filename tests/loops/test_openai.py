@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
-import openai
 import pytest
 from httpx_sse import ServerSentEvent, connect_sse
 
@@ -16,6 +16,20 @@ from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.conftest import open_world
 from tests.loops.world import ApiHandle, World
 from tests.peers.model import Answer, ScriptedModel, calls, plain, refusal
+
+if TYPE_CHECKING:
+    import openai
+else:
+
+    class _Package:
+        """Imports at the first use: it takes a second, which each process that collects tests would pay."""
+
+        def __getattr__(self, name: str) -> object:
+            if name.startswith("_"):  # pytest looks around
+                raise AttributeError(name)
+            return getattr(import_module("openai"), name)
+
+    openai = _Package()
 
 KEY = "sk-openai-9e12"
 TEXT = "Grüße aus Köln, 東京 und 🙂!"
