@@ -31,7 +31,7 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
-from svc_proto.wire.keepalive import Keepalive, KeepaliveAction, KeepaliveState
+from svc_proto.wire.keepalive import Keepalive, KeepaliveAction
 
 if TYPE_CHECKING:
     from svc_proto.engine.http_channel import HttpChannel
@@ -161,7 +161,7 @@ class Socket:
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Begin the closing handshake; `on_closed` follows. Harmless when already closing."""
         if self.state is SocketState.OPEN:
-            if self._keepalive.state is KeepaliveState.HELD:
+            if self._keepalive.held:
                 self._carrier.hold(False)  # the peer's close frame is to be read
             self._carrier.put(CloseSocket(self.stream, code, reason))
             self._timer.set(self._carrier.engine.now.mono + self._carrier.limits.close_timeout)

@@ -1,7 +1,7 @@
 """When to ping a silent peer, and when to give it up. Any byte from the peer is a sign of life.
 
-Whoever does not read for a while hears nothing, and has to be heard: it pings, more often than the peer's patience is
-long, and gives nobody up.
+Whoever does not read for a while (`hold`) hears nothing, and has to be heard: it pings, twice in the time of a peer's
+patience, and gives nobody up.
 
 | state   | trigger | next    | action  |
 |---------|---------|---------|---------|
@@ -9,16 +9,8 @@ long, and gives nobody up.
 | LIVE    | DUE     | PROBED  | ping: nothing was heard for `interval`
 | PROBED  | HEARD   | LIVE    | nothing
 | PROBED  | DUE     | LOST    | drop: nothing was heard for `patience` after the ping
-| LIVE    | HOLD    | HELD    | nothing
-| PROBED  | HOLD    | HELD    | nothing
-| HELD    | DUE     | HELD    | ping: we are here
-| HELD    | HEARD   | HELD    | nothing
-| HELD    | HOLD    | HELD    | nothing
-| HELD    | RELEASE | LIVE    | nothing; the interval begins anew
-| other   | RELEASE | as is   | nothing
 | LOST    | HEARD   | LOST    | nothing
 | LOST    | DUE     | LOST    | drop
-| LOST    | HOLD    | LOST    | nothing
 """
 
 from __future__ import annotations
@@ -41,7 +33,6 @@ class KeepaliveState(Enum):
 
     LIVE = "live"
     PROBED = "probed"
-    HELD = "held"
     LOST = "lost"
 
 
@@ -50,8 +41,6 @@ class KeepaliveTrigger(Enum):
 
     HEARD = "heard"
     DUE = "due"
-    HOLD = "hold"
-    RELEASE = "release"
 
 
 LIFE: dict[tuple[KeepaliveState, KeepaliveTrigger], tuple[KeepaliveState, KeepaliveAction]] = {
@@ -59,16 +48,6 @@ LIFE: dict[tuple[KeepaliveState, KeepaliveTrigger], tuple[KeepaliveState, Keepal
     (KeepaliveState.LIVE, KeepaliveTrigger.DUE): (KeepaliveState.PROBED, KeepaliveAction.PING),
     (KeepaliveState.PROBED, KeepaliveTrigger.HEARD): (KeepaliveState.LIVE, KeepaliveAction.NOTHING),
     (KeepaliveState.PROBED, KeepaliveTrigger.DUE): (KeepaliveState.LOST, KeepaliveAction.DROP),
-    (KeepaliveState.LIVE, KeepaliveTrigger.HOLD): (KeepaliveState.HELD, KeepaliveAction.NOTHING),
-    (KeepaliveState.LIVE, KeepaliveTrigger.RELEASE): (KeepaliveState.LIVE, KeepaliveAction.NOTHING),
-    (KeepaliveState.PROBED, KeepaliveTrigger.HOLD): (KeepaliveState.HELD, KeepaliveAction.NOTHING),
-    (KeepaliveState.PROBED, KeepaliveTrigger.RELEASE): (KeepaliveState.PROBED, KeepaliveAction.NOTHING),
-    (KeepaliveState.HELD, KeepaliveTrigger.DUE): (KeepaliveState.HELD, KeepaliveAction.PING),
-    (KeepaliveState.HELD, KeepaliveTrigger.HEARD): (KeepaliveState.HELD, KeepaliveAction.NOTHING),
-    (KeepaliveState.HELD, KeepaliveTrigger.HOLD): (KeepaliveState.HELD, KeepaliveAction.NOTHING),
-    (KeepaliveState.HELD, KeepaliveTrigger.RELEASE): (KeepaliveState.LIVE, KeepaliveAction.NOTHING),
-    (KeepaliveState.LOST, KeepaliveTrigger.HOLD): (KeepaliveState.LOST, KeepaliveAction.NOTHING),
-    (KeepaliveState.LOST, KeepaliveTrigger.RELEASE): (KeepaliveState.LOST, KeepaliveAction.NOTHING),
     (KeepaliveState.LOST, KeepaliveTrigger.HEARD): (KeepaliveState.LOST, KeepaliveAction.NOTHING),
     (KeepaliveState.LOST, KeepaliveTrigger.DUE): (KeepaliveState.LOST, KeepaliveAction.DROP),
 }
@@ -77,13 +56,14 @@ LIFE: dict[tuple[KeepaliveState, KeepaliveTrigger], tuple[KeepaliveState, Keepal
 class Keepalive:
     """The ping policy of one connection. All times in seconds of the monotonic clock."""
 
-    __slots__ = ("_interval", "_patience", "_since", "_state")
+    __slots__ = ("_interval", "_patience", "_since", "_state", "held")
 
     def __init__(self, interval: float, patience: float, now: float) -> None:
         self._interval = interval
         self._patience = patience
         self._since = now  # of the last sign of life, or of the ping
         self._state = KeepaliveState.LIVE
+        self.held = False  # we do not read
 
     @property
     def state(self) -> KeepaliveState:
@@ -93,13 +73,9 @@ class Keepalive:
     @property
     def due(self) -> float:
         """When `advance` will next have something to do."""
-        match self._state:
-            case KeepaliveState.LIVE:
-                return self._since + self._interval
-            case KeepaliveState.HELD:
-                return self._since + self._patience / 2
-            case _:
-                return self._since + self._patience
+        if self.held:
+            return self._since + self._patience / 2
+        return self._since + (self._interval if self._state is KeepaliveState.LIVE else self._patience)
 
     def heard(self, now: float) -> None:
         """Bytes came from the peer."""
@@ -109,16 +85,15 @@ class Keepalive:
 
     def hold(self, holding: bool, now: float) -> None:
         """We read no more from the peer, or go on. What it has said meanwhile is heard then."""
-        was = self._state
-        self._step(KeepaliveTrigger.HOLD if holding else KeepaliveTrigger.RELEASE)
-        if self._state is not was:
-            self._since = now
+        if holding is not self.held:
+            self.held = holding
+            self.heard(now)  # what was asked of the peer is asked anew
 
     def advance(self, now: float) -> KeepaliveAction:
         """Time has passed; say what to do about it."""
         if now < self.due:
             return KeepaliveAction.NOTHING
-        action = self._step(KeepaliveTrigger.DUE)
+        action = KeepaliveAction.PING if self.held else self._step(KeepaliveTrigger.DUE)
         self._since = now
         return action
 
