@@ -116,13 +116,14 @@ class Door:
 class Visit(Guest):
     """A connection whose peer nobody knows."""
 
-    __slots__ = ("_door", "_timer", "_turns", "channel", "late")
+    __slots__ = ("_door", "_timer", "behind", "channel", "late", "turns")
 
     def __init__(self, door: Door, channel: HttpChannel) -> None:
         super().__init__()
         self.channel = channel
         self._door = door
-        self._turns = door.turns
+        self.turns = door.turns
+        self.behind = door.behind is not None  # whoever sits there may be a proxy
         self.late = b""  # what it has sent, and whose turn has not come
         self._timer: Timer | None = None
 
@@ -131,8 +132,9 @@ class Visit(Guest):
         if self.late:
             self.late += data
             return b""
-        taken = self._turns.take(self, len(data), self.channel.engine.now.mono)
-        if taken < len(data):
+        size = len(data)
+        taken = self.turns.take(self, size, self.channel.engine.now.mono)
+        if taken < size:
             data, self.late = data[:taken], data[taken:]
             self._door.wait()
         return data
@@ -155,7 +157,7 @@ class Visit(Guest):
         """It will send no more: whatever it has sent is read. Its channel now."""
         late, self.late = self.late, b""
         if late:
-            self._turns.leave(self)
+            self.turns.leave(self)
             self.channel.parse(late)
         return self.channel
 
@@ -179,9 +181,10 @@ class Visit(Guest):
         self.channel.settle()
 
     def named(self, request: Request) -> None:
-        """A request came, perhaps on behalf of somebody. `Refused` if those are too many."""
+        """A proxy, perhaps, passed a request on for somebody. `Refused` if those are too many."""
         door = self._door
-        if door.behind is not None and not door.strangers.move(self, door.behind(request)):
+        assert door.behind is not None
+        if not door.strangers.move(self, door.behind(request)):
             door.complain("too many connections of one address", limit=door.limits.stranger_connections)
             raise Refused(429, "too_many_connections", "too many connections of this address are open")
 

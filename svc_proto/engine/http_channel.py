@@ -49,7 +49,7 @@ class HttpChannel(Channel):
     def received(self, data: bytes) -> None:
         """Read it, or keep it until it is the turn of a peer that nobody knows."""
         visit = self.visit
-        if visit is not None and not self.closing:
+        if visit is not None and not self.closing and not visit.turns.reads_all(len(data), self.engine.now.mono):
             data = visit.takes(data)
             if visit.late:
                 self.hold(self.crowded)
@@ -140,8 +140,9 @@ class HttpChannel(Channel):
 
     def named(self, request: Request) -> None:
         """A request came. `Refused` if there are too many from where it comes."""
-        if self.visit is not None:
-            self.visit.named(request)
+        visit = self.visit
+        if visit is not None and visit.behind:
+            visit.named(request)
 
     def vouch(self) -> None:
         """The peer is known from here on."""

@@ -21,7 +21,7 @@ class Turns(Generic[T]):
     """A line of those who wait. Times are monotonic seconds, sizes bytes, `rate` bytes a second."""
 
     def __init__(self, *, at_once: int, rate: float) -> None:
-        self._at_once = at_once
+        self._at_once = float(at_once)
         self._rate = rate
         self._left = float(at_once)
         self._at = 0.0
@@ -30,11 +30,23 @@ class Turns(Generic[T]):
     def __contains__(self, guest: T) -> bool:
         return guest in self._line
 
+    def reads_all(self, size: int, now: float) -> bool:
+        """Somebody sent so much, and all of it may be read now, as nearly everybody's. If not, see `take`."""
+        if self._line:
+            return False
+        left = self._left + (now - self._at) * self._rate  # `_fill`, without a call: this is asked about each read
+        if left > self._at_once:
+            left = self._at_once
+        if size > left:
+            return False
+        self._left, self._at = left - size, now
+        return True
+
     def take(self, guest: T, size: int, now: float) -> int:
         """It sent so much. How much of it to read now; if that is not all, it is in line."""
         taken = 0
-        if not self._line and self._has_left(now):
-            taken = min(size, max(PART, int(self._left)))
+        if not self._line and (left := self._fill(now)) > 0:
+            taken = min(size, max(PART, int(left)))
             self._left -= taken
         if taken < size:
             self._line[guest] = None
@@ -42,7 +54,7 @@ class Turns(Generic[T]):
 
     def next(self, now: float) -> T | None:
         """Who may go on with a part now, out of the line; None when nobody may, or nobody waits."""
-        if not self._line or not self._has_left(now):
+        if not self._line or self._fill(now) <= 0:
             return None
         guest = next(iter(self._line))
         del self._line[guest]
@@ -66,7 +78,8 @@ class Turns(Generic[T]):
         """When the next one may go on; None when nobody waits."""
         return self._at + max(-self._left, PART) / self._rate if self._line else None
 
-    def _has_left(self, now: float) -> bool:
+    def _fill(self, now: float) -> float:
+        """What is left by now."""
         self._left = min(self._at_once, self._left + (now - self._at) * self._rate)
         self._at = now
-        return self._left > 0
+        return self._left

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from bench.measure import Progress, paired_ratio, percentile, race, rotated
+from bench.measure import Progress, duel, paired_ratio, percentile, race, rotated
 
 
 def test_race_gives_one_figure_a_round_and_runs_every_cycle() -> None:
@@ -25,6 +27,18 @@ def test_race_gives_one_figure_a_round_and_runs_every_cycle() -> None:
 def test_ratios_compare_within_a_round() -> None:
     # A machine that is ten times slower in the second round changes no ratio.
     assert paired_ratio([2.0, 20.0, 2.0], [1.0, 10.0, 1.0]) == 2.0
+
+
+def test_a_duel_is_the_median_of_bursts_back_to_back() -> None:
+    spent = [0.0]
+
+    def lasting(seconds: float) -> Callable[[int], None]:
+        def run(cycles: int) -> None:
+            spent[0] += seconds * cycles
+
+        return run
+
+    assert duel(lasting(3.0), lasting(2.0), rounds=6, burst=4, clock=lambda: spent[0]) == 1.5
 
 
 def test_percentiles_are_nearest_rank() -> None:

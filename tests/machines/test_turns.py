@@ -25,6 +25,18 @@ def test_what_is_there_is_read_at_once() -> None:
     assert turns.due == PART / RATE
 
 
+def test_what_fits_is_read_without_a_line() -> None:
+    turns = new()
+    assert turns.reads_all(AT_ONCE - 1, 0.0)
+    assert not turns.reads_all(2, 0.0)
+    assert turns.reads_all(1, 0.0)
+    assert not turns.reads_all(1, 0.0)
+    assert turns.reads_all(10, 10 / RATE)  # what has come back since
+    assert not turns.reads_all(AT_ONCE + 1, 100.0)
+    assert turns.take("a", AT_ONCE + 1, 100.0) == AT_ONCE
+    assert not turns.reads_all(1, 200.0)  # nobody goes before those who wait
+
+
 def test_of_much_some_is_read_at_once() -> None:
     turns = new()
     assert turns.take("a", 10 * AT_ONCE, 0.0) == AT_ONCE
