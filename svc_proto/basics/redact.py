@@ -14,6 +14,8 @@ __all__ = ["REDACTED", "SECRET_KEYS", "TEXT_KEYS", "TOO_DEEP", "free_text", "red
 SECRET_KEYS = ("password", "token", "secret", "otp", "bearer")
 TEXT_KEYS = ("text", "body")  # what a person typed, or a message to somebody
 REDACTED = "[redacted]"
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
 TOO_DEEP = "[too deep]"
 MAX_DEPTH = 32  # levels of containers; what lies deeper is replaced by `TOO_DEEP`
 
@@ -33,6 +35,9 @@ def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
 
     Stops when it has enough, so the cost is that of the summary, not of the value.
     """
+    flat = _flat(value, limit, hide_text)
+    if flat is not None:
+        return flat
     pieces: list[str] = []
     size = 0
     for piece in _write(value, limit, hide_text, MAX_DEPTH):
@@ -58,6 +63,23 @@ def _redact(value: object, hide_text: bool, depth: int) -> object:
             return TOO_DEEP
         return [_redact(member, hide_text, depth - 1) for member in value]
     return value
+
+
+def _flat(value: object, limit: int, hide_text: bool) -> str | None:
+    """The summary of a small object of plain values, as most are, in one go; None for any other."""
+    if type(value) is not dict:
+        return None
+    room, shown = limit, dict[str, object]()
+    for key, member in value.items():
+        if type(key) is not str or type(member) not in _PLAIN:
+            return None
+        room -= len(key) + (len(member) if type(member) is str else 1)
+        if room < 0:
+            return None
+        instead = _replacement(key, member, hide_text)
+        shown[key] = member if instead is None else instead
+    text = _COMPACT.encode(shown)
+    return text if len(text) <= limit else None
 
 
 def _replacement(key: object, member: object, hide_text: bool) -> str | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections import UserDict
 from typing import Any
 
 import pytest
@@ -76,3 +77,14 @@ def test_a_summary_is_cut() -> None:
 
 def test_what_is_not_json_is_named_so() -> None:
     assert summary({"a": b"raw"}, 100) == '{"a":"[not JSON]"}'
+
+
+FLAT = st.dictionaries(
+    st.sampled_from(("a", "token", "Secret", "text", "é")) | st.integers(0, 2),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(b"raw") | st.just("x" * 40),
+)
+
+
+@given(FLAT, st.integers(3, 90), st.booleans())
+def test_small_objects_are_summed_up_as_large_ones_are(value: dict[Any, object], limit: int, hide_text: bool) -> None:
+    assert summary(value, limit, hide_text=hide_text) == summary(UserDict(value), limit, hide_text=hide_text)
