@@ -107,6 +107,17 @@ def test_a_session_that_is_deleted_under_its_turns() -> None:
     assert data_of(call, "error")["error"] == "session_not_found"
 
 
+def test_a_session_that_is_deleted_while_the_model_answers() -> None:
+    book = TurnBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("lost"))
+    book.store.execute(DeleteChat(id=session))
+    book.hand.finish()
+    assert names(call)[-2:] == ["error", "done"]
+    assert data_of(call, "error")["error"] == "session_not_found"
+
+
 def test_a_stop_while_the_user_row_is_stored() -> None:
     book = TurnBook()
     session = book.session()
