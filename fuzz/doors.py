@@ -72,7 +72,7 @@ RELAY_DOORS: dict[str, tuple[str, str]] = {
 CHANNEL_DOORS: dict[str, tuple[str, str]] = {
     "whoever has signed in": (
         "auth auth 403  403  auth auth in   in   auth",
-        "system ping, notifications notification.posted",
+        "system ping, chat chat.send, notifications notification.posted",
     ),
     "a session with bridge": (
         "auth auth 403  403  auth auth grant in  auth",

@@ -148,9 +148,9 @@ class Visit(Guest):
     def began(self, heads: int, *, more: bool) -> None:
         """So many requests were begun in one go, which cost more than their bytes tell. `more` wait in the channel."""
         door = self._door
-        self._turns.charge(heads * (HEAD_IN_A_CROWD if door.strangers.guests > CROWD else HEAD))
+        self.turns.charge(heads * (HEAD_IN_A_CROWD if door.strangers.guests > CROWD else HEAD))
         if more:
-            self._turns.wait(self)
+            self.turns.wait(self)
             door.wait()
 
     def hear_out(self) -> HttpChannel:

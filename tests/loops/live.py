@@ -386,6 +386,7 @@ class LiveWorld(World):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
             assert self.client_tls is not None
+            self.client_tls.set_alpn_protocols(["http/1.1"])  # whatever a program that has the same wanted last
             sock = self.client_tls.wrap_socket(sock, server_hostname="127.0.0.1")
         wire = LiveWire(sock)
         self._wires.append(wire)

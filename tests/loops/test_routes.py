@@ -210,6 +210,7 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
         wrong("content_type", query="?path=/tmp/x&content_type=image"),
     ],
     "GET /media/inspect": [],
+    "GET /media/inspect/{token}": [],
     "GET /media/{token}": [],
     "POST /clipboard/inbox": [
         *no_object(),
