@@ -177,9 +177,9 @@ def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "PACED_FOR", 0.3)
     monkeypatch.setattr(api, "PROBES", 3)
     monkeypatch.setattr(api, "SETTLE", 0.05)
-    streams, paced, first, lists, held = api_section(TINY, SILENT, loops=("asyncio",))
+    streams, turns, paced, first, lists, held = api_section(TINY, SILENT, loops=("asyncio",))
     with_peers = all(find_spec(package) is not None for package in ("starlette", "uvicorn", "httpx"))
-    for table in (streams, paced, first):
+    for table in (streams, turns, paced, first):
         check(table, 3 if with_peers else 1)
         assert ("left out, not installed: Starlette and httpx, proxy" in table.notes) is not with_peers
     check(lists, 4)

@@ -72,7 +72,7 @@ def end(book: TestBook) -> TestBook:
 
 
 def refused(book: TestBook) -> list[Command | Callable[[Command], bool]]:
-    return [book.says(401, b"unauthorized: gone")]
+    return [book.says(401, b"unauthorized: gone", b"www-authenticate: Bearer")]
 
 
 def test_a_request_whose_body_is_to_come_is_refused() -> None:

@@ -420,7 +420,7 @@ PLANTS = (
     Plant(_four_failures_are_enough, 0, (Invariant.NOT_BLOCKED,)),
     Plant(_a_block_is_over_too_early, 0, (Invariant.BLOCKED,)),
     Plant(_a_registration_clears_no_blocks, 1, (Invariant.NOT_BLOCKED,)),
-    Plant(_a_late_reply_is_accepted, 0, (Invariant.IN_TIME,)),
+    Plant(_a_late_reply_is_accepted, 3, (Invariant.IN_TIME,)),
     Plant(_replies_are_mixed_up, 0, (Invariant.OWN_ANSWER,)),
     Plant(_anybody_may_answer, 1, (Invariant.OWN_ANSWER,)),
     Plant(

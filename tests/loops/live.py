@@ -289,6 +289,7 @@ class LiveWorld(World):
         self.entropy = os.urandom
         self.changed = threading.Condition()
         self.client_tls: ssl.SSLContext | None = None
+        self.alpn = ["http/1.1"]  # what `connect` offers
         self._folder = folder
         self._certificate = certificate
         self._wires: list[LiveWire] = []
@@ -386,7 +387,7 @@ class LiveWorld(World):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
             assert self.client_tls is not None
-            self.client_tls.set_alpn_protocols(["http/1.1"])  # whatever a program that has the same wanted last
+            self.client_tls.set_alpn_protocols(self.alpn)  # whatever a program that has the same wanted last
             sock = self.client_tls.wrap_socket(sock, server_hostname="127.0.0.1")
         wire = LiveWire(sock)
         self._wires.append(wire)

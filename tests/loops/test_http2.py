@@ -134,12 +134,11 @@ def test_a_turn_over_server_sent_events(world: World) -> None:
 def test_tls_with_alpn(world: World) -> None:
     relay = world.start_relay(tls=True)
     if isinstance(world, LiveWorld):
-        assert world.client_tls is not None
-        world.client_tls.set_alpn_protocols(["h2", "http/1.1"])
+        world.alpn = ["h2", "http/1.1"]
     client = client2(world, tls=True)
     if isinstance(world, LiveWorld):
         assert client.wire._sock.selected_alpn_protocol() == "h2"  # type: ignore[attr-defined] # of live wires only
-        world.client_tls.set_alpn_protocols(["http/1.1"])  # type: ignore[union-attr] # as above
+        world.alpn = ["http/1.1"]
     assert client.ask("POST", "/pairing/register", body=b'{"code": "ABC123"}').status == 200
     phone = Ws2(client)
     message = world.sign_in(phone, pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")

@@ -132,7 +132,9 @@ def test_colour_only_where_it_is_wanted(lonely: Shelf) -> None:
 def test_a_phone(home: Shelf) -> None:
     call(home.port, "POST", "/pairing/register", {"code": "AAAAA1"})
     assert home.run("svc-relay", "bridge", "GET", "/ping").err == "error: no phone is connected (status 503)\n"
-    with running(home.home, "clients.phone", "--remote", home.url, "--code", "AAAAA1", "--allow", "--master", "on") as phone:
+    with running(
+        home.home, "clients.phone", "--remote", home.url, "--code", "AAAAA1", "--allow", "--master", "on"
+    ) as phone:
         phone.line("paired")
         assert home.run("svc-relay", "bridge", "GET", "/ping").json["pong"] is True
         done = home.run("svc-relay", "bridge", "post", "/tap_text", "text=Mail")
