@@ -240,7 +240,7 @@ PROMISES = (
     Plant(_a_run_waits_for_whoever_may_come, 17, (Invariant.BOUNDED,)),
     Plant(_the_first_who_leaves_stops_the_run, 0, (Invariant.STREAM,)),
     Plant(_a_terminal_that_is_attached_again_is_not_the_last, 19, (Invariant.OWN_BYTES,)),
-    Plant(_the_end_of_a_gateway_overtakes_its_lines, 70, (Invariant.TUI_ERROR,)),
+    Plant(_the_end_of_a_gateway_overtakes_its_lines, 98, (Invariant.TUI_ERROR,)),
     Plant(_room_is_made_of_what_others_have, 4, (Invariant.VOICE_ROOM,)),
     Plant(_each_write_gives_more_time, 82, (Invariant.BOUNDED,)),
 )
