@@ -43,6 +43,7 @@ COMPUTERS = 4  # threads for `Compute`
 SPAWNERS = 2  # threads that start child processes
 LONGEST_SLEEP = 86_400.0  # s after which a core whose deadline is further off is asked again
 PATIENCE = 5.0  # s at the end for writes to the disk and the store that are under way
+AT_HAND = 0.5  # s, for what readers have open: what a disk does at once, but not what hangs
 
 
 def now() -> Moment:
@@ -136,7 +137,8 @@ class Host:
         for worker in self._store_workers.values():
             worker.close(PATIENCE)
         self._spawners.close(PATIENCE)
-        for workers in (self._readers, self._resolvers, self._computers):
+        self._readers.close(AT_HAND)
+        for workers in (self._resolvers, self._computers):
             workers.close(0.0)
         self._waker.drain()  # results that came too late are undone
         self._reaper.close()
