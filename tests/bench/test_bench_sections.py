@@ -172,7 +172,8 @@ def test_media_without_nginx() -> None:
     assert "left out, not installed: nginx" in table.notes
 
 
-@pytest.mark.timeout(180)  # it starts nine servers
+@pytest.mark.repetition  # of what each other section does: it starts eleven servers
+@pytest.mark.timeout(180)
 def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "PACED_FOR", 0.3)
     monkeypatch.setattr(api, "PROBES", 3)
