@@ -76,7 +76,8 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
         found = {**files, **{name: value for name, value in env.items() if value.strip()}}
         if beside is not None and first.enabled and options.get("host") is None:
             found = _beside(beside, found, first.home)
-        return api_config(found, options, home=first.home)
+        named = bool(env.get("API_SERVER_KEY", "").strip())
+        return evolve(api_config(found, options, home=first.home), key_in_environment=named)
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
 
@@ -112,7 +113,7 @@ def api_program(
         if public and place.listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
         model = model_of(bound)
-        key = _key_place(bound, os.environ)
+        key = _key_place(bound)
         tell_where(place.claim, config, place.listener, place.inner, key=key, model=model)
         where = {"url": bound.model_base_url} if bound.model_base_url else {}
         logger.info(LogMessage("model", {"name": model, **where}))
@@ -168,11 +169,11 @@ def _env_file(path: str) -> dict[str, str]:
     return file_settings(_file(path) or "")
 
 
-def _key_place(config: ApiConfig, env: Mapping[str, str]) -> str:
+def _key_place(config: ApiConfig) -> str:
     """Where this API has its key from: "environment" or a path; empty if it has none."""
     if not config.key:
         return ""
-    if env.get("API_SERVER_KEY", "").strip():
+    if config.key_in_environment:
         return "environment"
     path = f"{config.home}/{ENV_FILE}"
     return path if "API_SERVER_KEY" in _env_file(path) else config.config_path

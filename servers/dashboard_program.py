@@ -91,7 +91,9 @@ def dashboard_program(
     services = Services(state=home, logger=logger, client_tls=trust_in(*trusted) if trusted else None)
     listener = listener or open_dashboard_listener(config)
     plain = listener.tls is None and listener.address.host not in LOOPBACK
-    bound = evolve(config, port=listener.address.port)
+    path = Path(config.relay.config_path).expanduser().absolute()
+    relay = evolve(config.relay, home=str(home), config_path=str(path))
+    bound = evolve(config, port=listener.address.port, relay=relay)
     claimed = _claim(home)
     limits = limits_beside(servers, LIMITS)
     core = Engine(Dashboard(bound, page_files(), limits=limits), entropy=os.urandom, log_level=bound.log_level)

@@ -16,8 +16,9 @@ Examples:
   svc key rotate --json
 
 \b
-The key is changed where it is now: in the configuration file, or as API_SERVER_KEY in ~/.svc/.env. Start the servers
-anew after it, and pair phones that are to go on chatting again: svc pair.
+The key is changed where it is now: in the configuration file, or as API_SERVER_KEY in ~/.svc/.env. The API that runs
+takes it at once; if it cannot, what is printed says why, and to start the servers anew. Pair phones that are to go on
+chatting again: svc pair.
 Exit codes: 0; 1 when the key cannot be changed here; 2 for bad options.
 """
 
@@ -39,7 +40,7 @@ def main() -> None:
 def rotate(*, as_json: bool, runtime: str) -> None:
     """Make a new key for the API server on this host, in the place of the old one.
 
-    Every phone that was paired by QR has the old one. It counts until the servers are started anew.
+    Every phone whose QR held the main key has the old one, which is refused as soon as the API has taken the new one.
     """
     from clients.commands.host import read_relay_config, service_home
     from clients.commands.perform import perform
@@ -49,6 +50,7 @@ def rotate(*, as_json: bool, runtime: str) -> None:
     config = read_relay_config()
     done = perform(lambda engine: rotated(engine, config), runtime, home=service_home())
     if as_json:
-        print_json({"ok": True, "file": done.path, "in_environment": done.in_environment, "restart": True})
+        told = {"restart": bool(done.kept), "why": done.kept or None}
+        print_json({"ok": True, "file": done.path, "in_environment": done.in_environment, **told})
     else:
         print_lines(rotated_lines(done))

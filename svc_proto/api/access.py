@@ -22,8 +22,19 @@ from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.machines.limiter import Limiter
 from svc_proto.wire.events import Headers
 
-__all__ = ["SESSION_ID", "SESSION_KEY", "TOOL_PROGRESS", "Access", "Cors", "KeyGuesses", "authorize", "branded_header"]
+__all__ = [
+    "MAIN",
+    "SESSION_ID",
+    "SESSION_KEY",
+    "TOOL_PROGRESS",
+    "Access",
+    "Cors",
+    "KeyGuesses",
+    "authorize",
+    "branded_header",
+]
 
+MAIN = "main key"  # the holder of what the main key lets in; others are hashes of keys
 SESSION_ID = "Session-Id"  # continues a stored session, wire api 5.3
 SESSION_KEY = "Session-Key"  # scopes the long-term memory
 TOOL_PROGRESS = "Tool-Progress"  # asks for the named events of wire api 5.3 in a stream of chunks
@@ -50,6 +61,7 @@ class Access(Enum):
 
     PUBLIC = "public"  # anybody
     KEY = "key"  # the bearer or a pairing's own, if the server has a key; else anybody
+    MAIN_KEY = "main key"  # the bearer alone, and it does not end with the key
 
 
 def authorize(
@@ -65,7 +77,9 @@ def authorize(
             return STRANGER
         case Access.KEY if key:
             return _check_bearer(request.headers, key, device)
-        case Access.KEY:
+        case Access.MAIN_KEY if key:
+            return _check_bearer(request.headers, key, lambda other: None)
+        case Access.KEY | Access.MAIN_KEY:
             _check_keyless(request, names)
             return None if is_loopback_address(request.peer.host) else STRANGER
         case _:

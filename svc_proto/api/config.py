@@ -13,7 +13,7 @@ from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, Settings, http_address
 
-__all__ = ["ANY_ORIGIN", "ApiConfig", "api_config"]
+__all__ = ["ANY_ORIGIN", "ApiConfig", "api_config", "api_key"]
 
 ANY_ORIGIN = "*"
 MIN_KEY = 16  # characters of a key that other hosts can guess at; nothing slows them down
@@ -34,6 +34,7 @@ class ApiConfig:
     ssl_key: str | None = None
     root_path: str = ""  # the path under which a proxy serves it, such as /api
     key: str = field(default="", repr=False)  # the bearer; empty: none is asked for
+    key_in_environment: bool = False  # it came from there, so files cannot change it
     names: tuple[str, ...] = ()  # of this host, by which callers without a key may name it beside those of its network
     cors_origins: tuple[str, ...] = ()  # empty: a request with an `Origin` is refused; `*`: any
     model_name: str | None = None  # what the server calls itself in /v1/models
@@ -81,7 +82,7 @@ def api_config(
         ssl_cert=cert,
         ssl_key=key,
         root_path=source.prefix("API_SERVER_ROOT_PATH"),
-        key=_key(source, "API_SERVER_KEY", host),
+        key=api_key(source, host),
         cors_origins=_origins(source, "API_SERVER_CORS_ORIGINS"),
         model_name=source.text("API_SERVER_MODEL_NAME", None),
         home=home,
@@ -103,7 +104,9 @@ def api_config(
     )
 
 
-def _key(source: Settings, variable: str, host: str) -> str:
+def api_key(source: Settings, host: str) -> str:
+    """The key that a server which listens there may have; empty for none. Raises `ConfigError`."""
+    variable = "API_SERVER_KEY"
     key = source.text(variable, None) or ""
     if 0 < len(key) < MIN_KEY and host not in LOOPBACK and not host.startswith("127."):
         raise ConfigError(f"{variable} must have at least {MIN_KEY} characters where other hosts can guess at it")

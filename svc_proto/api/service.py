@@ -10,11 +10,12 @@ from attrs import evolve
 
 from svc_proto.agent.contract import Agent
 from svc_proto.agent.setup import AgentConfig, build_agent
-from svc_proto.api.access import ALLOW, PREFLIGHT, Access, Cors, KeyGuesses, authorize
+from svc_proto.api.access import ALLOW, MAIN, PREFLIGHT, Access, Cors, KeyGuesses, authorize
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.config_file import ConfigFile
 from svc_proto.api.errors import draining, error_response, store_unavailable
 from svc_proto.api.history import MAX_ROWS, Row, history_of
+from svc_proto.api.key_files import read_key
 from svc_proto.api.model_list import ModelList
 from svc_proto.api.responses import Responses
 from svc_proto.api.routes import chat, completions, management, responses, runs, sessions, status
@@ -128,12 +129,14 @@ class Api:
             if refused.status == 401:
                 self._mention(request, blocked=guess is not None)
             raise guess or refused from None
-        if access is Access.KEY:
+        if access is not Access.PUBLIC:
             self._guesses.right(request, now)
         if isinstance(caller, str):
             request.holder = caller
             if self._holder_timer.when is None:
                 self._holder_timer.set(now.mono + LOOK_EVERY)
+        elif access is Access.KEY and self.config.key:
+            request.holder = MAIN
         return caller
 
     def _mention(self, request: Request, *, blocked: bool) -> None:
@@ -168,6 +171,19 @@ class Api:
         """What the agent is configured to be right now."""
         return load_settings(self.engine, self.config)
 
+    def reload_key(self) -> Flow[bool]:
+        """Take the key that the files hold now; whether it is another. What the old one has let in ends.
+
+        Raises `Refused` 409 where there is none that can be taken: the old one stays.
+        """
+        key = yield from read_key(self.engine, self.config)
+        if key == self.config.key:
+            return False
+        self.config = evolve(self.config, key=key)
+        self.engine.log(Level.INFO, "API key replaced")
+        self.engine.holders.end(MAIN, Refused(401, "invalid_api_key", "this API key was replaced"))
+        return True
+
     def history(self, session_id: str, *, limit: int = MAX_ROWS) -> Flow[tuple[Row, ...]]:
         """What a model is given of a session, from its newest `limit` rows; nothing of one that is not there."""
         rows = yield from self.query(ListMessages(session_id=session_id, limit=limit, latest=True))
@@ -183,10 +199,11 @@ class Api:
     def _end_holders(self) -> None:
         """Cut what a key let in that is good no more. It ended in another core, which cannot say so here: look."""
         holders = self.engine.holders
-        for holder in holders:
+        devices = [holder for holder in holders if holder != MAIN]
+        for holder in devices:
             if not self._keys.is_good(holder, self.engine.now):
                 holders.end(holder, Refused(401, "invalid_api_key", "the session of this API key is over"))
-        if len(holders):
+        if any(holder != MAIN for holder in holders):
             self._holder_timer.set(self.engine.now.mono + LOOK_EVERY)
 
 

@@ -1,17 +1,20 @@
 """A new key for this host's API server, in the place where the chain of wire core 2.7 finds the old one.
 
-The servers read it at their start, so they take the new one when they are started anew; until then the old one counts.
+The API that runs on this home is told, by whoever still has the old one, and takes the new one at once.
 """
 
 from __future__ import annotations
 
 from attrs import field, frozen
 
+from svc_proto.basics import strict_json
 from svc_proto.basics.dotenv import parse_dotenv, set_dotenv
 from svc_proto.basics.entropy import new_api_key
+from svc_proto.client.api_address import find_api
 from svc_proto.client.problem import Problem, because
 from svc_proto.commands import Compute, WriteConfig
 from svc_proto.config import RelayConfig
+from svc_proto.engine.client import bearer, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, ask
@@ -22,20 +25,27 @@ __all__ = ["Rotated", "rotate"]
 
 NAME = "API_SERVER_KEY"
 ENV_FILE = ".env"
+TELL_WITHIN = 10.0  # s
 
 
 @frozen(kw_only=True)
 class Rotated:
-    """The new key, the file that holds it, and whether the environment names a key of its own, which servers prefer."""
+    """The new key, the file that holds it, and whether the environment names a key of its own, which servers prefer.
+
+    `kept` says why the API that runs has the old key still; empty: it has not, or none runs.
+    """
 
     key: str = field(repr=False)
     path: str
     in_environment: bool
+    runs: bool
+    kept: str = ""
 
 
 def rotate(engine: Engine, config: RelayConfig) -> Flow[Rotated]:
     """Make a key and put it where the old one is: the configuration file, else `.env`. Raises `Problem`."""
     key = new_api_key(engine.entropy)
+    old = (yield from find_api(engine, config)).key
     settings = yield from _text(engine, config.config_path)
     member = yield from _member(engine, config.config_path, settings)
     if member is not None:
@@ -56,7 +66,29 @@ def rotate(engine: Engine, config: RelayConfig) -> Flow[Rotated]:
     written = yield from ask(engine, WriteConfig(engine.new_op(), name, edited))
     if isinstance(written, Failure):
         raise Problem(f"{path} cannot be written ({because(written)}): the old key stays")
-    return Rotated(key=key, path=path, in_environment=bool(config.api_key))
+    there = config.webapi_inside
+    kept = "" if there is None else (yield from _tell(engine, there, old))
+    return Rotated(key=key, path=path, in_environment=bool(config.api_key), runs=there is not None, kept=kept)
+
+
+def _tell(engine: Engine, url: str, old: str) -> Flow[str]:
+    """Have the API read its files; why it has not."""
+    answer = yield from fetch(engine, "POST", f"{url}/api/key/reload", headers=bearer(old), within=TELL_WITHIN)
+    if isinstance(answer, Failure):
+        return because(answer)
+    try:
+        found = strict_json.loads(answer.body)
+    except strict_json.JsonError:
+        found = None
+    match answer.status, found:
+        case 200, {"changed": True}:
+            return ""
+        case 200, {"changed": False}:
+            return "its files do not give it the new one"
+        case 409, {"error": {"message": str(why)}}:
+            return why
+        case _:
+            return f"it answered {answer.status}"
 
 
 def _text(engine: Engine, path: str) -> Flow[str]:

@@ -101,14 +101,25 @@ def rotated_lines(rotated: Rotated) -> list[str]:
     """What is new, and what has to be done now."""
     lines = [
         f"New API key in {rotated.path}: {mask(rotated.key)}",
-        "Start the servers anew now (python -m servers, or servers.api, servers.relay and servers.dashboard):",
-        "one that runs keeps the old key until then. Who is to go on chatting needs the new one: svc pair",
+        *_what_runs(rotated),
+        "Who is to go on chatting needs the new one: svc pair",
     ]
     if rotated.in_environment:
         lines.append(
             "API_SERVER_KEY is set in the environment, too, and servers that see it there take that: change it."
         )
     return lines
+
+
+def _what_runs(rotated: Rotated) -> list[str]:
+    if not rotated.runs:
+        return ["No API runs on this service home: its next start takes the new key."]
+    if not rotated.kept:
+        return ["The API that runs has taken it: the old key is refused, and what it had let in has ended."]
+    return [
+        f"The API that runs keeps the old key: {rotated.kept}.",
+        "Start the servers anew now (python -m servers, or servers.api, servers.relay and servers.dashboard).",
+    ]
 
 
 def security_lines(state: object) -> list[str]:

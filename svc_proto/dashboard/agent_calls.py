@@ -21,6 +21,7 @@ from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Failure
+from svc_proto.voice.credential import host_api_key
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
 from svc_proto.wire.urls import encode_segment
@@ -75,7 +76,8 @@ class _AgentCalls:
         config = dashboard.config
         self._server = None
         if config.api_url is not None:
-            self._server = Upstream("API server", config.api_url, config.patience, config.api_key)
+            key, find_key = config.api_key, self._find_key
+            self._server = Upstream("API server", config.api_url, config.patience, key, find_key=find_key)
 
     def passing(self, method: str, path: str) -> Handler:
         """The handler of a plain call."""
@@ -107,14 +109,16 @@ class _AgentCalls:
         # With a password it knows who asks; without one it shows the relay's secret to nobody, see `relay_calls`.
         operator = yield from operator_fields(engine, api.url, secret=bool(self._dashboard.config.password))
         url = f"{api.url}/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
-        answer = yield from open_events(
-            self._dashboard.engine,
-            "POST",
-            url,
-            headers=(*api.fields, *operator),
-            body=request.body,
-            connect_within=api.patience,
-            answer_within=api.patience,
+        answer = yield from api.show_key(
+            lambda fields: open_events(
+                engine,
+                "POST",
+                url,
+                headers=(*fields, *operator),
+                body=request.body,
+                connect_within=api.patience,
+                answer_within=api.patience,
+            )
         )
         match answer:
             case EventReader():
@@ -123,6 +127,10 @@ class _AgentCalls:
                 return api.judge(answer)
             case _:
                 raise api.unreachable(api.reason(answer))
+
+    def _find_key(self, known: str) -> Flow[str]:
+        relay = self._dashboard.config.relay
+        return host_api_key(self._dashboard.engine, relay.config_path, relay.home, known)
 
     def _api(self) -> Upstream:
         if self._server is None:

@@ -11,7 +11,10 @@
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from collections.abc import Callable
+from typing import TypeVar
+
+from attrs import define, field
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
@@ -26,26 +29,41 @@ from svc_proto.wire.urls import parse_url
 
 __all__ = ["PRIVATE", "Upstream"]
 
+T = TypeVar("T")
+Fields = tuple[tuple[bytes, bytes], ...]
 MOST_SHOWN = 200  # characters of a body that is no JSON, wire core 9
 JSON = (b"content-type", b"application/json")
 PRIVATE = (b"cache-control", b"no-store")
 PICTURES = (b"image/png", b"image/jpeg", b"image/gif", b"image/webp")  # what can hold no script, as SVG can
 
 
-@frozen
+@define
 class Upstream:
-    """A server: what people call it, where it is, the bearer it wants, and how long it may take (s)."""
+    """A server: what people call it, where it is, the bearer it wants, and how long it may take (s).
+
+    Where it does not know the bearer `find_key` is asked for another, given the one that was shown.
+    """
 
     name: str
     url: str
     patience: float
     key: str = field(default="", repr=False)
     local: bool = False  # show it the local secret
+    find_key: Callable[[str], Flow[str]] | None = None
 
     @property
-    def fields(self) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self) -> Fields:
         """The headers of a request to it. Nothing of the browser's is passed on."""
         return (JSON, *bearer(self.key))
+
+    def show_key(self, ask: Callable[[Fields], Flow[T]]) -> Flow[T]:
+        """Ask with these headers, and once more if the key was replaced meanwhile."""
+        shown = self.key
+        answer = yield from ask(self.fields)
+        if self.find_key is None or not shown or not isinstance(answer, Fetched) or answer.status != 401:
+            return answer
+        self.key = yield from self.find_key(shown)
+        return answer if self.key == shown else (yield from ask(self.fields))
 
     def call(
         self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None
@@ -66,10 +84,14 @@ class Upstream:
     def _ask(
         self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None
     ) -> Flow[Fetched]:
-        within = self.patience if until is None else max(until - engine.now.mono, 0.0)
+        until = engine.now.mono + self.patience if until is None else until
         secret = (yield from secret_fields(engine)) if self.local else ()
-        headers = (*self.fields, *secret)
-        answer = yield from fetch(engine, method, self.url + path, headers=headers, body=body, within=within)
+
+        def ask(fields: Fields) -> Flow[Fetched | Failure]:
+            within = max(until - engine.now.mono, 0.0)
+            return fetch(engine, method, self.url + path, headers=(*fields, *secret), body=body, within=within)
+
+        answer = yield from self.show_key(ask)
         if isinstance(answer, Failure):
             raise self.unreachable(self.reason(answer))
         return answer

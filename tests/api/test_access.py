@@ -196,8 +196,8 @@ def test_routes_have_to_name_a_policy() -> None:
         ApiBook().api.authorize(Other.ONE, request)
 
 
-def test_policies_are_two() -> None:
-    assert [access.value for access in Access] == ["public", "key"]
+def test_policies_are_three() -> None:
+    assert [access.value for access in Access] == ["public", "key", "main key"]
     assert Cors(()).allows(Headers([]))
 
 

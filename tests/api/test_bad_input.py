@@ -20,7 +20,8 @@ from tests.relay.peers import Answer
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")
 ROUTES = list(ApiBook(started=False).api.router.routes)
 IDS = [f"{route.method} {route.pattern}" for route in ROUTES]
-WITH_BODY = [route for route in ROUTES if route.method in ("POST", "PATCH") and "/stop" not in route.pattern]
+BODILESS = ("/stop", "/reload")  # what they end with takes none, and looks at none
+WITH_BODY = [route for route in ROUTES if route.method in ("POST", "PATCH") and not route.pattern.endswith(BODILESS)]
 KEYED = f"HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
 
 
@@ -59,7 +60,7 @@ def test_every_route_but_health_needs_the_key(book: ApiBook, route: Route) -> No
     if route.pattern in ("/health", "/v1/health"):
         assert answer.status == 200
         return
-    assert route.access is Access.KEY
+    assert route.access is (Access.MAIN_KEY if route.pattern == "/api/key/reload" else Access.KEY)
     assert answer.status == 401
     assert not book.queries()
     if route.method != "HEAD" and not route.pattern.startswith(MANAGEMENT):

@@ -11,10 +11,11 @@ from svc_proto.client.key_rotation import Rotated, rotate
 from svc_proto.commands import Exit
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
-from tests.client.world import World
+from tests.client.world import REFUSED, Answer, World, as_json
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml")
 KEYED = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="of-the-environment")
+RUNNING = RelayConfig(home="/h", config_path="/h/config.yaml", webapi_inside="http://127.0.0.1:8642")
 EXTRA = b"# mine\nplatforms:\n  api_server:\n    extra:\n      key: old  # secret\n    api_key: older\n"
 PLAIN = b"platforms:\n  api_server:\n    api_key: old\n    extra:\n      key: ''\n"
 
@@ -56,6 +57,39 @@ def test_where_there_was_none() -> None:
     done = there.run()
     assert parse_dotenv(str(there.written_configs[".env"])) == {"API_SERVER_KEY": done.key}
     assert not done.in_environment
+    assert not there.asked
+
+
+def beside(answer: Answer, dotenv: str = "API_SERVER_KEY=old") -> World[Rotated]:
+    there = world(dotenv=dotenv, settings=RUNNING)
+    there.http = lambda asked: answer
+    return there
+
+
+def test_the_api_that_runs_is_told_by_whoever_has_the_old_key() -> None:
+    there = beside(as_json({"ok": True, "changed": True}))
+    done = there.run()
+    assert (done.runs, done.kept) == (True, "")
+    (asked,) = there.asked
+    assert (asked.method, asked.url) == ("POST", "http://127.0.0.1:8642/api/key/reload")
+    assert asked.headers.get(b"authorization") == b"Bearer old"
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (REFUSED, "connection refused"),
+        (as_json({"ok": True, "changed": False}), "its files do not give it the new one"),
+        (as_json({"error": {"message": "no files", "code": "x"}}, 409), "no files"),
+        (as_json({"error": "Invalid API key"}, 401), "it answered 401"),
+        ((404, b"<html>"), "it answered 404"),
+    ],
+)
+def test_an_api_that_keeps_the_old_key(answer: Answer, why: str) -> None:
+    there = beside(answer)
+    done = there.run()
+    assert (done.runs, done.kept) == (True, why)
+    assert done.key in str(there.written_configs[".env"])
 
 
 @pytest.mark.parametrize(

@@ -100,10 +100,16 @@ def test_without_chat_there_is_no_key() -> None:
 
 @pytest.mark.parametrize("in_environment", [False, True])
 def test_a_new_key(in_environment: bool) -> None:
-    lines = rotated_lines(Rotated(key="sk-abcdefghijkl", path="/h/.env", in_environment=in_environment))
+    told = Rotated(key="sk-abcdefghijkl", path="/h/.env", in_environment=in_environment, runs=False)
+    lines = rotated_lines(told)
     assert lines[0] == "New API key in /h/.env: sk-a…jkl (15 characters)"
     assert any("API_SERVER_KEY is set in the environment" in line for line in lines) is in_environment
     assert "svc pair" in lines[2]
+    assert "No API runs" in lines[1]
+    assert rotated_lines(evolve(told, runs=True))[1].startswith("The API that runs has taken it")
+    kept, what = rotated_lines(evolve(told, runs=True, kept="it answered 404"))[1:3]
+    assert kept == "The API that runs keeps the old key: it answered 404."
+    assert what.startswith("Start the servers anew now")
 
 
 def test_nothing_preset() -> None:

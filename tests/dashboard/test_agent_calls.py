@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.config import RelayConfig
 from svc_proto.dashboard.agent_calls import PREFIX
 from svc_proto.engine.message import Request
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
@@ -143,6 +144,25 @@ def test_a_key_that_the_server_does_not_know_is_our_fault(virtual: VirtualWorld)
         assert KEY not in answer.body.decode()
 
 
+def test_a_key_that_was_replaced_is_read_anew_and_kept(virtual: VirtualWorld) -> None:
+    home, api = virtual.relay_host.state, Noting("sk-new")
+    api.turns.append(hello("Hi"))
+    virtual.start_service("api", lambda port, home: api, port=8642)
+    relay = RelayConfig(home=home, config_path=f"{home}/config.yaml")
+    board = Board(virtual, api_url="http://127.0.0.1:8642", api_key=KEY, relay=relay)
+    assert board.ask("POST", f"{PREFIX}/sessions", {}).status == 502  # and nothing else is there
+    virtual.relay_host.disk.put(f"{home}/.env", b"API_SERVER_KEY=sk-new\n")
+    api.said.clear()
+    assert board.ask("POST", f"{PREFIX}/sessions", {}).status == 201
+    assert len(api.said) == 2
+    assert board.ask("GET", f"{PREFIX}/sessions").status == 200
+    assert len(api.said) == 3
+    api.key = "sk-newest"
+    virtual.relay_host.disk.put(f"{home}/.env", b"API_SERVER_KEY=sk-newest\n")
+    assert events_of(board.ask("POST", f"{PREFIX}/sessions/s-1/chat/stream", {"message": "Hi"}))
+    assert len(api.said) == 5
+
+
 def test_what_is_no_stream_is_passed_on(virtual: VirtualWorld) -> None:
     answer = board_before(virtual, Canned(http(404, b'{"error":{"message":"No such session"}}'))).ask(
         "POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}
@@ -186,8 +206,8 @@ def test_a_browser_that_goes_away_ends_the_call(virtual: VirtualWorld) -> None:
 class Noting(ScriptedApi):
     """Writes down who is said to ask."""
 
-    def __init__(self) -> None:
-        super().__init__(KEY)
+    def __init__(self, key: str = KEY) -> None:
+        super().__init__(key)
         self.said: list[tuple[str, bytes | None, bytes | None]] = []
 
     def authorize(self, access: Any, request: Request) -> object:

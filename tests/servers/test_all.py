@@ -90,6 +90,12 @@ def test_for_other_hosts_the_api_makes_itself_a_key_and_keeps_it(tmp_path: Path)
             keys.append(env.strip().partition("API_SERVER_KEY=")[2])
             assert call(port, "GET", "/v1/models", host="127.0.0.2").status == 401
             assert call(port, "GET", "/v1/models", host="127.0.0.2", token=keys[-1]).status == 200
+            if len(keys) == 1:  # it was replaced: the server is told, and takes it
+                (home / ".env").write_text(env.replace(keys[0], "sk-replaced-0123456789"))
+                told = call(port, "POST", "/api/key/reload", host="127.0.0.2", token=keys.pop())
+                assert told.body == {"ok": True, "changed": True}
+                keys.append("sk-replaced-0123456789")
+                assert call(port, "GET", "/v1/models", host="127.0.0.2", token=keys[0]).status == 200
             assert servers.stop() == 0
             assert not [line for line in servers.seen if keys[-1] in line]
     assert keys[0] == keys[1]

@@ -43,7 +43,10 @@ def routes(api: Api) -> list[Route]:
         ("GET", "/v1/toolsets", view.toolsets),
         ("GET", "/api/available-models", view.models),
     ]
-    return [Route(method=method, pattern=path, access=Access.KEY, handler=handler) for method, path, handler in rows]
+    return [
+        *(Route(method=method, pattern=path, access=Access.KEY, handler=handler) for method, path, handler in rows),
+        Route(method="POST", pattern="/api/key/reload", access=Access.MAIN_KEY, handler=view.reload_key),
+    ]
 
 
 class _Management:
@@ -71,6 +74,10 @@ class _Management:
         settings = yield from self._api.settings()
         body = {"ok": True, "model": settings.model, "provider": settings.provider, "base_url": settings.base_url}
         return json_response(200, body)
+
+    def reload_key(self, request: Request) -> Flow[Response]:
+        """Whoever shows the key says that the files hold another."""
+        return json_response(200, {"ok": True, "changed": (yield from self._api.reload_key())})
 
     def models(self, request: Request) -> Flow[Response]:
         api = self._api

@@ -198,7 +198,8 @@ def test_a_new_key(desk: Shelf, runtime: str) -> None:
         "ok": True,
         "file": str(file),
         "in_environment": False,
-        "restart": True,
+        "restart": False,
+        "why": None,
     }
     assert key not in file.read_text()
 

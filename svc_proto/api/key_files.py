@@ -1,0 +1,48 @@
+"""The API's key as its files hold it now: after `svc key rotate` has changed one of them."""
+
+from __future__ import annotations
+
+from svc_proto.api.config import ApiConfig, api_key
+from svc_proto.api.start import yaml_variables
+from svc_proto.basics.dotenv import file_settings
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.core import Engine
+from svc_proto.engine.files import read_file, read_yaml
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.settings import ConfigError, Settings
+
+__all__ = ["read_key"]
+
+
+def read_key(engine: Engine, config: ApiConfig) -> Flow[str]:
+    """The key that a start would find in the files. Raises `Refused` 409 where there is none, or none that is used.
+
+    A server has a key or has none for as long as it runs: nothing that is read may open it to everybody.
+    """
+    if config.key_in_environment:
+        raise _kept("key_in_environment", "the key is API_SERVER_KEY of the server's environment")
+    if not config.key:
+        raise _kept("keyless", "the server was started without a key")
+    settings = yield from read_yaml(engine, config.config_path)
+    lines = yield from read_file(engine, f"{config.home}/.env")
+    found: dict[str, str] = {}
+    if not isinstance(settings, Failure):
+        found.update(yaml_variables(settings))
+    elif settings.kind is not FailureKind.NOT_FOUND:
+        raise _kept("key_not_read", "the configuration file cannot be read")
+    if not isinstance(lines, Failure):
+        found.update(file_settings(lines.decode("utf-8", "replace")))
+    elif lines.kind is not FailureKind.NOT_FOUND:
+        raise _kept("key_not_read", ".env cannot be read")
+    try:
+        key = api_key(Settings(found, {}), config.host)
+    except ConfigError as error:
+        raise _kept("key_not_usable", str(error)) from None
+    if not key:
+        raise _kept("key_not_found", "the files hold no key")
+    return key
+
+
+def _kept(code: str, why: str) -> Refused:
+    return Refused(409, code, why)
