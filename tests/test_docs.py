@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fuzz.doors import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
 from runtimes.sim.check import ContractError
 from svc_proto.basics.moment import Moment
 from svc_proto.engine import boundary
@@ -19,6 +20,19 @@ from tests.loops import outside_loop
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs/runtimes.md").read_text()
 LOOP, RUNTIME, CHECKED = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+
+
+PICTURE = {  # of docs/security.md: the callers and the doors of `fuzz/doors.py` that a box stands for
+    "pages": "lan_page local_page",
+    "nobody": "stranger other_user proxy revoked",
+    "anybody": "anybody",
+    "socket": "anybody but pages",
+    "local_door": "programs of this host",
+    "devices": "this host, or a session",
+    "session": "a session; whoever has signed in",
+    "granted": "a session with bridge; a session with voice; a session with voice, but no page's; "
+    "a session with terminal; a session with tui",
+}
 
 
 @pytest.fixture
@@ -71,3 +85,22 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_picture_of_the_doors_is_their_table() -> None:
+    (picture,) = re.findall(r"```mermaid\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.DOTALL)
+    drawn = {
+        (caller, door)
+        for who, doors in re.findall(r"^    (\w+) --> ([\w &]+)$", picture, re.MULTILINE)
+        for caller in PICTURE.get(who, who).split()
+        for box in doors.split(" & ")
+        for door in PICTURE.get(box, box).split("; ")
+        if caller in CALLERS
+    }
+    told = {
+        (caller, door)
+        for door, (met, _) in (*RELAY_DOORS.items(), *CHANNEL_DOORS.items())
+        for caller, what in zip(CALLERS, met.split(), strict=True)
+        if what == IN
+    }
+    assert drawn == told
