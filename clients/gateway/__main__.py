@@ -47,7 +47,8 @@ def main(runtime: str) -> None:
 
 def read_settings(env: Mapping[str, str]) -> ApiSettings:
     """The settings of the gateway. Raises `CannotStartError` with exit code 2."""
-    runs = find_running(find_home(env), "api")
+    home = find_home(env)
+    runs = find_running(home, "api")
     url = (env.get("RELAY_WEBAPI_URL") or (runs and runs.inside) or "http://localhost:8642").rstrip("/")
     try:
         usable = parse_url(url).scheme in ("http", "https")
@@ -59,7 +60,9 @@ def read_settings(env: Mapping[str, str]) -> ApiSettings:
     pin = env.get("RELAY_WEBAPI_PIN") or None
     if pin is not None and not is_pin(pin):
         raise CannotStartError("RELAY_WEBAPI_PIN must be sha256/ and 44 characters of Base64", code=2)
-    return ApiSettings(url=url, key=env.get("API_SERVER_KEY") or "", profile=profile, pin=pin)
+    config_path = env.get("SVC_CONFIG") or f"{home}/config.yaml"
+    files = (config_path, f"{home}") if runs is not None and url == runs.inside else None
+    return ApiSettings(url=url, key=env.get("API_SERVER_KEY") or "", profile=profile, files=files, pin=pin)
 
 
 def gateway_program(settings: ApiSettings) -> Program:

@@ -14,6 +14,7 @@ from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.event_stream import fetch_events
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
+from svc_proto.voice.credential import ShownKey, host_api_key
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Api", "ApiSettings"]
 
-Fields = tuple[tuple[bytes, bytes], ...]
 JSON = (b"content-type", b"application/json")
 
 
@@ -33,6 +33,7 @@ class ApiSettings:
     url: str = "http://localhost:8642"
     key: str = field(default="", repr=False)
     profile: str = ""
+    files: tuple[str, str] | None = None  # configuration file and home, where the API of this host has its key
     pin: str | None = None  # of its certificate; None: the system's trust decides
 
 
@@ -42,6 +43,7 @@ class Api:
     def __init__(self, engine: Engine, settings: ApiSettings) -> None:
         self._engine = engine
         self._settings = settings
+        self._key = ShownKey(settings.key, None if settings.files is None else self._find_key)
 
     def create_session(self, title: str | None) -> Flow[str]:
         """A new session; its id."""
@@ -96,24 +98,24 @@ class Api:
         on_open: Callable[[Channel], None],
     ) -> Flow[None]:
         """One turn; its events go to `on_event` until the stream ends."""
-        answer = yield from fetch_events(
-            self._engine,
-            "POST",
-            f"{self._settings.url}/api/sessions/{encode_segment(session)}/chat/stream",
-            on_event=on_event,
-            on_open=on_open,
-            headers=self._fields(),
-            body=strict_json.dumps_bytes({"message": message, "approvals": True}),
+        answer = yield from self._key.show(
+            lambda shown: fetch_events(
+                self._engine,
+                "POST",
+                f"{self._settings.url}/api/sessions/{encode_segment(session)}/chat/stream",
+                on_event=on_event,
+                on_open=on_open,
+                headers=(JSON, *shown),
+                body=strict_json.dumps_bytes({"message": message, "approvals": True}),
+            )
         )
         self._check(answer)
 
     def _json(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Flow[dict[str, object]]:
-        answer = yield from fetch(
-            self._engine,
-            method,
-            self._settings.url + path,
-            headers=self._fields(),
-            body=b"" if body is None else strict_json.dumps_bytes(body),
+        data = b"" if body is None else strict_json.dumps_bytes(body)
+        url = self._settings.url + path
+        answer = yield from self._key.show(
+            lambda shown: fetch(self._engine, method, url, headers=(JSON, *shown), body=data)
         )
         data = self._check(answer)
         try:
@@ -123,9 +125,9 @@ class Api:
         # A bare array is a list of sessions or messages to some servers.
         return cast("dict[str, object]", value) if isinstance(value, dict) else {"data": value}
 
-    def _fields(self) -> Fields:
-        key = self._settings.key
-        return (JSON, (b"authorization", b"Bearer " + key.encode())) if key else (JSON,)
+    def _find_key(self, known: str) -> Flow[str]:
+        config_path, home = self._settings.files or ("", "")
+        return host_api_key(self._engine, config_path, home, known)
 
     def _check(self, answer: Fetched | Failure) -> bytes:
         if isinstance(answer, Failure):

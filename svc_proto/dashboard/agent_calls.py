@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import Access
-from svc_proto.dashboard.upstream import PRIVATE, Upstream
+from svc_proto.dashboard.upstream import JSON, PRIVATE, Upstream
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.event_reader import EventReader, open_events
 from svc_proto.engine.flow import Flow
@@ -21,7 +21,7 @@ from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Failure
-from svc_proto.voice.credential import host_api_key
+from svc_proto.voice.credential import ShownKey, host_api_key
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
 from svc_proto.wire.urls import encode_segment
@@ -76,8 +76,8 @@ class _AgentCalls:
         config = dashboard.config
         self._server = None
         if config.api_url is not None:
-            key, find_key = config.api_key, self._find_key
-            self._server = Upstream("API server", config.api_url, config.patience, key, find_key=find_key)
+            key = ShownKey(config.api_key, self._find_key)
+            self._server = Upstream("API server", config.api_url, config.patience, key)
 
     def passing(self, method: str, path: str) -> Handler:
         """The handler of a plain call."""
@@ -109,12 +109,12 @@ class _AgentCalls:
         # With a password it knows who asks; without one it shows the relay's secret to nobody, see `relay_calls`.
         operator = yield from operator_fields(engine, api.url, secret=bool(self._dashboard.config.password))
         url = f"{api.url}/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
-        answer = yield from api.show_key(
-            lambda fields: open_events(
+        answer = yield from api.key.show(
+            lambda shown: open_events(
                 engine,
                 "POST",
                 url,
-                headers=(*fields, *operator),
+                headers=(JSON, *shown, *operator),
                 body=request.body,
                 connect_within=api.patience,
                 answer_within=api.patience,

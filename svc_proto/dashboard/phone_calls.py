@@ -14,6 +14,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.phone_door import find_phone_door
 from svc_proto.engine.router import Handler, Route
+from svc_proto.voice.credential import ShownKey
 from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _passing(dashboard: Dashboard, method: str, path: str) -> Handler:
             raise Refused(404, "no_phone", NO_PHONE)
         seen = request.query.get("seen", "")[:MAX_TAG] if method == "GET" else ""
         target = f"{path}?seen={encode_segment(seen)}" if seen else path
-        phone = Upstream("phone", door.url, patience, door.secret)
+        phone = Upstream("phone", door.url, patience, ShownKey(door.secret))
         return (yield from phone.call(engine, method, target, request.body, until=until))
 
     return handler

@@ -11,25 +11,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
-from attrs import define, field
+from attrs import field, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.client import Fetched, bearer, fetch
+from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.message import Response
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.voice.credential import ShownKey
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["PRIVATE", "Upstream"]
+__all__ = ["JSON", "PRIVATE", "Upstream"]
 
-T = TypeVar("T")
 Fields = tuple[tuple[bytes, bytes], ...]
 MOST_SHOWN = 200  # characters of a body that is no JSON, wire core 9
 JSON = (b"content-type", b"application/json")
@@ -37,33 +34,15 @@ PRIVATE = (b"cache-control", b"no-store")
 PICTURES = (b"image/png", b"image/jpeg", b"image/gif", b"image/webp")  # what can hold no script, as SVG can
 
 
-@define
+@frozen
 class Upstream:
-    """A server: what people call it, where it is, the bearer it wants, and how long it may take (s).
-
-    Where it does not know the bearer `find_key` is asked for another, given the one that was shown.
-    """
+    """A server: what people call it, where it is, how long it may take (s), and the bearer it wants."""
 
     name: str
     url: str
     patience: float
-    key: str = field(default="", repr=False)
+    key: ShownKey = field(factory=ShownKey)
     local: bool = False  # show it the local secret
-    find_key: Callable[[str], Flow[str]] | None = None
-
-    @property
-    def fields(self) -> Fields:
-        """The headers of a request to it. Nothing of the browser's is passed on."""
-        return (JSON, *bearer(self.key))
-
-    def show_key(self, ask: Callable[[Fields], Flow[T]]) -> Flow[T]:
-        """Ask with these headers, and once more if the key was replaced meanwhile."""
-        shown = self.key
-        answer = yield from ask(self.fields)
-        if self.find_key is None or not shown or not isinstance(answer, Fetched) or answer.status != 401:
-            return answer
-        self.key = yield from self.find_key(shown)
-        return answer if self.key == shown else (yield from ask(self.fields))
 
     def call(
         self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None
@@ -87,11 +66,11 @@ class Upstream:
         until = engine.now.mono + self.patience if until is None else until
         secret = (yield from secret_fields(engine)) if self.local else ()
 
-        def ask(fields: Fields) -> Flow[Fetched | Failure]:
+        def ask(shown: Fields) -> Flow[Fetched | Failure]:
             within = max(until - engine.now.mono, 0.0)
-            return fetch(engine, method, self.url + path, headers=(*fields, *secret), body=body, within=within)
+            return fetch(engine, method, self.url + path, headers=(JSON, *shown, *secret), body=body, within=within)
 
-        answer = yield from self.show_key(ask)
+        answer = yield from self.key.show(ask)
         if isinstance(answer, Failure):
             raise self.unreachable(self.reason(answer))
         return answer
@@ -101,7 +80,7 @@ class Upstream:
         value, is_json = _json(answer.body)
         if answer.status >= 500:
             raise self.unreachable(f"it answered {answer.status}: {_text(answer.body)}".rstrip(": "))
-        if answer.status == 401 and self.key:
+        if answer.status == 401 and self.key.value:
             raise self.unreachable("it does not know the key that the dashboard was given")
         if answer.status >= 400:
             detail = value if is_json else _text(answer.body) or f"{self.name} answered {answer.status}"

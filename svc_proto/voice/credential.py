@@ -5,9 +5,13 @@ First the agent's configuration file, then `.env` in the service home, then what
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from attrs import define, field
 
 from svc_proto.basics.dotenv import parse_dotenv
+from svc_proto.engine.client import Fetched, bearer
 from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
@@ -16,7 +20,26 @@ from svc_proto.voice.profiles import section
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["host_api_key"]
+__all__ = ["ShownKey", "host_api_key"]
+
+T = TypeVar("T")
+
+
+@define
+class ShownKey:
+    """The key as a program shows it. Where it is refused `find` is asked for another, given the one that was shown."""
+
+    value: str = field(default="", repr=False)
+    find: Callable[[str], Flow[str]] | None = None
+
+    def show(self, ask: Callable[[tuple[tuple[bytes, bytes], ...]], Flow[T]]) -> Flow[T]:
+        """Ask with the header field that shows it, and once more if the key was replaced meanwhile."""
+        shown = self.value
+        answer = yield from ask(bearer(shown))
+        if self.find is None or not shown or not isinstance(answer, Fetched) or answer.status != 401:
+            return answer
+        self.value = yield from self.find(shown)
+        return answer if self.value == shown else (yield from ask(bearer(self.value)))
 
 
 def host_api_key(engine: Engine, config_path: str, home: str, otherwise: str) -> Flow[str]:

@@ -10,7 +10,21 @@ from typing import Any
 from clients.gateway.api import ApiSettings
 from clients.gateway.service import Gateway
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Abort, Cancel, CloseWrite, Command, Connect, Connected, Exit, Log, PauseReading, Send
+from svc_proto.commands import (
+    Abort,
+    Cancel,
+    CloseWrite,
+    Command,
+    Connect,
+    Connected,
+    Exit,
+    Log,
+    OpenedFile,
+    OpenFile,
+    PauseReading,
+    ReadFile,
+    Send,
+)
 from svc_proto.engine.core import Engine
 from svc_proto.facts import (
     Accepted,
@@ -49,6 +63,7 @@ class GatewayBook:
         }
         self.now: Moment = START
         self.up = True  # the API server
+        self.files: dict[str, bytes] = {}  # one at most
         self.reads = True  # the client
         self.unread = 0
         self.output = b""
@@ -129,12 +144,8 @@ class GatewayBook:
         match command:
             case Log():
                 self.logs.append(command)
-            case Connect(op=op, ch=ch):
-                if self.up:
-                    self._facts.append((name, Done(op, Connected(Address("127.0.0.1", 8642)))))
-                    self._facts.append(("api", Accepted(ChannelId(ch * 2), PEER, LOCAL)))
-                else:
-                    self._facts.append((name, Failed(op, Failure(FailureKind.UNREACHABLE, "connection refused"))))
+            case Connect():
+                self._connect(name, command)
             case Send(ch=ch, data=data) if name == "gateway" and ch == LINES:
                 self.output += data
                 if self.reads:
@@ -152,10 +163,29 @@ class GatewayBook:
                 if not (name == "gateway" and ch == LINES):
                     other, there = self._other(name, ch)
                     self._facts.append((other, Closed(there, "reset")))
+            case OpenFile() | ReadFile():
+                self._facts.append((name, self._read(command)))
             case Cancel(op=op):
                 self._facts.append((name, Failed(op, Failure(FailureKind.CANCELLED))))
             case _:
                 pass
+
+    def _connect(self, name: str, command: Connect) -> None:
+        if self.up:
+            self._facts.append((name, Done(command.op, Connected(Address("127.0.0.1", 8642)))))
+            self._facts.append(("api", Accepted(ChannelId(command.ch * 2), PEER, LOCAL)))
+        else:
+            refused = Failure(FailureKind.UNREACHABLE, "connection refused")
+            self._facts.append((name, Failed(command.op, refused)))
+
+    def _read(self, command: OpenFile | ReadFile) -> Fact:
+        op = command.op
+        if isinstance(command, ReadFile):
+            (data,) = self.files.values()
+            return Done(op, data)
+        if command.path not in self.files:
+            return Failed(op, Failure(FailureKind.NOT_FOUND))
+        return Done(op, OpenedFile(op, command.path, len(self.files[command.path]), 0.0))
 
     def _other(self, name: str, ch: ChannelId) -> tuple[str, ChannelId]:
         return ("api", ChannelId(ch * 2)) if name == "gateway" else ("gateway", ChannelId(ch // 2))

@@ -150,6 +150,15 @@ def test_a_wrong_key() -> None:
     assert (code, "API_SERVER_KEY" in message) == (5001, True)
 
 
+def test_a_key_that_was_replaced_is_read_anew_and_kept() -> None:
+    book = greeted(key="new", settings=ApiSettings(key="old", files=("/h/config.yaml", "/h")))
+    assert book.error("session.list")[0] == 5001
+    book.files["/h/.env"] = b"API_SERVER_KEY=new\n"
+    assert "sessions" in book.result("session.list")
+    book.files.clear()
+    assert "sessions" in book.result("session.list")
+
+
 def test_one_turn_at_a_time() -> None:
     book = opened()
     book.api.held = True
