@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clients.demo import Demo, main
+from clients.demo import main
+from clients.demo_program import Demo
 from svc_proto.commands import Connect, Connected, Exit, Tell
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Address, Closed, FailureKind, Started, Stopping

@@ -30,9 +30,11 @@ def show(command, name):
         return 1 + sum(show(command.get_command(context, sub), sub) for sub in subs)
 commands = ("svc", "svc_relay", "pair")
 servers = ("__main__", "relay", "api", "dashboard")
+people = ("phone.__main__", "gateway.__main__", "demo")
 modules = [f"clients.commands.{name}" for name in commands] + [f"servers.{name}" for name in servers]
+modules += [f"clients.{name}" for name in people]
 print(sum(show(importlib.import_module(name).main, name) for name in modules))
-heavy = ("svc_proto.engine", "svc_proto.wire", "runtimes.host", "runtimes.pump", "sqlalchemy", "anyio", "ssl")
+heavy = ("svc_proto.engine", "svc_proto.wire", "servers.launch", "runtimes.host", "sqlalchemy", "anyio", "ssl")
 print([name for name in heavy if name in sys.modules])
 """
 SLOW = 1.0  # s of theirs; nothing is as slow as that

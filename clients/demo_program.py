@@ -1,0 +1,236 @@
+"""The main job in one command: a relay, a code, a phone, a few commands, a chat that uses it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from clients.phone.handset import SimulatedHandset
+from runtimes.host import Program, Services
+from runtimes.logs import setup
+from runtimes.store import open_store
+from runtimes.waker import Handle
+from servers.api_program import api_program
+from servers.launch import say_why
+from servers.relay_program import relay_program
+from svc_proto.api.config import ApiConfig
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import new_code
+from svc_proto.commands import Exit, Level, Tell
+from svc_proto.config import RelayConfig
+from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.core import Engine
+from svc_proto.engine.event_stream import fetch_events
+from svc_proto.engine.flow import Flow, Task, wait
+from svc_proto.facts import Accepted, Failure, OperationId
+from svc_proto.wire.sse import ServerSentEvent
+
+__all__ = ["Demo", "demo_programs"]
+
+PATIENCE = 20.0  # s for the phone to pair
+GRACE = 5.0  # s for the relay to stop when the demonstration is over
+WIDTH = 110  # characters of an answer that are shown
+STEPS: tuple[tuple[str, str, Mapping[str, object] | None], ...] = (
+    ("GET", "/ping", None),
+    ("GET", "/screen", None),
+    ("POST", "/tap_text", {"text": "Mail"}),
+    ("GET", "/current_app", None),
+)
+MESSAGES = ("/phone current_app", "/screenshot")  # for the built-in agent; the second leaves a picture to fetch
+SHOWN = ("tool_name", "result_preview", "error", "content", "message", "api_calls")  # members of a chat's events
+TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW)  # somebody who turned Device Control on and says yes
+SEEN = ("method", "path", "params", "decision", "status")  # members of an activity entry that are shown, if there
+
+
+class Demo:
+    """The reference phone with the operator and the agent who use it, as one service."""
+
+    engine: Engine
+
+    def __init__(self, relay_url: str, code: str, *, api_url: str) -> None:
+        config = PhoneConfig(remote=relay_url, code=code, device_id="demo-phone", device_name="Demo phone")
+        self.phone = Phone(config, SimulatedHandset(name="Demo phone"), TRUSTING, on_news=self._heard)
+        self._api_url = api_url
+        self._play_task: Task | None = None
+        self._pairing: OperationId | None = None
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine, for the phone too."""
+        self.engine = engine
+        self.phone.bind(engine)
+
+    def on_started(self) -> None:
+        """Play."""
+        self._play_task = self.engine.spawn(self._play(), on_done=self.engine.exit, on_error=self._failed)
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """Nobody calls a demonstration."""
+        return None
+
+    def on_stopping(self) -> None:
+        """Stop playing."""
+        if self._play_task is not None:
+            self._play_task.cancel()
+        self.phone.on_stopping()
+
+    # --- the play ---
+
+    def _play(self) -> Flow[int]:
+        engine = self.engine
+        if (yield from self._call("POST", "/pairing/register", {"code": self.phone.config.code})) is None:
+            return 1
+        self._pairing = engine.new_op()
+        began = engine.now.mono
+        self.phone.on_started()
+        answer = yield from wait(self._pairing, began + PATIENCE)
+        if isinstance(answer, Failure):
+            return self._problem("the phone did not pair in time")
+        took = _milliseconds(engine.now.mono - began)
+        self._say(f"WS   {'/ws':18} 101  {took}  paired: session {(self.phone.token or '')[:8]}…")
+        for method, path, body in STEPS:
+            if (yield from self._call(method, path, body)) is None:
+                return 1
+        record = yield from self._call("GET", "/bridge/activity", None, show=False)
+        if record is None:
+            return 1
+        for entry in reversed(cast("list[Mapping[str, object]]", record["activity"])):
+            self._say(f"activity: {' '.join(f'{name}={entry[name]}' for name in SEEN if name in entry)}")
+        return (yield from self._chat())
+
+    def _chat(self) -> Flow[int]:
+        """Let the agent drive the phone, and fetch the picture that it took as a client does."""
+        session = yield from self._call("POST", "/api/sessions", {"title": "Demo"}, api=True)
+        if session is None:
+            return 1
+        url = f"{self._api_url}/api/sessions/{session['id']}/chat/stream"
+        texts: list[str] = []
+        for message in MESSAGES:
+            self._say(f"chat: {message}")
+            body = strict_json.dumps_bytes({"message": message})
+            answer = yield from fetch_events(self.engine, "POST", url, body=body, on_event=partial(self._told, texts))
+            if isinstance(answer, Failure) or answer.status != 200:
+                return self._problem("the chat was not answered")
+        marker = next((line for text in texts for line in text.splitlines() if line.startswith("MEDIA:")), "")
+        token = marker.rpartition("/")[2]
+        picture = yield from self._call("GET", f"/media/{token}", None, name="/media/…")
+        return 1 if picture is None else 0
+
+    def _told(self, texts: list[str], event: ServerSentEvent) -> None:
+        found = cast("dict[str, object]", strict_json.loads(event.data.encode()))
+        if event.event == "assistant.delta":
+            return  # the whole text follows
+        if event.event == "assistant.completed":
+            texts.append(str(found["content"]))
+        shown = " ".join(f"{name}={found[name]!r}" for name in SHOWN if isinstance(found.get(name), str | int))
+        self._say(f"event: {event.event:20} {shown[:WIDTH]}".rstrip())
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None,
+        *,
+        show: bool = True,
+        api: bool = False,
+        name: str = "",
+    ) -> Flow[Mapping[str, object] | None]:
+        """One round trip: the answer's object, {} for a picture, or None for a refusal, with the problem told.
+
+        It goes to the relay, or to the `api`; `name` is shown in place of a path that holds a secret.
+        """
+        engine = self.engine
+        token = None if api else self.phone.token
+        headers = ((b"authorization", f"Bearer {token}".encode("ascii")),) if token is not None else ()
+        began = engine.now.mono
+        answer = yield from fetch(
+            engine,
+            method,
+            (self._api_url if api else self.phone.config.http_url) + path,
+            headers=headers,
+            body=b"" if body is None else strict_json.dumps_bytes(body),
+        )
+        took = _milliseconds(engine.now.mono - began)
+        if isinstance(answer, Failure):
+            self._problem(f"{method} {path}: {answer.kind.value} {answer.detail}")
+            return None
+        picture = (answer.headers.get(b"content-type") or b"").startswith(b"image/")
+        text = answer.body.decode("utf-8", "replace")
+        shown = text if show and not picture and len(text) <= WIDTH else f"{len(answer.body)} bytes"
+        self._say(f"{method:4} {name or path:18} {answer.status}  {took}  {shown}")
+        if picture:
+            return {}
+        return _object(answer)
+
+    def _heard(self, news: Tell) -> None:
+        if news.event == "paired" and self._pairing is not None:
+            self.engine.resume(self._pairing, None)
+
+    def _say(self, text: str) -> None:
+        self.engine.emit(Tell("step", {"text": text}))
+
+    def _problem(self, text: str) -> int:
+        self.engine.emit(Tell("problem", {"text": text}))
+        return 1
+
+    def _failed(self, error: Exception) -> None:
+        self.engine.exit(70, f"internal error, reference {self.engine.bug(error)}")
+
+
+def demo_programs(home: Path, handle: Handle) -> list[Program]:
+    """A relay, an API and who uses them, on a home that is theirs; when the play is over `handle` stops them."""
+    config = RelayConfig(
+        host="127.0.0.1", port=0, home=str(home), config_path=str(home / "config.yaml"), log_level=Level.WARNING
+    )
+    store = open_store("memory:")
+    relay = relay_program(config, store=store, on_ready=_welcome)
+    url = f"ws://127.0.0.1:{relay.listeners[0].address.port}"
+    api = api_program(
+        ApiConfig(
+            port=0,
+            home=str(home),
+            config_path=str(home / "config.yaml"),
+            relay_url=url.replace("ws", "http", 1),
+            log_level=Level.WARNING,
+        ),
+        store=store,
+    )
+    api_url = f"http://127.0.0.1:{api.listeners[0].address.port}"
+    demo = Engine(Demo(url, new_code(os.urandom), api_url=api_url), entropy=os.urandom, log_level=Level.WARNING)
+
+    def over(outcome: Exit) -> None:
+        say_why(outcome)
+        handle.stop(GRACE)
+
+    services = Services(logger=setup(int(Level.WARNING), name="svc.demo"))
+    return [relay, api, Program(core=demo, services=services, on_tell=_show, on_exit=over)]
+
+
+def _welcome(config: RelayConfig) -> None:
+    print(f"relay on {config.host}:{config.port}", flush=True)
+
+
+def _show(news: Tell) -> None:
+    if "text" in news.fields:
+        print(news.fields["text"], file=sys.stderr if news.event == "problem" else sys.stdout, flush=True)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:6.2f} ms"
+
+
+def _object(answer: Fetched) -> Mapping[str, object] | None:
+    try:
+        value = strict_json.loads(answer.body)
+    except strict_json.JsonError:
+        return None
+    good = answer.status in (200, 201) and isinstance(value, dict)
+    return cast("dict[str, object]", value) if good else None

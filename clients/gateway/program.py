@@ -1,0 +1,57 @@
+"""The agent gateway, bound: its settings, and it as a program for a loop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from clients.gateway.api import ApiSettings
+from clients.gateway.service import Gateway
+from runtimes.host import Program, Services
+from runtimes.logs import setup
+from runtimes.running import find_running
+from runtimes.service_home import find_home
+from runtimes.tls import PinnedTls
+from servers.launch import CannotStartError, say_why
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.client.pins import is_pin
+from svc_proto.engine.core import Engine
+from svc_proto.wire.urls import parse_url
+
+__all__ = ["gateway_program", "read_settings"]
+
+
+def read_settings(env: Mapping[str, str]) -> ApiSettings:
+    """The settings of the gateway. Raises `CannotStartError` with exit code 2."""
+    home = find_home(env)
+    runs = find_running(home, "api")
+    url = (env.get("RELAY_WEBAPI_URL") or (runs and runs.inside) or "http://localhost:8642").rstrip("/")
+    try:
+        usable = parse_url(url).scheme in ("http", "https")
+    except RemoteProtocolError:
+        usable = False
+    if not usable:
+        raise CannotStartError("RELAY_WEBAPI_URL must be an http:// or https:// URL", code=2)
+    profile = env.get("SVC_PROFILE") or env.get("HERMES_PROFILE") or ""
+    pin = env.get("RELAY_WEBAPI_PIN") or None
+    if pin is not None and not is_pin(pin):
+        raise CannotStartError("RELAY_WEBAPI_PIN must be sha256/ and 44 characters of Base64", code=2)
+    config_path = env.get("SVC_CONFIG") or f"{home}/config.yaml"
+    files = (config_path, f"{home}") if runs is not None and url == runs.inside else None
+    return ApiSettings(url=url, key=env.get("API_SERVER_KEY") or "", profile=profile, files=files, pin=pin)
+
+
+def gateway_program(settings: ApiSettings) -> Program:
+    """The gateway as a program for a loop. Its records go to standard error."""
+    resume = os.environ.get("SVC_TUI_RESUME") or os.environ.get("HERMES_TUI_RESUME") or ""
+    core = Engine(Gateway(settings, resume=resume), entropy=os.urandom)
+    services = Services(logger=setup(30, name="svc.gateway"), client_tls=_trust(settings))
+    return Program(core=core, stdio=True, services=services, on_exit=say_why)
+
+
+def _trust(settings: ApiSettings) -> PinnedTls | None:
+    if settings.pin is None:
+        return None
+    where, trust = parse_url(settings.url), PinnedTls()
+    trust.expect(where.host, where.port, settings.pin)
+    return trust

@@ -1,0 +1,211 @@
+"""The reference phone, opened and bound: what its command line says, as a program for a loop."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO, cast
+
+from attrs import frozen
+
+from clients.phone.handset import SimulatedHandset
+from clients.phone.screen import Patient, Screen
+from runtimes.compute import COMPUTE
+from runtimes.host import Program, Services
+from runtimes.logs import setup
+from runtimes.tls import PinnedTls
+from servers.launch import CannotStartError, say_why
+from svc_proto.basics.brand import BRANDS
+from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.client.inputs import clean_remote
+from svc_proto.client.pins import is_pin
+from svc_proto.client.problem import Problem
+from svc_proto.client.spans import parse_span
+from svc_proto.commands import Level
+from svc_proto.device.invite import Invite, read_invite
+from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.preferences import Preferences
+from svc_proto.device.remote import DERIVED_PROBE, derived_relay
+from svc_proto.device.route_choice import Candidate
+from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
+from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.engine.core import Engine
+
+__all__ = ["Face", "phone_program", "phone_programs"]
+
+
+@frozen(kw_only=True)
+class Face:
+    """How the phone meets its person: whether it reads the keyboard and shows the gates, and what may be printed."""
+
+    keyboard: bool = False
+    view: bool = False
+    print_token: bool = False
+
+
+def phone_programs(
+    *,
+    remote: str | None,
+    pair_qr: str | None,
+    api: str | None,
+    code: str | None,
+    token: str | None,
+    pin: str | None,
+    ttl: str | None,
+    name: str,
+    device_id: str,
+    print_token: bool,
+    answers: str | None,
+    master: str,
+    unattended: bool,
+    chip: bool,
+    store_build: bool,
+    block: tuple[str, ...],
+    unblock: tuple[str, ...],
+    without: tuple[str, ...],
+    idle_minutes: int,
+    confirm_within: float,
+    allow_plain: bool,
+    cellular: bool,
+    fetch: tuple[str, ...],
+    fetch_on_cellular: bool,
+    max_attachment_mb: int,
+    auto_fetch_mb: int,
+    media_cache_mb: int,
+    notify: tuple[str, ...],
+    view: bool | None,
+    brand: str,
+    verbose: bool,
+) -> list[Program]:
+    """The phone that a command line asks for. Raises `CannotStartError`, code 2."""
+    preferences = Preferences(
+        max_inbound_mb=max_attachment_mb,
+        auto_fetch_threshold_mb=auto_fetch_mb,
+        auto_fetch_on_cellular=fetch_on_cellular,
+        cache_cap_mb=media_cache_mb,
+        allow_plain=allow_plain,
+    )
+    probe = "/health"
+    if pair_qr:
+        where = _invited(pair_qr, preferences)
+    elif api and not remote:
+        where, probe = _beside(api, code), DERIVED_PROBE
+    else:
+        where = Invite(remote=_checked(remote), code=code or "")
+    if pin is not None and not is_pin(pin):
+        raise CannotStartError("--pin must be sha256/ and 44 characters of Base64", code=2)
+    config = PhoneConfig(
+        remote=where.remote,
+        routes=where.routes,
+        probe=probe,
+        pin=pin,
+        ttl_seconds=None if ttl is None else _span(ttl),
+        code=where.code or None,
+        token=token or None,
+        device_name=name,
+        device_id=device_id,
+        scheme=BRANDS[brand].scheme,
+        preferences=preferences,
+        on_cellular=cellular,
+        texts=fetch,
+        notices=notify,
+    )
+    if config.code is None and config.token is None:
+        raise CannotStartError("--code or --token is needed", code=2)
+    terminal = _at_terminal(sys.stdin)
+    if answers == "ask" and sys.stdin is None:
+        raise CannotStartError("--ask needs standard input", code=2)
+    safety = SafetySettings(
+        armed=master == "on",
+        answers=Answers(answers or ("ask" if terminal else "deny")),
+        unattended=unattended,
+        chip=chip,
+        idle_minutes=idle_minutes,
+        confirmation_timeout=confirm_within,
+        blocklist=tuple(package for package in (*DEFAULT_BLOCKLIST, *block) if package not in unblock),
+    )
+    face = Face(
+        keyboard=terminal or answers == "ask",
+        view=sys.stdout.isatty() if view is None else view,
+        print_token=print_token,
+    )
+    handset = SimulatedHandset(name=name, build="googlePlay" if store_build else "sideload")
+    handset.device.permissions.accessibility = "accessibility" not in without
+    handset.device.permissions.screen_capture = "capture" not in without
+    handset.device.permissions.overlay = "overlay" not in without
+    return [phone_program(config, handset, safety, face, verbose=verbose)]
+
+
+def phone_program(
+    config: PhoneConfig,
+    handset: SimulatedHandset,
+    safety: SafetySettings,
+    face: Face,
+    *,
+    verbose: bool = False,
+) -> Program:
+    """The phone as a program for a loop."""
+    level = Level.DEBUG if verbose else Level.INFO
+    phone = Phone(config, handset, safety, watched=face.view)
+    out, err = _streams(waiting=face.keyboard)
+    pins = PinnedTls()
+    screen = Screen(out, view=face.view, print_token=face.print_token)
+    return Program(
+        core=Engine(phone, entropy=os.urandom, log_level=level),
+        stdio=face.keyboard,
+        services=Services(
+            logger=setup(int(level), name="svc.phone", stream=err),
+            client_tls=pins,
+            compute={**COMPUTE, "tls.expect": pins.expect, "tls.seen": pins.seen},
+        ),
+        on_tell=screen.tell,
+        on_exit=say_why,
+    )
+
+
+def _streams(*, waiting: bool) -> tuple[TextIO, TextIO]:
+    """Standard output and error. Who reads the keyboard makes them not blocking, so whoever writes has to wait."""
+    return (cast("TextIO", Patient(1)), cast("TextIO", Patient(2))) if waiting else (sys.stdout, sys.stderr)
+
+
+def _at_terminal(stream: TextIO | None) -> bool:
+    """Whether a person can be asked: the terminal is ours to read, which in the background it is not."""
+    if stream is None or not stream.isatty():
+        return False
+    try:
+        return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
+    except OSError:  # not the terminal that controls us
+        return True
+
+
+def _invited(text: str, preferences: Preferences) -> Invite:
+    try:
+        return read_invite(text, preferences)
+    except Refused as refusal:
+        hint = ": see --allow-plain" if refusal.code == "plain_route" else ""
+        raise CannotStartError(f"--pair-qr cannot be used: {refusal.message}{hint}", code=2) from refusal
+
+
+def _span(text: str) -> int:
+    try:
+        return parse_span(text, "--ttl")
+    except Problem as problem:
+        raise CannotStartError(str(problem), code=2) from problem
+
+
+def _beside(api: str, code: str | None) -> Invite:
+    """The relay that an API server has beside it, by convention."""
+    try:
+        relay = derived_relay(api)
+    except RemoteProtocolError as error:
+        raise CannotStartError(f"--api cannot be used: {error}", code=2) from error
+    return Invite(remote=relay, code=code or "", routes=(Candidate("derived", 0, relay),))
+
+
+def _checked(remote: str | None) -> str:
+    if not remote:
+        raise CannotStartError("--remote, --api or --pair-qr is needed", code=2)
+    try:
+        return clean_remote(remote)
+    except Problem as problem:
+        raise CannotStartError(str(problem), code=2) from problem
