@@ -19,7 +19,7 @@ from runtimes.folders import private_folder
 
 __all__ = ["ROLES", "Claim", "Running", "TakenError", "claim", "find_all", "find_running", "is_held"]
 
-ROLES = ("relay", "api", "dashboard")
+ROLES = ("relay", "api", "dashboard", "phone")  # the last is simulated: `svc phone`
 FOLDER = "run"
 GLANCE = 0.5  # s in which a claim is tried again: somebody who looks holds the lock for an instant
 POLL = 0.01  # s between two tries

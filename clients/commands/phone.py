@@ -27,7 +27,8 @@ Examples:
 
 \b
 It pairs by itself, for chat and bridge alone, and comes back with the same session. Questions of the agent's calls
-and messages are asked on its screen; nobody else is asked. Ctrl-C ends it. More to set: python -m clients.phone --help
+and messages are asked on its screen; nobody else is asked. Ctrl-C ends it, and svc down does. More to set:
+python -m clients.phone --help
 
 \b
 Exit codes: 0 after Ctrl-C; 1 when there is no relay, or it refuses; 2 for bad options and when one runs already.
@@ -59,12 +60,12 @@ def main(*, name: str, off: bool, runtime: str) -> None:
 
     def programs() -> list[Program]:
         claimed = claim_home(home, "phone")
-        return [_program(config, home, url=relay.url, code=code, name=name, off=off, claim=claimed)]
+        return [_program(config, home, relay=relay.url, code=code, name=name, off=off, claim=claimed)]
 
     launch(programs, runtime)
 
 
-def _program(config: RelayConfig, home: Path, *, url: str, code: str, name: str, off: bool, claim: Claim) -> Program:
+def _program(config: RelayConfig, home: Path, *, relay: str, code: str, name: str, off: bool, claim: Claim) -> Program:
     import os
 
     from clients.commands.host import trust_for
@@ -80,9 +81,15 @@ def _program(config: RelayConfig, home: Path, *, url: str, code: str, name: str,
     from svc_proto.engine.core import Engine
 
     listener = bind(HOST, 0)
+    url = f"http://{HOST}:{listener.address.port}"
+
+    def ready() -> None:
+        claim.tell({"host": HOST, "port": listener.address.port, "inside": url})
+        _say_where(home)
+
     phone = SeenPhone(
         PhoneConfig(
-            remote=url.replace("http", "ws", 1),
+            remote=relay.replace("http", "ws", 1),
             code=code,
             token=_token(home),
             device_name=name,
@@ -90,13 +97,13 @@ def _program(config: RelayConfig, home: Path, *, url: str, code: str, name: str,
         ),
         SimulatedHandset(name=name),
         SafetySettings(armed=not off),
-        url=f"http://{HOST}:{listener.address.port}",
+        url=url,
     )
     return Program(
         core=Engine(phone, entropy=os.urandom, log_level=Level.WARNING),
         listeners=[listener],
         services=Services(state=home, logger=setup(int(Level.WARNING), name="svc.phone"), client_tls=trust_for(config)),
-        on_ready=lambda: _say_where(home),
+        on_ready=ready,
         on_tell=_show,
         on_exit=say_why,
         claim=claim,

@@ -54,6 +54,7 @@ def status(*, as_json: bool) -> int:
         "relay": devices is not None,
         "api": api is not None and glance(api.inside, "/health", home) is not None,
         "dashboard": True,
+        "phone": True,
     }
     if as_json:
         servers = {
@@ -71,7 +72,7 @@ def status(*, as_json: bool) -> int:
 
 @click.command("down", cls=Single, epilog=DOWN, context_settings=SETTINGS)
 def down() -> None:
-    """Stop the servers that run on this host's service home."""
+    """Stop the servers that run on this host's service home, and the simulated phone."""
     home = find_home(os.environ)
     found = find_all(home)
     if not found:
@@ -105,10 +106,12 @@ def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[dict[
         one = found.get(role)
         title = "API" if role == "api" else role.capitalize()
         if one is None:
-            lines.append(f"{title:<11}does not run")
+            if role != "phone":  # nobody misses it
+                lines.append(f"{title:<11}does not run")
             continue
         state = f"up {short_span(now - one.since)}" if well[role] else "DOES NOT ANSWER"
-        lines.append(f"{title:<11}{one.url}  {state}, pid {one.pid}, {one.version}")
+        where = "simulated" if role == "phone" else one.url
+        lines.append(f"{title:<11}{where}  {state}, pid {one.pid}, {one.version}")
     if "api" in found:
         lines.append(f"{'Model':<11}{_plain(found['api'].model)}")
     if devices is not None:

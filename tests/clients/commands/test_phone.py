@@ -33,6 +33,13 @@ def test_a_phone_of_this_host(lonely: Shelf) -> None:
                     modes = [(home / name).stat().st_mode & 0o777 for name in (PHONE_DOOR, PHONE_SESSION)]
                     assert modes == [0o600, 0o600]
                     assert json.loads((home / PHONE_DOOR).read_text())["secret"] not in "".join(phone.seen)
-                phone.process.send_signal(signal.SIGINT)
+                    phone.process.send_signal(signal.SIGINT)
+                else:
+                    status = lonely.run("svc", "status").out.splitlines()
+                    assert [line.split()[0] for line in status[:4]] == ["Relay", "API", "Dashboard", "Phone"]
+                    assert status[3].startswith("Phone      simulated  up ")
+                    assert f"pid {phone.process.pid}, " in status[3]
+                    assert lonely.run("svc", "down").out == "Stopped: relay, api, dashboard, phone.\n"
                 assert phone.wait() == 0
             assert (home / PHONE_DOOR).read_text() == ""
+        assert servers.wait() == 0
