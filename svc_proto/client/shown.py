@@ -27,6 +27,7 @@ __all__ = [
 
 DEVICE_COLUMNS = ("PREFIX", "DEVICE", "DETAILS", "LAST SEEN", "EXPIRES", "TRANSPORT", "GRANTS")
 PIN_SHOWN = 12  # characters of a pin, after its prefix (wire core 10.6)
+WIDTH = 60  # columns of a small terminal
 NOT_ENCRYPTED = "the connection is not encrypted: whoever is on the way reads along, the session token too"
 NOTHING = "none stored: pair with svc-relay pair CODE --remote ws://…"
 
@@ -38,7 +39,7 @@ def paired_lines(paired: Paired, file: str) -> list[str]:
     lines = [f"Paired with {session.url}", f"  Session   {session.token[:8]}…, expires {_expiry(session, now)}"]
     if session.role is not None:
         lines.append(f"  Route     {plain(session.role)}")
-    lines.append(f"  Grants    {grants_text(session.grants, now)}")
+    lines += _grants(session, now)
     if session.cert_pin is not None:
         lines.append(f"  Pin       {session.cert_pin[7 : 7 + PIN_SHOWN]}…")
     url = parse_url(session.url)
@@ -80,7 +81,7 @@ def status_lines(sessions: Mapping[str, StoredSession], now: float, *, reveal: b
             f"  Expires   {_expiry(session, now)}",
             f"  Tools     consent {consent}",
             f"  Route     {plain(session.role or 'as typed')}",
-            f"  Grants    {grants_text(session.grants, now)}",
+            *_grants(session, now),
             f"  Pin       {pin}",
         ]
     return lines
@@ -149,6 +150,11 @@ def _device(device: Mapping[str, object], now: float) -> tuple[str, ...]:
 
 def _expiry(session: StoredSession, now: float) -> str:
     return short_expiry(session.expires_at, now)
+
+
+def _grants(session: StoredSession, now: float) -> list[str]:
+    text = f"  Grants    {grants_text(session.grants, now)}"
+    return wrap(text, WIDTH, subsequent_indent=" " * 12, break_on_hyphens=False)
 
 
 def _text(members: Mapping[str, object], name: str) -> str:

@@ -40,6 +40,12 @@ def test_after_pairing() -> None:
         "  Pin       ABCDEFGHIJKL…",
         "  Stored    /h/file",
     ]
+    spans = dict.fromkeys(("bridge", "chat", "terminal", "tui", "voice:config", "voice:realtime"), NOW + DAY)
+    many = paired_lines(Paired(session=evolve(SESSION, grants=spans), transport_hint="wss"), "/h/file")
+    assert many[3:5] == [
+        "  Grants    bridge=in1d chat=in1d terminal=in1d tui=in1d",
+        "            voice:config=in1d voice:realtime=in1d",
+    ]
     bare = paired_lines(Paired(session=BARE, transport_hint="ws"), "/h/file")
     assert len(bare) == 5
     assert bare[3].startswith("  Warning   the connection is not encrypted")
