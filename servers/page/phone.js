@@ -117,7 +117,8 @@ export function openPhone(room) {
       class: `spot ${kind}${node.focused ? " focused" : ""}${node.selected ? " selected" : ""}`,
       "aria-label": said ?? (inside.join(", ") || "Unnamed"),
       "aria-disabled": node.enabled === false ? "true" : null,
-    }, kind === "LinearLayout" ? null : h("span", {}, said ?? ""));
+      ...(node.checked === undefined ? {} : { role: "switch", "aria-checked": `${node.checked === true}` }),
+    }, kind === "LinearLayout" ? null : h("span", {}, node.checked === undefined ? said ?? "" : node.checked ? "On" : "Off"));
     button.addEventListener("click", (event) => {
       if (event.detail === 0) touch({ kind: "tap", ...middle(node.bounds) }); // by the keyboard
     });

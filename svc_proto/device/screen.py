@@ -14,8 +14,10 @@ Callers show the bearer of `svc_proto.engine.phone_door`.
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
 from enum import Enum
 from hashlib import sha256
+from typing import cast
 
 from attrs import evolve
 
@@ -47,6 +49,7 @@ PHONE_SESSION = "phone-session"  # in the state folder: the token of the last pa
 LIMITS = evolve(DEFAULT_LIMITS, max_connections=64)
 LONGEST_LOOK = 3.0  # s that a look waits for something new; a dashboard waits 5 for its answer
 LARGEST = 16_384  # bytes of a body
+SWITCHES = ("Switch", "CheckBox")  # ends of class names
 TOUCHES = {
     "tap": "/tap",
     "long_press": "/long_press",
@@ -151,13 +154,26 @@ class SeenPhone:
             "hint": view.hint,
             "screen_on": status.get("screen_on", True),
             "battery": status.get("battery"),
-            "screen": dict(screen.result) if isinstance(screen, Reply) else {},
+            "screen": self._with_switches(screen.result) if isinstance(screen, Reply) else {},
             "latest": latest,
             "questions": [_question(overlay) for overlay in view.overlays],
         }
         tag = sha256(strict_json.dumps_bytes(state)).hexdigest()[:16]
         left = {overlay.confirmation_id: overlay.seconds_left for overlay in view.overlays}
         return {**state, "tag": tag, "seconds_left": left}
+
+    def _with_switches(self, screen: Mapping[str, object]) -> dict[str, object]:
+        """A screen whose switches say whether they are on: `/describe_node` alone tells (wire bridge 3.2, 3.4)."""
+        if "nodes" not in screen:
+            return dict(screen)
+        return {**screen, "nodes": [self._described(each) for each in cast("list[dict[str, object]]", screen["nodes"])]}
+
+    def _described(self, node: dict[str, object]) -> dict[str, object]:
+        if not str(node["className"]).endswith(SWITCHES):
+            return node
+        asked = HandsetCommand("POST", "/describe_node", {"nodeId": node["nodeId"]})
+        told = self._handset.perform(asked, self.engine.now)
+        return {**node, "checked": told.result.get("checked")} if isinstance(told, Reply) else node
 
     # --- the person ---
 

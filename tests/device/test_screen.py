@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Ready, Tell, WriteConfig
-from svc_proto.device.handset import Later, Reply
+from svc_proto.device.handset import HandsetCommand, Later, Reply
 from svc_proto.device.person import KEYBOARD
 from svc_proto.device.phone import PhoneConfig
 from svc_proto.device.safety.settings import SafetySettings, Switch
@@ -86,6 +87,22 @@ def test_a_look_that_is_given_up_and_one_at_the_end(virtual: VirtualWorld) -> No
     assert virtual.clock() - began < 0.5
     virtual.pass_time(5.0)
     assert seen.written() == ""  # nobody looks for it any more
+
+
+def test_switches_say_whether_they_are_on(virtual: VirtualWorld) -> None:
+    seen = Seen(virtual)
+    seen.handset.perform(HandsetCommand("POST", "/open_app", {"package": "com.android.settings"}), Moment(0, 0))
+    seen.handset.perform(HandsetCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
+    network = seen.screen()
+    nodes = network["screen"]["nodes"]
+    assert {node["contentDescription"]: node["checked"] for node in nodes if "checked" in node} == {
+        "Wi-Fi": True,
+        "Mobile data": True,
+    }
+    seen.handset.perform(HandsetCommand("POST", "/tap_text", {"text": "Wi-Fi"}), Moment(0, 0))
+    flipped = seen.screen()
+    assert [node["checked"] for node in flipped["screen"]["nodes"] if "checked" in node] == [False, True]
+    assert flipped["tag"] != network["tag"]  # so a look that waits ends
 
 
 def test_the_persons_finger(virtual: VirtualWorld) -> None:
