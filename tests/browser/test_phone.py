@@ -45,6 +45,9 @@ def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: Visitor
     page.mouse.up()
     world.eventually(lambda: seen.handset.gestures[-1].kind == "swipe")
     page.get_by_role("button", name="Back").click()
+    world.http("POST", "/open_app", headers=headers, body=b'{"package": "com.android.settings"}')
+    glass.get_by_role("button", name="Network").click()
+    expect(glass.get_by_role("switch", name="Wi-Fi")).to_be_checked()
 
     message = json.dumps({"to": "+15550100", "body": "Late, sorry"}).encode()
     with ThreadPoolExecutor() as agent:
