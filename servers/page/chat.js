@@ -6,7 +6,7 @@ import { agent, openTurn } from "./net.js";
 import { events } from "./sse.js";
 import { Attachments } from "./pictures.js";
 import { AgentMessage, isUnanswered, messagesOf, questionOf, userMessage } from "./turn.js";
-import { empty } from "./view.js";
+import { ask, empty } from "./view.js";
 
 const IDEAS = ["/help", "/phone ping", "/phone open_app com.example.mail", "/screenshot", "/think"];
 const NEAR = 80; // px from the end of the log within which it follows what comes
@@ -257,7 +257,7 @@ export function openChat(room, auto, place) {
   }
 
   async function remove(chat) {
-    if (turn || !confirm(`Delete “${plain(titleOf(chat))}” and all its messages?`)) return;
+    if (!await ask("Delete this chat?", `“${plain(titleOf(chat))}” and all its messages`, "Delete")) return;
     try {
       await agent("DELETE", `/sessions/${encodeURIComponent(chat.id)}`, undefined, closing.signal);
       if (session === chat.id) choose(null);

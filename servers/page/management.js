@@ -6,7 +6,7 @@ import { granted, grantsOf, urgency } from "./grants.js";
 import { agent, relay } from "./net.js";
 import { openPairing } from "./pair.js";
 import { AGENT } from "./sentences.js";
-import { badge, dataView, empty, row, table } from "./view.js";
+import { ask, badge, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 10; // s
 const SOONER = 2000; // ms, while somebody waits for a device to pair
@@ -140,17 +140,17 @@ function deviceRow(live, view) {
 }
 
 async function part(button, name, prefix, view) {
-  if (!confirm(`Revoke ${plain(name)} (${plain(prefix)})?\n\nIts connection is closed at once, and it has to be paired again.`)) return;
+  if (!await ask(`Revoke ${plain(name)} (${plain(prefix)})?`, "Its connection is closed at once, and it has to be paired again.", "Revoke")) return;
   button.disabled = true;
   button.textContent = "Revoking…";
   try {
     const answer = await relay("DELETE", `/sessions/${encodeURIComponent(prefix)}`);
     announce(`${name} is revoked`);
     if (answer?.knows_api_key === true) {
-      alert(`${plain(name)} is revoked.\n\nIts QR held the API's main key as well, with which it can go on to chat and to have the agent act. Make a new key on the host with: svc key rotate`);
+      ask(`${plain(name)} is revoked`, `Its QR held the API's main key as well, with which it can go on to chat and to have the agent act. Make a new key on the host with: svc key rotate`);
     }
   } catch (error) {
-    alert(`${plain(name)} was not revoked: ${error.message}`);
+    ask(`${plain(name)} was not revoked`, error.message);
   }
   button.disabled = false;
   button.textContent = "Revoke";

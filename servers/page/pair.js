@@ -4,7 +4,7 @@ import { announce, copyButton, h, icon, s } from "./dom.js";
 import { countdown, now, plain, seconds, text } from "./format.js";
 import { granted } from "./grants.js";
 import { qr, relay } from "./net.js";
-import { badge } from "./view.js";
+import { ask, badge } from "./view.js";
 
 const KEY = "svc-relay-pairing";
 const SOON = 60; // s
@@ -40,10 +40,11 @@ export function openPairing(onClose) {
 
   async function mint() {
     const wish = fields.wish();
-    if (looksPublic(wish.host) && !confirm(`${plain(wish.host)} looks like a public address behind a proxy. Invites for it hand out the key of the API server on that route. Make one?`)) {
+    if (looksPublic(wish.host) && !await ask("Make an invite for a public address?", `${plain(wish.host)} looks like one behind a proxy. Invites for it hand out the key of the API server on that route.`, "Make it")) {
       if (!stage.childElementCount) stage.replaceChildren(h("p", { class: "waiting" }, "No code was made."));
       return;
     }
+    if (!dialog.isConnected) return;
     remember(fields.values());
     const mine = (turn += 1);
     invite = null;

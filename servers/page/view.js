@@ -72,6 +72,21 @@ export function empty(picture, title, text, ...more) {
   return h("div", { class: "empty" }, icon(picture), h("h3", {}, title), h("p", {}, text), ...more);
 }
 
+/** Say something that has to be read, or with `action` ask before it is done; the promise is whether it was agreed to. */
+export function ask(title, words, action) {
+  const answer = (value, props, text) => h("button", { type: "button", ...props, onclick: () => dialog.close(value) }, text);
+  const dialog = h("dialog", { class: "sure", role: "alertdialog", "aria-labelledby": "sure-title", "aria-describedby": "sure-words" },
+    h("h2", { id: "sure-title" }, title),
+    h("p", { id: "sure-words", class: "lead" }, words),
+    h("div", { class: "foot" }, answer("", { autofocus: true }, action ? "Cancel" : "Close"), action ? answer("yes", { class: "main" }, action) : null));
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((resolve) => dialog.addEventListener("close", () => {
+    dialog.remove();
+    resolve(dialog.returnValue === "yes");
+  }));
+}
+
 /** A coloured word. */
 export function badge(kind, text, props = {}) {
   return h("span", { class: `badge ${kind}`, ...props }, text);

@@ -96,8 +96,12 @@ def test_chats_are_kept_and_deleted(site: Site, visit: Visitor) -> None:
     expect(chats).to_have_count(2)
     chats.last.click()
     expect(page.locator(".prose")).to_have_text("first")
-    page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Delete").last.click()
+    question = page.get_by_role("alertdialog", name="Delete this chat?")
+    question.get_by_role("button", name="Cancel").click()
+    expect(chats).to_have_count(2)
+    page.get_by_role("button", name="Delete").last.click()
+    question.get_by_role("button", name="Delete").click()
     expect(chats).to_have_count(1)
     expect(page.get_by_text("Talk to the agent")).to_be_visible()
 

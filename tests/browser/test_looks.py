@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from playwright.sync_api import Dialog, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from svc_proto.engine.message import Request, json_response
 from svc_proto.engine.router import Route, Router
@@ -148,15 +148,12 @@ def test_a_name_cannot_turn_a_question_around(site: Site, visit: Visitor) -> Non
     sessions = [{"token_prefix": prefix, "device_name": name} for prefix, name in names.items()]
     page = start(site, visit, "", Scripted(sessions={"sessions": sessions}))
     asked: list[str] = []
-
-    def refuse(question: Dialog) -> None:
-        asked.append(question.message.partition("\n")[0])
-        question.dismiss()
-
-    page.on("dialog", refuse)
+    question = page.get_by_role("alertdialog")
     expect(page.locator("tbody .name")).to_have_text([re.compile("Pixel"), LONG, DASH])
     for button in page.get_by_role("button", name="Revoke").all():
         button.click()
+        asked.append(question.get_by_role("heading").text_content() or "")
+        question.press("Escape")
     assert asked == [
         "Revoke \u2068Pixel It is safe to agree  )dlo( \u2069 (\u2068a\u2069)?",
         f"Revoke \u2068{LONG[:79]}…\u2069 (\u2068b\u2069)?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playwright.sync_api import Dialog, expect
+from playwright.sync_api import expect
 
 from svc_proto.client.operator import KEY_IS_KNOWN
 from svc_proto.relay.routes.control import DEVICE_CONTROL
@@ -115,20 +115,18 @@ def test_a_revoked_phone_that_had_the_main_key(site: Site, visit: Visitor) -> No
     session = {"token_prefix": "1c2d3e4f", "device_name": "Pixel 8"}
     script = Scripted(sessions={"sessions": [session]}, revoke={"ok": True, "knows_api_key": True})
     page = start(site, visit, "", script)
-    said: list[str] = []
-
-    def agree(dialog: Dialog) -> None:
-        said.append(unisolated(dialog.message))
-        dialog.accept()
-
-    page.on("dialog", agree)
+    said = page.get_by_role("alertdialog")
     page.get_by_role("button", name="Revoke Pixel 8").click()
-    expect(page.locator("#announcer")).to_have_text("Pixel 8 is revoked")
-    expect(page.get_by_role("button", name="Revoke Pixel 8")).to_be_enabled()  # which it is after the last word
-    asked, told = said
-    assert asked == "Revoke Pixel 8 (1c2d3e4f)?\n\nIts connection is closed at once, and it has to be paired again."
-    assert told == f"Pixel 8 is revoked.\n\n{KEY_IS_KNOWN.replace('new key with', 'new key on the host with')}"
+    assert unisolated(said.get_by_role("heading").inner_text()) == "Revoke Pixel 8 (1c2d3e4f)?"
+    expect(said).to_contain_text("Its connection is closed at once, and it has to be paired again.")
+    said.get_by_role("button", name="Revoke").click()
+    expect(said).to_contain_text("is revoked")
+    assert unisolated(said.get_by_role("heading").inner_text()) == "Pixel 8 is revoked"
+    expect(said).to_contain_text(KEY_IS_KNOWN.replace("new key with", "new key on the host with"))
+    said.get_by_role("button", name="Close").click()
     script.answers["revoke"] = {"ok": True, "knows_api_key": False}
     page.get_by_role("button", name="Revoke Pixel 8").click()
-    expect(page.locator("#announcer")).to_have_text("Pixel 8 is revoked")
-    assert len(said) == 3  # nothing more is to be done
+    with page.expect_response("**/sessions/1c2d3e4f"):
+        said.get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("button", name="Revoke Pixel 8")).to_be_enabled()
+    expect(said).to_have_count(0)  # nothing more is to be done
