@@ -38,7 +38,7 @@ export function openChat(room, auto, place) {
   let session = null;
   let chats = [];
   let found = null; // ids of chats in which the searched words were said; null: nothing is searched
-  let turn = null; // under way: { run, message, unwanted }
+  let turn = null; // under way: { run, message, unwanted, reading }
   let elsewhere = null; // the run of a turn that is under way, but is not read here
   let visit = 0;
   let lost = false; // what was looked at cannot be asked for at the moment
@@ -141,10 +141,11 @@ export function openChat(room, auto, place) {
   }
 
   async function choose(id, how = "pushState") {
-    if (turn) {
+    if (turn && (turn.run === null || id === session)) {
       point("replaceState");
       return;
     }
+    leave();
     const mine = (visit += 1);
     head.querySelector("form")?.dispatchEvent(new Event("leave"));
     session = id;
@@ -280,17 +281,18 @@ export function openChat(room, auto, place) {
     grow();
     for (const each of log.querySelectorAll(".empty, .waiting, .later")) each.remove();
     const message = new AgentMessage((id, choice) => answer(mine.run, id, choice));
-    const mine = (turn = { run: null, message, unwanted: false });
+    const mine = (turn = { run: null, message, unwanted: false, reading: new AbortController() });
+    const reading = AbortSignal.any([closing.signal, mine.reading.signal]);
     busy(true);
     log.append(userMessage(content), message.element);
     log.scrollTop = log.scrollHeight;
     try {
       session ??= (await agent("POST", "/sessions", {}, closing.signal)).id;
       point("replaceState");
-      const body = await openTurn(session, { message: content, approvals: true }, closing.signal);
+      const body = await openTurn(session, { message: content, approvals: true }, reading);
       for await (const { event, data } of events(body)) take(mine, event, JSON.parse(data));
     } catch (error) {
-      if (closing.signal.aborted) return;
+      if (closing.signal.aborted || turn !== mine) return;
       message.note("failed", error.message || "The connection was lost.");
     }
     message.finish();
@@ -301,6 +303,15 @@ export function openChat(room, auto, place) {
     load();
   }
 
+  /** Read no more of a turn. It goes on, and is found again when its chat is opened. */
+  function leave() {
+    if (!turn) return;
+    turn.reading.abort();
+    turn = null;
+    busy(false);
+    load(); // the chat may be new
+  }
+
   function take(mine, event, data) {
     const follow = isNearEnd();
     const { message } = mine;
@@ -308,6 +319,7 @@ export function openChat(room, auto, place) {
     const about = { name: data.tool_name, args: data.args, seconds: data.duration };
     if (event === "run.started") {
       mine.run = data.run_id;
+      rooms.inert = false; // before that a chat may not have been made
       if (mine.unwanted) end(mine.run);
     } else if (event === "assistant.delta") message.say(data.delta);
     else if (event === "tool.progress") message.think(data.delta);
@@ -324,7 +336,6 @@ export function openChat(room, auto, place) {
 
   function busy(on) {
     const mayFocus = document.activeElement === document.body || form.contains(document.activeElement);
-    room.classList.toggle("busy", on);
     rooms.inert = on;
     stop.hidden = !on;
     stop.disabled = false;

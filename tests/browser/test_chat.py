@@ -180,7 +180,10 @@ def test_a_reload_in_the_middle(site: Site, visit: Visitor) -> None:
 
     say(page, "/wait 10")
     expect(page.locator(".tool").last).to_have_attribute("data-state", "running")
-    page.reload()
+    page.get_by_role("button", name="New chat").click()  # one may go elsewhere in the page as well
+    expect(page.get_by_text("Talk to the agent")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    page.locator(".chat-title").click()
     expect(page.get_by_text("The answer is not there yet")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped.")).to_be_visible()
