@@ -13,6 +13,7 @@ const ITEM = /^\s*(?:[-*•]|(\d{1,9})[.)])\s+/;
 const MEDIA = /^MEDIA:(?:(["'`])(\/.+)\1|(\/.*\S|\S+))\s*$/; // a path may have blanks
 const QUOTE = /^\s*>+\s?/;
 const TABLE = /^\s*\|.*\|\s*$/;
+const FILE = /^\/.+\.(png|jpe?g|gif|webp)$/i; // a picture of the host
 const SPECIAL = [FENCE, HEADING, ITEM, MEDIA, QUOTE, TABLE];
 const DEEPEST = 5; // lists within lists
 const INLINE = /(`[^`\n]+`|\*\*[^*\n]+\*\*|\[[^\]\n]+\]\(https?:\/\/[^\s<>()]+\)|https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?])/;
@@ -124,7 +125,23 @@ function mediaCard(where) {
       if (PICTURES.includes(entry.content_type)) card.after(shot(token, text(entry.file_name)));
     }).catch(() => {});
   }
+  if (!token && FILE.test(where)) card.lastChild.replaceWith(showing(where, card, about));
   return h("div", { class: "media-of" }, card);
+}
+
+/** A picture of the host is handed out when somebody asks for it: to see a chat again makes no tokens. */
+function showing(path, card, about) {
+  const button = h("button", { type: "button", class: "quiet" }, "Show");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      card.after(shot((await relay("POST", "/media", { path })).token, path));
+    } catch (error) {
+      about.textContent = error.message;
+    }
+    button.remove();
+  });
+  return button;
 }
 
 function shot(token, name) {

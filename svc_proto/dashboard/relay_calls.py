@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
+from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.dashboard.access import Access
-from svc_proto.dashboard.checks import body_of, flag_of, prefix_of, whole_of
+from svc_proto.dashboard.checks import body_of, flag_of, prefix_of, text_of, whole_of
 from svc_proto.dashboard.invite import find_endpoints, take_wish
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.flow import Flow
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["PREFIXES", "routes"]
 
 PREFIXES = tuple(f"/api/plugins/{brand.scheme}" for brand in BRANDS.values())
+KINDS = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 NO_PUSH = {"configured": False, "reason": "push delivery is not wired: phones are reached over their own WebSocket"}
 
 
@@ -36,6 +38,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
         ("GET", "/phones", calls.phones),
         ("GET", "/media", calls.media),
         ("GET", "/media/{token}", calls.picture),
+        ("POST", "/media", calls.hand_out),
         ("GET", "/push", calls.push),
         ("POST", "/pairing", calls.pair),
     ]
@@ -80,6 +83,16 @@ class _RelayCalls:
     def picture(self, request: Request) -> Flow[Response]:
         token = encode_segment(request.params["token"])
         return self._relay.picture(self._dashboard.engine, f"/media/inspect/{token}")
+
+    def hand_out(self, request: Request) -> Flow[Response]:
+        """A token for a picture of this host; the relay judges its `path` as that of any file that is handed out."""
+        path = text_of(body_of(request), "path") or ""
+        name = path.rpartition("/")[2]
+        kind = KINDS.get("".join(name.lower().rpartition(".")[1:]))
+        if kind is None:
+            raise Refused(415, "no_picture", "this file is no picture")
+        sent = strict_json.dumps_bytes({"path": path, "content_type": kind, "file_name": name})
+        return self._relay.call(self._dashboard.engine, "POST", "/media/register", sent)
 
     def push(self, request: Request) -> Response:
         return json_response(200, NO_PUSH, (PRIVATE,))

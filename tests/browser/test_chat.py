@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from playwright.sync_api import FilePayload, Page, Route, expect
 
@@ -202,8 +203,8 @@ def test_a_stop_before_the_beginning(site: Site, visit: Visitor) -> None:
     expect(page.get_by_text("Stopped.")).to_be_visible()
 
 
-def test_a_file_is_asked_for_once(site: Site, visit: Visitor) -> None:
-    """Words that follow a file are drawn many times."""
+def test_a_file_is_asked_for_once(site: Site, visit: Visitor, tmp_path: Path) -> None:
+    """Words that follow a file are drawn many times; a picture of the host is handed out to whoever asks to see it."""
     site.world.start_relay()
     page = start(site, visit)
     say(page, "/echo MEDIA:svc-relay://none-of-ours\n" + "word " * 60)
@@ -213,6 +214,13 @@ def test_a_file_is_asked_for_once(site: Site, visit: Visitor) -> None:
     expect(page.locator(".media-card")).to_have_attribute("data-marked", "yes")
     expect(page.locator(".media-card")).to_contain_text("Its time is over")
     assert sum(url.endswith("/media") for url in visit.asked) == 1
+    shot = tmp_path / "a shot.png"
+    shot.write_bytes(draw((), screen_on=False))
+    say(page, f"/echo MEDIA:{shot}")
+    page.get_by_role("button", name="Show").click()
+    picture = page.get_by_role("img", name=str(shot))
+    expect(picture).to_be_visible()
+    assert picture.evaluate("(each) => each.decode().then(() => each.naturalWidth)") == 108
 
 
 def test_an_answer_takes_no_focus_away(site: Site, visit: Visitor) -> None:

@@ -102,6 +102,26 @@ def test_a_picture(virtual: VirtualWorld, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "kind"), [("a b.PNG", "image/png"), ("x.jpg", "image/jpeg"), ("y.webp", "image/webp")]
+)
+def test_a_picture_of_the_host(virtual: VirtualWorld, name: str, kind: str) -> None:
+    peer = Canned(http(200, b'{"ok":true,"token":"t0ken"}'))
+    answer = Board(virtual, relay_url=virtual.peer(peer)).relay("POST", "/media", {"path": f"/srv/{name}", "x": 1})
+    assert answer.json["token"] == "t0ken"
+    assert heard(peer) == (
+        "POST /media/register",
+        {"path": f"/srv/{name}", "content_type": kind, "file_name": name},
+    )
+
+
+@pytest.mark.parametrize("path", [None, "", "/etc/passwd", "/srv/a.svg", "/srv/png"])
+def test_no_other_file_of_the_host(virtual: VirtualWorld, path: str | None) -> None:
+    peer = Canned(http(200, b"{}"))
+    assert Board(virtual, relay_url=virtual.peer(peer)).relay("POST", "/media", {"path": path}).status == 415
+    assert peer.heard == []
+
+
+@pytest.mark.parametrize(
     ("answer", "status"),
     [
         (http(200, b"<svg/>", kind="image/svg+xml"), 415),
