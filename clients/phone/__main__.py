@@ -8,9 +8,14 @@ import click
 
 from runtimes.option import runtime_option
 from servers.options import HELP, ProgramCommand
-from svc_proto.basics.brand import BRANDS
-from svc_proto.device.safety.confirmation import DEFAULT_TIMEOUT, MAX_TIMEOUT, MIN_TIMEOUT
-from svc_proto.device.safety.master import DEFAULT_IDLE_MINUTES, MAX_IDLE_MINUTES, MIN_IDLE_MINUTES
+from svc_proto.device.safety.bounds import (
+    DEFAULT_IDLE_MINUTES,
+    DEFAULT_TIMEOUT,
+    MAX_IDLE_MINUTES,
+    MAX_TIMEOUT,
+    MIN_IDLE_MINUTES,
+    MIN_TIMEOUT,
+)
 
 __all__ = ["main"]
 
@@ -121,7 +126,7 @@ SWITCHES = ("accessibility", "capture", "overlay")
 )
 @click.option("--notify", multiple=True, metavar="TEXT", help="A notification that has come: TITLE: TEXT.")
 @click.option("--view/--no-view", default=None, help="Show the safety gates (the default at a terminal).")
-@click.option("--brand", type=click.Choice(list(BRANDS)), default="svc", show_default=True, envvar="SVC_BRAND")
+@click.option("--brand", type=click.Choice(["svc", "hermes"]), default="svc", show_default=True, envvar="SVC_BRAND")
 @runtime_option
 @click.option("--verbose", is_flag=True, help="Log what is ignored, too.")
 def main(runtime: str, **options: Any) -> None:

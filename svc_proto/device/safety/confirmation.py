@@ -23,13 +23,11 @@ from attrs import define, field, frozen
 
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand
+from svc_proto.device.safety.bounds import MAX_TIMEOUT, MIN_TIMEOUT
 from svc_proto.machines.table import Table, step
 
 __all__ = [
     "CONFIRMATION_TABLE",
-    "DEFAULT_TIMEOUT",
-    "MAX_TIMEOUT",
-    "MIN_TIMEOUT",
     "Awaiting",
     "Confirmation",
     "ConfirmationState",
@@ -38,10 +36,6 @@ __all__ = [
     "Trust",
     "clamp_timeout",
 ]
-
-DEFAULT_TIMEOUT = 25.0  # s, wire bridge 5.5 [R]: below the relay's 30 s, or the caller would see a 504
-MIN_TIMEOUT = 10.0  # s, wire bridge 5.5
-MAX_TIMEOUT = 60.0
 
 
 class ConfirmationState(Enum):

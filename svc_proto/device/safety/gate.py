@@ -22,8 +22,8 @@ from svc_proto.device.refusal import Refusal
 from svc_proto.device.safety import rules
 from svc_proto.device.safety.activity import ActivityLog
 from svc_proto.device.safety.blocklist import Blocklist
+from svc_proto.device.safety.bounds import DEFAULT_IDLE_MINUTES, DEFAULT_TIMEOUT
 from svc_proto.device.safety.confirmation import (
-    DEFAULT_TIMEOUT,
     Awaiting,
     Confirmation,
     ConfirmationTrigger,
@@ -33,7 +33,7 @@ from svc_proto.device.safety.confirmation import (
 )
 from svc_proto.device.safety.consent import Consents
 from svc_proto.device.safety.guarded import GuardedHandset, NamesTargets
-from svc_proto.device.safety.master import DEFAULT_IDLE_MINUTES, Master
+from svc_proto.device.safety.master import Master
 from svc_proto.device.safety.report import overlaid
 from svc_proto.device.safety.unattended import Unattended
 from svc_proto.device.safety.verbs import DestructiveVerbs

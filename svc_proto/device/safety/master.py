@@ -16,21 +16,15 @@ from __future__ import annotations
 from enum import Enum
 
 from svc_proto.basics.moment import Moment
+from svc_proto.device.safety.bounds import DEFAULT_IDLE_MINUTES, MAX_IDLE_MINUTES, MIN_IDLE_MINUTES
 from svc_proto.machines.table import Table, step
 
 __all__ = [
-    "DEFAULT_IDLE_MINUTES",
     "MASTER_TABLE",
-    "MAX_IDLE_MINUTES",
-    "MIN_IDLE_MINUTES",
     "Master",
     "MasterState",
     "MasterTrigger",
 ]
-
-MIN_IDLE_MINUTES = 5  # spec "Limits": bridge idle auto-disable
-MAX_IDLE_MINUTES = 120
-DEFAULT_IDLE_MINUTES = 30  # wire bridge 5.7
 
 
 class MasterState(Enum):

@@ -7,8 +7,7 @@ from enum import Enum
 from attrs import frozen
 
 from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
-from svc_proto.device.safety.confirmation import DEFAULT_TIMEOUT
-from svc_proto.device.safety.master import DEFAULT_IDLE_MINUTES
+from svc_proto.device.safety.bounds import DEFAULT_IDLE_MINUTES, DEFAULT_TIMEOUT
 
 __all__ = ["Answers", "SafetySettings", "Switch"]
 

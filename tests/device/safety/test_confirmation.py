@@ -7,9 +7,9 @@ import pytest
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand
+from svc_proto.device.safety.bounds import DEFAULT_TIMEOUT
 from svc_proto.device.safety.confirmation import (
     CONFIRMATION_TABLE,
-    DEFAULT_TIMEOUT,
     Confirmation,
     ConfirmationState,
     ConfirmationTrigger,

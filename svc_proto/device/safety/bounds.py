@@ -1,0 +1,19 @@
+"""The numbers of the safety gates that a person may set, with their bounds: a command line needs nothing else."""
+
+from __future__ import annotations
+
+__all__ = [
+    "DEFAULT_IDLE_MINUTES",
+    "DEFAULT_TIMEOUT",
+    "MAX_IDLE_MINUTES",
+    "MAX_TIMEOUT",
+    "MIN_IDLE_MINUTES",
+    "MIN_TIMEOUT",
+]
+
+MIN_IDLE_MINUTES = 5  # spec "Limits": bridge idle auto-disable
+MAX_IDLE_MINUTES = 120
+DEFAULT_IDLE_MINUTES = 30  # wire bridge 5.7
+DEFAULT_TIMEOUT = 25.0  # s, wire bridge 5.5 [R]: below the relay's 30 s, or the caller would see a 504
+MIN_TIMEOUT = 10.0  # s, wire bridge 5.5
+MAX_TIMEOUT = 60.0
