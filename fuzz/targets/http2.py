@@ -54,8 +54,7 @@ def _serve(pieces: list[bytes]) -> list[object]:
                     connection.taken(event.stream, len(event.data))
                 if connection.knows(event.stream):
                     replies.to(event)
-                connection.data_to_send()  # after each event, or the pieces would decide what is out already
-            connection.data_to_send()
+                connection.data_to_send()  # after events alone, or the pieces would decide what is out already
     except RemoteProtocolError as error:
         events.append((error.status, str(error)))
     assert connection.data_to_send() is not None
@@ -79,7 +78,6 @@ def _listen(pieces: list[bytes]) -> list[object]:
                 events.append(event)
                 _attend(connection, event)
                 connection.data_to_send()
-            connection.data_to_send()
         connection.receive_eof()
         while (event := connection.next_event()) is not None:
             events.append(event)
