@@ -27,7 +27,7 @@ from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.authority import AUTHORITY, is_literal
 from svc_proto.wire.deflate import OFFER, DeflateParameters, accept_offer, read_agreement
 from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
-from svc_proto.wire.http2_setup import HIDDEN_LENGTH, LENGTH
+from svc_proto.wire.http2_lean import HIDDEN_LENGTH, LENGTH
 from svc_proto.wire.limits import Limits
 
 __all__ = [

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
-from hpack import Decoder, HeaderTuple
 from hpack.exceptions import HPACKError
 
 from svc_proto.wire.http2_frames import PREFACE, goaway
+from svc_proto.wire.http2_lean import BlockDecoder, LeanH2
 from svc_proto.wire.limits import Limits
 
 __all__ = [
     "CONNECTION_WINDOW",
-    "HIDDEN_LENGTH",
-    "LENGTH",
     "MAX_STREAMS",
     "READ_ON",
     "STREAM_WINDOW",
@@ -33,31 +29,11 @@ STREAM_WINDOW = 256 * 1024  # bytes
 CONNECTION_WINDOW = 1024 * 1024  # bytes
 TABLE_SIZE = 4096  # bytes, RFC 9113 section 6.5.2: the default
 UNBOUNDED = 2**31 - 1
-LENGTH = b"content-length"
-HIDDEN_LENGTH = b"Content-Length"  # no name over HTTP/2, so that nobody else can mean it
-_RENAMED = {LENGTH: HIDDEN_LENGTH, HIDDEN_LENGTH: b""}
 
 
-class _Decoder(Decoder):
-    """Tells h2 of no `content-length`: it ends the connection for a wrong one, where we end the stream."""
-
-    def decode(self, data: bytes, raw: bool = False) -> Iterable[HeaderTuple]:
-        fields = super().decode(data, raw)
-        return [HeaderTuple(_RENAMED[field[0]], field[1]) if field[0] in _RENAMED else field for field in fields]
-
-
-class ServedH2(H2Connection):
-    # Streams that are remembered, so that frames which crossed our reset are forgiven. h2 would take 6 MB for it.
-    MAX_CLOSED_STREAMS = 1000
-
-    def release(self) -> None:
-        """Nothing more comes: part with the methods of its own in a table, which would keep it."""
-        self._frame_dispatch_table.clear()
-
-
-def new_h2(*, client: bool, limits: Limits) -> ServedH2:
+def new_h2(*, client: bool, limits: Limits) -> LeanH2:
     """A fresh connection of h2 with our first words in it. Heads are not checked: `http2_head` does that."""
-    h2 = ServedH2(
+    h2 = LeanH2(
         H2Configuration(
             client_side=client,
             header_encoding=None,
@@ -75,7 +51,7 @@ def new_h2(*, client: bool, limits: Limits) -> ServedH2:
         own[0]: own[1],
     }
     h2.local_settings = Settings(client=client, initial_values=values)
-    h2.decoder = _Decoder()
+    h2.decoder = BlockDecoder()
     h2.decoder.max_header_list_size = READ_ON * limits.max_head
     h2.initiate_connection()
     if not client:

@@ -7,7 +7,8 @@ from h2.events import RemoteSettingsChanged
 from h2.settings import SettingCodes
 from hpack import Encoder
 
-from svc_proto.wire.http2_setup import CONNECTION_WINDOW, HIDDEN_LENGTH, MAX_STREAMS, STREAM_WINDOW, new_h2
+from svc_proto.wire.http2_lean import HIDDEN_LENGTH
+from svc_proto.wire.http2_setup import CONNECTION_WINDOW, MAX_STREAMS, STREAM_WINDOW, new_h2
 from svc_proto.wire.limits import Limits
 
 

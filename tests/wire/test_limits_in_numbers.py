@@ -13,6 +13,9 @@ LIMITS = {
     # its own, which other tests call by name
     "deflate.MAX_FRAGMENTS": 65_536,
     "frames.MAX_CONTROL": 125,
+    "http2_lean.MAX_BLOCK": 256,
+    "http2_lean.MAX_BLOCKS": 8,
+    "http2_lean.MAX_BLOCK_FIELDS": 32,
     "http2_setup.CONNECTION_WINDOW": 1024 * 1024,
     "http2_setup.MAX_STREAMS": 100,
     "http2_setup.STREAM_WINDOW": 256 * 1024,
