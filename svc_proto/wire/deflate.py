@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 from attrs import frozen
 from wsproto.extensions import Extension
@@ -25,6 +26,7 @@ __all__ = ["OFFER", "DeflateParameters", "Deflater", "InboundGuard", "accept_off
 
 NAME = "permessage-deflate"
 OFFER = b"permessage-deflate; client_max_window_bits"
+MAX_OFFERS = 8  # that are remembered; each is within a head
 WINDOW_BITS = 12  # log2 of bytes, for what we compress ourselves
 MEMORY_LEVEL = 5  # of zlib, 1 to 9
 MAX_WINDOW_BITS = 15  # RFC 7692 section 7.1.2: the default
@@ -60,6 +62,11 @@ def accept_offer(values: Iterable[bytes]) -> tuple[DeflateParameters, bytes] | N
     `values` are the field values of the request. An offer with unknown or malformed parameters is declined, as
     RFC 7692 section 7.1 wants, and the next one is tried.
     """
+    return _accepted(tuple(values))
+
+
+@lru_cache(maxsize=MAX_OFFERS)
+def _accepted(values: tuple[bytes, ...]) -> tuple[DeflateParameters, bytes] | None:
     for name, offer in _extensions(values):
         if name != NAME or offer is None:
             continue
