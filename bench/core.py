@@ -9,16 +9,19 @@ from typing import cast
 import h11
 from wsproto.frame_protocol import FrameProtocol
 
-from bench.in_memory import CALLER, PHONE, MemoryRelay, now
+from bench.in_memory import CALLER, LOCAL, PEER, PHONE, MemoryRelay, now
 from bench.measure import BenchError, Cycles, Progress, Scale, duel, paired_ratio, race
 from bench.report import Column, Row, Table
 from bench.wire import FrameReader, phone_answer, request
 from fuzz.law import alone
 from svc_proto.commands import Send
-from svc_proto.facts import Received, Sent
+from svc_proto.facts import Accepted, ChannelId, Closed, Received, Sent
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
 from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.http2_frames import HEADER
+from svc_proto.wire.http2_setup import MAX_STREAMS
 
 __all__ = ["TARGET", "core_section"]
 
@@ -26,11 +29,15 @@ TARGET = 1.0  # bare h11 cycles that an in-memory route may cost in all
 DOOR = 1.03  # of what a request costs about which the door asks nothing, that others may
 BURSTS = 40  # of each, in a round
 MOST = 0.25, 0.65  # of what the laws alone take, that a route and a bridge round trip may
+GUEST = ChannelId(6)
+HOST = Headers(((b"host", b"x"),))
 ID_LENGTH = 36  # characters of a request id
 H11 = "bare h11, GET /health"
 ROUTE = "relay core, GET /health"
 ROUTE_KNOWN = "relay core, GET /health, by somebody who is known"
 ROUTE_LAW = "relay core by h11 alone, GET /health"
+STREAMS = "relay core, HTTP/2, a request that is not finished, of 100 at once"
+SOCKETS = "relay core, HTTP/2, a WebSocket, of 100 at once"
 BRIDGE = "relay core, bridge round trip"
 BRIDGE_LAW = "relay core by h11 and wsproto alone, bridge"
 PARTS = "bare h11 + wsproto + json, same messages"
@@ -63,6 +70,8 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
         ROUTE: _Route(stranger, health, answer).run,
         ROUTE_KNOWN: _Route(relay, health, answer).run,
         ROUTE_LAW: _Route(lawful, health, answer).run,
+        STREAMS: _Streams(websocket=False).run,
+        SOCKETS: _Streams(websocket=True).run,
         PARTS: _Parts(bridge).run,
         BRIDGE: bridge.run,
         BRIDGE_LAW: _Bridge(lawful, command).run,
@@ -170,6 +179,38 @@ class _Route:
             written += size
         if written != cycles * self._size:
             raise BenchError("the relay's answer changed")
+
+
+class _Streams:
+    """Strangers' connections of HTTP/2 that come to 100 streams and go; a cycle is one stream."""
+
+    def __init__(self, *, websocket: bool) -> None:
+        self._relay = MemoryRelay()
+        client, server = (Http2Connection(role, entropy=bytes) for role in (Role.CLIENT, Role.SERVER))
+        self._frames = [client.data_to_send()]
+        server.receive_data(self._frames[0])
+        server.next_event()
+        client.receive_data(server.data_to_send())  # which allows WebSockets
+        client.next_event()
+        for _ in range(MAX_STREAMS):
+            head = RequestHead(client.next_stream, "GET", "/ws" if websocket else "/health", HOST, websocket)
+            client.send(head)
+            self._frames.append(client.data_to_send())
+        told = self._visit(MAX_STREAMS)
+        if len(told) < MAX_STREAMS * websocket * HEADER:
+            raise BenchError("the relay opened no WebSockets over HTTP/2")
+
+    def _visit(self, streams: int) -> bytes:
+        relay = self._relay
+        relay.tell(Accepted(GUEST, PEER, LOCAL))
+        relay.skip_door(GUEST)
+        told = relay.sent(GUEST, b"".join(self._frames[: streams + 1]))
+        relay.tell(Closed(GUEST, ""))
+        return told
+
+    def run(self, cycles: int) -> None:
+        for done in range(0, cycles, MAX_STREAMS):
+            self._visit(min(MAX_STREAMS, cycles - done))
 
 
 class _Bridge:

@@ -30,7 +30,7 @@ from svc_proto.facts import (
 )
 from svc_proto.relay.service import Relay
 
-__all__ = ["CALLER", "PHONE", "MemoryRelay", "now"]
+__all__ = ["CALLER", "LOCAL", "PEER", "PHONE", "MemoryRelay", "now"]
 
 CALLER = ChannelId(2)
 PHONE = ChannelId(4)
@@ -74,9 +74,9 @@ class MemoryRelay:
         told = self.tell(Received(sender, data))
         return b"".join(command.data for command in told if isinstance(command, Send) and command.ch == receiver)
 
-    def skip_door(self) -> None:
-        """Have nothing asked about the caller's connection from here on, as if it had come by no door."""
-        channel = self.engine._channels[CALLER]
+    def skip_door(self, ch: ChannelId = CALLER) -> None:
+        """Have nothing asked about a connection from here on, as if it had come by no door."""
+        channel = self.engine._channels[ch]
         assert isinstance(channel, ServerChannel)
         channel.vouch()
 

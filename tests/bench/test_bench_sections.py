@@ -64,7 +64,7 @@ def check(table: Table, rows: int) -> None:
 
 def test_core() -> None:
     (table,) = core_section(TINY, SILENT)
-    check(table, 8)
+    check(table, 10)
     assert table.rows[0].values["ratio"] == 1.0
     assert all(note.startswith(("PASS: ", "MISS: ")) for note in table.notes[:2])
 
