@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -227,6 +228,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
     try:
         opened = programs()
         log = _keep_log(opened)
+        gc.freeze()  # what lives as long as the process is no garbage, and a look through it keeps everybody waiting
         code = run(opened, runtime, handle=handle)
     except CannotStartError as error:
         give_up(str(error), error.code)

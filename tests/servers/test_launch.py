@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ def interruptible() -> Iterator[None]:
     """What ends a process takes Ctrl-C away from Python; this one goes on."""
     before = signal.getsignal(signal.SIGINT)
     yield
+    gc.unfreeze()
     signal.signal(signal.SIGINT, before)
 
 
@@ -113,3 +115,16 @@ def test_no_program_at_all(runtime: str) -> None:
 def test_addresses_in_urls() -> None:
     assert authority("127.0.0.1", 80) == "127.0.0.1:80"
     assert authority("::1", 80) == "[::1]:80"
+
+
+def test_what_lives_as_long_as_the_process_is_not_looked_through_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: list[int] = []
+
+    def run(*_: object, handle: object) -> int:
+        frozen.append(gc.get_freeze_count())
+        return 0
+
+    monkeypatch.setattr("servers.launch.run", run)
+    with pytest.raises(SystemExit):
+        launch(list, "asyncio")
+    assert frozen[0] > 1000
