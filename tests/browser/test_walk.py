@@ -22,6 +22,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Site, Visitor
 from tests.browser.walk import FRESH, Line, Terminal, environment, fresh_clone, lines_of
 from tests.peers.model import Answer, ScriptedModel, calls, plain
+from tests.servers.support import ROOT
 
 README = Path(__file__).parents[2] / "README.md"
 HELLO = "Hello from the model."
@@ -124,7 +125,8 @@ def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
 
 
 @pytest.mark.skipif(
-    not all(map(which, ("bash", "curl", "git", "make"))), reason="a new user has bash, curl, git and make"
+    not (all(map(which, ("bash", "curl", "git", "make"))) and (ROOT / ".git").exists()),
+    reason="a new user has bash, curl, git and make, and something to clone",
 )
 @pytest.mark.timeout(900 if FRESH else 180)
 def test_a_new_user(walk: Walk, model: ScriptedModel, visit: Visitor) -> None:

@@ -1,7 +1,7 @@
 """What a walk needs: a fresh clone that can be started, the lines of README's console blocks, and terminals to type in.
 
 What is not committed yet lies on top of the clone. Its venv takes its packages from the one that runs the tests, and
-the product from the clone itself; with `SVC_WALK=fresh`, as .ci/run has it, there is none, and `make up` has to make it
+the product from the clone itself; with `SVC_WALK=fresh` there is none, and `make up` has to make it
 from the lock file, which takes a minute.
 """
 
@@ -30,7 +30,19 @@ SIZE = (24, 80)  # the terminal that everybody has
 PROMPT = re.compile(r"@(\d+)@ ")
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
 # What our own interpreter and make were told is nobody else's concern.
-OURS = (*FOREIGN, "PYTHON", "MAKE", "MFLAGS", "COV_", "COVERAGE", "VIRTUAL_ENV", "OPENAI_", "PYTEST", "HYPOTHESIS")
+OURS = (
+    *FOREIGN,
+    "PYTHON",
+    "MAKE",
+    "MFLAGS",
+    "ARGS",
+    "COV_",
+    "COVERAGE",
+    "VIRTUAL_ENV",
+    "OPENAI_",
+    "PYTEST",
+    "HYPOTHESIS",
+)
 SCRIPT = "#!{python}\nimport sys\nfrom {module} import {name}\nsys.exit({name}())\n"
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
