@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,6 +133,7 @@ def main(
         keyed=_is_keyed(config),
     )
     home = _home(config)
+    since = time.time()  # whoever paired before that, if only by a moment, is not who is waited for
     invite = perform(lambda engine: pair(engine, order), runtime, home=home, client_tls=trust_for(config))
     for warning in invite.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -152,10 +154,10 @@ def main(
         print(f"It is for {config.brand.reader}.")
         print("Warning: the QR holds credentials. Whoever sees it can use this host until the code is used or over.")
     if terminal and not no_wait and invite.expires_at is not None:
-        _await(config, invite.expires_at, runtime)
+        _await(config, since, invite.expires_at, runtime)
 
 
-def _await(config: RelayConfig, expires_at: int, runtime: str) -> None:
+def _await(config: RelayConfig, since: float, expires_at: int, runtime: str) -> None:
     """See who pairs. Ctrl-C leaves, and the code goes on working."""
     from clients.commands.host import trust_for
     from clients.commands.perform import perform
@@ -165,11 +167,9 @@ def _await(config: RelayConfig, expires_at: int, runtime: str) -> None:
     from svc_proto.client.operator import local_relay
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
-    from svc_proto.machines.pairing import CODE_LIFETIME
 
     def plan(engine: Engine) -> Flow[str | None]:
         doing(engine, "waiting for the phone; Ctrl-C leaves, the code goes on working")
-        since = expires_at - CODE_LIFETIME
         return (yield from await_device(engine, local_relay(config), since=since, until=expires_at))
 
     name = perform(plan, runtime, home=_home(config), client_tls=trust_for(config))

@@ -99,6 +99,8 @@ def test_a_qr_that_does_not_fit_is_not_drawn(desk: Shelf) -> None:
 
 
 def test_it_ends_with_the_phone_that_has_paired(desk: Shelf) -> None:
+    call(desk.port, "POST", "/pairing/register", {"code": "AAAAA1"})
+    sign_in(desk.port, pairing_code="AAAAA1", device_name="Another one, a moment before")
     terminal = desk.spawn("svc", "pair", "--no-qr")
     terminal.expect(r"Code      ([A-Z0-9]{6})\r\n")
     assert isinstance(terminal.match, re.Match)
