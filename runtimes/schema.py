@@ -118,8 +118,7 @@ class SqlStore:
     def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
         """The answer to each, in their order, or the exception. What can be is carried out in one transaction."""
         answers: list[object] = []
-        for quick, some in groupby(requests, key=self._is_quick):
-            group = list(some)
+        for quick, group in self._groups(requests):
             if quick and len(group) > 1:
                 with suppress(Exception), self._turn:  # one of them cannot be done: each by itself tells which
                     answers += self._together(group)
@@ -130,6 +129,14 @@ class SqlStore:
     def close(self) -> None:
         """Close the connections."""
         self._engine.dispose()
+
+    def _groups(self, requests: Sequence[StoreRequest[Any]]) -> list[tuple[bool, list[StoreRequest[Any]]]]:
+        """Those that follow one another and are alike: whether they are quick, and which they are."""
+        try:
+            with self._turn:
+                return [(quick, list(some)) for quick, some in groupby(requests, key=self._is_quick)]
+        except SQLAlchemyError:  # it could not be found out; each by itself tells why
+            return [(False, list(requests))]
 
     def _together(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
         with self._prepared.transaction(reads=self._reads.issuperset(map(type, requests))) as hand:

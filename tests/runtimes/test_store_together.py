@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from sqlalchemy import create_engine
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from runtimes import chat_requests
+from runtimes import chat_requests, schema
+from runtimes.failures import HostError
 from runtimes.prepared import Hand, Prepared
 from runtimes.store import Asked, StoreWorker, open_store
 from runtimes.waker import Waker
@@ -54,6 +55,22 @@ def test_one_that_cannot_be_done_stops_no_other(where: str, tmp_path: Path) -> N
     assert isinstance(wrong, TypeError)
     assert "the store has no StoreRequest" in str(unknown)
     assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"}, {"n": 3, "token_hash": "c"})
+    store.close()
+
+
+def test_chats_that_cannot_be_had_take_nobody_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a store needs for chats is looked up with the first request of them, and that may fail."""
+
+    def fail(connection: object) -> object:
+        raise OperationalError("", {}, sqlite3.OperationalError("disk I/O error"))
+
+    store = open_store(tmp_path / "s.db")
+    with monkeypatch.context() as broken:
+        broken.setattr(schema, "chat_search", fail)
+        saved, there, again = store.execute_all([SaveSession("a", {}), GetChat(id="none"), SaveSession("b", {})])
+    assert isinstance(there, HostError)
+    assert (saved, again) == (None, None)
+    assert store.execute_all([LoadSessions(), GetChat(id="none")]) == [({"token_hash": "a"}, {"token_hash": "b"}), None]
     store.close()
 
 
