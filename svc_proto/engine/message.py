@@ -14,6 +14,7 @@ from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolE
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
 from svc_proto.wire.events import NO_HEADERS, Headers
+from svc_proto.wire.handshake import WEBSOCKET_VERSION
 from svc_proto.wire.urls import parse_query
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ __all__ = [
 ]
 
 JSON = (b"content-type", b"application/json")
-WEBSOCKET_VERSION = (b"sec-websocket-version", b"13")  # what a 426 says, RFC 6455 section 4.4
 CODES = {
     408: "request_timeout",
     413: "body_too_large",

@@ -13,6 +13,7 @@ from svc_proto.wire.events import AcceptSocket, Headers, RequestHead
 
 __all__ = [
     "EXTENSIONS",
+    "WEBSOCKET_VERSION",
     "accept_headers",
     "check_acceptance",
     "handshake_problem",
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 section 1.3
-VERSION = b"13"
+WEBSOCKET_VERSION = (b"sec-websocket-version", b"13")  # section 4.4: of whoever asks, and of a 426
 KEY_SIZE = 16  # bytes, RFC 6455 section 4.1
 EXTENSIONS = b"sec-websocket-extensions"
 PROTOCOL = b"sec-websocket-protocol"
@@ -48,15 +49,11 @@ def handshake_problem(head: RequestHead) -> Problem | None:
         return 400, "Connection: the upgrade option is missing", ()
     if headers.get(b"content-length", b"0") != b"0" or headers.get(b"transfer-encoding") is not None:
         return 400, "a WebSocket handshake has no body", ()
-    versions = headers.all(b"sec-websocket-version")
+    versions = headers.all(WEBSOCKET_VERSION[0])
     if not versions:
         return 400, "Sec-WebSocket-Version is missing", ()
-    if versions != [VERSION]:
-        return (
-            426,
-            "Sec-WebSocket-Version: only 13 is spoken here",
-            ((b"sec-websocket-version", VERSION), *UPGRADE_FIELDS),
-        )
+    if versions != [WEBSOCKET_VERSION[1]]:
+        return 426, "Sec-WebSocket-Version: only 13 is spoken here", (WEBSOCKET_VERSION, *UPGRADE_FIELDS)
     keys = headers.all(b"sec-websocket-key")
     if len(keys) != 1 or not _is_key(keys[0]):
         return 400, "Sec-WebSocket-Key must be 16 bytes in base64", ()
@@ -90,7 +87,7 @@ def new_key(entropy: Entropy) -> bytes:
 
 def request_headers(key: bytes, *, deflate: bool) -> list[tuple[bytes, bytes]]:
     """Client: the fields that make a GET a handshake."""
-    fields = [*UPGRADE_FIELDS, (b"sec-websocket-key", key), (b"sec-websocket-version", VERSION)]
+    fields = [*UPGRADE_FIELDS, (b"sec-websocket-key", key), WEBSOCKET_VERSION]
     if deflate:
         fields.append((EXTENSIONS, OFFER))
     return fields

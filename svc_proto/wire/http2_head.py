@@ -27,11 +27,11 @@ from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.authority import AUTHORITY, is_literal
 from svc_proto.wire.deflate import OFFER, DeflateParameters, accept_offer, read_agreement
 from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
+from svc_proto.wire.handshake import WEBSOCKET_VERSION
 from svc_proto.wire.http2_lean import HIDDEN_LENGTH, LENGTH
 from svc_proto.wire.limits import Limits
 
 __all__ = [
-    "WEBSOCKET_VERSION",
     "Fields",
     "accept_fields",
     "announced",
@@ -51,7 +51,6 @@ Fields = list[tuple[bytes, bytes]]
 VERSION = "2"
 PROTOCOL = b"sec-websocket-protocol"
 EXTENSIONS = b"sec-websocket-extensions"
-WEBSOCKET_VERSION = (b"sec-websocket-version", b"13")
 REQUEST = (b":method", b":scheme", b":path", b":authority", b":protocol")
 RESPONSE = (b":status",)
 HOP_BY_HOP = (b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade")
