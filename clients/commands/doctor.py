@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
 from clients.commands.desktop import on_desktop, relay_option
 from runtimes.option import runtime_option
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from svc_proto.client.doctor import Finding
+
+__all__ = ["main", "report"]
 
 EXAMPLES = """
 \b
@@ -27,17 +33,24 @@ Exit codes: 0; 1 when something is wrong.
 @runtime_option
 def main(remote: str | None, *, as_json: bool, runtime: str) -> int:
     """Look at the stored sessions, their relays and routes, and say what to do about what is wrong."""
-    from svc_proto.client.doctor import examine, finding_lines, findings_json
+    from svc_proto.client.doctor import examine
     from svc_proto.client.inputs import clean_remote
 
     only = clean_remote(remote) if remote else None
     findings = on_desktop(lambda engine: examine(engine, only), runtime)
-    report = findings_json(findings)
+    return report(findings, as_json=as_json)
+
+
+def report(findings: Sequence[Finding], *, as_json: bool) -> int:
+    """Print what was found; the exit code."""
+    from svc_proto.client.doctor import finding_lines, findings_json
+
+    found = findings_json(findings)
     if as_json:
-        print_json(report)
+        print_json(found)
     else:
         print_lines(finding_lines(findings))
-    return 0 if report["ok"] else 1
+    return 0 if found["ok"] else 1
 
 
 if __name__ == "__main__":

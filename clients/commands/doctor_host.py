@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, Single, json_option
+from clients.commands.doctor import report
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -31,7 +32,7 @@ def main(public_url: str | None, *, as_json: bool, runtime: str) -> int:
     from clients.commands.host import read_relay_config, service_home
     from clients.commands.perform import perform
     from runtimes.running import find_running
-    from svc_proto.client.doctor import Finding, finding_lines, findings_json, reach
+    from svc_proto.client.doctor import Finding, reach
     from svc_proto.client.operator import local_relay
     from svc_proto.client.outside import Outside, examine_outside
     from svc_proto.client.routes import public_route
@@ -54,12 +55,7 @@ def main(public_url: str | None, *, as_json: bool, runtime: str) -> int:
         return [found, *outside]
 
     findings = perform(plan, runtime, home=home)
-    report = findings_json(findings)
-    if as_json:
-        print_json(report)
-    else:
-        print_lines(finding_lines(findings))
-    return 0 if report["ok"] else 1
+    return report(findings, as_json=as_json)
 
 
 if __name__ == "__main__":
