@@ -19,18 +19,18 @@ from attrs import evolve, frozen
 from runtimes.host import Program, Services
 from runtimes.listen import Listener
 from runtimes.running import Claim
-from servers.api_program import api_program, model_of, open_api_listener, read_api_config, say_disabled
+from servers.api_program import api_program, model_of, read_api_config, say_disabled
 from servers.ask_brand import ask_brand
 from servers.dashboard_program import (
     beside,
     dashboard_program,
-    open_dashboard_listener,
     read_dashboard_config,
     why_no_dashboard,
 )
 from servers.launch import (
     ANYWHERE,
     authority,
+    bind_server,
     claim_home,
     inside_door,
     inside_url,
@@ -38,7 +38,7 @@ from servers.launch import (
     private_home,
     settings,
 )
-from servers.relay_program import open_listener, read_config, relay_program
+from servers.relay_program import read_config, relay_program
 from servers.start_screen import Screen
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
@@ -121,9 +121,9 @@ def _open(
         for role in ("relay", *(() if api is None else ("api",))):
             claims[role] = claim_home(home, role)
             undo.callback(claims[role].release)
-        listener = keep(open_listener(relay))
-        api_listener = keep(open_api_listener(api)) if api is not None else None
-        board_listener = keep(open_dashboard_listener(board)) if board is not None else None
+        listener = keep(bind_server(relay))
+        api_listener = keep(bind_server(api, "api: ")) if api is not None else None
+        board_listener = keep(bind_server(board, "dashboard: ")) if board is not None else None
         store = open_home_store(home)
         undo.callback(store.close)
         inner, api_inner = keep_inside(listener), None

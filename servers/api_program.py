@@ -14,7 +14,7 @@ from attrs import evolve
 from runtimes.compute import load_yaml
 from runtimes.failures import HostError
 from runtimes.host import Program, Services
-from runtimes.listen import BindError, Listener, bind
+from runtimes.listen import Listener
 from runtimes.logs import LogMessage, setup
 from runtimes.running import Claim, find_running
 from runtimes.service_home import ENV_FILE
@@ -23,10 +23,10 @@ from servers.api_key import make_key
 from servers.launch import (
     CannotStartError,
     authority,
+    bind_server,
     limits_beside,
     open_place,
     private_home,
-    read_certificate,
     say_why,
     tell_where,
 )
@@ -45,7 +45,6 @@ __all__ = [
     "api_program",
     "api_programs",
     "model_of",
-    "open_api_listener",
     "read_api_config",
     "say_disabled",
 ]
@@ -98,7 +97,7 @@ def api_program(
     `keys` are those that a relay in this process gives to devices. `claim` is that on the home; None makes it.
     """
     logger = setup(int(config.log_level), as_json=config.log_json)
-    bind_it = partial(open_api_listener, config)
+    bind_it = partial(bind_server, config, "api: ")
     place = open_place(config, "api", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())
@@ -135,15 +134,6 @@ def announce_api(config: ApiConfig) -> None:
 def say_disabled() -> None:
     """Say on standard error why there is no API."""
     print("api: not started, because API_SERVER_ENABLED is off", file=sys.stderr, flush=True)
-
-
-def open_api_listener(config: ApiConfig) -> Listener:
-    """Bind the API's address. Raises `CannotStartError`: code 1 for TLS files, else 2."""
-    tls = read_certificate(config.ssl_cert, config.ssl_key)
-    try:
-        return bind(config.host, config.port, tls=tls)
-    except BindError as error:
-        raise CannotStartError(f"api: {error}", code=2) from error
 
 
 def _beside(host: str, found: Mapping[str, str], home: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from runtimes.beside import beside_running
 from runtimes.host import Program, Services
-from runtimes.listen import BindError, Listener, bind
+from runtimes.listen import Listener
 from runtimes.logs import setup
 from runtimes.running import Claim
 from servers.api_program import read_api_config
@@ -20,9 +20,9 @@ from servers.launch import (
     ANYWHERE,
     CannotStartError,
     authority,
+    bind_server,
     claim_home,
     limits_beside,
-    read_certificate,
     say_why,
     settings,
     tell_where,
@@ -40,7 +40,6 @@ __all__ = [
     "beside",
     "dashboard_program",
     "dashboard_programs",
-    "open_dashboard_listener",
     "page_files",
     "read_dashboard_config",
     "why_no_dashboard",
@@ -89,7 +88,7 @@ def dashboard_program(
     logger = setup(int(config.log_level), as_json=config.log_json)
     home = Path(config.relay.home).expanduser().absolute()
     services = Services(state=home, logger=logger, client_tls=trust_in(*trusted) if trusted else None)
-    listener = listener or open_dashboard_listener(config)
+    listener = listener or bind_server(config, "dashboard: ")
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     path = Path(config.relay.config_path).expanduser().absolute()
     relay = evolve(config.relay, home=str(home), config_path=str(path))
@@ -106,15 +105,6 @@ def dashboard_program(
         announce_dashboard(bound)
 
     return Program(core=core, listeners=[listener], services=services, on_ready=ready, on_exit=say_why, claim=claimed)
-
-
-def open_dashboard_listener(config: DashboardConfig) -> Listener:
-    """Bind the dashboard's address. Raises `CannotStartError`: code 1 for TLS files, else 2."""
-    tls = read_certificate(config.ssl_cert, config.ssl_key)
-    try:
-        return bind(config.host, config.port, tls=tls)
-    except BindError as error:
-        raise CannotStartError(f"dashboard: {error}", code=2) from error
 
 
 def announce_dashboard(config: DashboardConfig) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from runtimes.descriptors import raise_descriptors
 from runtimes.folders import private_folder
 from runtimes.leave import leave
-from runtimes.listen import Listener, bind
+from runtimes.listen import BindError, Listener, bind
 from runtimes.log_file import keep_log
 from runtimes.run import run
 from runtimes.running import Claim, TakenError, claim
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CannotStartError",
     "authority",
+    "bind_server",
     "claim_home",
     "inside_door",
     "inside_url",
@@ -47,7 +48,6 @@ __all__ = [
     "open_home_store",
     "open_place",
     "private_home",
-    "read_certificate",
     "say_why",
     "settings",
     "tell_where",
@@ -182,14 +182,13 @@ def open_home_store(home: Path) -> Store:
         raise CannotStartError(str(error), code=2) from error
 
 
-def read_certificate(cert: str | None, key: str | None) -> ServerContext | None:
-    """What a server shows, None to serve plain. Raises `CannotStartError`, code 1."""
-    if cert is None:
-        return None
+def bind_server(config: RelayConfig | ApiConfig | DashboardConfig, whose: str = "") -> Listener:
+    """Bind a server's address; `whose` begins an error. Raises `CannotStartError`: code 1 for TLS files, else 2."""
+    tls = _certificate(config.ssl_cert, config.ssl_key)
     try:
-        return server_context(cert, key)
-    except TlsFileError as error:
-        raise CannotStartError(str(error), code=1) from error
+        return bind(config.host, config.port, tls=tls)
+    except BindError as error:
+        raise CannotStartError(f"{whose}{error}", code=2) from error
 
 
 def trust_in(*certificates: str) -> ssl.SSLContext:
@@ -251,6 +250,16 @@ def say_why(outcome: Exit) -> None:
     """For `Program.on_exit`: why a core gave up, if it did."""
     if outcome.code and outcome.reason:
         print(f"error: {outcome.reason}", file=sys.stderr, flush=True)
+
+
+def _certificate(cert: str | None, key: str | None) -> ServerContext | None:
+    """What a server shows, None to serve plain. Raises `CannotStartError`, code 1."""
+    if cert is None:
+        return None
+    try:
+        return server_context(cert, key)
+    except TlsFileError as error:
+        raise CannotStartError(str(error), code=1) from error
 
 
 def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -14,9 +14,11 @@ __all__ = ["HELP", "INTERRUPTED", "ProgramCommand", "api_options", "dashboard_op
 
 HELP = {"help_option_names": ["-h", "--help"]}
 INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop serves the signal
+NO_SSL = click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set.")
 LOG_FORMAT = click.option("--log-format", help="text, or json: an object a line.  [SVC_LOG_FORMAT; text]")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
 
 
 class ProgramCommand(click.Command):
@@ -38,8 +40,8 @@ def relay_options(command: Command) -> Command:
     """The start options of the relay (spec "Relay start options"), `--brand` and `--runtime`."""
     options = [
         click.option("--host", help="Address to listen on.  [RELAY_HOST; 0.0.0.0]"),
-        click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [RELAY_PORT; 8767]"),
-        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
+        _port("RELAY_PORT; 8767"),
+        NO_SSL,
         click.option("--shell", help="Absolute path of the shell for terminals.  [RELAY_TERMINAL_SHELL]"),
         click.option("--webapi-url", help="Address of the API server.  [RELAY_WEBAPI_URL; http://localhost:8642]"),
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [RELAY_LOG_LEVEL; INFO]"),
@@ -55,19 +57,15 @@ def relay_options(command: Command) -> Command:
         click.option("--local-trust", help="In programs of this host: address or secret.  [RELAY_LOCAL_TRUST]"),
         click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return runtime_option(command)
+    return _taken(command, options)
 
 
 def dashboard_options(command: Command) -> Command:
     """The start options of the dashboard, and `--runtime`."""
     options = [
         click.option("--host", help="Address; one for other hosts needs a password.  [SVC_DASHBOARD_HOST; 127.0.0.1]"),
-        click.option(
-            "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [SVC_DASHBOARD_PORT; 9119]"
-        ),
-        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
+        _port("SVC_DASHBOARD_PORT; 9119"),
+        NO_SSL,
         click.option(
             "--root-path", help="Path under which a proxy serves it, such as /board.  [SVC_DASHBOARD_ROOT_PATH]"
         ),
@@ -75,19 +73,15 @@ def dashboard_options(command: Command) -> Command:
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [SVC_DASHBOARD_LOG_LEVEL; INFO]"),
         LOG_FORMAT,
     ]
-    for option in reversed(options):
-        command = option(command)
-    return runtime_option(command)
+    return _taken(command, options)
 
 
 def api_options(command: Command) -> Command:
     """The start options of the API server, and `--runtime`."""
     options = [
         click.option("--host", help="Address to listen on.  [API_SERVER_HOST; 127.0.0.1]"),
-        click.option(
-            "--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [API_SERVER_PORT; 8642]"
-        ),
-        click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set."),
+        _port("API_SERVER_PORT; 8642"),
+        NO_SSL,
         click.option("--root-path", help="Path under which a proxy serves it, such as /api.  [API_SERVER_ROOT_PATH]"),
         click.option("--relay-url", help="Where the agent finds the phone.  [SVC_RELAY_URL; http://127.0.0.1:8767]"),
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [API_SERVER_LOG_LEVEL; INFO]"),
@@ -95,12 +89,21 @@ def api_options(command: Command) -> Command:
         click.option("--config", help="Configuration file.  [SVC_CONFIG; ~/.svc/config.yaml]"),
         click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return runtime_option(command)
+    return _taken(command, options)
 
 
 def give_up(message: str, code: int) -> NoReturn:
     """End the process with one line."""
     print(f"error: {message}", file=sys.stderr)
     sys.exit(code)
+
+
+def _port(otherwise: str) -> Option:
+    return click.option("--port", type=click.IntRange(0, 65_535), help=f"Port; 0 picks a free one.  [{otherwise}]")
+
+
+def _taken(command: Command, options: Sequence[Option]) -> Command:
+    """A command with these options, shown in this order, and `--runtime`."""
+    for option in reversed(options):
+        command = option(command)
+    return runtime_option(command)

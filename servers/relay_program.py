@@ -12,7 +12,7 @@ from pathlib import Path
 from attrs import evolve
 
 from runtimes.host import Program, Services
-from runtimes.listen import BindError, Listener, bind
+from runtimes.listen import Listener
 from runtimes.logs import setup
 from runtimes.running import Claim
 from runtimes.store import Store, store_files
@@ -20,9 +20,9 @@ from runtimes.tls import PinnedTls
 from servers.launch import (
     CannotStartError,
     authority,
+    bind_server,
     limits_beside,
     open_place,
-    read_certificate,
     say_why,
     settings,
     tell_where,
@@ -33,7 +33,7 @@ from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.relay.service import Relay
 
-__all__ = ["announce", "open_listener", "read_config", "relay_program"]
+__all__ = ["announce", "read_config", "relay_program"]
 
 GATEWAY = (sys.executable, "-m", "clients.gateway")  # of the TUI channel, unless SVC_TUI_COMMAND names another
 STORES = ("RELAY_SESSIONS_FILE", "SVC_DATABASE_URL")  # name the store, see `open_home_store`
@@ -75,7 +75,7 @@ def relay_program(
     `servers`, this one included, share the process. `keys` are those that the API among them takes.
     """
     logger = setup(int(config.log_level), as_json=config.log_json)
-    bind_it = partial(open_listener, config)
+    bind_it = partial(bind_server, config)
     place = open_place(config, "relay", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
     plain = place.listener.tls is None and place.listener.address.host not in LOOPBACK
     bound = evolve(config, port=place.listener.address.port, tui_command=config.tui_command or GATEWAY)
@@ -106,15 +106,6 @@ def announce(config: RelayConfig) -> None:
     """Say on standard error where the relay listens."""
     scheme = "https" if config.tls else "http"
     print(f"relay: {scheme}://{authority(config.host, config.port)} (WebSocket at /ws)", file=sys.stderr, flush=True)
-
-
-def open_listener(config: RelayConfig) -> Listener:
-    """Bind the relay's address. Raises `CannotStartError`: code 1 for TLS files, else 2."""
-    tls = read_certificate(config.ssl_cert, config.ssl_key)
-    try:
-        return bind(config.host, config.port, tls=tls)
-    except BindError as error:
-        raise CannotStartError(str(error), code=2) from error
 
 
 def _trust(config: RelayConfig) -> PinnedTls | None:

@@ -10,7 +10,7 @@ from attrs import evolve
 from servers import dashboard_program as program
 from servers.dashboard import main
 from servers.dashboard_program import page_files, read_dashboard_config
-from servers.launch import CannotStartError, trust_in
+from servers.launch import CannotStartError, bind_server, trust_in
 from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
 from tests.servers.conftest import Failing
@@ -148,7 +148,7 @@ def test_what_stops_it_from_starting(failing: Failing, monkeypatch: pytest.Monke
     with pytest.raises(CannotStartError, match="needs a password"):
         read_dashboard_config({}, {"host": "::"})
     with pytest.raises(CannotStartError, match="dashboard: "):
-        program.open_dashboard_listener(DashboardConfig(host="203.0.113.1", password=PASSWORD))
+        bind_server(DashboardConfig(host="203.0.113.1", password=PASSWORD), "dashboard: ")
 
 
 @pytest.mark.parametrize(
