@@ -29,11 +29,10 @@ async def echo(request: web.Request) -> web.WebSocketResponse:
     return socket
 
 
-async def serve() -> None:
+async def serve(*routes: web.RouteDef) -> None:
+    """`/health`, and these, until the process ends."""
     app = web.Application()
-    app.router.add_get("/health", health)
-    app.router.add_get("/file", file)
-    app.router.add_get("/ws", echo)
+    app.add_routes([web.get("/health", health), *routes])
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.SockSite(runner, listen()).start()
@@ -41,4 +40,4 @@ async def serve() -> None:
 
 
 if __name__ == "__main__":
-    run_on(sys.argv[1], serve)
+    run_on(sys.argv[1], lambda: serve(web.get("/file", file), web.get("/ws", echo)))

@@ -12,14 +12,11 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from bench.peers import HEALTH, listen, run_on
+from bench.peers import run_on
+from bench.peers_aiohttp import serve
 
 WAITING: dict[str, asyncio.Future[object]] = {}
 PHONES: list[web.WebSocketResponse] = []
-
-
-async def health(request: web.Request) -> web.Response:
-    return web.json_response(HEALTH)
 
 
 async def pairing(request: web.Request) -> web.Response:
@@ -50,17 +47,6 @@ async def phone(request: web.Request) -> web.WebSocketResponse:
     return socket
 
 
-async def serve() -> None:
-    app = web.Application()
-    app.router.add_get("/health", health)
-    app.router.add_post("/pairing", pairing)
-    app.router.add_post("/tap", tap)
-    app.router.add_get("/ws", phone)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.SockSite(runner, listen()).start()
-    await asyncio.Event().wait()
-
-
 if __name__ == "__main__":
-    run_on(sys.argv[1], serve)
+    routes = (web.post("/pairing", pairing), web.post("/tap", tap), web.get("/ws", phone))
+    run_on(sys.argv[1], lambda: serve(*routes))
