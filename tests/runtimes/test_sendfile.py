@@ -38,6 +38,13 @@ def open_file(live: Live, op: Iterator[OperationId], path: Path) -> int:
     return handle
 
 
+def peer_of(live: Live, certificate: Files | None) -> tuple[socket.socket, ChannelId]:
+    """A peer, over TLS with a certificate, and its channel."""
+    if certificate is None:
+        return live.accept()
+    return secure(live, certificate), live.expect(Accepted).ch
+
+
 def test_ten_megabytes_between_two_sends(runtime: str, op: Iterator[OperationId], big: Path) -> None:
     with running(runtime) as live:
         handle = open_file(live, op, big)
@@ -121,12 +128,7 @@ def test_refusals(runtime: str, op: Iterator[OperationId], tmp_path: Path, certi
 def test_abort_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
-        if tls:
-            sock = secure(live, certificate)
-            ch = live.expect(Accepted).ch
-        else:
-            plain, ch = live.accept()
-            sock = plain  # type: ignore[assignment]  # read and closed alike
+        sock, ch = peer_of(live, certificate if tls else None)
         sending = next(op)
         live.order(SendFile(sending, ch, handle, 0, SIZE))
         read_exactly(sock, 1000)
@@ -148,12 +150,7 @@ def test_what_has_left_is_told_before_all_of_it_has(
     """The core holds a peer to its progress: one that reads slowly has some."""
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
-        if tls:
-            sock = secure(live, certificate)
-            ch = live.expect(Accepted).ch
-        else:
-            plain, ch = live.accept()
-            sock = plain  # type: ignore[assignment]  # closed alike
+        sock, ch = peer_of(live, certificate if tls else None)
         live.order(SendFile(next(op), ch, handle, 0, SIZE) if file else Send(ch, bytes(SIZE)))
         assert 0 < live.expect(Sent).n < (AHEAD if hasattr(socket, "TCP_NOTSENT_LOWAT") else SIZE)
         live.order(Abort(ch))
@@ -165,12 +162,7 @@ def test_what_has_left_is_told_before_all_of_it_has(
 def test_cancel_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
-        if tls:
-            sock = secure(live, certificate)
-            ch = live.expect(Accepted).ch
-        else:
-            plain, ch = live.accept()
-            sock = plain  # type: ignore[assignment]  # read and closed alike
+        sock, ch = peer_of(live, certificate if tls else None)
         first, second = next(op), next(op)
         live.order(SendFile(first, ch, handle, 0, SIZE), SendFile(second, ch, handle, 0, SIZE), CloseWrite(ch))
         read_exactly(sock, 1000)
@@ -202,12 +194,7 @@ def test_the_peer_leaves_while_the_worker_is_at_it(
 
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
-        if tls:
-            sock = secure(live, certificate)
-            ch = live.expect(Accepted).ch
-        else:
-            plain, ch = live.accept()
-            sock = plain  # type: ignore[assignment]  # closed alike
+        sock, ch = peer_of(live, certificate if tls else None)
         monkeypatch.setattr(os, "sendfile", slow)
         monkeypatch.setattr(os, "pread", slow)
         sending = next(op)
