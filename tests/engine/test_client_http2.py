@@ -28,16 +28,13 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_setup import STREAM_WINDOW
 from tests.engine.client_peer import Dialogue
 from tests.engine.service import Recorder
+from tests.wire.http2_pair import frame
 from tests.wire.pair import seeded
 
 S = StreamId(1)
 EVENTS = Headers(((b"content-type", b"text/event-stream"),))
 WSS = "wss://relay.example/ws"
 MB = 1_000_000
-
-
-def frame(kind: int, payload: bytes, *, flags: int = 0, stream: int = 0) -> bytes:
-    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
 NO_SOCKETS = frame(4, b"")  # settings that say nothing

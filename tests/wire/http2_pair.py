@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import h2.events
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -30,17 +32,20 @@ __all__ = [
     "HOST",
     "ONE",
     "POST",
+    "SETTINGS",
     "THREE",
     "BareClient",
     "BareServer",
     "Pair2",
     "feed",
+    "frame",
     "merged2",
     "open_pair2",
     "resets",
     "signs",
 ]
 
+SETTINGS = 4  # the kind of a frame
 ONE, THREE, FIVE = StreamId(1), StreamId(3), StreamId(5)
 HOST = Headers(((b"host", b"relay.example:8767"),))
 WHOLE: Cuts = [1_000_000]
@@ -52,6 +57,11 @@ CONNECT = [
     (b":protocol", b"websocket"),
     (b"sec-websocket-version", b"13"),
 ]
+
+
+def frame(kind: int, payload: bytes = b"", *, flags: int = 0, stream: int = 0) -> bytes:
+    """A frame of HTTP/2, whether it makes sense or not."""
+    return len(payload).to_bytes(3, "big") + struct.pack(">BBL", kind, flags, stream) + payload
 
 
 def merged2(events: list[Event]) -> list[Event]:
