@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["make_private", "private_folder"]
+__all__ = ["make_private", "private_folder", "sync_folder"]
 
 
 def make_private(path: Path) -> None:
@@ -21,3 +21,12 @@ def private_folder(path: Path) -> Path:
     if status.st_mode & 0o077 and status.st_uid == os.geteuid():
         path.chmod(0o700)
     return path
+
+
+def sync_folder(path: Path) -> None:
+    """Which names it has is on the disk afterwards."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

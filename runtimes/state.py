@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from runtimes.failures import HostError
-from runtimes.folders import make_private, private_folder
+from runtimes.folders import make_private, private_folder, sync_folder
 from runtimes.pump import Pump
 from runtimes.workers import Workers
 from svc_proto.commands import AppendFile, EnsureSecret, ReadConfig, SweepFolder, WriteConfig, WriteFile
@@ -111,7 +111,7 @@ class StateFolder:
             path = Path(os.path.realpath(path))
         with self._temporary(path, data) as temporary:
             os.replace(temporary, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
         return str(path.absolute())
 
     def append(self, name: str, data: bytes, head: bytes = b"") -> int:
@@ -171,7 +171,7 @@ class StateFolder:
                     os.link(temporary, path)  # unlike a rename it never replaces another's
                 except FileExistsError:
                     continue
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
             return fresh
         raise HostError(FailureKind.INVALID, "something that is not a file stands in its place")
 
@@ -218,11 +218,3 @@ def _write_all(fd: int, data: bytes, offset: int) -> None:
         n = os.pwrite(fd, view, offset)
         offset += n
         view = view[n:]
-
-
-def _sync_folder(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

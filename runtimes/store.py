@@ -8,7 +8,7 @@ and what only one kind of database understands in `runtimes.store_dialects` and 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +20,16 @@ from runtimes.workers import Job, Workers
 from svc_proto.commands import Query, StoreRequest
 from svc_proto.facts import FailureKind
 
-__all__ = ["Store", "StoreError", "StoreService", "StoreWorker", "open_store", "outcome_of", "store_files"]
+__all__ = [
+    "Store",
+    "StoreError",
+    "StoreService",
+    "StoreWorker",
+    "named_store",
+    "open_store",
+    "outcome_of",
+    "store_files",
+]
 
 TOGETHER = 64  # requests of one transaction: whoever else wants the file must not wait long
 
@@ -117,6 +126,16 @@ def open_store(where: str | Path) -> Store:
     except OSError as error:
         raise StoreError(f"cannot open the store {path}: {error.strerror}") from error
     return _open_sql(path)
+
+
+def named_store(env: Mapping[str, str], settings: Mapping[str, str], home: Path) -> str | Path:
+    """Which store is wanted: `RELAY_SESSIONS_FILE` (wire core 4.5: set but empty is memory only), `SVC_DATABASE_URL`,
+    else a file of the home. `settings` are those of the environment `env` and what stands in the home.
+    """
+    named = env.get("RELAY_SESSIONS_FILE", settings.get("RELAY_SESSIONS_FILE"))
+    if named is not None:
+        return named.strip() or "memory:"
+    return settings.get("SVC_DATABASE_URL") or home / "svc.db"
 
 
 def store_files(where: str) -> list[str]:

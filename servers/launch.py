@@ -19,7 +19,7 @@ from runtimes.log_file import keep_log
 from runtimes.run import run
 from runtimes.running import Claim, TakenError, claim
 from runtimes.service_home import with_env_file
-from runtimes.store import Store, StoreError, open_store
+from runtimes.store import Store, StoreError, named_store, open_store
 from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
 from servers.options import INTERRUPTED, give_up
 from svc_proto.machines.limiter import LOOPBACK
@@ -168,16 +168,9 @@ def tell_where(
 
 
 def open_home_store(home: Path) -> Store:
-    """The store: `RELAY_SESSIONS_FILE` (wire core 4.5: set but empty is memory only), `SVC_DATABASE_URL`, else a file.
-
-    Raises `CannotStartError`.
-    """
-    env = settings(os.environ)
-    where = os.environ.get("RELAY_SESSIONS_FILE", env.get("RELAY_SESSIONS_FILE"))
+    """The store that is wanted for this home: see `named_store`. Raises `CannotStartError`."""
     try:
-        if where is not None:
-            return open_store(where.strip() or "memory:")
-        return open_store(env.get("SVC_DATABASE_URL") or home / "svc.db")
+        return open_store(named_store(os.environ, settings(os.environ), home))
     except StoreError as error:
         raise CannotStartError(str(error), code=2) from error
 

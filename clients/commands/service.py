@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, Single, json_option, plain, print_json, print_lines
 from clients.commands.glance import glance
 from runtimes.running import ROLES, Running, find_all, is_held
 from runtimes.service_home import find_home
@@ -113,11 +113,11 @@ def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[dict[
         where = "simulated" if role == "phone" else one.url
         lines.append(f"{title:<11}{where}  {state}, pid {one.pid}, {one.version}")
     if "api" in found:
-        lines.append(f"{'Model':<11}{_plain(found['api'].model)}")
+        lines.append(f"{'Model':<11}{plain(found['api'].model)}")
     if devices is not None:
         online = sum(each.get("online") is True for each in devices)
         lines.append(f"{'Devices':<11}{len(devices)} paired, {online} online")
-        lines += [f"  {_presence(each, now):<9}{_plain(str(each.get('device_name')))}" for each in devices]
+        lines += [f"  {_presence(each, now):<9}{plain(str(each.get('device_name')))}" for each in devices]
     return lines
 
 
@@ -126,8 +126,3 @@ def _presence(device: dict[str, Any], now: float) -> str:
     if device.get("online") is True:
         return "online"
     return f"{short_span(now - seen)} ago" if isinstance(seen, int | float) else "-"
-
-
-def _plain(text: str) -> str:
-    """A name that a device or a file made up does nothing to a terminal."""
-    return "".join(sign for sign in text if sign.isprintable())

@@ -1,0 +1,61 @@
+"""`svc backup` and `svc restore`: while a relay runs, onto an empty host."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.clients.commands.support import Shelf
+from tests.servers.support import Client, call, running
+
+
+def test_another_host_has_the_same_phones_chats_and_keys(lonely: Shelf, tmp_path: Path) -> None:
+    options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--no-dashboard", "--no-qr")
+    target = tmp_path / "b.tar.gz"
+    with running(lonely.home, "servers", *options) as servers:
+        ports = {found[1]: int(found[2]) for found in (servers.line(r"^(relay|api): \S+:(\d+) ") for _ in range(2))}
+        code = call(ports["relay"], "POST", "/pairing", {}).body["code"]
+        with Client(ports["relay"]) as phone:
+            phone.sign_in(pairing_code=code, device_name="Pixel 8")
+        assert call(ports["api"], "POST", "/api/sessions", {"title": "Tea"}).status < 300
+        done = lonely.run("svc", "backup", str(target), "--json")
+        assert (done.code, done.err) == (0, "")
+        assert done.json["left_out"] == []
+        assert done.json["bytes"] > 0
+        assert lonely.run("svc", "backup", str(target)).problem == f"{target} is there already"
+        refused = lonely.run("svc", "restore", str(target), "--replace").problem
+        assert refused.startswith(f"the relay of {lonely.home / 'svc'} runs (process ")
+    (tmp_path / "other").mkdir()
+    other = Shelf(tmp_path / "other")
+    restored = other.run("svc", "restore", str(target))
+    assert (restored.code, restored.err) == (0, "")
+    assert restored.out.startswith(f"{other.home / 'svc'}: {done.json['files']} files, ")
+    with running(other.home, "servers", *options) as servers:
+        ports = {found[1]: int(found[2]) for found in (servers.line(r"^(relay|api): \S+:(\d+) ") for _ in range(2))}
+        listed = call(ports["relay"], "GET", "/sessions").body["sessions"]
+        assert [each["device_name"] for each in listed] == ["Pixel 8"]
+        titles = [each["title"] for each in call(ports["api"], "GET", "/api/sessions").body["sessions"]]
+        assert titles == ["Tea"]
+    again = other.run("svc", "restore", str(target)).problem
+    assert again == f"{other.home / 'svc'} holds something already; --replace keeps that beside it"
+    kept = other.run("svc", "restore", str(target), "--replace", "--json").json["kept"]
+    assert Path(kept, "svc.db").exists()
+
+
+def test_what_it_says_of_what_is_not_in_it(lonely: Shelf) -> None:
+    home = lonely.home / "svc"
+    home.mkdir()
+    (home / "config.yaml").symlink_to("/etc/hostname")
+    (home / ".env").write_text("SVC_DATABASE_URL=postgresql://u:secret@db/x\n")
+    done = lonely.run("svc", "backup", str(lonely.home / "b"))
+    assert done.out.splitlines()[1:] == [
+        f"Not in it: {home / 'config.yaml'}",
+        "Not in it: the database postgresql:// (use its own tools)",
+    ]
+    assert "secret" not in done.out
+    (home / ".env").write_bytes(b"\xff")
+    assert lonely.run("svc", "backup", str(lonely.home / "c")).problem.startswith("the settings in ")
+    elsewhere = {"RELAY_SESSIONS_FILE": str(lonely.home / "s.db")}
+    os.unlink(home / ".env")
+    assert lonely.run("svc", "backup", str(lonely.home / "c"), env=elsewhere).code == 0
+    assert lonely.run("svc", "backup", str(lonely.home / "d"), env={"RELAY_SESSIONS_FILE": ""}).code == 0
