@@ -19,7 +19,7 @@ from runtimes.tls import HANDSHAKE_TIMEOUT, MAX_HANDSHAKES
 from runtimes.tls_channel import TlsChannel
 from svc_proto.facts import Accepted, Address, ChannelId, Failure
 
-__all__ = ["Acceptor", "MAX_PORT", "BindError", "Listener", "bind", "plain_address", "tune"]
+__all__ = ["Acceptor", "MAX_PORT", "BindError", "Listener", "adopt", "bind", "plain_address", "tune"]
 
 BACKLOG = 2048  # connections the kernel keeps for us; it clips this to net.core.somaxconn
 MAX_PORT = 65535
@@ -61,6 +61,21 @@ def bind(host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Listener
         else:
             return Listener(sock, plain_address(sock.getsockname()), tls)
     raise BindError(f"cannot listen on {host}:{port}: {why(first or OSError())}") from first
+
+
+def adopt(sock: socket.socket, *, tls: ssl.SSLContext | None = None) -> Listener:
+    """A socket that somebody else has bound and has listening. Raises `BindError` if it does not."""
+    try:
+        if not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) or sock.family not in (
+            socket.AF_INET,
+            socket.AF_INET6,
+        ):
+            raise BindError(f"cannot listen on the socket {sock.fileno()}: it is none of TCP that listens")
+        sock.setblocking(False)
+        return Listener(sock, plain_address(sock.getsockname()), tls)
+    except BaseException:
+        sock.close()
+        raise
 
 
 def tune(sock: socket.socket) -> None:

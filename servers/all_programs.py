@@ -121,9 +121,9 @@ def _open(
         for role in ("relay", *(() if api is None else ("api",))):
             claims[role] = claim_home(home, role)
             undo.callback(claims[role].release)
-        listener = keep(bind_server(relay))
-        api_listener = keep(bind_server(api, "api: ")) if api is not None else None
-        board_listener = keep(bind_server(board, "dashboard: ")) if board is not None else None
+        listener = keep(bind_server(relay, "relay"))
+        api_listener = keep(bind_server(api, "api")) if api is not None else None
+        board_listener = keep(bind_server(board, "dashboard")) if board is not None else None
         store = open_home_store(home)
         undo.callback(store.close)
         inner, api_inner = keep_inside(listener), None

@@ -97,7 +97,7 @@ def api_program(
     `keys` are those that a relay in this process gives to devices. `claim` is that on the home; None makes it.
     """
     logger = setup(int(config.log_level), as_json=config.log_json)
-    bind_it = partial(bind_server, config, "api: ")
+    bind_it = partial(bind_server, config, "api")
     place = open_place(config, "api", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())

@@ -88,7 +88,7 @@ def dashboard_program(
     logger = setup(int(config.log_level), as_json=config.log_json)
     home = Path(config.relay.home).expanduser().absolute()
     services = Services(state=home, logger=logger, client_tls=trust_in(*trusted) if trusted else None)
-    listener = listener or bind_server(config, "dashboard: ")
+    listener = listener or bind_server(config, "dashboard")
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     path = Path(config.relay.config_path).expanduser().absolute()
     relay = evolve(config.relay, home=str(home), config_path=str(path))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from runtimes.descriptors import raise_descriptors
 from runtimes.folders import private_folder
 from runtimes.leave import leave
-from runtimes.listen import BindError, Listener, bind
+from runtimes.listen import BindError, Listener, adopt, bind
 from runtimes.log_file import keep_log
 from runtimes.run import run
 from runtimes.running import Claim, TakenError, claim
@@ -22,6 +22,7 @@ from runtimes.service_home import with_env_file
 from runtimes.store import Store, StoreError, named_store, open_store
 from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
 from servers.options import INTERRUPTED, give_up
+from servers.supervised import given_socket, watcher
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -175,11 +176,19 @@ def open_home_store(home: Path) -> Store:
         raise CannotStartError(str(error), code=2) from error
 
 
-def bind_server(config: RelayConfig | ApiConfig | DashboardConfig, whose: str = "") -> Listener:
-    """Bind a server's address; `whose` begins an error. Raises `CannotStartError`: code 1 for TLS files, else 2."""
+def bind_server(config: RelayConfig | ApiConfig | DashboardConfig, role: str) -> Listener:
+    """Bind a server's address, or take the socket that a supervisor has opened for it.
+
+    Raises `CannotStartError`: code 1 for TLS files, else 2.
+    """
     tls = _certificate(config.ssl_cert, config.ssl_key)
+    whose = "" if role == "relay" else f"{role}: "
     try:
-        return bind(config.host, config.port, tls=tls)
+        given = given_socket(os.environ, role)
+        return bind(config.host, config.port, tls=tls) if given is None else adopt(given, tls=tls)
+    except OSError as error:
+        text = f"{whose}the socket that was opened for it cannot be used: {error.strerror}"
+        raise CannotStartError(text, code=2) from error
     except BindError as error:
         raise CannotStartError(f"{whose}{error}", code=2) from error
 
@@ -221,7 +230,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
         opened = programs()
         log = _keep_log(opened)
         gc.freeze()  # what lives as long as the process is no garbage, and a look through it keeps everybody waiting
-        code = run(opened, runtime, handle=handle)
+        code = run([*opened, *watcher(opened, inside_url, os.environ)], runtime, handle=handle)
     except CannotStartError as error:
         give_up(str(error), error.code)
     except KeyboardInterrupt:

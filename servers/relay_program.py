@@ -75,7 +75,7 @@ def relay_program(
     `servers`, this one included, share the process. `keys` are those that the API among them takes.
     """
     logger = setup(int(config.log_level), as_json=config.log_json)
-    bind_it = partial(bind_server, config)
+    bind_it = partial(bind_server, config, "relay")
     place = open_place(config, "relay", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
     plain = place.listener.tls is None and place.listener.address.host not in LOOPBACK
     bound = evolve(config, port=place.listener.address.port, tui_command=config.tui_command or GATEWAY)

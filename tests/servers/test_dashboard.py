@@ -148,7 +148,7 @@ def test_what_stops_it_from_starting(failing: Failing, monkeypatch: pytest.Monke
     with pytest.raises(CannotStartError, match="needs a password"):
         read_dashboard_config({}, {"host": "::"})
     with pytest.raises(CannotStartError, match="dashboard: "):
-        bind_server(DashboardConfig(host="203.0.113.1", password=PASSWORD), "dashboard: ")
+        bind_server(DashboardConfig(host="203.0.113.1", password=PASSWORD), "dashboard")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,59 @@
+"""What a supervisor such as systemd gives and is told: sockets that it has opened, and that the servers do well.
+
+`sd_notify(3)` and `sd_listen_fds(3)`, which others speak, too. What is told when is in `svc_proto.client.watch`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from runtimes.host import Program
+from runtimes.listen import Listener
+from runtimes.running import ROLES
+from svc_proto.client.watch import Watch
+from svc_proto.commands import Tell
+from svc_proto.engine.core import Engine
+
+__all__ = ["given_socket", "watcher"]
+
+FIRST = 3  # the descriptor of the first socket
+TELLS = {
+    "ready": b"READY=1\nSTATUS=%s",
+    "alive": b"WATCHDOG=1",
+    "stopping": b"STOPPING=1\nSTATUS=Requests under way are answered.",
+}
+
+
+def watcher(programs: Sequence[Program], url_of: Callable[[Listener], str], env: Mapping[str, str]) -> list[Program]:
+    """What watches these servers for a supervisor, if there is one."""
+    named, every, process = (env.get(name, "") for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"))
+    if not named.startswith(("/", "@")):
+        return []
+    plain = [[door for door in program.listeners if door.tls is None][-1:] for program in programs]
+    urls = [url_of(door) for doors in plain for door in doors]
+    period = int(every) / 2e6 if every.isdecimal() and int(every) and process in ("", str(os.getpid())) else None
+    roles = [program.claim.role for program in programs if program.claim is not None]
+    status = f"{', '.join(role for role in ROLES if role in roles)}: svc status".encode()
+    address = f"\0{named[1:]}" if named.startswith("@") else named
+
+    def tell(news: Tell) -> None:
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+            to.sendto(TELLS[news.event].replace(b"%s", status), address)
+
+    return [Program(core=Engine(Watch(urls, period), entropy=os.urandom), on_tell=tell)]
+
+
+def given_socket(env: Mapping[str, str], role: str) -> socket.socket | None:
+    """The listening socket that was opened for this server of this process (`FileDescriptorName=relay`, say), if any.
+
+    Raises `OSError` for a descriptor that is none.
+    """
+    names = env.get("LISTEN_FDNAMES", "").split(":")
+    if env.get("LISTEN_PID") != str(os.getpid()) or role not in names:
+        return None
+    fd = FIRST + names.index(role)
+    os.set_inheritable(fd, False)
+    return socket.socket(fileno=fd)
