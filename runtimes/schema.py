@@ -42,7 +42,7 @@ from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind
 
-__all__ = ["MIGRATIONS", "SqlStore"]
+__all__ = ["MIGRATIONS", "SqlStore", "upgrade"]
 
 _METADATA = MetaData()
 
@@ -91,18 +91,11 @@ class SqlStore:
         self._reads: frozenset[type] = frozenset({LoadSessions})
         self._erases: frozenset[type] = frozenset()
         self._chats = False  # whether the requests of chats are among them
-        try:
-            url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where)
-            self._engine = open_engine(url)
-            self._reader = reader_of(self._engine)
-        except (SQLAlchemyError, ImportError) as error:
-            raise StoreError(f"cannot open the store: {type(error).__name__}: {_first_line(error)}") from error
+        self._engine = _open(where)
+        self._reader = reader_of(self._engine)
         self._prepared = Prepared(self._engine)
         try:
             _migrate(self._engine, migrations)
-        except SQLAlchemyError as error:
-            self._engine.dispose()
-            raise StoreError(f"cannot open the store {url.render_as_string()}: {_first_line(error)}") from error
         except StoreError:
             self._engine.dispose()
             raise
@@ -165,21 +158,49 @@ class SqlStore:
         return type(request) in self._quick
 
 
-def _migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...]) -> None:
-    with engine.begin() as connection:
-        SCHEMA_VERSION.create(connection, checkfirst=True)
-        mine = SCHEMA_VERSION.c.component == COMPONENT
-        version = connection.execute(select(SCHEMA_VERSION.c.version).where(mine)).scalar()
-        if version is None:
-            version = 0
-            connection.execute(insert(SCHEMA_VERSION).values(component=COMPONENT, version=version))
-        if version > len(migrations):
-            raise StoreError(f"the store has schema version {version}, newer than {len(migrations)} known here")
-        if version == len(migrations):
-            return
-        for migration in migrations[version:]:
-            migration(connection)
-        connection.execute(update(SCHEMA_VERSION).where(mine).values(version=len(migrations)))
+def upgrade(where: str | Path, *, keep: bool = True) -> tuple[int, int]:
+    """Bring the schema of a database up to date, or with `keep` false only see whether that goes well.
+
+    Which version it had, and which it has or would have. Raises `StoreError`; nothing has changed then.
+    """
+    engine = _open(where)
+    try:
+        return _migrate(engine, MIGRATIONS, keep=keep)
+    finally:
+        engine.dispose()
+
+
+def _open(where: str | Path) -> Engine:
+    try:
+        return open_engine(URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where))
+    except (SQLAlchemyError, ImportError) as error:
+        raise StoreError(f"cannot open the store: {type(error).__name__}: {_first_line(error)}") from error
+
+
+def _migrate(
+    engine: Engine, migrations: tuple[Callable[[Connection], None], ...], *, keep: bool = True
+) -> tuple[int, int]:
+    """In one transaction, which is taken back unless `keep`."""
+    newest = len(migrations)
+    try:
+        with engine.connect() as connection, connection.begin() as transaction:
+            SCHEMA_VERSION.create(connection, checkfirst=True)
+            mine = SCHEMA_VERSION.c.component == COMPONENT
+            version = connection.execute(select(SCHEMA_VERSION.c.version).where(mine)).scalar()
+            if version is None:
+                version = 0
+                connection.execute(insert(SCHEMA_VERSION).values(component=COMPONENT, version=version))
+            if version > newest:
+                raise StoreError(f"the store has schema version {version}, newer than {newest} known here")
+            if version < newest:
+                for migration in migrations[version:]:
+                    migration(connection)
+                connection.execute(update(SCHEMA_VERSION).where(mine).values(version=newest))
+            if not keep:
+                transaction.rollback()
+    except SQLAlchemyError as error:
+        raise StoreError(f"cannot open the store {engine.url.render_as_string()}: {_first_line(error)}") from error
+    return version, newest
 
 
 def _load_sessions(hand: Hand, request: LoadSessions) -> tuple[Mapping[str, object], ...]:

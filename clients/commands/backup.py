@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from clients.commands.cli import SETTINGS, Single, json_option, plain, print_json, print_lines
-from runtimes.service_home import find_home, with_env_file
+from runtimes.service_home import find_home
 from svc_proto.client.problem import Problem
 
 __all__ = ["backup", "restore"]
@@ -48,16 +47,21 @@ Exit codes: 0; 1 when it cannot be restored, and then nothing has changed; 2 for
 @json_option
 def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
     """Write all that lasts of the service home to FILE: devices, chats, keys, memory, media."""
+    from clients.commands.host import store_named_in
     from runtimes.backup import BackupError, back_up
 
     home = find_home(os.environ)
     target = (file or Path(time.strftime("svc-backup-%Y-%m-%d.tar.gz"))).absolute()
-    database, elsewhere = _database(home, home)
+    named, database = store_named_in(home, home)
+    foreign = database is None and named != "memory:"
     try:
         done = back_up(home, target, database=database, replace=replace)
     except BackupError as error:
         raise Problem(str(error)) from None
-    left_out = [*done.links, *elsewhere]
+    left_out = [
+        *done.links,
+        *([f"the database {str(named).partition(':')[0]}: (use its own tools)"] if foreign else []),
+    ]
     if as_json:
         print_json({"file": str(target), "files": len(done.files), "bytes": done.size, "left_out": left_out})
         return
@@ -71,13 +75,14 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
 @json_option
 def restore(*, file: Path, replace: bool, as_json: bool) -> None:
     """Make the service home what it was when FILE was written."""
+    from clients.commands.host import store_named_in
     from runtimes.backup import BackupError
     from runtimes.backup import restore as restored
 
     home = find_home(os.environ)
 
     def database_of(files: Path) -> Path:
-        return _database(files, home)[0] or home / "svc.db"
+        return store_named_in(files, home)[1] or home / "svc.db"
 
     try:
         done = restored(file, home, database_of=database_of, replace=replace)
@@ -92,20 +97,3 @@ def restore(*, file: Path, replace: bool, as_json: bool) -> None:
     print(f"{home}: {len(done.files)} files, {done.size:,} bytes, of {when}, version {plain(done.version)}.")
     if done.kept:
         print(f"What was there before: {done.kept}")
-
-
-def _database(files: Path, home: Path) -> tuple[Path | None, list[str]]:
-    """The database of the home by the settings among `files`, where it is an SQLite file; what cannot be kept."""
-    from runtimes.store import named_store, store_files
-
-    try:
-        settings: Mapping[str, str] = with_env_file({**os.environ, "SVC_HOME": str(files)})
-    except (OSError, UnicodeDecodeError) as error:
-        raise Problem(f"the settings in {files / '.env'} cannot be read: {error}") from None
-    named = named_store(os.environ, settings, home)
-    if isinstance(named, Path):
-        return named, []
-    found = store_files(named)
-    if found:
-        return Path(found[0]), []
-    return None, [] if named == "memory:" else [f"the database {named.partition('://')[0]}:// (use its own tools)"]

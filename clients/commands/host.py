@@ -9,10 +9,11 @@ from pathlib import Path
 
 from runtimes.beside import beside_running
 from runtimes.service_home import find_home, with_env_file
+from runtimes.store import named_store, store_files
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 
-__all__ = ["read_relay_config", "service_home", "trust_for", "trust_for_api"]
+__all__ = ["read_relay_config", "service_home", "store_named_in", "trust_for", "trust_for_api"]
 
 
 def service_home() -> Path:
@@ -38,6 +39,17 @@ def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
     except ConfigError as error:
         raise Problem(str(error), code=MISUSED) from None
     return config if named else beside_running(config, branded="SVC_BRAND" in env or options.get("brand") is not None)
+
+
+def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
+    """The store of a home by the settings among `files`, and the SQLite file that it is, if it is one."""
+    try:
+        settings = with_env_file({**os.environ, "SVC_HOME": str(files)})
+    except (OSError, UnicodeDecodeError) as error:
+        raise Problem(f"the settings in {files / '.env'} cannot be read: {error}") from None
+    named = named_store(os.environ, settings, home)
+    found = [str(named)] if isinstance(named, Path) else store_files(named)
+    return named, Path(found[0]) if found else None
 
 
 def _temp_dir() -> str:

@@ -41,6 +41,7 @@ Shell completion (bash; zsh and fish likewise):
         "phone": ("clients.commands.phone:main", "A simulated phone, with a screen in the dashboard."),
         "backup": ("clients.commands.backup:backup", "All that lasts of the service home, as one file."),
         "restore": ("clients.commands.backup:restore", "The way back."),
+        "db": ("clients.commands.db:main", "The database of this host's servers."),
         "key": ("clients.commands.key:main", "The key of the API server on this host."),
         "relay": ("clients.commands.svc:relay", "Switches of the relay on this host."),
     },

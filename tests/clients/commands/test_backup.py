@@ -50,7 +50,7 @@ def test_what_it_says_of_what_is_not_in_it(lonely: Shelf) -> None:
     done = lonely.run("svc", "backup", str(lonely.home / "b"))
     assert done.out.splitlines()[1:] == [
         f"Not in it: {home / 'config.yaml'}",
-        "Not in it: the database postgresql:// (use its own tools)",
+        "Not in it: the database postgresql: (use its own tools)",
     ]
     assert "secret" not in done.out
     (home / ".env").write_bytes(b"\xff")
