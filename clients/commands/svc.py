@@ -20,6 +20,7 @@ Examples:
   svc doctor --public-url https://home.example
   svc phone                             a phone to try things with; the dashboard shows its screen
   svc key rotate                        a new API key, after a phone was lost
+  svc service install                   from the start of this host on, by systemd or launchd
   svc backup && svc status              safe while the servers run
   svc relay insecure-api-key status
 
@@ -39,6 +40,7 @@ Shell completion (bash; zsh and fish likewise):
         "doctor": ("clients.commands.doctor_host:main", "Is all well here, and seen from outside?"),
         "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
         "phone": ("clients.commands.phone:main", "A simulated phone, with a screen in the dashboard."),
+        "service": ("clients.commands.supervise:main", "Run the servers from the start of this host on."),
         "backup": ("clients.commands.backup:backup", "All that lasts of the service home, as one file."),
         "restore": ("clients.commands.backup:restore", "The way back."),
         "db": ("clients.commands.db:main", "The database of this host's servers."),
