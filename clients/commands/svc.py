@@ -19,6 +19,7 @@ Examples:
   svc pair --revoke 1c2d3e4f
   svc doctor --public-url https://home.example
   svc phone                             a phone to try things with; the dashboard shows its screen
+  svc mcp install claude                the phone for Claude Code; cursor, vscode or print likewise
   svc key rotate                        a new API key, after a phone was lost
   svc service install                   from the start of this host on, by systemd or launchd
   svc backup && svc status              safe while the servers run
@@ -44,6 +45,7 @@ Shell completion (bash; zsh and fish likewise):
         "backup": ("clients.commands.backup:backup", "All that lasts of the service home, as one file."),
         "restore": ("clients.commands.backup:restore", "The way back."),
         "db": ("clients.commands.db:main", "The database of this host's servers."),
+        "mcp": ("clients.commands.mcp:main", "The phone for any agent that speaks MCP (Claude Code, Cursor, ...)."),
         "key": ("clients.commands.key:main", "The key of the API server on this host."),
         "relay": ("clients.commands.svc:relay", "Switches of the relay on this host."),
     },

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from clients.gateway.api import Api, ApiSettings
 from clients.gateway.rows import listed_session, listed_toolset, shown_message
@@ -25,15 +25,13 @@ from clients.gateway.rpc import (
     result_line,
 )
 from clients.gateway.turn import Turn
-from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.client.lines import LineChannel
 from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Accepted
-from svc_proto.machines.lines import LineBuffer
 from svc_proto.version import VERSION
-from svc_proto.wire.limits import DEFAULT_LIMITS
 
 __all__ = ["Gateway"]
 
@@ -42,7 +40,6 @@ MAX_LISTED = 200  # sessions in one list
 MAX_IMAGES = 8  # that wait for the next prompt
 MAX_IMAGE = 7 * 1024 * 1024  # characters of base64: the API server takes bodies of 10 MB (wire api 2.5)
 CHOICES = ("once", "session", "always", "deny")
-UNREAD_TIMEOUT = 7 * 86_400.0  # s that a client may leave our output unread
 
 Result = Mapping[str, object]
 Method = Callable[[Call], Flow[Result] | Result]
@@ -67,7 +64,7 @@ class Gateway:
     def __init__(self, settings: ApiSettings, *, resume: str = "") -> None:
         self._settings = settings
         self._greeting = {"skin": {}, "version": VERSION, **({"resume_session_id": resume} if resume else {})}
-        self._lines: _Lines | None = None
+        self._lines: LineChannel | None = None
         self._sessions: dict[str, _Session] = {}
         self._upstream: dict[str, Channel] = {}  # of the turns under way, by session
         self._calls = 0  # under way
@@ -103,7 +100,9 @@ class Gateway:
         """Greet the client."""
         if self._lines is not None:
             return None
-        self._lines = _Lines(self, fact)
+        self._lines = LineChannel(
+            self.engine, fact, on_line=self.take, on_end=self.client_left, on_writable=lambda: self.hold(False)
+        )
         self.say(event_line("gateway.ready", None, self._greeting))
         return self._lines
 
@@ -140,8 +139,10 @@ class Gateway:
             return
         self.engine.spawn(self._answer(call, method))
 
-    def client_left(self) -> None:
+    def client_left(self, problem: str = "") -> None:
         """Nobody will ask any more."""
+        if problem:
+            self.say(event_line("error", None, {"message": problem}))
         self._closing = True
         self._close_if_done()
 
@@ -320,54 +321,3 @@ class Gateway:
         busy = self._calls or any(held.turn for held in self._sessions.values())
         if self._closing and not busy and self._lines is not None:
             self._lines.close()
-
-
-class _Lines(Channel):
-    """The client's channel: lines both ways."""
-
-    __slots__ = ("_buffer", "_closing", "_gateway")
-
-    def __init__(self, gateway: Gateway, fact: Accepted) -> None:
-        super().__init__(gateway.engine, fact.ch, evolve(DEFAULT_LIMITS, write_timeout=UNREAD_TIMEOUT))
-        self._gateway = gateway
-        self._buffer = LineBuffer()
-        self._closing = False
-
-    def received(self, data: bytes) -> None:
-        """Take the lines that are whole."""
-        try:
-            lines = self._buffer.feed(data)
-        except RemoteProtocolError as error:
-            self._gateway.say(event_line("error", None, {"message": str(error)}))
-            self._gateway.client_left()
-            return
-        for line in lines:
-            self._gateway.take(line)
-
-    def read_closed(self) -> None:
-        """The client has said all it had to say."""
-        self._gateway.client_left()
-
-    def writable(self) -> None:
-        """The client has read on."""
-        self._gateway.hold(False)
-
-    def all_sent(self) -> None:
-        """Go, if there is nothing left to do."""
-        if self._closing:
-            self.drop()
-
-    def close(self) -> None:
-        """Go as soon as all is said."""
-        self._closing = True
-        if not self.credit.unsent:
-            self.drop()
-
-    def closed(self, why: str) -> None:
-        """Without a client there is nothing to do."""
-        super().closed(why)
-        self.engine.exit(0)
-
-    def stop(self) -> None:
-        """The process ends."""
-        self.close()

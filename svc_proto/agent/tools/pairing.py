@@ -30,8 +30,8 @@ WITHIN = 10.0  # s for each of the two steps
 GRANTS = {**dict.fromkeys(CHANNELS, False), "bridge": 0}  # s; 0: as long as the session; false: withheld
 
 
-def pair(engine: Engine, url: str) -> Flow[str | Failure]:
-    """A fresh session token of the relay at an http or https URL."""
+def pair(engine: Engine, url: str, name: str = DEVICE_NAME) -> Flow[str | Failure]:
+    """A fresh session token of the relay at an http or https URL, for a device of this name."""
     secret = yield from secret_fields(engine)
     made = yield from fetch(engine, "POST", f"{url}/pairing", headers=secret, within=WITHIN)
     if isinstance(made, Failure):
@@ -39,7 +39,7 @@ def pair(engine: Engine, url: str) -> Flow[str | Failure]:
     code = _member(made, "code")
     if code is None:
         return Failure(FailureKind.DENIED, f"the relay gave no pairing code: {made.status}")
-    handshake = _Handshake(engine, code)
+    handshake = _Handshake(engine, code, name)
     socket = yield from open_socket(engine, f"ws{url.removeprefix('http')}/ws", handshake, within=WITHIN)
     if isinstance(socket, Failure):
         return socket
@@ -55,9 +55,10 @@ def pair(engine: Engine, url: str) -> Flow[str | Failure]:
 class _Handshake:
     """The socket's handler: says who it is, and waits for the word."""
 
-    def __init__(self, engine: Engine, code: str) -> None:
+    def __init__(self, engine: Engine, code: str, name: str) -> None:
         self._engine = engine
         self._code = code
+        self._name = name
         self.ticket = engine.new_op()
         self.outcome: str | Failure | None = None
 
@@ -65,7 +66,7 @@ class _Handshake:
         """Sign in."""
         payload: dict[str, object] = {
             "pairing_code": self._code,
-            "device_name": DEVICE_NAME,
+            "device_name": self._name,
             "device_id": new_uuid(self._engine.entropy),
             "client_surface": "agent",
             "device_form_factor": "host",

@@ -4,13 +4,14 @@ that the agent gets by pairing itself with a relay on its own host.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlencode
 
 from attrs import frozen
 
-from svc_proto.agent.tools.pairing import pair
+from svc_proto.agent.tools.pairing import DEVICE_NAME, pair
 from svc_proto.agent.tools.tool import ToolFailed
 from svc_proto.agent.waiting import OneAtATime
 from svc_proto.basics import strict_json
@@ -31,6 +32,7 @@ __all__ = ["FILE", "PhoneAnswer", "RelayLink"]
 FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, mode 0600
 WITHIN = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
 QUICK = 2.0  # s for the questions whether there is a phone, and whether a token is accepted
+_MEDIA_TOKEN = re.compile("[A-Za-z0-9_-]{1,200}")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 NO_RELAY = "the relay cannot be reached (SVC_RELAY_URL)"
 NO_TOKEN = (
@@ -50,10 +52,12 @@ class PhoneAnswer:
 class RelayLink:
     """The way to the relay at one URL. Pairing happens once, whoever waits for it."""
 
-    def __init__(self, engine: Engine, url: str, token: str) -> None:
+    def __init__(self, engine: Engine, url: str, token: str, *, who: str = DEVICE_NAME, file: str = FILE) -> None:
         self._engine = engine
         self._url = url.rstrip("/")
         self._set = token
+        self._who = who  # as the operator sees a session that was made here
+        self._file = file  # where its token is kept
         self._token = ""  # empty: not known yet
         self._pairing = OneAtATime(engine)
 
@@ -87,6 +91,18 @@ class RelayLink:
         url = f"{self._url}/bridge/status{query}"
         answer = yield from fetch(self._engine, "GET", url, headers=secret, within=QUICK)
         return {} if isinstance(answer, Failure) else _members(answer)
+
+    def media(self, token: str) -> Flow[bytes]:
+        """A file that the phone has uploaded, by the token that its answer had. Raises `ToolFailed`."""
+        if not _MEDIA_TOKEN.fullmatch(token):
+            raise ToolFailed("the phone gave no picture")
+        headers = bearer(self._set or (yield from self._get_token("")))
+        found = yield from fetch(self._engine, "GET", f"{self._url}/media/{token}", headers=headers, within=WITHIN)
+        if isinstance(found, Failure):
+            raise ToolFailed(f"{NO_RELAY}: {found.kind.value}")
+        if found.status != 200:
+            raise ToolFailed(f"the relay does not hand out the phone's picture ({found.status})")
+        return found.body
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
         """Call a route. Raises `ToolFailed` when there is no way to the relay.
@@ -140,7 +156,7 @@ class RelayLink:
         if not self._is_here():
             raise ToolFailed(NO_TOKEN)
         engine = self._engine
-        token = yield from pair(engine, self._url)
+        token = yield from pair(engine, self._url, self._who)
         if isinstance(token, Failure):
             engine.log(Level.WARNING, "agent not paired", problem=token.kind.value)
             if token.kind is FailureKind.UNREACHABLE:
@@ -148,7 +164,7 @@ class RelayLink:
             raise ToolFailed(f"the relay did not let the agent in ({token.detail}). {NO_TOKEN}")
         engine.log(Level.INFO, "agent paired with the relay")
         text = strict_json.dumps({"url": self._url, "token": token}) + "\n"
-        stored = yield from ask(engine, WriteConfig(engine.new_op(), FILE, text))
+        stored = yield from ask(engine, WriteConfig(engine.new_op(), self._file, text))
         if isinstance(stored, Failure):
             engine.log(Level.WARNING, "relay token not stored", problem=stored.kind.value)
         return token
@@ -162,7 +178,7 @@ class RelayLink:
     def _stored(self) -> Flow[str]:
         """The stored token of this relay, or nothing: a token is never sent to another one."""
         engine = self._engine
-        text = yield from ask(engine, ReadConfig(engine.new_op(), FILE))
+        text = yield from ask(engine, ReadConfig(engine.new_op(), self._file))
         if isinstance(text, Failure):
             return ""
         members = _object(text)

@@ -9,7 +9,7 @@ import pytest
 
 from clients.phone.handset import SimulatedHandset
 from svc_proto.agent.tools import relay
-from svc_proto.agent.tools.relay import FILE, NO_TOKEN, PhoneAnswer, RelayLink
+from svc_proto.agent.tools.relay import FILE, NO_RELAY, NO_TOKEN, PhoneAnswer, RelayLink
 from svc_proto.agent.tools.tool import ToolFailed
 from svc_proto.agent.waiting import gather
 from svc_proto.basics.moment import Moment
@@ -17,6 +17,7 @@ from svc_proto.device.handset import HandsetCommand, Performed, Reply
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import Headers
 from tests.agent.world import HOME, AgentWorld
 from tests.peers.model import ScriptedModel
@@ -218,7 +219,7 @@ def test_something_else_in_its_place() -> None:
 def test_a_relay_that_refuses_a_fresh_token_too(monkeypatch: pytest.MonkeyPatch) -> None:
     world = AgentWorld(relay=True)
 
-    def pair(engine: Engine, url: str) -> Flow[str]:
+    def pair(engine: Engine, url: str, name: str) -> Flow[str]:
         yield from ()
         return "00000000-made-up"
 
@@ -249,3 +250,29 @@ def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatc
     monkeypatch.setattr(relay, "fetch", fetch)
     assert call(AgentWorld(), token="t") == [PhoneAnswer(status, members)]
     assert asked == [f"{URL}/ping?a=true&b=x+y"]
+
+
+@pytest.mark.parametrize(
+    ("token", "answer", "outcome"),
+    [
+        ("t-0", Fetched(200, Headers([]), b"picture"), b"picture"),
+        ("t-0", Fetched(404, Headers([]), b"{}"), "the relay does not hand out the phone's picture (404)"),
+        ("t-0", Failure(FailureKind.UNREACHABLE), f"{NO_RELAY}: unreachable"),
+        ("../x", Fetched(200, Headers([]), b"picture"), "the phone gave no picture"),
+    ],
+)
+def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
+        assert (method, url) == ("GET", f"{URL}/media/t-0")
+        assert more["headers"] == ((b"authorization", b"Bearer mine"),)
+        yield from ()
+        return answer
+
+    def plan(parts: object, engine: Engine) -> Flow[bytes | str]:
+        try:
+            return (yield from RelayLink(engine, URL, "mine").media(token))
+        except ToolFailed as failed:
+            return str(failed)
+
+    monkeypatch.setattr(relay, "fetch", fetch)
+    assert AgentWorld().run(plan) == outcome

@@ -1,0 +1,141 @@
+"""`svc mcp`: the phone for any agent that speaks the Model Context Protocol, on standard input and output."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import click
+
+from clients.commands.cli import SETTINGS, Lazy, Single
+from runtimes.option import runtime_option
+from svc_proto.client.problem import Problem
+
+__all__ = ["install", "main"]
+
+GROUP = """
+\b
+Examples:
+  svc mcp install claude               Claude Code: `claude mcp add`, done for you
+  svc mcp install cursor               ~/.cursor/mcp.json
+  svc mcp install vscode
+  svc mcp install print                the lines for any other client
+  svc mcp                              what clients start: JSON-RPC on standard input and output
+
+\b
+The first call pairs "MCP on this host" with the relay that runs here (svc up): it may drive the phone and nothing else,
+and `svc pair --revoke` or the dashboard ends it. What the phone's owner confirms, he confirms at the phone; where a
+phone asks nothing by itself the client asks (elicitation), and where that cannot be, such calls are refused.
+With --relay-url and SVC_RELAY_TOKEN it is a relay elsewhere.
+"""
+INSTALL = """
+\b
+Examples:
+  svc mcp install claude
+  svc mcp install cursor
+  svc mcp install print
+
+\b
+Other servers in those files stay as they are. Exit codes: 0; 1 when it cannot be done; 2 for bad options.
+"""
+NAME = "phone"
+WITHIN = 60.0  # s for a client's own command
+CLIENTS = ("claude", "cursor", "vscode", "print")
+
+
+@click.group(
+    "mcp",
+    cls=Lazy,
+    modules={"install": ("clients.commands.mcp:install", "Tell an agent's program of it.")},
+    invoke_without_command=True,
+    epilog=GROUP,
+    context_settings=SETTINGS,
+)
+@click.option("--relay-url", envvar="SVC_RELAY_URL", help="Another relay.  [SVC_RELAY_URL; the one of this host]")
+@runtime_option
+@click.pass_context
+def main(ctx: click.Context, *, relay_url: str | None, runtime: str) -> None:
+    """Serve the phone to an MCP client on standard input and output."""
+    if ctx.invoked_subcommand is not None:
+        return
+    if sys.stdin.isatty():
+        raise Problem("this is for an agent's program to start: svc mcp install, or svc mcp --help")
+    from importlib import import_module
+
+    from clients.commands.host import read_relay_config
+    from clients.mcp_program import mcp_program
+    from svc_proto.client.operator import local_relay
+
+    url = relay_url or local_relay(read_relay_config()).url
+    launch = import_module("servers.launch").launch
+    launch(lambda: [mcp_program(url, os.environ.get("SVC_RELAY_TOKEN", ""))], runtime)
+
+
+@click.command("install", cls=Single, epilog=INSTALL, context_settings=SETTINGS)
+@click.argument("client", type=click.Choice(CLIENTS))
+def install(*, client: str) -> None:
+    """Tell an agent's program where the phone is, or print what to tell it."""
+    words, env = _command()
+    entry: dict[str, Any] = {"command": words[0], "args": words[1:], **({"env": env} if env else {})}
+    if client == "claude":
+        flags = [flag for name, value in env.items() for flag in ("--env", f"{name}={value}")]
+        _tell("claude", "mcp", "add", "--scope", "user", NAME, *flags, "--", *words)
+    elif client == "vscode":
+        _tell("code", "--add-mcp", json.dumps({"name": NAME, "type": "stdio", **entry}))
+    elif client == "cursor":
+        path = Path("~/.cursor/mcp.json").expanduser()
+        _merge(path, entry)
+        print(f"{path}: the server {NAME!r} is {shlex.join(words)}")
+    else:
+        print(json.dumps({"mcpServers": {NAME: entry}}, indent=2))
+
+
+def _command() -> tuple[list[str], dict[str, str]]:
+    """What starts the server from anywhere, and the environment that it needs."""
+    installed = Path(sys.executable).with_name("svc")
+    found = str(installed) if installed.exists() else which("svc")
+    words = [found, "mcp"] if found else [sys.executable, "-P", "-m", "clients.commands.svc", "mcp"]
+    home = os.environ.get("SVC_HOME", "").strip()
+    return words, {"SVC_HOME": str(Path(home).expanduser().absolute())} if home else {}
+
+
+def _tell(*words: str) -> None:
+    """Have the client's own command do it; where that is not installed, say what it would be."""
+    if which(words[0]) is None:
+        print(f"{words[0]} is not on this host's path. Where it is:\n  {shlex.join(words)}")
+        return
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=WITHIN)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Problem(f"{words[0]} failed: {error}") from None
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise Problem(f"{words[0]} failed: {said or f'exit code {done.returncode}'}")
+    print(done.stdout.strip() or f"{words[0]} knows the server {NAME!r} now.")
+
+
+def _merge(path: Path, entry: dict[str, Any]) -> None:
+    """Put the server into a client's file, which is written whole or not at all."""
+    try:
+        text = path.read_text("utf-8") if path.exists() else "{}"
+        settings = json.loads(text or "{}")
+        servers = settings.setdefault("mcpServers", {})
+        servers[NAME] = entry
+    except OSError as error:
+        raise Problem(f"{path} cannot be read: {(error.strerror or 'failed').lower()}") from None
+    except (ValueError, AttributeError, TypeError):
+        raise Problem(f"{path} is not what was expected; svc mcp install print shows what belongs into it") from None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as file:
+            file.write(json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+        os.replace(file.name, path.resolve())
+    except OSError as error:
+        raise Problem(f"{path} cannot be written: {(error.strerror or 'failed').lower()}") from None

@@ -1,0 +1,42 @@
+"""The phone as an MCP server on standard input and output, bound: which relay, which token, as a program for a loop."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from runtimes.host import Program, Services
+from runtimes.logs import setup
+from servers.launch import CannotStartError, say_why
+from svc_proto.agent.tools.relay import RelayLink
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.client.mcp_stdio import StdioServer
+from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
+from svc_proto.mcp.answers import Offer
+from svc_proto.mcp.phone import phone_offer
+from svc_proto.wire.urls import parse_url
+
+__all__ = ["mcp_program"]
+
+NAME = "MCP on this host"  # as the operator sees its session, and revokes it
+TOKEN_FILE = "mcp-relay.json"  # in the service home
+
+
+def mcp_program(url: str, token: str) -> Program:
+    """A server for the phone behind the relay at this URL; an empty token has it pair by the local door."""
+    try:
+        usable = parse_url(url).scheme in ("http", "https")
+    except RemoteProtocolError:
+        usable = False
+    if not usable:
+        raise CannotStartError("the relay's address must be an http:// or https:// URL", code=2)
+    from clients.commands.host import service_home
+
+    core = Engine(StdioServer(partial(_offer, url, token)), entropy=os.urandom, log_level=Level.WARNING)
+    services = Services(state=service_home(), logger=setup(int(Level.WARNING), name="svc.mcp"))
+    return Program(core=core, stdio=True, services=services, on_exit=say_why)
+
+
+def _offer(url: str, token: str, engine: Engine) -> Offer:
+    return phone_offer(RelayLink(engine, url, token, who=NAME, file=TOKEN_FILE))

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: the phone as tools for any agent."""

@@ -1,0 +1,219 @@
+"""What a server offers (tools, resources, prompts) as data and flows, and what a client gets that asks for it.
+
+Which version of the protocol is spoken makes no difference here. A tool that fails answers so, for the model.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from attrs import frozen
+
+from svc_proto.agent.tools.arguments import check
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
+from svc_proto.agent.waiting import OneAtATime
+from svc_proto.engine.flow import Flow
+from svc_proto.mcp.messages import INVALID_PARAMS, NOT_FOUND, Members, RpcError
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Answers", "Asking", "Content", "InputRequired", "Offer", "OfferedTool", "Prompt", "Resource"]
+
+Content: TypeAlias = Mapping[str, object]  # a content block: `{"type": "text", ...}`, `{"type": "image", ...}`
+Asking: TypeAlias = "Callable[[str, Members, str], Flow[bool]]"  # tool, arguments, question: whether the user says yes
+Handler: TypeAlias = "Callable[[Members, Asking | None], Flow[Members] | Members]"
+
+NOBODY = (
+    "This needs the user's word, and nobody can be asked: the phone asks no questions of its own, and this client "
+    "cannot ask (elicitation). Tell the user; do not try the same by other means."
+)
+DENIED = "The user denied this, or did not answer. Stop here and tell the user; do not try the same by other means."
+
+
+@frozen(kw_only=True)
+class OfferedTool:
+    """A tool and what clients are told of its effects; `run` raises `ToolFailed` as the tool itself does."""
+
+    tool: Tool
+    title: str
+    reads_only: bool
+    destructive: bool
+    run: Callable[[Arguments], Flow[Sequence[Content]]]
+
+
+@frozen(kw_only=True)
+class Resource:
+    """Something to be read by its URI; `read` gives its text, or its bytes. Raises `ToolFailed`."""
+
+    uri: str
+    name: str
+    description: str
+    media_type: str
+    read: Callable[[], Flow[str | bytes]]
+
+
+@frozen(kw_only=True)
+class Prompt:
+    """A chore in words, with `{blanks}` that arguments fill."""
+
+    name: str
+    description: str
+    text: str
+    arguments: Mapping[str, str] = {}  # what each is, by name; all are needed
+
+
+@frozen(kw_only=True)
+class Offer:
+    """All of it."""
+
+    name: str
+    title: str
+    version: str
+    instructions: str
+    tools: Sequence[OfferedTool] = ()
+    resources: Sequence[Resource] = ()
+    prompts: Sequence[Prompt] = ()
+
+
+class InputRequired(Exception):  # noqa: N818 - an answer, not an error
+    """The call is answered by a question, and comes again (2026-07-28, InputRequiredResult)."""
+
+    def __init__(self, result: Members) -> None:
+        super().__init__("input required")
+        self.result = result
+
+
+class Answers:
+    """The methods by name."""
+
+    def __init__(self, engine: Engine, offer: Offer) -> None:
+        self._tools = {offered.tool.name: offered for offered in offer.tools}
+        self._resources = {resource.uri: resource for resource in offer.resources}
+        self._prompts = {prompt.name: prompt for prompt in offer.prompts}
+        self._line = OneAtATime(engine)  # what acts on the screen happens in the order of the calls
+        self.handlers: Mapping[str, Handler] = {
+            "tools/list": self._list_tools,
+            "tools/call": self._call,
+            "resources/list": self._list_resources,
+            "resources/templates/list": self._list_templates,
+            "resources/read": self._read,
+            "prompts/list": self._list_prompts,
+            "prompts/get": self._prompt,
+        }
+
+    # --- tools ---
+
+    def _list_tools(self, params: Members, asking: Asking | None) -> Members:
+        _whole(params)
+        return {"tools": [_shown_tool(offered) for offered in self._tools.values()]}
+
+    def _call(self, params: Members, asking: Asking | None) -> Flow[Members]:
+        name, given = params.get("name"), params.get("arguments", {})
+        offered = self._tools.get(name) if isinstance(name, str) else None
+        if offered is None:
+            raise RpcError(INVALID_PARAMS, f"no tool {str(name)[:100]!r}")
+        if not isinstance(given, dict):
+            raise RpcError(INVALID_PARAMS, "arguments must be an object")
+        tool = offered.tool
+        try:
+            arguments = check(tool.parameters, given)
+            yield from self._allow(offered, arguments, asking)
+            if tool.in_order:
+                yield from self._line.enter()
+            try:
+                content = yield from offered.run(arguments)
+            finally:
+                if tool.in_order:
+                    self._line.leave()
+        except ToolFailed as failed:
+            return {"content": [{"type": "text", "text": str(failed)}], "isError": True}
+        return {"content": list(content), "isError": False}
+
+    def _allow(self, offered: OfferedTool, arguments: Members, asking: Asking | None) -> Flow[None]:
+        """Raises `ToolFailed` unless it may be done: a phone that asks by itself is left to do so."""
+        tool = offered.tool
+        if tool.asks is None:
+            return
+        if tool.asks_itself is not None and (yield from tool.asks_itself(arguments)):
+            return
+        if asking is None:
+            raise ToolFailed(NOBODY)
+        told = ", ".join(f"{name}: {str(value)[:300]}" for name, value in arguments.items())
+        if not (yield from asking(tool.name, arguments, f"{offered.title}? {told}. {tool.asks}")):
+            raise ToolFailed(DENIED)
+
+    # --- resources ---
+
+    def _list_resources(self, params: Members, asking: Asking | None) -> Members:
+        _whole(params)
+        return {"resources": [_shown_resource(resource) for resource in self._resources.values()]}
+
+    def _list_templates(self, params: Members, asking: Asking | None) -> Members:
+        _whole(params)
+        return {"resourceTemplates": []}
+
+    def _read(self, params: Members, asking: Asking | None) -> Flow[Members]:
+        uri = params.get("uri")
+        resource = self._resources.get(uri) if isinstance(uri, str) else None
+        if resource is None:
+            raise RpcError(NOT_FOUND, "there is no such resource", data={"uri": str(uri)[:300]})
+        try:
+            found = yield from resource.read()
+        except ToolFailed as failed:
+            raise RpcError(NOT_FOUND, str(failed), data={"uri": resource.uri}) from None
+        text = {"text": found} if isinstance(found, str) else {"blob": b64encode(found).decode("ascii")}
+        return {"contents": [{"uri": resource.uri, "mimeType": resource.media_type, **text}]}
+
+    # --- prompts ---
+
+    def _list_prompts(self, params: Members, asking: Asking | None) -> Members:
+        _whole(params)
+        return {"prompts": [_shown_prompt(prompt) for prompt in self._prompts.values()]}
+
+    def _prompt(self, params: Members, asking: Asking | None) -> Members:
+        name, given = params.get("name"), params.get("arguments", {})
+        prompt = self._prompts.get(name) if isinstance(name, str) else None
+        if prompt is None:
+            raise RpcError(INVALID_PARAMS, f"no prompt {str(name)[:100]!r}")
+        blanks = dict[str, str]()
+        for blank in prompt.arguments:
+            value = given.get(blank) if isinstance(given, dict) else None
+            if not isinstance(value, str):
+                raise RpcError(INVALID_PARAMS, f"the argument {blank} must be a string")
+            blanks[blank] = value
+        text = re.sub(r"{(\w+)}", lambda blank: blanks[blank[1]], prompt.text)
+        message = {"role": "user", "content": {"type": "text", "text": text}}
+        return {"description": prompt.description, "messages": [message]}
+
+
+def _whole(params: Members) -> None:
+    """Lists are whole: there is no second page, and no cursor to one."""
+    if params.get("cursor") is not None:
+        raise RpcError(INVALID_PARAMS, "there is no such cursor")
+
+
+def _shown_tool(offered: OfferedTool) -> Members:
+    hints = {
+        "title": offered.title,
+        "readOnlyHint": offered.reads_only,
+        "destructiveHint": offered.destructive,
+        "idempotentHint": offered.reads_only,
+        "openWorldHint": True,
+    }
+    tool = offered.tool
+    about = {"name": tool.name, "title": offered.title, "description": tool.description}
+    return {**about, "inputSchema": tool.parameters, "annotations": hints}
+
+
+def _shown_resource(resource: Resource) -> Members:
+    about = {"uri": resource.uri, "name": resource.name, "description": resource.description}
+    return {**about, "mimeType": resource.media_type}
+
+
+def _shown_prompt(prompt: Prompt) -> Members:
+    arguments = [{"name": name, "description": text, "required": True} for name, text in prompt.arguments.items()]
+    return {"name": prompt.name, "description": prompt.description, "arguments": arguments}

@@ -1,0 +1,319 @@
+"""One client of an MCP server, on whatever carries its messages: the lifecycle, and what is under way for it.
+
+Versions until 2025-11-25 begin with a handshake, which this table holds; from 2026-07-28 on each request says by itself
+which version it speaks (`_meta`), and there is no state. One client may speak either.
+
+| state | trigger     | next  |
+|-------|-------------|-------|
+| NEW   | INITIALIZE  | ASKED | the answer names the version
+| ASKED | INITIALIZED | OPEN  |
+| ASKED | INITIALIZE  | ASKED | it starts over, with a new version perhaps
+| OPEN  | INITIALIZED | OPEN  |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from enum import IntEnum, auto
+from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
+
+from svc_proto.engine.flow import Flow, Task, sleep, wait
+from svc_proto.facts import OperationId
+from svc_proto.machines.table import Table
+from svc_proto.machines.table import step as follow
+from svc_proto.mcp.answers import Answers, Asking, InputRequired
+from svc_proto.mcp.messages import (
+    INTERNAL,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    TOO_MANY,
+    UNSUPPORTED_VERSION,
+    Answer,
+    Members,
+    Note,
+    Request,
+    RequestId,
+    RpcError,
+    members_of,
+    parse,
+    write_error,
+    write_note,
+    write_request,
+    write_result,
+)
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.mcp.answers import Offer
+
+__all__ = ["HANDSHAKES", "LIFE", "MODERN", "Conversation", "State", "Trigger"]
+
+HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN: Final = "2026-07-28"
+ELICITS = HANDSHAKES[2:]  # those in which a server may ask
+META = "io.modelcontextprotocol/"
+FRESH = {  # ms for which a client may keep an answer (CacheableResult)
+    "server/discover": 3_600_000,
+    "tools/list": 3_600_000,
+    "prompts/list": 3_600_000,
+    "resources/list": 3_600_000,
+    "resources/templates/list": 3_600_000,
+    "resources/read": 0,
+}
+MAX_CALLS = 32  # under way for one client
+MAX_ASKED = 32  # questions in the stateless way that nobody has answered: the oldest is forgotten
+EVERY = 5.0  # s between two notes of progress
+PATIENCE = 180.0  # s for a person to answer
+NO_FORM = {"type": "object", "properties": {}}  # a question that is answered by accepting it
+
+
+class State(IntEnum):
+    """Of the handshake."""
+
+    NEW = auto()
+    ASKED = auto()
+    OPEN = auto()
+
+
+class Trigger(IntEnum):
+    """What moves it."""
+
+    INITIALIZE = auto()
+    INITIALIZED = auto()
+
+
+LIFE: Table[State, Trigger] = {
+    (State.NEW, Trigger.INITIALIZE): State.ASKED,
+    (State.ASKED, Trigger.INITIALIZED): State.OPEN,
+    (State.ASKED, Trigger.INITIALIZE): State.ASKED,
+    (State.OPEN, Trigger.INITIALIZED): State.OPEN,
+}
+
+
+@frozen
+class _Context:
+    """What one request is carried out under."""
+
+    version: str
+    elicits: bool  # the client can ask its user
+
+    @property
+    def modern(self) -> bool:
+        return self.version == MODERN
+
+
+class Conversation:
+    """Give it messages with `heard`; it gives its own to `say`. `close` when the client has gone."""
+
+    def __init__(
+        self, engine: Engine, offer: Offer, say: Callable[[bytes], None], *, on_idle: Callable[[], None]
+    ) -> None:
+        self._engine = engine
+        self._offer = offer
+        self._say = say
+        self._on_idle = on_idle
+        self._answers = Answers(engine, offer)
+        self._info = {"name": offer.name, "title": offer.title, "version": offer.version}
+        self._state = State.NEW
+        self._agreed = _Context("", elicits=False)  # by the handshake
+        self._calls: dict[RequestId, Task | None] = {}
+        self._questions: dict[RequestId, OperationId] = {}  # that we have asked by a request: who waits for the answer
+        self._pending: dict[str, tuple[str, Members]] = {}  # asked in the stateless way: the call, by its state
+        self._asked = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether calls are under way."""
+        return bool(self._calls)
+
+    def heard(self, data: bytes) -> None:
+        """Take one message."""
+        try:
+            message = parse(data)
+        except RpcError as error:
+            self._say(write_error(error))
+            return
+        if isinstance(message, Request):
+            self._begin(message)
+        elif isinstance(message, Note):
+            self._note(message)
+        else:
+            self._answered(message)
+
+    def close(self) -> None:
+        """Nobody waits for an answer any more."""
+        calls, self._calls = self._calls, {}
+        for task in filter(None, calls.values()):
+            task.cancel()
+
+    # --- requests -------------------------------------------------------------------------------------------------
+
+    def _begin(self, request: Request) -> None:
+        identity = request.identity
+        if identity in self._calls:
+            self._say(write_error(RpcError(INVALID_REQUEST, "a request of this id is under way"), identity))
+            return
+        if len(self._calls) >= MAX_CALLS:
+            self._say(write_error(RpcError(TOO_MANY, f"{MAX_CALLS} requests are under way"), identity))
+            return
+        self._calls[identity] = None
+        task = self._engine.spawn(self._carry_out(request))
+        if identity in self._calls:  # else it was answered at once
+            self._calls[identity] = task
+
+    def _carry_out(self, request: Request) -> Flow[None]:
+        progress = self._show_progress(request)
+        try:
+            text = write_result(request.identity, (yield from self._result(request)))
+        except RpcError as error:
+            text = write_error(error, request.identity)
+        except Exception as error:  # noqa: BLE001, RUF100 - the client waits for an answer, whatever happens
+            reference = self._engine.bug(error)
+            text = write_error(RpcError(INTERNAL, f"internal error, reference {reference}"), request.identity)
+        finally:
+            if progress is not None:
+                progress.cancel()
+        self._calls.pop(request.identity, None)
+        self._say(text)
+        if not self._calls:
+            self._on_idle()
+
+    def _result(self, request: Request) -> Flow[Members]:
+        context = self._context(request)
+        method, params = request.method, request.params
+        try:
+            if method == "server/discover" and context.modern:
+                result: Members = {"supportedVersions": [MODERN, *HANDSHAKES], **self._about()}
+            elif method == "initialize" and not context.modern:
+                result = self._initialize(params)
+            elif method == "ping" and not context.modern:
+                result = {}
+            else:
+                handler = self._answers.handlers.get(method)
+                if handler is None:
+                    raise RpcError(METHOD_NOT_FOUND, f"no method {method[:100]!r}")
+                found = handler(params, self._asking(request, context))
+                result = (yield from found) if isinstance(found, Generator) else found
+        except InputRequired as needed:
+            return {"resultType": "input_required", **needed.result, "_meta": {f"{META}serverInfo": self._info}}
+        return self._dressed(method, result) if context.modern else result
+
+    def _dressed(self, method: str, result: Members) -> Members:
+        """With what each result has since 2026-07-28."""
+        fresh = FRESH.get(method)
+        cached = {} if fresh is None else {"ttlMs": fresh, "cacheScope": "private"}
+        return {"resultType": "complete", **result, **cached, "_meta": {f"{META}serverInfo": self._info}}
+
+    def _context(self, request: Request) -> _Context:
+        meta = members_of(request.params.get("_meta"))
+        version = meta.get(f"{META}protocolVersion")
+        if version is None:
+            if self._state is State.NEW and request.method not in ("initialize", "ping"):
+                raise RpcError(INVALID_REQUEST, "initialize comes first, or _meta with the version of the protocol")
+            return self._agreed
+        if version != MODERN:
+            data = {"supported": [MODERN, *HANDSHAKES], "requested": str(version)[:100]}
+            raise RpcError(UNSUPPORTED_VERSION, "this version of the protocol is not spoken here", data=data)
+        capabilities = meta.get(f"{META}clientCapabilities")
+        if not isinstance(capabilities, dict):
+            raise RpcError(INVALID_PARAMS, f"_meta needs {META}clientCapabilities")
+        return _Context(MODERN, elicits="elicitation" in capabilities)
+
+    def _initialize(self, params: Members) -> Members:
+        if (self._state, Trigger.INITIALIZE) not in LIFE:
+            raise RpcError(INVALID_REQUEST, "this was initialized already")
+        wanted = params.get("protocolVersion")
+        if not isinstance(wanted, str):
+            raise RpcError(INVALID_PARAMS, "protocolVersion must be a string")
+        version = wanted if wanted in HANDSHAKES else HANDSHAKES[-1]
+        elicits = version in ELICITS and "elicitation" in members_of(params.get("capabilities"))
+        self._agreed = _Context(version, elicits=elicits)
+        self._state = follow(LIFE, self._state, Trigger.INITIALIZE)
+        return {"protocolVersion": version, "serverInfo": self._info, **self._about()}
+
+    def _about(self) -> Members:
+        offered = {"tools": self._offer.tools, "resources": self._offer.resources, "prompts": self._offer.prompts}
+        capabilities = {name: dict[str, object]() for name, there in offered.items() if there}
+        return {"capabilities": capabilities, "instructions": self._offer.instructions}
+
+    def _show_progress(self, request: Request) -> Task | None:
+        token = members_of(request.params.get("_meta")).get("progressToken")
+        if not isinstance(token, int | str) or isinstance(token, bool):
+            return None
+
+        def tell() -> Flow[None]:
+            since = self._engine.now.mono
+            while True:
+                yield from sleep(self._engine, EVERY)
+                done = {"progress": round(self._engine.now.mono - since), "message": "waiting"}
+                self._say(write_note("notifications/progress", {"progressToken": token, **done}))
+
+        return self._engine.spawn(tell())
+
+    # --- notes and answers ----------------------------------------------------------------------------------------
+
+    def _note(self, note: Note) -> None:
+        if note.method == "notifications/initialized" and (self._state, Trigger.INITIALIZED) in LIFE:
+            self._state = follow(LIFE, self._state, Trigger.INITIALIZED)
+        elif note.method == "notifications/cancelled":
+            self._cancelled(note.params.get("requestId"))
+
+    def _cancelled(self, identity: object) -> None:
+        """Its call ends here, and is not answered; what the phone has been told, it does."""
+        if isinstance(identity, int | str) and not isinstance(identity, bool):
+            task = self._calls.pop(identity, None)
+            if task is not None:
+                task.cancel()
+                if not self._calls:
+                    self._on_idle()
+
+    def _answered(self, answer: Answer) -> None:
+        ticket = self._questions.pop(answer.identity, None)
+        if ticket is not None:
+            self._engine.resume(ticket, answer.result)
+
+    # --- questions ------------------------------------------------------------------------------------------------
+
+    def _asking(self, request: Request, context: _Context) -> Asking | None:
+        """How the client's user is asked; None: he cannot be."""
+        if not context.elicits:
+            return None
+
+        def ask(name: str, arguments: Members, text: str) -> Flow[bool]:
+            if context.modern:
+                return self._ask_stateless(request.params, name, arguments, text)
+            return self._ask(text)
+
+        return ask
+
+    def _ask(self, text: str) -> Flow[bool]:
+        self._asked += 1
+        identity = f"ask-{self._asked}"
+        ticket = self._questions[identity] = self._engine.new_op()
+        self._say(write_request(identity, "elicitation/create", {"message": text, "requestedSchema": NO_FORM}))
+        try:
+            answer = yield from wait(ticket, self._engine.now.mono + PATIENCE)
+        finally:
+            if self._questions.pop(identity, None) is not None:
+                told = {"requestId": identity, "reason": "nobody waits for it any more"}
+                self._say(write_note("notifications/cancelled", told))
+        return isinstance(answer, Mapping) and answer.get("action") == "accept"
+
+    def _ask_stateless(self, params: Members, name: str, arguments: Members, text: str) -> Flow[bool]:
+        """The call comes again, with the answer and with what only we can have made."""
+        yield from ()
+        state = params.get("requestState")
+        known = self._pending.pop(state, None) if isinstance(state, str) else None
+        if known == (name, arguments):
+            answer = members_of(members_of(params.get("inputResponses")).get("confirm"))
+            return answer.get("action") == "accept"
+        state = self._engine.entropy(16).hex()
+        self._pending[state] = name, arguments
+        if len(self._pending) > MAX_ASKED:
+            del self._pending[next(iter(self._pending))]
+        question = {"mode": "form", "message": text, "requestedSchema": NO_FORM}
+        requests = {"confirm": {"method": "elicitation/create", "params": question}}
+        raise InputRequired({"inputRequests": requests, "requestState": state})

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.client import lines
+from svc_proto.client.mcp_stdio import StdioServer
+from svc_proto.commands import Abort, Ready
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Accepted, ChannelId, Started
+from svc_proto.machines.lines import LineBuffer
+from tests.mcp.desk import Desk, Shop
+from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
+
+
+def test_blank_lines_and_a_line_without_end() -> None:
+    desk = Desk(Shop().offer())
+    assert desk.bytes(b"\n \r\n") == []
+    desk.bytes(b'{"jsonrpc":"2.0","id":1,"met')
+    (answer,) = desk.bytes(b'hod":"ping"}\n')
+    assert answer == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert desk.end() == []
+    assert desk.over
+
+
+def test_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LineBuffer", lambda: LineBuffer(100))
+    desk = Desk(Shop().offer())
+    (problem,) = desk.bytes(b"x" * 101)
+    assert problem["error"] == {"code": -32700, "message": "a line has more than 100 bytes"}
+    assert desk.over
+
+
+def test_what_is_under_way_is_answered_before_the_end() -> None:
+    desk = Desk(Shop().offer())
+    desk.open()
+    desk.say(id=1, method="tools/call", params={"name": "wait"})
+    assert desk.end() == []
+    assert not desk.over
+    (answer,) = desk.after(1e9)
+    assert answer["id"] == 1
+    assert desk.over
+
+
+def test_one_client_and_nobody_before_him() -> None:
+    server = StdioServer(lambda engine: Shop().offer())
+    book = Playbook(Engine(server, entropy=counting_entropy()))
+    book >> Started() << [Ready()]
+    server._say(b"into the void")
+    server._ended("nobody is there")
+    book >> Accepted(CH, PEER, LOCAL) << []
+    book >> Accepted(ChannelId(4), PEER, LOCAL) << [Abort(ChannelId(4))]

@@ -1,0 +1,58 @@
+"""One message: read strictly, and no message is a bug."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.mcp.desk import Desk, Shop
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "identity"),
+    [
+        (b"{", -32700, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","id":2}', -32700, None),
+        (b"[]", -32600, None),
+        (b'{"id":7,"method":"ping"}', -32600, 7),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":"a"}', -32600, "a"),
+        (b'{"jsonrpc":"2.0","id":"a","method":5}', -32600, "a"),
+        (b'{"jsonrpc":"2.0","id":"a","method":"ping","params":[]}', -32602, "a"),
+        (b'{"jsonrpc":"2.0","result":{}}', -32600, None),
+    ],
+)
+def test_what_is_no_message(desk: Desk, line: bytes, code: int, identity: object) -> None:
+    (answer,) = desk.bytes(line + b"\n")
+    assert (answer["error"]["code"], answer["id"]) == (code, identity)
+    assert desk.ask("ping") == {}
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["jsonrpc", "id", "method", "params", "name", "arguments", "_meta", "uri", "result", "error"]
+                ),
+                inner,
+            )
+        ),
+    )
+)
+def test_no_message_is_a_bug(value: Any) -> None:
+    desk = Desk(Shop().offer())
+    desk.open()
+    for members in (value, {"jsonrpc": "2.0", **value} if isinstance(value, dict) else value):
+        for method in ("tools/call", "prompts/get", "resources/read", "initialize", "notifications/cancelled"):
+            with_method = {"method": method, "id": 1, **members} if isinstance(members, dict) else members
+            for answer in desk.bytes(json.dumps(with_method).encode() + b"\n"):
+                assert answer.get("error", {}).get("code") != -32603

@@ -1,0 +1,134 @@
+"""The phone as an offer, against the relay and the reference phone."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import pytest
+
+from svc_proto.agent.setup import AgentParts
+from svc_proto.agent.tools.phone import ROWS
+from svc_proto.agent.tools.relay import PhoneAnswer, RelayLink
+from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.mcp.answers import Offer
+from svc_proto.mcp.phone import phone_offer
+from tests.agent.world import AgentWorld
+
+PNG = b"\x89PNG\r\n"
+
+
+def with_offer(world: AgentWorld, plan: Callable[[Offer], Flow[Any]]) -> Any:
+    def run(parts: AgentParts, engine: Engine) -> Flow[Any]:
+        link = RelayLink(engine, "http://127.0.0.1:8767", "", who="MCP on this host", file="mcp-relay.json")
+        return (yield from plan(phone_offer(link)))
+
+    return world.run(run)
+
+
+def call(offer: Offer, name: str, arguments: Mapping[str, object] | None = None) -> Flow[Any]:
+    (offered,) = [each for each in offer.tools if each.tool.name == name]
+    return (yield from offered.run(arguments or {}))
+
+
+def read(offer: Offer, uri: str) -> Flow[Any]:
+    (resource,) = [each for each in offer.resources if each.uri == uri]
+    return (yield from resource.read())
+
+
+def test_every_route_is_a_tool_and_says_what_it_does() -> None:
+    offer = phone_offer(RelayLink(cast("Engine", None), "http://x", "t"))
+    by_name = {each.tool.name: each for each in offer.tools}
+    assert len(by_name) == len(ROWS)
+    assert [name for name, each in by_name.items() if each.destructive] == [
+        "phone_send_intent",
+        "phone_broadcast",
+        "phone_call",
+        "phone_send_sms",
+        "phone_send_mms",
+    ]
+    changing = {name for name, each in by_name.items() if not each.reads_only}
+    assert {"phone_tap", "phone_setup", "phone_events_stream", "phone_open_app"} <= changing
+    assert not {"phone_screen", "phone_find_nodes", "phone_search_contacts", "phone_location"} & changing
+    assert by_name["phone_tap_text"].title == "Tap text"
+
+
+def test_the_phone_is_driven_and_seen() -> None:
+    world = AgentWorld(phone=True)
+
+    def plan(offer: Offer) -> Flow[list[Any]]:
+        opened = yield from call(offer, "phone_open_app", {"package": "com.example.mail"})
+        picture = yield from call(offer, "phone_screenshot")
+        found = [opened, picture]
+        for resource in offer.resources:
+            found += [(yield from resource.read())]
+        return found
+
+    opened, picture, screen, shot, app, apps, notifications = with_offer(world, plan)
+    assert json.loads(opened[0]["text"])["package"] == "com.example.mail"
+    assert (picture[0]["type"], picture[0]["mimeType"]) == ("image", "image/png")
+    assert b64decode(picture[0]["data"]).startswith(b"\x89PNG")
+    assert json.loads(screen)["packageName"] == "com.example.mail"
+    assert shot.startswith(b"\x89PNG")
+    assert json.loads(app) == {"package": "com.example.mail"}
+    assert json.loads(apps)
+    assert json.loads(notifications)["count"] == 0
+    names = [session.device_name for session in world.relay.sessions.active(world.relay.engine.now)]
+    assert "MCP on this host" in names
+    assert "mcp-relay.json" in str(world.disk.paths())
+
+
+def test_without_a_phone() -> None:
+    world = AgentWorld(relay=True)
+    for plan in (lambda offer: call(offer, "phone_screenshot"), lambda offer: read(offer, "phone://screen")):
+        with pytest.raises(ToolFailed, match="503 phone_not_connected"):
+            with_offer(world, plan)
+
+
+class FakeLink:
+    """A phone that answers what it likes."""
+
+    def __init__(self, answer: Mapping[str, object], data: bytes) -> None:
+        self.answer = PhoneAnswer(200, answer)
+        self.data = data
+        self.configured = True
+        self.phone_is_there = self.has_gates = None
+        self.asked: list[str] = []
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
+        yield from ()
+        return self.answer
+
+    def media(self, token: str) -> Flow[bytes]:
+        yield from ()
+        self.asked.append(token)
+        return self.data
+
+
+def run(flow: Flow[Any]) -> Any:
+    with pytest.raises(StopIteration) as ended:
+        next(flow)
+    return ended.value.value
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [(PNG, "image/png"), (b"\xff\xd8\xff\xe0", "image/jpeg"), (b"RIFF", "image/webp"), (b"GIF8", "image/gif")],
+)
+@pytest.mark.parametrize("marker", ["MEDIA:hermes-relay://t0", "MEDIA:svc-relay://t0"])
+def test_what_kind_of_picture_it_is(data: bytes, kind: str, marker: str) -> None:
+    link = FakeLink({"media": marker}, data)
+    (block,) = run(call(phone_offer(cast("RelayLink", link)), "phone_screenshot"))
+    assert block["mimeType"] == kind
+    assert link.asked == ["t0"]
+
+
+def test_what_is_no_picture() -> None:
+    link = FakeLink({"media": 5}, b"<svg")
+    with pytest.raises(ToolFailed, match="could not be had"):
+        next(call(phone_offer(cast("RelayLink", link)), "phone_screenshot"))
+    assert link.asked == [""]
