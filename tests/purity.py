@@ -62,9 +62,10 @@ class Violation:
 def violations(source: str, *, path: str = "<text>", forbidden_modules: Collection[str] = ()) -> list[Violation]:
     """Every breach in one module's text, by line. Raises `SyntaxError` for text that is no Python."""
     tree = ast.parse(source, filename=path)
+    nodes = list(ast.walk(tree))
     found = [
-        *_plain_breaches(tree, forbidden_modules),
-        *((line, "unordered", detail) for line, detail in _unordered(tree)),
+        *_plain_breaches(nodes, forbidden_modules),
+        *((line, "unordered", detail) for line, detail in _unordered(tree, nodes)),
     ]
     return [Violation(path, line, rule, detail) for line, rule, detail in sorted(found)]
 
@@ -72,8 +73,8 @@ def violations(source: str, *, path: str = "<text>", forbidden_modules: Collecti
 # --- the rules that look at one node ------------------------------------------------------------------------------
 
 
-def _plain_breaches(tree: ast.Module, forbidden_modules: Collection[str]) -> Iterator[tuple[int, str, str]]:
-    for node in ast.walk(tree):
+def _plain_breaches(nodes: Iterable[ast.AST], forbidden_modules: Collection[str]) -> Iterator[tuple[int, str, str]]:
+    for node in nodes:
         yield from _import_breaches(node, forbidden_modules)
         match node:
             case ast.AsyncFunctionDef() | ast.AsyncFor() | ast.AsyncWith() | ast.Await():
@@ -185,15 +186,15 @@ class _Sets:
         )
 
 
-def _unordered(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _unordered(tree: ast.Module, nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     sets = _Sets()
-    _learn_attributes(tree, sets)
+    _learn_attributes(nodes, sets)
     yield from _scan_scope(tree, tree.body, sets)
 
 
-def _learn_attributes(tree: ast.Module, sets: _Sets) -> None:
+def _learn_attributes(nodes: Iterable[ast.AST], sets: _Sets) -> None:
     """Class members and `self.x` that are annotated as, or set to, a set; functions that return one."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name, returns=ast.expr() as returns) if _kind_of_annotation(returns) == "set":
                 # A property is read like an attribute, everything else is called.
@@ -239,7 +240,8 @@ def _scan_scope(
     owner: ast.Module | ast.ClassDef | Function, body: Iterable[ast.AST], outer: _Sets
 ) -> Iterator[tuple[int, str]]:
     """Breaches of one function, class body or module, and of those inside it."""
-    own = list(_nodes_of_scope(body))
+    own: list[ast.AST] = []
+    _collect_scope(body, own)
     sets = outer.inside(_bindings(owner, own, outer))
     allowed = _order_free(own)
     for node in own:
@@ -256,21 +258,24 @@ def _scan_scope(
                 yield from _scan_scope(node, [node.body], sets)
 
 
-def _nodes_of_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def _collect_scope(body: Iterable[ast.AST], found: list[ast.AST]) -> None:
     """Every node below, down to inner functions and classes, whose bodies are scopes of their own."""
     for node in body:
-        yield node
+        found.append(node)
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                yield from _nodes_of_scope(
-                    [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
-                )
+                inner: Iterable[ast.AST] = [
+                    *node.decorator_list,
+                    *node.args.defaults,
+                    *filter(None, node.args.kw_defaults),
+                ]
             case ast.ClassDef():
-                yield from _nodes_of_scope([*node.decorator_list, *node.bases])
+                inner = [*node.decorator_list, *node.bases]
             case ast.Lambda():
-                yield from _nodes_of_scope([*node.args.defaults, *filter(None, node.args.kw_defaults)])
+                inner = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
             case _:
-                yield from _nodes_of_scope(ast.iter_child_nodes(node))
+                inner = ast.iter_child_nodes(node)
+        _collect_scope(inner, found)
 
 
 def _bindings(owner: ast.AST, own: Iterable[ast.AST], outer: _Sets) -> dict[str, str]:
@@ -283,8 +288,9 @@ def _bindings(owner: ast.AST, own: Iterable[ast.AST], outer: _Sets) -> dict[str,
 
     if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         _bind_parameters(owner.args, bind)
+    binding = (ast.AnnAssign, ast.Assign, ast.NamedExpr, ast.For, ast.comprehension)
     for node in own:
-        known = outer.inside(kinds)
+        known = outer.inside(kinds) if isinstance(node, binding) else outer
         match node:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
                 bind(name, _kind_of_annotation(annotation))
