@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol  # as pytest-rerunfailures does: there is no public name for it
 from hypothesis import settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
@@ -106,6 +107,25 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Where a worker of pytest-xdist runs: tell what is printed, one report of a test that passed in place of three.
+
+    Each report is pickled, sent and read, which costs more than many a test does.
+    """
+    options = item.config.option
+    if not hasattr(item.config, "workerinput") or item.get_closest_marker("flaky"):
+        return None  # reports stay here, or are those of pytest-rerunfailures
+    if getattr(options, "costs", False) or getattr(options, "xmlpath", None) or options.durations:
+        return None  # each phase is of interest
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    passed = all(report.passed for report in reports)
+    for report in reports:
+        if report.when == "call" or not passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

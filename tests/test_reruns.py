@@ -1,4 +1,4 @@
-"""Who has a second try, tried on a small suite beside a copy of the conftest."""
+"""Who has a second try, and what a worker tells, tried on a small suite beside a copy of the conftest."""
 
 from __future__ import annotations
 
@@ -22,14 +22,36 @@ def test_it(loop):
 """
 
 
-def run(suite: Path, reruns: str) -> str:
+ENDS = """
+import pytest
+
+@pytest.fixture
+def left():
+    print("while it is made")
+    yield
+    print("at the end")
+    raise RuntimeError("a teardown that fails")
+
+def test_it_passes():
+    pass
+
+def test_it_is_left(left):
+    pass
+
+@pytest.mark.skip(reason="not here")
+def test_it_is_skipped():
+    pass
+"""
+
+
+def run(suite: Path, reruns: str, *options: str) -> str:
     """What pytest prints of tests that fail at their first try, in two folders, each on a loop and in the simulator."""
     suite.joinpath("conftest.py").write_text(CONFTEST.read_text())
     suite.joinpath("pytest.ini").write_text("[pytest]\n")
     for folder in ("loops", "wire"):
         suite.joinpath(folder).mkdir()
         suite.joinpath(folder, f"test_{folder}.py").write_text(FAILS_ONCE)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytest_rerunfailures"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytest_rerunfailures", *options]
     env = {**os.environ, "RERUNS": reruns, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(command, cwd=suite, env=env, capture_output=True, text=True, check=False).stdout
 
@@ -41,5 +63,12 @@ def test_only_a_real_loop_has_a_second_try_and_its_first_is_shown(tmp_path: Path
     assert "AssertionError: too busy" in tried_again
 
 
-def test_nobody_has_one_unasked(tmp_path: Path) -> None:
-    assert "4 failed in" in run(tmp_path, "")
+def test_nobody_has_one_unasked_and_a_worker_tells_all_that_did_not_pass(tmp_path: Path) -> None:
+    tmp_path.joinpath("test_ends.py").write_text(ENDS)
+    shown = run(tmp_path, "", "-p", "xdist", "-n", "1", "-rs")
+    assert "4 failed, 2 passed, 1 skipped" in shown
+    assert "1 error in" in shown
+    assert "RuntimeError: a teardown that fails" in shown
+    assert "while it is made" in shown
+    assert "at the end" in shown
+    assert "not here" in shown
