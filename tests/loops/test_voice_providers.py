@@ -117,6 +117,7 @@ def do(world: World, plan: Plan, variables: Mapping[str, str] = MappingProxyType
     return outcome
 
 
+@pytest.mark.repetition  # of test_voice::test_a_sentence_is_spoken_and_understood_offline, which goes through the relay
 @needs_engines
 @needs_decoder
 def test_a_sentence_comes_back(world: World, tmp_path: Any) -> None:
