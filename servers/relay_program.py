@@ -35,7 +35,7 @@ from svc_proto.relay.service import Relay
 
 __all__ = ["announce", "read_config", "relay_program"]
 
-GATEWAY = (sys.executable, "-m", "clients.gateway")  # of the TUI channel, unless SVC_TUI_COMMAND names another
+GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")  # of the TUI channel, unless SVC_TUI_COMMAND names another
 STORES = ("RELAY_SESSIONS_FILE", "SVC_DATABASE_URL")  # name the store, see `open_home_store`
 
 

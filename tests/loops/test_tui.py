@@ -29,7 +29,7 @@ from tests.peers.api import ScriptedApi, hello
 from tests.servers.support import call as call_program
 from tests.servers.support import running_relay
 
-GATEWAY = (sys.executable, "-m", "clients.gateway")
+GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")
 CHILD = (sys.executable, "-c")
 
 

@@ -1,0 +1,40 @@
+"""Where a command is started there may be folders that are named like packages of ours: they are not run in their place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from servers.relay_program import GATEWAY
+
+PACKAGES = ("clients", "runtimes", "servers", "svc_proto")
+SCRIPTS = Path(sys.executable).parent
+
+
+@pytest.fixture
+def decoys(tmp_path: Path) -> Path:
+    """A folder with one for each package."""
+    for package in PACKAGES:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise SystemExit('a decoy was run')\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [GATEWAY, *((str(SCRIPTS / script),) for script in ("svc", "svc-pair", "svc-relay"))],
+    ids=lambda command: Path(command[-1]).name,
+)
+def test_what_is_beside_is_not_run(command: tuple[str, ...], decoys: Path) -> None:
+    run = subprocess.run([*command, "--help"], cwd=decoys, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith("Usage: ")
+
+
+def test_the_decoys_are_run_by_those_who_look_beside(decoys: Path) -> None:
+    command = [sys.executable, *GATEWAY[2:], "--help"]  # without -P
+    run = subprocess.run(command, cwd=decoys, capture_output=True, text=True, check=False)
+    assert run.stderr == "a decoy was run\n"
