@@ -98,7 +98,7 @@ def _import_breaches(node: ast.AST, forbidden_modules: Collection[str]) -> Itera
             modules = [alias.name for alias in aliases]
         case ast.ImportFrom(module=str(module), names=aliases):
             modules = [f"{module}.{alias.name}" for alias in aliases]
-        case ast.Call(func=ast.Name(id="__import__") | ast.Attribute(attr="import_module")):
+        case ast.Call(func=ast.Name(id="__import__" | "import_module") | ast.Attribute(attr="import_module")):
             yield node.lineno, "import", "one that the layers cannot see"
             return
         case _:

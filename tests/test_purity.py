@@ -12,6 +12,9 @@ from tests.purity import FORBIDDEN_BUILTINS, Violation, violations
 ROOT = Path(__file__).parent.parent
 CORE = sorted((ROOT / "svc_proto").rglob("*.py"))
 CONTRACT = "the core does no IO and reads no clock"
+LATE = (
+    ROOT / "svc_proto" / "basics" / "exports.py"
+)  # imports by name, of what its callers import for type checkers, too
 
 
 def forbidden_modules() -> frozenset[str]:
@@ -39,10 +42,16 @@ def test_the_contract_names_what_reaches_outside() -> None:
     assert {"asyncio", "os", "random", "secrets", "socket", "time"} <= FORBIDDEN
 
 
+def test_one_module_imports_by_name_and_does_nothing_else_of_the_kind() -> None:
+    (found,) = violations(LATE.read_text(), path=LATE.name, forbidden_modules=FORBIDDEN)
+    assert (found.rule, found.detail) == ("import", "one that the layers cannot see")
+
+
 def test_the_core_is_pure() -> None:
     found = [
         violation
         for path in CORE
+        if path != LATE
         for violation in violations(
             path.read_text(encoding="utf-8"), path=path.relative_to(ROOT).as_posix(), forbidden_modules=FORBIDDEN
         )
@@ -69,6 +78,7 @@ IMPURE = {
     "from import within": ("import", "from asyncio.streams import StreamReader"),
     "lazy import": ("import", "def f():\n    import secrets"),
     "dynamic import": ("import", "importlib.import_module('o' + 's')"),
+    "dynamic import by its bare name": ("import", "import_module('o' + 's')"),
     "dunder import": ("import", "__import__('os')"),
     "datetime.now": ("clock", "datetime.now(UTC)"),
     "datetime.datetime.utcnow": ("clock", "datetime.datetime.utcnow()"),

@@ -1,1 +1,91 @@
-"""What drives a service: the core, its channels, exchanges, sockets, flows and upstream calls."""
+"""What drives a service: the core, its channels, exchanges, sockets, flows and upstream calls.
+
+What embedders may use, and what stays as it is: docs/embedding/README.md.
+"""
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.exports import exports
+
+if TYPE_CHECKING:
+    from svc_proto.engine.body_reader import BodyReader as BodyReader
+    from svc_proto.engine.body_reader import open_body as open_body
+    from svc_proto.engine.boundary import Core as Core
+    from svc_proto.engine.callers import Proxies as Proxies
+    from svc_proto.engine.callers import is_from_this_host as is_from_this_host
+    from svc_proto.engine.callers import is_local as is_local
+    from svc_proto.engine.channel import Channel as Channel
+    from svc_proto.engine.child import Child as Child
+    from svc_proto.engine.child import ChildHandler as ChildHandler
+    from svc_proto.engine.child import Finished as Finished
+    from svc_proto.engine.child import run_command as run_command
+    from svc_proto.engine.child import spawn_child as spawn_child
+    from svc_proto.engine.client import Fetched as Fetched
+    from svc_proto.engine.client import bearer as bearer
+    from svc_proto.engine.client import dial as dial
+    from svc_proto.engine.client import fetch as fetch
+    from svc_proto.engine.client import open_socket as open_socket
+    from svc_proto.engine.core import Engine as Engine
+    from svc_proto.engine.core import Service as Service
+    from svc_proto.engine.door import Door as Door
+    from svc_proto.engine.errand import Errand as Errand
+    from svc_proto.engine.event_reader import EventReader as EventReader
+    from svc_proto.engine.event_reader import open_events as open_events
+    from svc_proto.engine.files import ensure_secret as ensure_secret
+    from svc_proto.engine.files import read_file as read_file
+    from svc_proto.engine.files import read_yaml as read_yaml
+    from svc_proto.engine.flow import Flow as Flow
+    from svc_proto.engine.flow import Task as Task
+    from svc_proto.engine.flow import ask as ask
+    from svc_proto.engine.flow import sleep as sleep
+    from svc_proto.engine.flow import wait as wait
+    from svc_proto.engine.message import STRANGER as STRANGER
+    from svc_proto.engine.message import FilePart as FilePart
+    from svc_proto.engine.message import Request as Request
+    from svc_proto.engine.message import Response as Response
+    from svc_proto.engine.message import Streamed as Streamed
+    from svc_proto.engine.message import empty_response as empty_response
+    from svc_proto.engine.message import json_response as json_response
+    from svc_proto.engine.message import parse_json as parse_json
+    from svc_proto.engine.router import BODY_LIMIT as BODY_LIMIT
+    from svc_proto.engine.router import Handler as Handler
+    from svc_proto.engine.router import Kind as Kind
+    from svc_proto.engine.router import Match as Match
+    from svc_proto.engine.router import Route as Route
+    from svc_proto.engine.router import Router as Router
+    from svc_proto.engine.server import HttpApp as HttpApp
+    from svc_proto.engine.server import ServerChannel as ServerChannel
+    from svc_proto.engine.socket import Socket as Socket
+    from svc_proto.engine.socket import SocketHandler as SocketHandler
+    from svc_proto.engine.store import DeleteSession as DeleteSession
+    from svc_proto.engine.store import LoadSessions as LoadSessions
+    from svc_proto.engine.store import SaveSession as SaveSession
+    from svc_proto.engine.stream import BodyStream as BodyStream
+    from svc_proto.engine.stream import ResponseWriter as ResponseWriter
+    from svc_proto.engine.stream import send_file as send_file
+else:
+    __all__, __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "svc_proto.engine.boundary": "Core",
+            "svc_proto.engine.core": "Engine Service",
+            "svc_proto.engine.channel": "Channel",
+            "svc_proto.engine.door": "Door",
+            "svc_proto.engine.server": "HttpApp ServerChannel",
+            "svc_proto.engine.router": "BODY_LIMIT Handler Kind Match Route Router",
+            "svc_proto.engine.message": (
+                "STRANGER FilePart Request Response Streamed empty_response json_response parse_json"
+            ),
+            "svc_proto.engine.stream": "BodyStream ResponseWriter send_file",
+            "svc_proto.engine.socket": "Socket SocketHandler",
+            "svc_proto.engine.flow": "Flow Task ask sleep wait",
+            "svc_proto.engine.errand": "Errand",
+            "svc_proto.engine.client": "Fetched bearer dial fetch open_socket",
+            "svc_proto.engine.body_reader": "BodyReader open_body",
+            "svc_proto.engine.event_reader": "EventReader open_events",
+            "svc_proto.engine.child": "Child ChildHandler Finished run_command spawn_child",
+            "svc_proto.engine.files": "ensure_secret read_file read_yaml",
+            "svc_proto.engine.callers": "Proxies is_from_this_host is_local",
+            "svc_proto.engine.store": "DeleteSession LoadSessions SaveSession",
+        },
+    )

@@ -1,1 +1,27 @@
-"""The relay as one core: its state, its auth policy, its routes and its WebSocket channels."""
+"""The relay as one core: its state, its auth policy, its routes and its WebSocket channels.
+
+What embedders may use, and what stays as it is: docs/embedding/README.md.
+"""
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.exports import exports
+
+if TYPE_CHECKING:
+    from svc_proto.config import ConfigError as ConfigError
+    from svc_proto.config import RelayConfig as RelayConfig
+    from svc_proto.config import SessionPolicy as SessionPolicy
+    from svc_proto.config import relay_config as relay_config
+    from svc_proto.engine.store import DeleteSession as DeleteSession
+    from svc_proto.engine.store import LoadSessions as LoadSessions
+    from svc_proto.engine.store import SaveSession as SaveSession
+    from svc_proto.relay.service import Relay as Relay
+else:
+    __all__, __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "svc_proto.relay.service": "Relay",
+            "svc_proto.config": "ConfigError RelayConfig SessionPolicy relay_config",
+            "svc_proto.engine.store": "DeleteSession LoadSessions SaveSession",
+        },
+    )
