@@ -33,6 +33,7 @@ RUNTIMES = {
     "uvloop": Adapter("uvloop", "runtimes.anyio_loop:run_uvloop"),
     "trio": Adapter("trio", "runtimes.anyio_loop:run_trio"),
     "curio": Adapter("curio", "runtimes.curio_loop:run"),
+    "threads": Adapter("selectors", "runtimes.threads_loop:run"),  # of Python itself
 }
 _CHOICES = f"choose one of {', '.join(RUNTIMES)}, or name a function as package.module:function"
 
@@ -95,7 +96,7 @@ def find_runtime(name: str) -> Runtime:
     """Load one of `RUNTIMES`, or what `package.module:function` names. Raises `RuntimeMissingError`."""
     ours = RUNTIMES.get(name)
     if ours is not None and find_spec(ours.package) is None:
-        raise RuntimeMissingError(f"the runtime {name!r} is not installed: pip install 'svc-relay[{name}]'")
+        raise RuntimeMissingError(f"the runtime {name!r} is not installed: pip install 'svc-relay[{ours.package}]'")
     module, colon, function = (name if ours is None else ours.function).partition(":")
     if not colon:
         raise RuntimeMissingError(f"no runtime {name!r}: {_CHOICES}")

@@ -1,7 +1,6 @@
-"""A loop that this project does not have, as anybody may write one: a selector that blocks.
+"""threads: a selector of the standard library for sockets, and the host's worker threads for the rest.
 
-`python -m servers.relay --runtime tests.loops.outside_loop:run` runs a server on it, and
-`pytest tests/loops --loop tests.loops.outside_loop:run` the whole suite.
+It is also the pattern of a loop of your own (docs/embedding/runtime.md), and needs nothing but the core's own packages.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from runtimes.loop import Source
 from runtimes.waker import Handle
 from svc_proto.commands import Exit
 
-__all__ = ["Blocking", "run"]
+__all__ = ["ThreadsLoop", "run"]
 
 
 def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """See `runtimes.run.Runtime`."""
-    loop = Blocking()
+    loop = ThreadsLoop()
     loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
     try:
         loop.host.start()
@@ -32,7 +31,7 @@ def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: b
     return loop.host.outcomes
 
 
-class Blocking:
+class ThreadsLoop:
     """The orders of `runtimes.loop.Loop`: what is watched, one time to wake, and whether it is over."""
 
     host: Host

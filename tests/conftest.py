@@ -1,8 +1,9 @@
 """How the suite runs: on which loops, Hypothesis profiles, signals, and a second try for what needs the machine.
 
 A test or fixture that takes `runtime` runs on loops, and one that takes `any_loop` in the simulator (`sim`), too: in
-tests/loops on those that `tests.plan` has for it, elsewhere on all that are installed. With `--full` it is all of them
-everywhere, and what only repeats is not left out; `--loop` names others, as `--runtime` of the programs does, or `sim`.
+tests/loops on those that `tests.plan` has for it, elsewhere on all that are installed, but `threads` in tests/runtimes
+alone. With `--full` it is all of them everywhere, and what only repeats is not left out; `--loop` names others, as
+`--runtime` of the programs does, or `sim`.
 With `--law` servers in the process of the tests are without their plain lanes (`fuzz.law`).
 
 HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly. With RERUNS=1, as CI has it, a test
@@ -45,6 +46,7 @@ HERE = Path(__file__).parent
 SIMULATOR = "sim"
 PLAIN = "asyncio"  # the one loop of what any real one will do for
 ALIAS = "anyio"  # of it
+BARE = "threads"  # the host on a bare selector, for the stories that `Where.ALL` names and for the adapters' own tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -142,15 +144,19 @@ def loops_of(metafunc: pytest.Metafunc) -> list[str]:
         return named
     installed = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
     folder, _, module = metafunc.module.__name__.rpartition(".")
-    planned = folder == "tests.loops" and not metafunc.config.getoption("full")
+    full: bool = metafunc.config.getoption("full")
+    planned = folder == "tests.loops" and not full
     row = row_of(module, metafunc.function.__name__) if planned else None
     match row and row.where:
         case Where.SIM:
             return [SIMULATOR]
         case Where.ONE:
             return [PLAIN, SIMULATOR]
-        case _:
+        case Where.ALL:
             return [*installed, SIMULATOR]
+        case _:
+            bare = full or folder == "tests.runtimes"
+            return [*(name for name in installed if bare or name != BARE), SIMULATOR]
 
 
 def needs_the_machine(item: pytest.Item) -> bool:

@@ -4,6 +4,8 @@ What can differ between loops runs on each of them: sockets that half-close, bre
 descriptors, children, signals, threads and files. What the core alone decides is the same bytes in and the same bytes
 out wherever it runs, so it runs once, in the simulator. Between the two is what needs a real host, whichever its loop.
 With `--full`, and on loops that are named by `--loop`, everything runs on each.
+
+`threads` is the host, which all loops have, on a bare selector: it tells what its seven orders alone could make differ.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ __all__ = ["PLAN", "Row", "Where", "row_of", "some"]
 class Where(Enum):
     """The worlds of a story; a story that only one kind of world can tell keeps to that kind."""
 
+    ALL = "every loop, threads, simulator"
     EVERY = "every loop, simulator"
     ONE = "asyncio, simulator"
     SIM = "simulator"
@@ -35,7 +38,7 @@ class Row:
     why: str
 
 
-EVERY, ONE, SIM = Where.EVERY, Where.ONE, Where.SIM
+ALL, EVERY, ONE, SIM = Where.ALL, Where.EVERY, Where.ONE, Where.SIM
 
 PLAN = (
     Row(
@@ -51,7 +54,7 @@ PLAN = (
             "test_http::test_200_connections_at_once",
             "test_http::test_connections_that_break*",
         ),
-        EVERY,
+        ALL,
         "bytes in every rhythm, ends of every kind, many sockets at once",
     ),
     Row(("test_http",), SIM, "heads, bodies and refusals are the core's"),
@@ -77,12 +80,12 @@ PLAN = (
         "large messages, closing handshakes, floods",
     ),
     Row(("test_websocket",), SIM, "frames and their meaning are the core's"),
-    Row(("test_secure", "test_slow_clients", "test_life"), EVERY, "TLS, IPv6, slow readers, stops, kills and restarts"),
+    Row(("test_secure", "test_slow_clients", "test_life"), ALL, "TLS, IPv6, slow readers, stops, kills and restarts"),
     Row(("test_client::test_a_server_that_shares*",), ONE, "Node's HTTP/2 server; the loop's part is told beside it"),
-    Row(("test_client",), EVERY, "connections that are opened, with TLS and without"),
+    Row(("test_client",), ALL, "connections that are opened, with TLS and without"),
     Row(
         ("test_load_descriptors", "test_load_slow::test_tls*", "test_load_slow::test_a_reader*"),
-        EVERY,
+        ALL,
         "no more descriptors, handshakes that stall, peers that do not read",
     ),
     Row(
@@ -178,7 +181,7 @@ PLAN = (
             "test_terminal::test_a_shell_that_does_not_read*",
             "test_terminal::test_abrupt*",
         ),
-        EVERY,
+        ALL,
         "ptys: sizes, signals, floods both ways, children that are left",
     ),
     Row(("test_terminal",), ONE, "real shells, and what tmux makes of them"),
@@ -190,7 +193,7 @@ PLAN = (
             "test_tui::test_a_gateway_that_does_not_mind*",
             "test_tui::test_a_flood*",
         ),
-        EVERY,
+        ALL,
         "pipes: long lines, floods, ends, signals",
     ),
     Row(("test_tui",), ONE, "real gateways as programs"),

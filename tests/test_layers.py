@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
+PACKAGES = ("svc_proto", "runtimes", "servers", "clients", "examples")
 MAX_LINES = 600
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]

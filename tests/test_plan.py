@@ -41,7 +41,7 @@ def test_a_story_of_its_own_wins_over_its_module() -> None:
     near, far = row_of("test_http", "test_200_connections_at_once"), row_of("test_http", "test_health_of_others")
     assert near is not None
     assert far is not None
-    assert (near.where, far.where) == (Where.EVERY, Where.SIM)
+    assert (near.where, far.where) == (Where.ALL, Where.SIM)
     assert row_of("test_nothing", "test_x") is None
 
 

@@ -11,17 +11,17 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
+from runtimes import threads_loop
 from runtimes.host import Program
 from runtimes.option import runtime_option
 from runtimes.run import RUNTIMES, Runtime, RuntimeMissingError, find_runtime, run
 from runtimes.waker import Handle
 from svc_proto.commands import Exit
-from tests.loops import outside_loop
 from tests.runtimes.support import ScriptCore
 
 ROOT = Path(__file__).parents[2]
 HERE = __name__
-CHOICES = "choose one of anyio, asyncio, uvloop, trio, curio, or name a function as package.module:function"
+CHOICES = "choose one of anyio, asyncio, uvloop, trio, curio, threads, or name a function as package.module:function"
 NOT_CALLABLE = 7
 
 given: list[tuple[Sequence[Program], Handle, float, bool]] = []
@@ -42,8 +42,8 @@ def failing(programs: Sequence[Program], *, handle: Handle, grace: float, signal
 
 
 def test_a_function_of_anybody_is_found() -> None:
-    found: Runtime = find_runtime("tests.loops.outside_loop:run")
-    assert found is outside_loop.run
+    found: Runtime = find_runtime("runtimes.threads_loop:run")
+    assert found is threads_loop.run is find_runtime("threads")
 
 
 @pytest.mark.parametrize("name", RUNTIMES)
@@ -57,7 +57,7 @@ def test_ours_are_found_by_their_names(name: str) -> None:
     [
         ("twisted", "no runtime 'twisted': "),
         ("", "no runtime '': "),
-        ("tests.loops.outside_loop", "no runtime 'tests.loops.outside_loop': "),
+        ("runtimes.threads_loop", "no runtime 'runtimes.threads_loop': "),
         ("nope.loop:run", "cannot load the runtime 'nope.loop:run' (ModuleNotFoundError: No module named 'nope'): "),
         (f"{HERE}:nope", f"cannot load the runtime '{HERE}:nope' (AttributeError: module '{HERE}' has no attribute "),
         (f"{HERE}:NOT_CALLABLE", f"the runtime '{HERE}:NOT_CALLABLE' is no function: "),
@@ -79,10 +79,11 @@ def test_what_is_none_is_told_in_a_line_with_the_choices(
     assert "\n" not in said
 
 
-def test_one_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "extra"), [("trio", "trio"), ("anyio", "anyio"), ("asyncio", "anyio")])
+def test_one_that_is_not_installed(name: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runtimes.run.find_spec", lambda name: None)
-    with pytest.raises(RuntimeMissingError, match=r"pip install 'svc-relay\[trio\]'"):
-        run([], "trio")
+    with pytest.raises(RuntimeMissingError, match=rf"pip install 'svc-relay\[{extra}\]'"):
+        run([], name)
 
 
 # --- running --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Where a command is started there may be folders that are named like packages of ours: they are not run in their place."""
+"""Where a command is started there may be folders named like packages of ours: they are not run in their place."""
 
 from __future__ import annotations
 

@@ -1,0 +1,110 @@
+"""Only the codecs: an HTTP server and a WebSocket client of it on blocking sockets, both in a few lines.
+
+  python -m examples.codecs 8080        # GET / says hello, and a WebSocket at any path echoes
+
+`Http1Connection` is both ends of HTTP/1.1 and of the WebSockets inside: feed it what was read, take events until there
+are none, send events, write what `data_to_send` gives. `Http2Connection` has the same methods and the same events.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+
+from svc_proto import RemoteProtocolError
+from svc_proto.wire import (
+    AcceptSocket,
+    BinaryMessage,
+    CloseSocket,
+    Event,
+    Headers,
+    Http1Connection,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    Role,
+    SocketAccepted,
+    SocketClosed,
+    StreamId,
+    TextMessage,
+)
+
+PIECE = 64 * 1024  # bytes
+
+
+def events(conn: Http1Connection, sock: socket.socket) -> Iterator[Event]:
+    """What the peer says until it goes away; what was sent meanwhile is written before each wait."""
+    while True:
+        while (event := conn.next_event()) is not None:
+            yield event
+        sock.sendall(conn.data_to_send())
+        if conn.must_close:
+            return
+        if data := sock.recv(PIECE):
+            conn.receive_data(data)
+        else:
+            return
+
+
+def serve(sock: socket.socket) -> None:
+    """One connection, until it ends."""
+    conn = Http1Connection(Role.SERVER, entropy=os.urandom)
+    head: RequestHead | None = None
+    try:
+        for event in events(conn, sock):
+            match event:
+                case RequestHead(websocket=True):
+                    conn.send(AcceptSocket(event.stream))
+                case RequestHead():
+                    head = event
+                case RequestEnd(stream=stream) if head is not None:
+                    hello = f"hello, {head.method} {head.target}\n".encode()
+                    conn.send(ResponseHead(stream, 200, Headers([(b"content-length", b"%d" % len(hello))])))
+                    conn.send(ResponseData(stream, hello))
+                    conn.send(ResponseEnd(stream))
+                case TextMessage() | BinaryMessage():
+                    conn.send(event)
+                case _:  # bodies, which nobody wants here; pings are answered by themselves
+                    pass
+    except RemoteProtocolError as error:
+        sock.sendall(conn.data_to_send())  # a WebSocket is told why
+        print(f"the peer broke the protocol: {error}", file=sys.stderr)
+
+
+def ask(sock: socket.socket, target: str, *texts: str) -> list[str]:
+    """Open a WebSocket, send texts, and return as many as came back."""
+    conn, stream = Http1Connection(Role.CLIENT, entropy=os.urandom), StreamId(1)
+    conn.send(RequestHead(stream, "GET", target, Headers([(b"host", b"localhost")]), websocket=True))
+    answers: list[str] = []
+    sock.sendall(conn.data_to_send())
+    for event in events(conn, sock):
+        match event:
+            case SocketAccepted():
+                for text in texts:
+                    conn.send(TextMessage(stream, text))
+            case TextMessage(text=text):
+                answers.append(text)
+                if len(answers) == len(texts):
+                    conn.send(CloseSocket(stream, 1000))
+            case SocketClosed():
+                break
+            case _:
+                pass
+    return answers
+
+
+def main(port: int) -> None:
+    """One connection after another."""
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        while True:
+            sock, _ = listener.accept()
+            with sock:
+                serve(sock)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

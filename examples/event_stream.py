@@ -1,0 +1,38 @@
+"""Only the decoder of event streams: what a turn of the API server says, read with Python's own HTTP client.
+
+  python -m examples.event_stream http://127.0.0.1:8642/api/sessions/ID/chat/stream '{"message": "hello"}' KEY
+
+The decoder takes bytes as they come, cut anywhere, and knows nothing of where they come from. It loads neither an HTTP
+library nor anything else of this project.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from urllib.request import Request, urlopen
+
+from svc_proto.wire import EventStreamDecoder
+
+
+def deltas(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The words of the assistant out of the pieces of a chat stream."""
+    decoder = EventStreamDecoder()
+    for piece in pieces:
+        for event in decoder.receive_data(piece):
+            if event.event == "assistant.delta":
+                yield json.loads(event.data)["delta"]
+
+
+def main(url: str, body: str, key: str) -> None:
+    """Print them as they come."""
+    head = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    with urlopen(Request(url, body.encode(), head)) as answer:
+        for delta in deltas(iter(answer.read1, b"")):
+            print(delta, end="", flush=True)
+    print()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

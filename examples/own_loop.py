@@ -1,0 +1,148 @@
+"""A loop of your own, with nothing between it and the core: a whole relay on one selector, in memory.
+
+  python -m examples.own_loop 8767             # `--check` has the contract watched
+
+It carries out what it can and answers `UNSUPPORTED` to the rest: files, children, connections of the core's own.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections import deque
+from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
+
+import svc_proto as proto
+from examples.checked import Checked
+from svc_proto.engine import Engine, LoadSessions
+from svc_proto.relay import Relay, RelayConfig
+
+UNSUPPORTED = proto.Failure(proto.FailureKind.UNSUPPORTED)
+
+
+class Connection:
+    """A socket and what is known of it. `over` once nobody will say anything more."""
+
+    def __init__(self, ch: proto.ChannelId, sock: socket.socket) -> None:
+        self.ch, self.sock, self.unsent = ch, sock, bytearray()
+        self.paused = self.read_over = self.write_over = self.over = False
+
+
+class OwnLoop:
+    """Facts to the core, its commands to the sockets, then one wait for a socket or for the core's deadline."""
+
+    def __init__(self, core: proto.Core, listener: socket.socket) -> None:
+        self.core, self.listener, self.selector = core, listener, DefaultSelector()
+        self.facts: deque[proto.Fact | None] = deque([proto.Started()])
+        self.connections: dict[proto.ChannelId, Connection] = {}
+        self.last = proto.ChannelId(0)  # channels that a peer opened have even numbers
+        self.exit: int | None = None
+
+    def step(self) -> None:
+        """One round."""
+        while self.facts:
+            for command in self.core.handle(self.facts.popleft(), proto.Moment(time.monotonic(), time.time())):
+                self.carry_out(command)  # in their order, before the next fact
+        for each in list(self.connections.values()):
+            self.look_after(each)
+        if self.facts or self.exit is not None:
+            return
+        deadline = self.core.next_deadline()
+        for key, ready in self.selector.select(None if deadline is None else max(0.0, deadline - time.monotonic())):
+            if key.data is None:
+                self.accept()
+            elif ready & EVENT_READ:
+                self.read(key.data)
+        self.facts.append(None)  # time has passed, whatever else there is
+
+    def carry_out(self, command: proto.Command) -> None:  # those of a channel that is gone do not count
+        """One order."""
+        connection = self.connections.get(getattr(command, "ch", self.last))
+        match command:
+            case proto.Ready():
+                self.listener.setblocking(False)
+                self.selector.register(self.listener, EVENT_READ)
+            case proto.Exit(code=code):
+                self.exit = code
+            case proto.Log(event=event, fields=fields):
+                print(event, dict(fields), flush=True)
+            case proto.Query(op=op, request=request):
+                self.facts.append(proto.Done(op, () if isinstance(request, LoadSessions) else None))  # keeps nothing
+            case proto.Operation(op=op):
+                self.facts.append(proto.Failed(op, UNSUPPORTED))
+            case proto.Send(data=data) if connection:
+                connection.unsent += data
+            case proto.CloseWrite() if connection:
+                connection.write_over = True
+            case proto.Abort() if connection:
+                connection.over = True
+            case proto.PauseReading() | proto.ResumeReading() if connection:
+                connection.paused = isinstance(command, proto.PauseReading)
+
+    def accept(self) -> None:
+        """One connection; out of descriptors it ends, see docs/embedding/runtime.md for what to do instead."""
+        sock, peer = self.listener.accept()
+        sock.setblocking(False)
+        self.last = proto.ChannelId(self.last + 2)
+        self.connections[self.last] = Connection(self.last, sock)
+        here = proto.Address(*sock.getsockname()[:2])
+        self.facts.append(proto.Accepted(self.last, proto.Address(*peer[:2]), here))
+
+    def read(self, connection: Connection) -> None:
+        """Bytes, the peer's end, or a break."""
+        try:
+            data = connection.sock.recv(65536)
+        except OSError:
+            connection.over = True
+            return
+        connection.read_over = not data
+        self.facts.append(proto.Received(connection.ch, data) if data else proto.ReadClosed(connection.ch))
+
+    def look_after(self, connection: Connection) -> None:
+        """Write what the kernel takes, half-close behind it, end what is over, and watch the rest."""
+        sock, unsent = connection.sock, connection.unsent
+        try:
+            if unsent and not connection.over:
+                taken = sock.send(unsent)
+                del unsent[:taken]
+                self.facts.append(proto.Sent(connection.ch, taken))
+            if connection.write_over and not unsent:
+                sock.shutdown(socket.SHUT_WR)
+        except BlockingIOError:
+            pass
+        except OSError:
+            connection.over = True
+        over = connection.over or (connection.read_over and connection.write_over and not unsent)
+        events = EVENT_READ * (not connection.paused and not connection.read_over) | EVENT_WRITE * bool(unsent)
+        if sock in self.selector.get_map():
+            self.selector.unregister(sock)
+        if over:
+            sock.close()
+            del self.connections[connection.ch]
+            self.facts.append(proto.Closed(connection.ch))
+        elif events:
+            self.selector.register(sock, events, connection)
+
+    def stop(self, grace: float = 5.0) -> None:
+        """Accept no more, and have the core finish."""
+        self.selector.unregister(self.listener)
+        self.facts.append(proto.Stopping(grace))
+
+
+def main(port: str, *options: str) -> int:
+    """Serve until Ctrl-C; the exit code."""
+    core: proto.Core = Engine(Relay(RelayConfig(pairing_code="ABC123")), entropy=os.urandom)
+    with socket.create_server(("127.0.0.1", int(port))) as listener:
+        loop = OwnLoop(Checked(core) if "--check" in options else core, listener)
+        while loop.exit is None:
+            try:
+                loop.step()
+            except KeyboardInterrupt:
+                loop.stop()
+    return loop.exit
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))
