@@ -107,7 +107,7 @@ clean: ## remove the venvs, caches and build results
 # --- installation -------------------------------------------------------------------------------------------------
 # Layers in one venv, each with its stamp: `run`, `dev` (holds all of `run`), and on top of that `fuzz` and `bench`.
 # The locks agree on every version that they share, so the order in which they are installed does not matter.
-# The host's voice engines come with the first two where they have wheels; without them everything else works.
+# `run` is the extra `serve` with the loops. The voice engines come with the first two where they have wheels.
 # `build` comes first: what has to be built here is built with locked tools, hence no build isolation.
 
 define install

@@ -1,16 +1,107 @@
-"""What a wheel brings, by the build's own selection of files: our packages, and that they have types."""
+"""What a wheel brings, and what it does in an empty environment with the core's four packages and nothing else.
+
+The environment is filled without a network: the wheel is installed by pip, what it needs is copied from where the tests
+run. That it needs no more is what pip checks.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from importlib.metadata import distribution
 from pathlib import Path
 
+import pytest
 from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
+EVERYTHING = """
+import importlib, sys
+import runtimes.run, runtimes.host, runtimes.sim.check, runtimes.sim.world
+from examples import checked, codecs, event_stream, own_loop, own_service
+for package in ("", ".wire", ".machines", ".engine", ".relay", ".api", ".device"):
+    module = importlib.import_module("svc_proto" + package)
+    for name in module.__all__:
+        getattr(module, name)
+runtimes.run.find_runtime("threads")
+ours = {"svc_proto", "runtimes", "examples", "__main__", "attr"}
+print(*sorted({name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names - ours))
+"""
+
+
+def borrow(name: str, site: Path) -> None:
+    """Copy an installed package, and what it needs, to another environment."""
+    found = distribution(name)
+    mark = site / f"{name}.borrowed"
+    if mark.exists():
+        return
+    mark.touch()
+    for file in found.files or ():
+        if not file.as_posix().startswith("..") and "__pycache__" not in file.parts:
+            (site / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(str(file.locate()), site / file)
+    for requirement in map(Requirement, found.requires or ()):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            borrow(requirement.name, site)
+
+
+def run(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COVERAGE_"))}
+    done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False)
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment in which the wheel was installed, and `examples` beside it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
+    home = folder / "venv"
+    venv.create(home, symlinks=True, with_pip=False)
+    pip = [sys.executable, "-m", "pip", "--python", str(home / "bin/python")]
+    run(*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-compile", wheel)
+    (site,) = home.glob("lib/python*/site-packages")
+    for name in ("attrs", "h11", "h2", "wsproto"):
+        borrow(name, site)
+    assert run(*pip, "check").stdout == "No broken requirements found.\n"
+    shutil.copytree(ROOT / "examples", site / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    return home
 
 
 def test_each_package_says_that_it_has_types() -> None:
     selected = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
     assert {path.partition("/")[0] for path in selected} == set(PACKAGES)
     assert {f"{package}/py.typed" for package in PACKAGES} <= selected  # PEP 561
+
+
+def test_the_core_alone(core_alone: Path) -> None:
+    assert run(core_alone / "bin/python", "-c", EVERYTHING).stdout.split() == [
+        "attrs",
+        "h11",
+        "h2",
+        "hpack",
+        "hyperframe",
+        "wsproto",
+    ]
+    svc = run(core_alone / "bin/svc", "--help", check=False)
+    assert svc.returncode == 1
+    assert "pip install 'svc-relay[serve]'" in svc.stderr
+
+
+@pytest.mark.repetition  # the same is asked of the tree by `make check`
+@pytest.mark.timeout(300)
+def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
+    (site,) = core_alone.glob("lib/python*/site-packages")
+    borrow("starlette", site)
+    examples = core_alone.parent / "src"
+    examples.mkdir()
+    (site / "examples").rename(examples / "examples")
+    strict = ["--strict", "--python-executable", str(core_alone / "bin/python"), "--cache-dir", str(examples / "cache")]
+    found = run(sys.executable, "-m", "mypy", *strict, *sorted((examples / "examples").glob("*.py")))
+    assert found.stdout.startswith("Success: no issues found in ")
