@@ -31,7 +31,7 @@ __all__ = [
     "write_clipboard",
 ]
 
-MAX_WAIT = 15_000  # ms, spec "/wait: capped at 15 seconds"
+MAX_WAIT = 15_000  # ms, spec "Limits": capped at 15 seconds
 MAX_STROKE = 60_000  # ms, the platform's limit on one gesture
 POINTS = ("start_x", "start_y", "end_x", "end_y")
 DISTANCES = {"short": 15, "medium": 30, "long": 45}  # percent of the axis

@@ -1,0 +1,84 @@
+"""What comments cite is there: sections of docs/wire, headings of docs/requirements.md, decisions."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("svc_proto", "runtimes", "servers", "clients", "examples", "tests", "fuzz", "bench", "docs")
+KINDS = (".py", ".js", ".toml", ".md", ".html", ".css")
+PAGES = {
+    "core": "core",
+    "bridge": "bridge",
+    "api": "api",
+    "terminal-voice": "terminal-voice",
+    "terminal": "terminal-voice",
+    "voice": "terminal-voice",
+}
+_NUMBER = r"\d+(?:\.\d+)*"
+_WIRE = re.compile(rf"\bwire[ /]({'|'.join(PAGES)})(?:\.md)? ({_NUMBER}(?:(?:, | and | to ){_NUMBER})*)")
+_SPEC = re.compile(r"\b(?:SPEC\.md|docs/requirements\.md|[Ss]pec) \"([^\"]+)\"")
+_DECISION = re.compile(r"\bdecisions? (\d+)\b")
+
+
+def sections(text: str) -> set[str]:
+    """The numbers of a page's headings."""
+    return set(re.findall(rf"^#+ ({_NUMBER})\.? ", text, re.MULTILINE))
+
+
+def headings(text: str) -> set[str]:
+    """The words of a page's headings, without what stands in brackets."""
+    return {heading.partition(" (")[0] for heading in re.findall(r"^#+ (?:\d+\. )?(.+)$", text, re.MULTILINE)}
+
+
+SECTIONS = {page: sections((ROOT / f"docs/wire/{page}.md").read_text()) for page in set(PAGES.values())}
+HEADINGS = headings((ROOT / "docs/requirements.md").read_text())
+DECISIONS = set(re.findall(r"^(\d+)\. ", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE))
+
+
+def dangling(text: str) -> list[str]:
+    """The citations in a text that lead nowhere. Comments are wrapped: a line's end and its `#` count as a blank."""
+    text = re.sub(r"\s*\n\s*(?:#|//|\*|>)?\s*", " ", text)
+    found = [
+        f"wire {page} {number}"
+        for page, numbers in _WIRE.findall(text)
+        for number in re.findall(_NUMBER, numbers)
+        if number not in SECTIONS[PAGES[page]]
+    ]
+    found += [f'spec "{name}"' for name in _SPEC.findall(text) if name.partition(" (")[0] not in HEADINGS]
+    return found + [f"decision {number}" for number in _DECISION.findall(text) if number not in DECISIONS]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_each_citation_leads_somewhere(folder: str) -> None:
+    files = [path for path in (ROOT / folder).rglob("*") if path.suffix in KINDS and path != Path(__file__)]
+    found = {path.relative_to(ROOT).as_posix(): dangling(path.read_text()) for path in files}
+    assert {name: each for name, each in found.items() if each} == {}
+
+
+def test_requirements_that_do_not_hold_are_those_that_differ() -> None:
+    rows = re.findall(r"^\| (R\d+\.\d+)(\*?) \|", (ROOT / "docs/requirements.md").read_text(), re.MULTILINE)
+    numbers = [number for number, _ in rows]
+    assert len(numbers) == len(set(numbers)) > 150
+    differ = re.findall(r"^\| (R\d+\.\d+): ", (ROOT / "docs/differences.md").read_text(), re.MULTILINE)
+    assert sorted(number for number, star in rows if star) == sorted(set(differ))
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("see wire core 3.3, 4.1 and 5", 0),
+        ("wire terminal 1.6, wire voice 4.2 to 4.5, wire/bridge.md 3.1", 0),
+        ("# a rule of wire\n    # core 3.99", 1),
+        ("wire api 4.3, 99", 1),
+        ('spec "Limits", SPEC.md "Pairing flow", Spec "Grants"', 0),
+        ('spec "Limitations"', 1),
+        ("decision 16", 0),
+        ("decision 9999", 1),
+    ],
+)
+def test_what_leads_nowhere_is_seen(text: str, count: int) -> None:
+    assert len(dangling(text)) == count
