@@ -11,43 +11,27 @@ import shutil
 import subprocess
 import sys
 import venv
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
-from packaging.requirements import Requirement
+
+from tests.borrow import CORE, borrow
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
 EVERYTHING = """
 import importlib, sys
 import runtimes.run, runtimes.host, runtimes.sim.check, runtimes.sim.world
-from examples import checked, codecs, event_stream, own_loop, own_service
+from examples import checked, codecs, event_stream, in_memory, own_loop, own_service
 for package in ("", ".wire", ".machines", ".engine", ".relay", ".api", ".device"):
     module = importlib.import_module("svc_proto" + package)
     for name in module.__all__:
         getattr(module, name)
 runtimes.run.find_runtime("threads")
-ours = {"svc_proto", "runtimes", "examples", "__main__", "attr"}
+ours = {"svc_proto", "runtimes", "clients", "examples", "__main__", "attr"}
 print(*sorted({name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names - ours))
 """
-
-
-def borrow(name: str, site: Path) -> None:
-    """Copy an installed package, and what it needs, to another environment."""
-    found = distribution(name)
-    mark = site / f"{name}.borrowed"
-    if mark.exists():
-        return
-    mark.touch()
-    for file in found.files or ():
-        if not file.as_posix().startswith("..") and "__pycache__" not in file.parts:
-            (site / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(str(file.locate()), site / file)
-    for requirement in map(Requirement, found.requires or ()):
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-            borrow(requirement.name, site)
 
 
 def run(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -67,7 +51,7 @@ def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [sys.executable, "-m", "pip", "--python", str(home / "bin/python")]
     run(*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-compile", wheel)
     (site,) = home.glob("lib/python*/site-packages")
-    for name in ("attrs", "h11", "h2", "wsproto"):
+    for name in CORE:
         borrow(name, site)
     assert run(*pip, "check").stdout == "No broken requirements found.\n"
     shutil.copytree(ROOT / "examples", site / "examples", ignore=shutil.ignore_patterns("__pycache__"))

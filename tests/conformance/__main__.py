@@ -12,6 +12,7 @@ from runtimes.option import check_runtime
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chromium_suite import chromium
 from tests.conformance.nghttp_suite import h2load, nghttp
+from tests.conformance.pyodide_suite import pyodide
 from tests.conformance.requests_suite import GUNICORN, in_memory, over_socket
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import eventsource, httpx_sse
@@ -40,6 +41,10 @@ def _requests_over_socket(runtime: str, resume: bool) -> Result:
     folder = sdist(GUNICORN) / "tests" / "requests"
     with echo_server(runtime) as port:
         return over_socket(folder, port, runtime)
+
+
+def _pyodide(runtime: str, resume: bool) -> Result:
+    return pyodide()
 
 
 def _served(suite: Callable[[int, str], Result]) -> Suite:
@@ -89,6 +94,7 @@ SUITES = {
     "nghttp": _served_twice(nghttp),
     "h2load": _served_twice(h2load),
     "chromium": Suite(_chromium),
+    "pyodide": Suite(_pyodide, ONE),
     "autobahn": Suite(_autobahn, ONE),
     "autobahn-h2": Suite(_autobahn_over_http2, ONE),
 }

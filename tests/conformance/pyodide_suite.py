@@ -1,0 +1,34 @@
+"""The cores in WebAssembly: examples/browser by Pyodide (npm) under Node, as a page has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.borrow import CORE, borrow
+from tests.conformance.result import Result
+from tests.conformance.tools import ROOT, npm_package, program, run
+
+__all__ = ["PYODIDE", "pyodide"]
+
+PYODIDE = "pyodide@314.0.7"
+WITHIN = 120.0  # s
+WANTED = {
+    "/ping": "200 pong ts",
+    "/current_app": "200 package",
+    "/screen": "200 packageName rootBounds nodes truncated nodeCount",
+}
+
+
+def pyodide() -> Result:
+    """A phone pairs with a relay, and three commands are answered, all driven by JavaScript."""
+    modules, node = npm_package(PYODIDE), program("node")
+    with TemporaryDirectory() as folder:
+        for name in CORE:
+            borrow(name, Path(folder))
+        told = run([node, ROOT / "examples/browser/cores.mjs", modules, ROOT, folder], within=WITHIN)
+    lines = dict(line.split(" ", 1) for line in told.splitlines())
+    result = Result(f"the cores in WebAssembly, {PYODIDE}")
+    for path, wanted in WANTED.items():
+        result.compare(path, lines.get(path), wanted)
+    return result

@@ -1,0 +1,30 @@
+"""Two cores in one memory: here, and, where Pyodide was fetched by `make conformance`, in WebAssembly."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from examples.in_memory import InMemory, main
+from tests.conformance.pyodide_suite import PYODIDE, pyodide
+from tests.conformance.tools import FOLDER
+
+
+def test_a_phone_is_driven(capsys: pytest.CaptureFixture[str]) -> None:
+    main()
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["/ping", "/current_app", "/screen"]
+
+
+def test_what_the_relay_refuses() -> None:
+    memory = InMemory()
+    assert memory.call("GET", "/nothing").startswith("404 ")
+    assert memory.call("GET", "/ping").startswith("200 ")
+    with pytest.raises(TimeoutError):
+        memory.run_until(lambda: False)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+@pytest.mark.skipif(not (FOLDER / "npm" / PYODIDE.replace("@", "-")).is_dir(), reason="Pyodide was not fetched")
+def test_in_webassembly() -> None:
+    assert pyodide().failed == {}
