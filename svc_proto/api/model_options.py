@@ -46,6 +46,11 @@ class ModelOptions:
     max_tokens: int | None = None
     tools: tuple[Members, ...] | None = None
 
+    @property
+    def must_call(self) -> bool:
+        """Whether an answer without a call of a tool would be none."""
+        return self.members.get("tool_choice", "auto") not in ("auto", "none")
+
 
 def read_model_options(body: Members) -> ModelOptions:
     """The options of a body. Refuses 400 with the member's name."""

@@ -122,9 +122,11 @@ class _Completions:
         name = model if isinstance(model, str) else ""
         route = settings.aliases.get(name, settings.route)
         tools = options.tools or (() if talk.results else None)
-        if tools is not None and route is None:
-            text = "tools need a model, and none is configured: set SVC_MODEL_BASE_URL"
-            raise invalid(text, param="messages" if options.tools is None else "tools")
+        if tools is not None and route is None:  # the built-in agent calls none of a client's tools
+            if talk.results or options.must_call:
+                text = "tools need a model, and none is configured: set SVC_MODEL_BASE_URL"
+                raise invalid(text, param="messages" if options.tools is None else "tools")
+            tools = None
         session_id = scope.session_id or _derived(talk)
         stored = None if scope.session_id is None else (yield from api.query(GetChat(id=session_id)))
         now = api.engine.now.wall

@@ -310,12 +310,23 @@ def test_a_stored_session_takes_results_too() -> None:
     assert book.hand.turn.history[-1] == result
 
 
-def test_tools_need_a_model() -> None:
+def test_a_call_needs_a_model() -> None:
     result = {"role": "tool", "tool_call_id": "c1", "content": "4"}
-    for body, param in (({**BODY, "tools": [ADD]}, "tools"), ({"messages": [result]}, "messages")):
+    must = {**BODY, "tools": [ADD], "tool_choice": "required"}
+    named = {**must, "tool_choice": {"type": "function", "function": {"name": "add"}}}
+    for body, param in ((must, "tools"), (named, "tools"), ({"messages": [result]}, "messages")):
         answer = TurnBook().request("POST", PATH, body)
         assert (answer.status, answer.json["error"]["param"]) == (400, param)
         assert "SVC_MODEL_BASE_URL" in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize("choice", [{}, {"tool_choice": "auto"}, {"tool_choice": "none"}])
+def test_tools_that_nobody_has_to_call_need_none(choice: dict[str, str]) -> None:
+    book = TurnBook()
+    call = post(book, {**BODY, "tools": [ADD], **choice})
+    assert book.hand.turn.tools is None
+    book.hand.finish()
+    assert call.result.status == 200
 
 
 @pytest.mark.parametrize(

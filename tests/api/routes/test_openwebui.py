@@ -1,7 +1,8 @@
-"""What Open WebUI sends, in the shapes that its documentation and its requests have, and what it gets.
+"""What Open WebUI sends, and what it gets: its requests as its release 0.12.4 made them, told in our words.
 
-Its server passes a chat on as OpenAI's API has it; its browsers send all that they know ("direct connections"), and its
-tasks (titles, tags, follow-ups) are chats of one message.
+Recorded between that release, installed from its package, and an API server: models listed, chats from its page and
+through its API, pictures, sliders, tools, tasks (titles, tags, follow-ups). Its page brings some 28 tools of its own
+with each chat, unless "Builtin Tools" is off among the model's capabilities; five of them, of all shapes, stand here.
 """
 
 from __future__ import annotations
@@ -21,62 +22,91 @@ PATH = "/v1/chat/completions"
 PNG = "data:image/png;base64,iVBORw0KGgo="
 HEADERS = [
     (b"content-type", b"application/json"),
-    (b"x-openwebui-user-name", b"Ann%20Lee"),
-    (b"x-openwebui-user-id", b"6a1f"),
+    (b"x-openwebui-auth-type", b"jwt"),
+    (b"x-openwebui-user-name", b"Ann Lee"),
+    (b"x-openwebui-user-id", b"97ea7e00-3af7-40e7-835a-4c51f3dda74f"),
     (b"x-openwebui-user-email", b"ann@example.org"),
     (b"x-openwebui-user-role", b"admin"),
-    (b"x-openwebui-chat-id", b"0b7c"),
+    (b"x-openwebui-chat-id", b"95f264ce-82ad-43af-959b-0ef9463c27e2"),
+    (b"accept", b"*/*"),
+    (b"accept-encoding", b"gzip, deflate, br"),
+    (b"user-agent", b"Python/3.11 aiohttp/3.14.5"),
 ]
 HELLO = [{"role": "user", "content": "Hello"}]
-LONG = [{"role": "system", "content": "Be kind."}, *HELLO, {"role": "assistant", "content": "Hi!"}, *HELLO]
+LONG = [*HELLO, {"role": "assistant", "content": "Hi!"}, *HELLO]
 SEEN = [
     {
         "role": "user",
         "content": [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": PNG}}],
     }
 ]
-TASK = "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Output:\nJSON"
+TASK = "### Task:\nGenerate a concise title summarizing the chat history.\n### Guidelines:\n### Output:\nJSON"
 CHAT: dict[str, Any] = {"stream": True, "model": "svc-agent", "messages": HELLO}
 USAGE: dict[str, Any] = {"stream_options": {"include_usage": True}}
-BROWSER: dict[str, Any] = {
-    "params": {},
-    "files": [{"type": "file", "id": "f1", "name": "notes.txt"}],
-    "tool_servers": [],
-    "features": {"image_generation": False, "code_interpreter": False, "web_search": False, "memory": False},
-    "variables": {"{{USER_NAME}}": "Ann", "{{CURRENT_DATE}}": "2026-01-02"},
-    "model_item": {"id": "svc-agent", "object": "model", "owned_by": "svc"},
-    "session_id": "Zx1",
-    "chat_id": "0b7c",
-    "id": "m1",
-    "background_tasks": {"title_generation": True, "tags_generation": True, "follow_up_generation": True},
-}
 SLIDERS: dict[str, Any] = {
     "temperature": 0.8,
     "top_p": 0.9,
-    "frequency_penalty": 0,
-    "presence_penalty": 0,
     "max_tokens": 128,
     "seed": 42,
     "stop": ["###"],
-    "logit_bias": {"50256": -100},
+    "frequency_penalty": 0.1,
+    "presence_penalty": 0.1,
     "reasoning_effort": "low",
+    "logit_bias": {"50256": -100},
+    "top_k": 40,
+    "min_p": 0.1,
+    "repeat_penalty": 1.1,
+    "num_ctx": 4096,
 }
+
+
+def a_tool(name: str, *required: str, **properties: Any) -> dict[str, Any]:
+    parameters = {"properties": properties, **({"required": [*required]} if required else {}), "type": "object"}
+    return {"type": "function", "function": {"name": name, "description": "What it does.", "parameters": parameters}}
+
+
+TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
+STATUS = {"default": "pending", "enum": ["pending", "in_progress", "completed", "cancelled"], "type": "string"}
+FILE = {"path": TEXT, "content": TEXT, "encoding": {"const": "base64", "type": "string"}}
+TOOLS = [
+    a_tool("get_current_timestamp"),
+    a_tool(
+        "ask_user",
+        "questions",
+        questions={"items": {"additionalProperties": True, "type": "object"}, "type": "array"},
+        allow_other={"default": True, "type": "boolean"},
+        timeout_ms={"default": 120000, "type": "integer"},
+    ),
+    a_tool("search_chats", "query", query=TEXT, count={"default": 5, **WHOLE}, start_timestamp=WHOLE),
+    a_tool(
+        "create_skill",
+        "id",
+        id=TEXT,
+        files={
+            "items": {"additionalProperties": False, "properties": FILE, "required": ["path"], "type": "object"},
+            "type": "array",
+        },
+    ),
+    a_tool(
+        "create_tasks",
+        "tasks",
+        tasks={"items": {"properties": {"content": TEXT, "status": STATUS}, "type": "object"}, "type": "array"},
+    ),
+]
+CALLED = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Köln"}'}}
+ROUND = [
+    {"role": "user", "content": "What is the weather?"},
+    {"role": "assistant", "content": "", "tool_calls": [CALLED]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "rain in Köln"},
+]
 STREAMS: dict[str, dict[str, Any]] = {
-    "a chat": CHAT,
+    "a program's chat": CHAT,
     "a chat with usage": {**CHAT, **USAGE},
     "a chat that goes on": {**CHAT, **USAGE, "messages": LONG},
     "a picture": {**CHAT, "messages": SEEN},
-    "a browser's": {**CHAT, **USAGE, **BROWSER},
     "sliders": {**CHAT, **SLIDERS},
-    "a pipeline's user": {**CHAT, "user": {"name": "Ann", "id": "6a1f", "email": "ann@example.org", "role": "admin"}},
-    "metadata": {**CHAT, "metadata": {"user_id": "6a1f", "chat_id": "0b7c", "features": {}}, "tools": []},
 }
-TASKS: dict[str, dict[str, Any]] = {
-    "title": {"max_completion_tokens": 1000, "metadata": {"task": "title_generation", "task_body": {}}},
-    "tags": {"metadata": {"task": "tags_generation"}},
-    "follow-ups": {"max_tokens": 50},
-    "autocompletion": {"max_completion_tokens": 50, "temperature": 0},
-}
+TASKS: dict[str, dict[str, Any]] = {"title": {"max_tokens": 1000}, "tags": {}, "emoji": {"max_tokens": 4}}
 
 
 def post(book: TurnBook, body: object) -> ApiCall:
@@ -124,6 +154,30 @@ def test_a_task_is_one_answer(task: str) -> None:
     book.hand.finish()
     check_completion(call.result.json)
     assert call.result.json["choices"][0]["message"]["content"] == '{"title": "Hello"}'
+
+
+def test_a_chat_of_its_page_brings_tools() -> None:
+    """With a model it is told of them; the built-in agent calls none, and answers all the same."""
+    body = {**CHAT, **USAGE, "tools": TOOLS}
+    for config in (ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"), ApiConfig(key=KEY)):
+        book = TurnBook(config)
+        call = post(book, body)
+        assert book.hand.turn.tools == (tuple(TOOLS) if config.model_base_url else None)
+        book.hand.tell(TextDelta("Hello"), ModelAnswered(3, 2))
+        book.hand.finish()
+        chunks = lines(call, usage=True)
+        assert (
+            "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks if chunk["choices"]) == "Hello"
+        )
+
+
+def test_it_carries_out_a_tool_and_asks_again() -> None:
+    book = TurnBook(ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"))
+    call = post(book, {**CHAT, **USAGE, "messages": ROUND, "tools": TOOLS})
+    assert book.hand.turn.history[-1] == ROUND[-1]
+    book.hand.tell(TextDelta("It rains."), ModelAnswered(3, 2))
+    book.hand.finish()
+    assert lines(call, usage=True)[-1]["usage"]["total_tokens"] == 5
 
 
 @pytest.mark.parametrize("finish", ["stop", "length", "tool_calls", "error"])
