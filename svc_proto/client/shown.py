@@ -28,7 +28,7 @@ __all__ = [
 DEVICE_COLUMNS = ("PREFIX", "DEVICE", "DETAILS", "LAST SEEN", "EXPIRES", "TRANSPORT", "GRANTS")
 PIN_SHOWN = 12  # characters of a pin, after its prefix (wire core 10.6)
 WIDTH = 60  # columns of a small terminal
-NOT_ENCRYPTED = "the connection is not encrypted: whoever is on the way reads along, the session token too"
+NOT_ENCRYPTED = ("not encrypted: whoever is on the way reads", "along, and has the session token too")
 NOTHING = "none stored: pair with svc-relay pair CODE --remote ws://…"
 
 
@@ -44,7 +44,7 @@ def paired_lines(paired: Paired, file: str) -> list[str]:
         lines.append(f"  Pin       {session.cert_pin[7 : 7 + PIN_SHOWN]}…")
     url = parse_url(session.url)
     if not url.tls and not is_loopback_name(session.url.encode("utf-8")):
-        lines.append(f"  Warning   {NOT_ENCRYPTED}")
+        lines += [f"  {head:<9} {text}" for head, text in zip(("Warning", ""), NOT_ENCRYPTED, strict=True)]
     return [*lines, f"  Stored    {file}"]
 
 

@@ -47,8 +47,12 @@ def test_after_pairing() -> None:
         "            voice:config=in1d voice:realtime=in1d",
     ]
     bare = paired_lines(Paired(session=BARE, transport_hint="ws"), "/h/file")
-    assert len(bare) == 5
-    assert bare[3].startswith("  Warning   the connection is not encrypted")
+    assert len(bare) == 6
+    assert bare[3:5] == [
+        "  Warning   not encrypted: whoever is on the way reads",
+        "            along, and has the session token too",
+    ]
+    assert max(map(len, bare)) <= 60
     for url in ("ws://127.0.0.1:8767", "ws://[::1]:8767", "ws://localhost:8767"):
         here = Paired(session=evolve(BARE, url=url), transport_hint="ws")
         assert len(paired_lines(here, "/h/file")) == 4

@@ -76,6 +76,33 @@ def test_no_help_loads_what_runs(lonely: Shelf) -> None:
     assert loaded == "[]"
 
 
+LOADED = """
+import sys, click
+from importlib import import_module
+before = {*sys.modules}
+try:
+    import_module(sys.argv[1]).main(sys.argv[2:], prog_name="it")
+except SystemExit:
+    loaded = {*sys.modules} - before
+    ours = [name for name in loaded if name.split(".")[0] in ("clients", "runtimes", "servers", "svc_proto")]
+    dear = ("asyncio", "attr", "encodings.idna", "http.client", "rich", "ssl", "subprocess", "svc_proto.engine")
+    print(len(ours), [name for name in dear if name in loaded])
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [("clients.commands.svc --help", 9), ("clients.commands.svc status", 17), ("clients.commands.svc_relay --help", 9)],
+)
+def test_how_much_is_loaded(desk: Shelf, words: str, most: int) -> None:
+    """Of our modules, and nothing dear: it says on any machine what the time says on a quiet one."""
+    run = [sys.executable, "-c", LOADED, *words.split()]
+    done = subprocess.run(run, cwd=ROOT, env=desk.env, capture_output=True, text=True, check=True)
+    count, dear = done.stdout.splitlines()[-1].split(" ", 1)
+    assert dear == "[]"
+    assert int(count) <= most
+
+
 def test_completion(lonely: Shelf) -> None:
     env = {**lonely.env, "_SVC_RELAY_COMPLETE": "bash_complete", "COMP_WORDS": "svc-relay dev", "COMP_CWORD": "1"}
     ours, allowed = measured([sys.executable, "-m", module("svc-relay")[-1]], env, 0.2)
