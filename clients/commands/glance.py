@@ -26,7 +26,8 @@ def glance(url: str, path: str, home: Path) -> dict[str, Any] | None:
     lines = [f"GET {path} HTTP/1.1", f"Host: {where.netloc}", "Connection: close", *_secret(home), "", ""]
     address = (where.hostname or "").encode("ascii")  # a text would be taken for a name of any alphabet: 2 ms to load
     try:
-        with socket.create_connection((address, where.port or 80), WITHIN) as sock:
+        to: Any = (address, where.port or 80)  # typeshed knows no bytes here
+        with socket.create_connection(to, WITHIN) as sock:
             sock.sendall("\r\n".join(lines).encode("ascii"))
             head, _, body = _all(sock).partition(b"\r\n\r\n")
         found = json.loads(body)

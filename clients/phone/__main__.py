@@ -38,7 +38,8 @@ Register a code first, on the relay's host:
 Before a text with a verb like "send", a call or a message, the person is asked: y, n, or a (yes, and do not ask
 again). At a terminal further words are heard: on and off for Device Control; unattended, chip, accessibility, capture
 or overlay with on or off after it; show TEXT and tap N for attachments; notify TITLE: TEXT for a notification; wifi and
-cellular for another network.
+cellular for another network. say TEXT stands for speaking: the agent answers aloud (--sound FILE keeps that). chat TEXT
+goes to the agent as text, shell LINE to a terminal on the relay's host, and leave ends both.
 
 \b
 Device Control is off until somebody turns it on, here, or with --master on at the start. Over wss the relay's key is
@@ -125,6 +126,7 @@ SWITCHES = ("accessibility", "capture", "overlay")
     "--media-cache-mb", type=click.IntRange(50, 500), default=200, show_default=True, help="Attachments that are kept."
 )
 @click.option("--notify", multiple=True, metavar="TEXT", help="A notification that has come: TITLE: TEXT.")
+@click.option("--sound", metavar="FILE", type=click.Path(dir_okay=False), help="Put what the agent says there, as WAV.")
 @click.option("--view/--no-view", default=None, help="Show the safety gates (the default at a terminal).")
 @click.option("--brand", type=click.Choice(["svc", "hermes"]), default="svc", show_default=True, envvar="SVC_BRAND")
 @runtime_option

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TextIO, cast
 
 from attrs import frozen
@@ -41,6 +42,7 @@ class Face:
     keyboard: bool = False
     view: bool = False
     print_token: bool = False
+    sound: Path | None = None  # where what the agent says is put, as WAV
 
 
 def phone_programs(
@@ -73,6 +75,7 @@ def phone_programs(
     auto_fetch_mb: int,
     media_cache_mb: int,
     notify: tuple[str, ...],
+    sound: str | None,
     view: bool | None,
     brand: str,
     verbose: bool,
@@ -128,6 +131,7 @@ def phone_programs(
         keyboard=terminal or answers == "ask",
         view=sys.stdout.isatty() if view is None else view,
         print_token=print_token,
+        sound=None if sound is None else Path(sound),
     )
     handset = SimulatedHandset(name=name, build="googlePlay" if store_build else "sideload")
     handset.device.permissions.accessibility = "accessibility" not in without
@@ -149,7 +153,7 @@ def phone_program(
     phone = Phone(config, handset, safety, watched=face.view)
     out, err = _streams(waiting=face.keyboard)
     pins = PinnedTls()
-    screen = Screen(out, view=face.view, print_token=face.print_token)
+    screen = Screen(out, view=face.view, print_token=face.print_token, sound=face.sound)
     return Program(
         core=Engine(phone, entropy=os.urandom, log_level=level),
         stdio=face.keyboard,

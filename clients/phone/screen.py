@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import select
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import TextIO, cast
 
 import click
@@ -18,9 +20,11 @@ from svc_proto.commands import Tell
 from svc_proto.device.safety.activity import Activity, ActivityStatus
 from svc_proto.device.safety.view import Chip, SafetyView
 
-__all__ = ["Patient", "Screen", "plain"]
+__all__ = ["Patient", "Screen", "plain", "unescaped"]
 
 LONGEST_TEXT = 4000  # characters of a question's text that are shown; how many are left out is said
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+_EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")  # a screen that is drawn anew has many
 COLOURS = {ActivityStatus.SUCCESS: "green", ActivityStatus.FAILED: "yellow", ActivityStatus.BLOCKED: "red"}
 
 
@@ -47,10 +51,13 @@ class Patient(io.TextIOBase):
 
 
 class Screen:
-    """Shows what the phone tells. With `view` the state of the gates and each command's outcome, in colour."""
+    """Shows what the phone tells. With `view` the state of the gates and each command's outcome, in colour. What the
+    agent says is kept in the file `sound`, the latest of it."""
 
-    def __init__(self, out: TextIO, *, view: bool, print_token: bool) -> None:
+    def __init__(self, out: TextIO, *, view: bool, print_token: bool, sound: Path | None = None) -> None:
         self._out = out
+        self._sound = sound
+        self._open = False  # a line that came in pieces has no end yet
         self._view = view
         self._print_token = print_token
         self._state = ""
@@ -75,6 +82,10 @@ class Screen:
                 self._say(f"route: {plain(str(fields['role']))} ({fields['url']})")
             case "attachment":
                 self._say(_attachment(fields))
+            case "terminal" | "answer" | "answered":
+                self._go_on(unescaped(str(fields.get("text", ""))))
+            case "spoken":
+                self._spoken(str(fields["text"]), cast("bytes", fields["sound"]))
             case "safety":
                 self._safety(cast("SafetyView", fields["view"]))
             case "performed" if not self._view:
@@ -104,7 +115,31 @@ class Screen:
         over = (each for each in view.activity if each.status is not ActivityStatus.PENDING)
         self._shown = tuple(each.activity_id for each in over)
 
+    def _spoken(self, text: str, sound: bytes) -> None:
+        self._say(f"agent: {unescaped(text).strip()}")
+        if sound and self._sound is not None:
+            try:
+                self._sound.write_bytes(sound)
+            except OSError as error:
+                self._say(f"- {self._sound} cannot be written: {(error.strerror or 'failed').lower()}")
+            else:
+                self._say(f"  spoken into {self._sound}")
+
+    def _go_on(self, text: str) -> None:
+        """More of a text that comes in pieces; nothing more ends its line."""
+        self._open = not text.endswith("\n") if text else self._open
+        if not text:
+            self._end_line()
+        click.echo(text, file=self._out, nl=False)
+        self._out.flush()
+
+    def _end_line(self) -> None:
+        if self._open:
+            self._open = False
+            click.echo(file=self._out)
+
     def _say(self, text: str) -> None:
+        self._end_line()
         click.echo(text, file=self._out)
         self._out.flush()
 
@@ -138,6 +173,12 @@ def describe(view: SafetyView) -> str:
 def plain(text: str) -> str:
     """A text as one line that a terminal can take."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
+def unescaped(text: str) -> str:
+    """The words of a terminal, or of an agent, without what moves a cursor or names a colour."""
+    words = "".join(sign for sign in _ESCAPES.sub("", text) if sign.isprintable() or sign in "\n\t")
+    return _EMPTY_LINES.sub("\n\n", words)
 
 
 def _lacking(granted: Iterable[tuple[str, bool]]) -> list[str]:

@@ -9,13 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
-from svc_proto.device.person import HELP, Decision, Network, Notice, Show, Tap, Turn, Word
+from svc_proto.device.person import (
+    HELP,
+    Chat,
+    Decision,
+    Leave,
+    Network,
+    Notice,
+    Say,
+    Shell,
+    Show,
+    Tap,
+    Turn,
+    Word,
+)
 from svc_proto.device.safety.settings import Answers, Switch
 
 if TYPE_CHECKING:
+    from svc_proto.device.consoles import Consoles
     from svc_proto.device.fetching import Attachments
     from svc_proto.device.performer import Performer
     from svc_proto.device.safety.gate import SafetyGate
+    from svc_proto.device.talking import Voice
     from svc_proto.engine.core import Engine
 
 __all__ = ["Controls"]
@@ -32,6 +47,8 @@ class Controls:
         gate: SafetyGate,
         performer: Performer,
         attachments: Attachments,
+        consoles: Consoles,
+        voice: Voice,
         *,
         on_network: Callable[[bool], None],
         on_notice: Callable[[str], None],
@@ -41,6 +58,8 @@ class Controls:
         self._gate = gate
         self._performer = performer
         self._attachments = attachments
+        self._consoles = consoles
+        self._voice = voice
         self._on_network = on_network
         self._on_notice = on_notice
         self._note = note
@@ -92,6 +111,8 @@ class Controls:
                 self._note(f"the network is {'cellular' if cellular else 'wifi'} now")
             case Notice(text=text):
                 self._on_notice(text)
+            case Say() | Chat() | Shell() | Leave():
+                self._speak(word)
             case None:
                 self._note(HELP)
             case _ as never:
@@ -103,6 +124,20 @@ class Controls:
             self._performer.answers = Answers.DENY
             for confirmation in self._gate.confirmations():
                 self.decide(confirmation.confirmation_id, allow=False)
+
+    def _speak(self, word: Say | Chat | Shell | Leave) -> None:
+        match word:
+            case Say(text=text):
+                self._voice.say(text)
+            case Chat(text=text):
+                self._consoles.chat(text)
+            case Shell(text=text):
+                self._consoles.type(text)
+            case Leave():
+                if not self._consoles.leave():
+                    self._note("there is nothing to leave")
+            case _ as never:
+                assert_never(never)
 
     def _turned(self, word: Turn) -> str:
         if self.turn(word.switch, word.on):

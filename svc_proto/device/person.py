@@ -11,6 +11,10 @@
 | `show MEDIA:svc-relay://…`  | a chat text: fetch what is in it                                      |
 | `tap 2`                     | ask for an attachment by its number                                   |
 | `notify Ann: hi`            | a notification has come: the relay is told of it                      |
+| `say what is the time?`     | the agent hears it, and answers aloud                                 |
+| `chat what is the time?`    | the same as text, by the agent's line on the relay's host             |
+| `shell uname -a`            | a line for a terminal there                                           |
+| `leave`                     | lets go of both                                                       |
 | `wifi`, `cellular`          | the network is another one now                                        |
 
 The core that hears the words decides what they come to; here they are only read.
@@ -18,6 +22,7 @@ The core that hears the words decides what they come to; here they are only read
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
 from attrs import frozen
@@ -33,11 +38,15 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 __all__ = [
     "HELP",
     "KEYBOARD",
+    "Chat",
     "Decision",
+    "Leave",
     "Listener",
     "Network",
     "Notice",
     "PersonChannel",
+    "Say",
+    "Shell",
     "Show",
     "Tap",
     "Turn",
@@ -52,7 +61,8 @@ HELP = (
     "y, a or n answer the open question (a: do not ask again; add its name if several are open); "
     f"on or off turn Device Control on or off; {', '.join(switch.value for switch in Switch)} on or off: that switch; "
     "show TEXT fetches the media markers in a text, tap N an attachment; "
-    "notify TITLE: TEXT: it has come; wifi or cellular: the network has changed"
+    "notify TITLE: TEXT: it has come; wifi or cellular: the network has changed; "
+    "say TEXT is heard by the agent, chat TEXT is read by it, shell LINE is typed on the relay's host, leave ends both"
 )
 _ANSWERS = {
     "y": (True, False),
@@ -112,7 +122,33 @@ class Notice:
     text: str
 
 
-Word: TypeAlias = Decision | Turn | Show | Tap | Network | Notice
+@frozen
+class Say:
+    """The agent is to hear this."""
+
+    text: str
+
+
+@frozen
+class Chat:
+    """The agent is to read this."""
+
+    text: str
+
+
+@frozen
+class Shell:
+    """A line for a terminal on the relay's host."""
+
+    text: str
+
+
+@frozen
+class Leave:
+    """Terminal and agent are let go of."""
+
+
+Word: TypeAlias = Decision | Turn | Show | Tap | Network | Notice | Say | Chat | Shell | Leave
 
 
 def read_word(line: str) -> Word | None:
@@ -125,16 +161,25 @@ def read_word(line: str) -> Word | None:
         case [answer, *names] if answer in _ANSWERS and len(names) < 2:
             allow, remember = _ANSWERS[answer]
             return Decision(allow=allow, remember=remember, which=names[0] if names else None)
-        case ["show", _, *_]:
-            return Show(line.strip()[len("show") :].strip())  # as it was typed: markers have capitals
-        case ["notify", _, *_]:
-            return Notice(line.strip()[len("notify") :].strip())
+        case [("show" | "notify" | "say" | "chat" | "shell") as verb, _, *_]:
+            return _VERBS[verb](line.strip()[len(verb) :].strip())  # as it was typed: markers have capitals
+        case ["leave"]:
+            return Leave()
         case ["tap", number] if number.isdecimal() and len(number) < MOST_DIGITS:
             return Tap(int(number))
         case [("wifi" | "cellular") as network]:
             return Network(network == "cellular")
         case _:
             return None
+
+
+_VERBS: Mapping[str, Callable[[str], Word]] = {
+    "show": Show,
+    "notify": Notice,
+    "say": Say,
+    "chat": Chat,
+    "shell": Shell,
+}
 
 
 class Listener(Protocol):

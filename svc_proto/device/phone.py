@@ -33,6 +33,7 @@ from attrs import frozen
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.commands import Compute, Level, Ready, Tell
+from svc_proto.device.consoles import Consoles
 from svc_proto.device.controls import Controls
 from svc_proto.device.fetching import Attachments
 from svc_proto.device.lifetime import default_lifetime
@@ -47,6 +48,7 @@ from svc_proto.device.safety.gate import SafetyGate
 from svc_proto.device.safety.guarded import PhoneHandset
 from svc_proto.device.safety.settings import SafetySettings
 from svc_proto.device.safety.view import SafetyView
+from svc_proto.device.talking import Voice
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import Fetched, bearer, open_socket
 from svc_proto.engine.core import Engine
@@ -148,7 +150,7 @@ class Phone:
     `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: a question
     for `controls.decide`), `pinned` (`url`, `pin`), `note` (`text`, for the person), `route` (`role`, `url`: the one
     it will use), `attachment` (see `Attachments`), and with `watched`, `safety` (`view`, a `SafetyView`) when that has
-    changed.
+    changed. What `Consoles` and `Voice` tell goes the same way.
     """
 
     engine: Engine
@@ -220,11 +222,21 @@ class Phone:
             source=self._source,
             tell=self._tell,
         )
+        self._consoles = Consoles(
+            engine,
+            device_id=self.config.device_id,
+            send=self._send,
+            tell=self._tell,
+            online=lambda: self.state is PhoneState.ONLINE,
+        )
+        self._voice = Voice(engine, source=self._source, tell=self._tell)
         self.controls = Controls(
             engine,
             self.gate,
             self._performer,
             self.attachments,
+            self._consoles,
+            self._voice,
             on_network=lambda cellular: self.network_changed(cellular=cellular),
             on_notice=self.notify,
             note=self._note,
@@ -269,6 +281,8 @@ class Phone:
             self._finder.drop()
         self._performer.drop()
         self.attachments.drop()
+        self._voice.drop()
+        self._consoles.drop()
         self.gate.process_died()
 
     # --- for whoever the phone is part of ---
@@ -334,6 +348,10 @@ class Phone:
                 self._refused(envelope.payload)
             case ("bridge", "bridge.command") if self.state is PhoneState.ONLINE:
                 self._performer.perform(envelope.payload, self._uplink(self.token or ""))
+            case ("terminal" | "tui", _) if self.state is PhoneState.ONLINE:
+                self._consoles.hear(envelope)
+            case ("system", "error") if self.state is PhoneState.ONLINE:
+                self._consoles.refused(envelope.payload)
             case _:
                 self.engine.log(Level.DEBUG, "ignored message", channel=envelope.channel, type=envelope.type)
 
@@ -353,6 +371,7 @@ class Phone:
             self.engine.log(Level.WARNING, "connection lost", code=code)
             self._step(PhoneTrigger.LOST)
         self._performer.drop()
+        self._consoles.drop()
         if lost:
             self._rest(self._next_pause())
         elif self.state is PhoneState.GIVEN_UP:

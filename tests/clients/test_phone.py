@@ -169,7 +169,7 @@ SEND = {"number": "112233"}
 @contextmanager
 def paired(home: Path, *options: str, **streams: Any) -> Iterator[tuple[Client, Callable[..., int]]]:
     """A phone with these options, and a way to send it `POST /call`: the status that the caller sees."""
-    with running_relay(home) as (_, port):
+    with running_relay(home, env={"RELAY_TERMINAL_TMUX": "0"}) as (_, port):  # nothing of its shells stays behind
         code = call(port, "POST", "/pairing").body["code"]
         where = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--print-token", "--master", "on")
         with Client(home, *where, *options, **streams) as client:
@@ -247,6 +247,10 @@ def test_a_person_behind_a_pipe(tmp_path: Path) -> None:
         client.type("y\n")
         assert calling.result(TIMEOUT) == 200
         client.line("POST /call -> 200")
+        client.type("shell echo $((40 + 2))\n")
+        client.line(r"\n42\n")
+        client.type("leave\n")
+        client.line("- shell: left")
         cast("IO[bytes]", client.process.stdin).close()
         assert phone_call() == 403
 

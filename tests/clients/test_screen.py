@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
 from clients.phone.handset import SimulatedHandset
-from clients.phone.screen import Patient, Screen, plain
+from clients.phone.screen import Patient, Screen, plain, unescaped
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Tell
 from svc_proto.device.handset import HandsetCommand
@@ -19,9 +20,9 @@ TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
 NOW = Moment(1_000.0, 1_800_000_000.0)
 
 
-def shown(*news: Tell, view: bool = False, print_token: bool = False) -> list[str]:
+def shown(*news: Tell, view: bool = False, print_token: bool = False, sound: Path | None = None) -> list[str]:
     out = io.StringIO()
-    screen = Screen(out, view=view, print_token=print_token)
+    screen = Screen(out, view=view, print_token=print_token, sound=sound)
     for tell in news:
         screen.tell(tell)
     return out.getvalue().splitlines()
@@ -52,6 +53,26 @@ def attachment(state: str, *, message: str = "", tap: bool = False, size: int = 
 )
 def test_news(news: Tell, line: str) -> None:
     assert shown(news) == [line]
+
+
+def test_a_terminal_and_an_agent_in_pieces() -> None:
+    pieces = ("\x1b[2J\x1b[1;1H$ ls\r\n\n\n", "\x1b]0;title\x07a\x1b[0m  b\r", "\n$ ")
+    told = [Tell("terminal", {"text": text}) for text in pieces]
+    assert shown(*told, Tell("note", {"text": "shell: left"})) == ["$ ls", "", "a  b", "$ ", "- shell: left"]
+    answer = [Tell("answer", {"text": text}) for text in ("It is ", "Mail.")]
+    assert shown(*answer, Tell("answered", {"status": "complete"}), Tell("answered", {"status": "complete"})) == [
+        "It is Mail."
+    ]
+    assert unescaped("a\x1b(Bb\x1b=c\x1b") == "abc"
+
+
+def test_what_the_agent_says_is_kept(tmp_path: Path) -> None:
+    spoken = Tell("spoken", {"text": "Mail.\n", "sound": b"RIFF"})
+    assert shown(spoken) == ["agent: Mail."]
+    assert shown(spoken, sound=tmp_path / "a.wav") == ["agent: Mail.", f"  spoken into {tmp_path / 'a.wav'}"]
+    assert (tmp_path / "a.wav").read_bytes() == b"RIFF"
+    assert shown(spoken, sound=tmp_path) == ["agent: Mail.", f"- {tmp_path} cannot be written: is a directory"]
+    assert shown(Tell("spoken", {"text": "Mail.", "sound": b""}), sound=tmp_path) == ["agent: Mail."]
 
 
 def test_the_token_when_it_is_wanted() -> None:

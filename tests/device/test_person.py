@@ -5,7 +5,21 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Abort, Tell
-from svc_proto.device.person import KEYBOARD, Decision, Network, Notice, Show, Tap, Turn, Word, read_word
+from svc_proto.device.person import (
+    KEYBOARD,
+    Chat,
+    Decision,
+    Leave,
+    Network,
+    Notice,
+    Say,
+    Shell,
+    Show,
+    Tap,
+    Turn,
+    Word,
+    read_word,
+)
 from svc_proto.device.safety.settings import Switch
 from svc_proto.facts import Accepted, Address, ChannelId, Closed, ReadClosed, Received, Stopping
 from tests.device.rig import KEYS, TOKEN, Rig
@@ -48,6 +62,12 @@ def decision(allow: bool, remember: bool = False, which: str | None = None) -> D
         ("notify Ann: Are you there?", Notice("Ann: Are you there?")),
         ("Notify Hi", Notice("Hi")),
         ("notify", None),
+        ("say What is it?", Say("What is it?")),
+        (" CHAT  Why? ", Chat("Why?")),
+        ("shell ls -l  /", Shell("ls -l  /")),
+        ("shell", None),
+        ("leave", Leave()),
+        ("leave it", None),
         ("wifi", Network(False)),
         ("Cellular", Network(True)),
     ],

@@ -1,0 +1,286 @@
+"""The phone's terminal and its line to the agent on the relay's host (wire terminal 1, 2), on its own socket.
+
+| state  | trigger | next   |                                                                                  |
+|--------|---------|--------|----------------------------------------------------------------------------------|
+| AWAY   | ASK     | COMING | the first line that the person types: `terminal.attach`, or `tui.attach`         |
+| COMING | CAME    | HERE   | `terminal.attached`, or the agent's session is made: what waited is sent         |
+| COMING | LEAVE   | AWAY   | a refusal, or no answer in time: what waited is not sent, and that is said       |
+| HERE   | LEAVE   | AWAY   | its end over there, or the person's; the relay keeps the shell where it has tmux |
+
+Both are lost with the connection, and come back with the next line. The agent's questions are denied here: the phone's
+gates ask about what concerns it, and the rest is asked where there is a person with a screen (the dashboard's chat).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.machines.table import Table, step
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.wire.envelope import Envelope
+
+__all__ = ["LIFE", "Consoles", "LineState", "LineTrigger"]
+
+COMES_WITHIN = 60.0  # s: what a desktop waits for an agent's gateway (wire terminal 2.4)
+MOST_WAITING = 20  # lines that wait until it is there
+SIZE = {"cols": 80, "rows": 24}
+
+Payload = Mapping[str, object]
+Send = Callable[[str, str, Payload], None]
+Tell = Callable[[str, Payload], None]
+
+
+class LineState(Enum):
+    """Whether it can be typed to."""
+
+    AWAY = "away"
+    COMING = "coming"
+    HERE = "here"
+
+
+class LineTrigger(Enum):
+    """What moves it."""
+
+    ASK = "ask"
+    CAME = "came"
+    LEAVE = "leave"
+
+
+LIFE: Table[LineState, LineTrigger] = {
+    (LineState.AWAY, LineTrigger.ASK): LineState.COMING,
+    (LineState.COMING, LineTrigger.CAME): LineState.HERE,
+    (LineState.COMING, LineTrigger.LEAVE): LineState.AWAY,
+    (LineState.HERE, LineTrigger.LEAVE): LineState.AWAY,
+}
+
+
+class Consoles:
+    """To be called within `handle`. Told are `terminal` (`text`, as a terminal would show it), `answer` (`text`) and
+    `answered` (`status`) of the agent, and notes for the person."""
+
+    def __init__(self, engine: Engine, *, device_id: str, send: Send, tell: Tell, online: Callable[[], bool]) -> None:
+        self.terminal = _Terminal(engine, send, tell, f"{device_id}-tab1")
+        self.agent = _Agent(engine, send, tell)
+        self._tell = tell
+        self._online = online
+
+    def type(self, text: str) -> None:
+        """A line for the shell."""
+        self._say(self.terminal, text)
+
+    def chat(self, text: str) -> None:
+        """A line for the agent."""
+        self._say(self.agent, text)
+
+    def leave(self) -> bool:
+        """The person leaves both. False when there was nothing to leave."""
+        return any([self.terminal.detach(), self.agent.detach()])
+
+    def hear(self, envelope: Envelope) -> None:
+        """A message of one of the two channels."""
+        (self.terminal if envelope.channel == "terminal" else self.agent).hear(envelope.type, envelope.payload)
+
+    def refused(self, payload: Payload) -> None:
+        """`system/error`: of a line that was asked for, most likely that the session has no grant for it."""
+        for line in (self.terminal, self.agent):
+            if line.state is LineState.COMING:
+                line.leave(_text(payload, "message"))
+
+    def drop(self) -> None:
+        """The connection is lost."""
+        for line in (self.terminal, self.agent):
+            line.leave("the connection is lost")
+
+    def _say(self, line: _Line, text: str) -> None:
+        if self._online():
+            line.say(text)
+        else:
+            self._tell("note", {"text": "there is no relay at the moment"})
+
+
+class _Line(ABC):
+    """What both have in common: it comes, takes lines, and goes."""
+
+    name: str
+
+    def __init__(self, engine: Engine, send: Send, tell: Tell) -> None:
+        self.state = LineState.AWAY
+        self._send = send
+        self._tell = tell
+        self._engine = engine
+        self._waiting = deque[str]()
+        self._late = engine.timers.timer(lambda: self.leave("no answer in time"))
+
+    def say(self, text: str) -> None:
+        """Send a line, now or once it is there."""
+        if self.state is LineState.HERE:
+            self._line(text)
+        elif len(self._waiting) == MOST_WAITING:
+            self._note("too many lines wait already")
+        else:
+            self._waiting.append(text)
+            if self.state is LineState.AWAY:
+                self._step(LineTrigger.ASK)
+                self._late.set(self._engine.now.mono + COMES_WITHIN)
+                self._ask()
+
+    def leave(self, why: str) -> None:
+        """It is over; harmless when it is not there."""
+        if self.state is not LineState.AWAY:
+            self._late.cancel()
+            self._step(LineTrigger.LEAVE)
+            lost = f"; not sent: {len(self._waiting)}" if self._waiting else ""
+            self._waiting.clear()
+            self._note(f"{why or 'no reason given'}{lost}")
+
+    def detach(self) -> bool:
+        """The person leaves."""
+        if self.state is LineState.AWAY:
+            return False
+        self._bye()
+        self.leave("left")
+        return True
+
+    @abstractmethod
+    def hear(self, kind: str, payload: Payload) -> None:
+        """A message of its channel."""
+
+    @abstractmethod
+    def _ask(self) -> None:
+        """Say that it is wanted."""
+
+    @abstractmethod
+    def _line(self, text: str) -> None:
+        """Send a line to it."""
+
+    @abstractmethod
+    def _bye(self) -> None:
+        """Say that it is wanted no more."""
+
+    def _came(self) -> None:
+        self._late.cancel()
+        self._step(LineTrigger.CAME)
+        while self._waiting:
+            self._line(self._waiting.popleft())
+
+    def _step(self, trigger: LineTrigger) -> None:
+        self.state = step(LIFE, self.state, trigger)
+
+    def _note(self, text: str) -> None:
+        self._tell("note", {"text": f"{self.name}: {text}"})
+
+
+class _Terminal(_Line):
+    name = "shell"
+
+    def __init__(self, engine: Engine, send: Send, tell: Tell, session: str) -> None:
+        super().__init__(engine, send, tell)
+        self._wanted = self._session = session
+
+    def hear(self, kind: str, payload: Payload) -> None:
+        match kind:
+            case "terminal.attached" if self.state is LineState.COMING:
+                self._session = _text(payload, "session_name") or self._wanted  # what the relay made of the name
+                self._show(_text(payload, "replay"))
+                self._came()
+            case "terminal.output":
+                self._show(_text(payload, "data"))
+            case "terminal.detached":
+                self.leave(_text(payload, "reason"))
+            case "terminal.error":
+                self.leave(_text(payload, "message"))
+            case _:
+                pass
+
+    def _ask(self) -> None:
+        self._send("terminal", "terminal.attach", {"session_name": self._wanted, **SIZE})
+
+    def _line(self, text: str) -> None:
+        self._send("terminal", "terminal.input", {"session_name": self._session, "data": f"{text}\r"})
+
+    def _bye(self) -> None:
+        self._send("terminal", "terminal.detach", {"session_name": self._session})
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._tell("terminal", {"text": text})
+
+
+class _Agent(_Line):
+    name = "chat"
+
+    def __init__(self, engine: Engine, send: Send, tell: Tell) -> None:
+        super().__init__(engine, send, tell)
+        self._calls = 0
+        self._session = ""
+
+    def hear(self, kind: str, payload: Payload) -> None:
+        match kind:
+            case "tui.attached" if self.state is LineState.COMING:
+                self._call("session.create", {"cols": SIZE["cols"]})
+            case "tui.rpc.response":
+                self._answered(_object(payload, "result"), payload.get("error"))
+            case "tui.rpc.event" if self.state is LineState.HERE:
+                params = _object(payload, "params")
+                self._event(_text(params, "type"), _object(params, "payload"))
+            case "tui.error":
+                self.leave(_text(payload, "message"))
+            case _:
+                pass
+
+    def _answered(self, result: Payload, error: object) -> None:
+        session = _text(result, "session_id")
+        if error is not None:
+            why = _text(_object({"error": error}, "error"), "message")
+            if self.state is LineState.COMING:
+                self._bye()
+                self.leave(why)
+            else:
+                self._note(why or "refused")
+        elif self.state is LineState.COMING and session:
+            self._session = session
+            self._came()
+
+    def _event(self, kind: str, payload: Payload) -> None:
+        match kind:
+            case "message.delta":
+                self._tell("answer", {"text": _text(payload, "text")})
+            case "message.complete":
+                self._tell("answered", {"status": _text(payload, "status")})
+            case "tool.start":
+                self._note(f"→ {_text(payload, 'name')} {_text(payload, 'context')}".rstrip())
+            case "approval.request":
+                self._note("the agent asks for more than it may do from here: denied")
+                self._call("approval.respond", {"session_id": self._session, "choice": "deny"})
+            case _:
+                pass
+
+    def _ask(self) -> None:
+        self._send("tui", "tui.attach", SIZE)
+
+    def _line(self, text: str) -> None:
+        self._call("prompt.submit", {"session_id": self._session, "text": text})
+
+    def _bye(self) -> None:
+        self._send("tui", "tui.detach", {})
+
+    def _call(self, method: str, params: Payload) -> None:
+        self._calls += 1
+        request = {"jsonrpc": "2.0", "id": f"r{self._calls}", "method": method, "params": params}
+        self._send("tui", "tui.rpc.request", request)
+
+
+def _text(members: Payload, name: str) -> str:
+    value = members.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _object(members: Payload, name: str) -> Payload:
+    value = members.get(name)
+    return cast("Payload", value) if isinstance(value, dict) else {}

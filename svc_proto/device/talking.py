@@ -1,0 +1,208 @@
+"""The phone's voice: what its person says is a turn of the realtime agent, and the answer is heard (wire terminal 6).
+
+Text stands for the microphone, as `response.create` has it. Each turn has a voice session of its own, in the chat of
+the turn before it. The sound of an answer is kept up to `MOST_SOUND`; a task that goes on in the background is answered
+in the chat. The agent's questions are denied here, as in `svc_proto.device.consoles`.
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics import strict_json
+from svc_proto.device.performer import Uplink
+from svc_proto.engine.client import Fetched, bearer, fetch, open_socket
+from svc_proto.engine.flow import Flow, Task, wait
+from svc_proto.engine.socket import Socket
+from svc_proto.facts import Failure
+from svc_proto.voice.pcm import wav_head
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Voice"]
+
+MAX_TEXT = 5_000  # characters of a turn, wire terminal-voice 9
+READY_WITHIN = 75.0  # s: the relay may have to connect to its provider first
+SILENT_WITHIN = 90.0  # s without any event in a turn, wire terminal-voice 6.5
+MOST_SOUND = 16 * 1024 * 1024  # bytes, six minutes at 24 kHz
+MOST_TEXT = 100_000  # characters of an answer
+
+Payload = Mapping[str, object]
+
+
+class Voice:
+    """`source` says where the relay is and what the session token is; None when there is none yet.
+
+    Told is `spoken` (`text`, `sound`: a WAV file, empty when nothing was spoken), and notes for the person.
+    """
+
+    def __init__(
+        self, engine: Engine, *, source: Callable[[], Uplink | None], tell: Callable[[str, Payload], None]
+    ) -> None:
+        self._engine = engine
+        self._source = source
+        self._tell = tell
+        self._task: Task | None = None
+        self._chat: str | None = None  # the chat session of the last turn
+
+    def say(self, text: str) -> None:
+        """The person says something."""
+        source = self._source()
+        if source is None:
+            self._note("there is no relay at the moment")
+        elif self._task is not None:
+            self._note("the agent has not answered yet")
+        elif len(text) > MAX_TEXT:
+            self._note(f"more than {MAX_TEXT} characters are not said")
+        else:
+            self._task = self._engine.spawn(self._turn(source, text), on_done=self._over, on_error=self._failed)
+
+    def drop(self) -> None:
+        """Nobody listens any more."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+
+    def _turn(self, source: Uplink, text: str) -> Flow[str]:
+        """What to say of it to the person; nothing when all went well."""
+        engine, key = self._engine, bearer(source.token)
+        body = strict_json.dumps_bytes({} if self._chat is None else {"chat_session_id": self._chat})
+        kind = (b"content-type", b"application/json")
+        made = yield from fetch(
+            engine, "POST", f"{source.url}/voice/realtime-agent/session", headers=(kind, *key), body=body
+        )
+        path = _members(made.body).get("websocket_path") if isinstance(made, Fetched) else None
+        if not isinstance(path, str) or not path.startswith("/"):
+            return f"the relay makes no voice session: {_why(made)}"
+        hearing = _Hearing(engine, text)
+        url = f"{source.url.replace('http', 'ws', 1)}{path}"
+        opened = yield from open_socket(engine, url, hearing, headers=key, within=READY_WITHIN)
+        if not isinstance(opened, Socket):
+            return f"the relay opens no voice session: {_why(opened)}"
+        try:
+            while hearing.over is None:
+                within = SILENT_WITHIN if hearing.asked else READY_WITHIN
+                heard = yield from wait(hearing.ticket, engine.now.mono + within)
+                if isinstance(heard, Failure):
+                    hearing.over = "the agent did not answer in time"
+        finally:
+            opened.close(1000)
+        self._chat = hearing.chat or self._chat
+        if hearing.text or hearing.sound:
+            sound = bytes(hearing.sound)
+            wav = wav_head(len(sound), hearing.rate) + sound if sound else b""
+            self._tell("spoken", {"text": hearing.text, "sound": wav})
+        return hearing.over
+
+    def _over(self, problem: str) -> None:
+        self._task = None
+        if problem:
+            self._note(problem)
+
+    def _failed(self, error: Exception) -> None:
+        self._over(f"internal error, reference {self._engine.bug(error)}")
+
+    def _note(self, text: str) -> None:
+        self._tell("note", {"text": f"voice: {text}"})
+
+
+class _Hearing:
+    """One turn as the relay tells it. `over` is None until it is over, and then says what went wrong, if anything."""
+
+    def __init__(self, engine: Engine, words: str) -> None:
+        self.ticket = engine.new_op()
+        self.asked = False
+        self.over: str | None = None
+        self.text = ""
+        self.sound = bytearray()
+        self.rate = 24_000  # Hz
+        self.chat: str | None = None
+        self._engine = engine
+        self._words = words
+        self._socket: Socket
+
+    def on_open(self, socket: Socket) -> None:
+        self._socket = socket
+
+    def on_text(self, text: str) -> None:
+        event = _members(text)
+        kind = _text(event, "type")
+        self.chat = _text(event, "chat_session_id") or self.chat
+        if kind.startswith("voice."):
+            self._voice(kind, event)
+        else:
+            self._run(kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
+        self._engine.resume(self.ticket, None)
+
+    def on_binary(self, data: bytes) -> None:
+        """There are none."""
+
+    def on_writable(self) -> None:
+        """What is said fits."""
+
+    def on_closed(self, code: int, reason: str) -> None:
+        if self.over is None:
+            self.over = f"the voice session ended ({code})"
+        self._engine.resume(self.ticket, None)
+
+    def _voice(self, kind: str, event: Payload) -> None:
+        match kind:
+            case "voice.session.ready" if not self.asked:
+                self.asked = True
+                self._say("response.create", text=self._words)
+            case "voice.response.delta":
+                self.text = (self.text + _text(event, "delta"))[:MOST_TEXT]
+            case "voice.response.turn_completed" if not self.text:
+                self.text = _text(event, "content")[:MOST_TEXT]
+            case "voice.output_audio.delta":
+                self._hear(event)
+            case "voice.playback_drain.requested":  # it is kept, not played
+                self._say("playback.drained", call_id=event.get("call_id"))
+            case "voice.error":
+                self.over = _text(event, "message") or "no reason given"
+            case "voice.response.done":
+                self.over = ""
+            case _:
+                pass
+
+    def _run(self, kind: str, event: Payload) -> None:
+        match kind:
+            case "confirmation.requested":
+                self._say("svc.confirm", confirmation_id=event.get("confirmation_id"), answer="deny")
+            case "run.promoted" if event.get("spoken_handoff") is False:  # all that comes of the turn
+                self.over = "this takes longer: its answer will be in the chat"
+            case _:
+                pass
+
+    def _hear(self, event: Payload) -> None:
+        rate = event.get("sample_rate")
+        if isinstance(rate, int) and 0 < rate <= 192_000:
+            self.rate = rate
+        with suppress(binascii.Error, ValueError):
+            piece = b64decode(_text(event, "audio_base64"))
+            self.sound += piece[: MOST_SOUND - len(self.sound)]
+
+    def _say(self, kind: str, **fields: object) -> None:
+        self._socket.send_text(strict_json.dumps({"type": kind, **fields}))
+
+
+def _why(answer: Fetched | Failure) -> str:
+    return answer.kind.value if isinstance(answer, Failure) else f"status {answer.status}"
+
+
+def _members(text: str | bytes) -> Payload:
+    try:
+        value = strict_json.loads(text)
+    except strict_json.JsonError:
+        value = None
+    return cast("Payload", value) if isinstance(value, dict) else {}
+
+
+def _text(event: Payload, name: str) -> str:
+    value = event.get(name)
+    return value if isinstance(value, str) else ""

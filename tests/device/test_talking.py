@@ -1,0 +1,275 @@
+"""The phone's voice: one turn of the realtime agent, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.commands import Command, Connect, Connected, Tell
+from svc_proto.device import talking
+from svc_proto.device.talking import MAX_TEXT, READY_WITHIN, SILENT_WITHIN
+from svc_proto.facts import Closed, FailureKind
+from svc_proto.voice.pcm import wav_head
+from svc_proto.wire.events import (
+    AcceptSocket,
+    BinaryMessage,
+    CloseSocket,
+    Headers,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketClosed,
+    TextMessage,
+)
+from tests.device.rig import ASKING, RELAY, STREAM, TOKEN, RelayEnd, Rig, request
+
+MADE = {"success": True, "websocket_path": "/voice/realtime-agent/v1"}
+READY = {"type": "voice.session.ready", "chat_session_id": None}
+DONE = {"type": "voice.response.done", "chat_session_id": "chat-7"}
+PCM = bytes(range(200))
+
+
+def notes(commands: list[Command]) -> list[str]:
+    return [str(tell.fields["text"]) for tell in commands if isinstance(tell, Tell) and tell.event == "note"]
+
+
+class Talk:
+    """A phone that is online, its person, and the relay's end of a voice session."""
+
+    def __init__(self) -> None:
+        self.rig = Rig(token=TOKEN, safety=ASKING)
+        self.rig.online()
+        self.rig.sit()
+        self.asked: dict[str, Any] = {}
+        self.end: RelayEnd
+
+    def say(self, text: str) -> None:
+        """The person says something: the phone asks for a session."""
+        self.rig.type(f"say {text}")
+        self.connected()
+        head, body = request(self.end.hear(self.rig.book.take()))
+        assert (head.method, head.target) == ("POST", "/voice/realtime-agent/session")
+        assert head.headers.get(b"authorization") == f"Bearer {TOKEN}".encode()
+        self.asked = json.loads(body)
+
+    def connected(self) -> None:
+        connect = self.rig.book.order(Connect)
+        assert isinstance(connect, Connect)
+        self.end = RelayEnd(connect.ch)
+        self.rig.book.answer(connect, Connected(RELAY))
+
+    def answered(self, status: int = 200, body: object = MADE) -> list[Command]:
+        """The relay's answer."""
+        data = json.dumps(body).encode()
+        head = ResponseHead(STREAM, status, Headers([(b"content-length", str(len(data)).encode())]))
+        self.rig.book >> self.end.say(head, ResponseData(STREAM, data), ResponseEnd(STREAM))
+        return [] if status == 200 and body == MADE else self.rig.book.take()
+
+    def open(self, text: str = "What is on the screen?") -> None:
+        """A session that is ready: the phone says what it was told."""
+        self.say(text)
+        self.answered()
+        self.connected()
+        head, *_ = self.end.hear(self.rig.book.take())
+        assert isinstance(head, RequestHead)
+        assert (head.target, head.websocket) == ("/voice/realtime-agent/v1", True)
+        self.rig.book >> self.end.say(AcceptSocket(STREAM)) << []
+        assert self.hears(READY) == [{"type": "response.create", "text": text}]
+
+    def hears(self, *events: dict[str, Any] | str) -> list[dict[str, Any]]:
+        """The relay's events; what the phone says to them."""
+        self.commands: list[Command] = []
+        said: list[dict[str, Any]] = []
+        for each in events:
+            text = each if isinstance(each, str) else json.dumps(each)
+            self.rig.book >> self.end.say(TextMessage(STREAM, text))
+            commands = self.rig.book.take()
+            self.commands += commands
+            heard = self.end.hear(commands)
+            said += [json.loads(event.text) for event in heard if isinstance(event, TextMessage)]
+            self.closed = any(isinstance(event, SocketClosed) for event in heard)
+        return said
+
+    def spoken(self) -> Tell:
+        (tell,) = [each for each in self.commands if isinstance(each, Tell) and each.event == "spoken"]
+        return tell
+
+
+def sound(pcm: bytes = PCM, rate: object = 16_000) -> dict[str, Any]:
+    return {
+        "type": "voice.output_audio.delta",
+        "audio_base64": b64encode(pcm).decode("ascii"),
+        "sample_rate": rate,
+    }
+
+
+def test_a_turn_is_heard() -> None:
+    talk = Talk()
+    talk.open()
+    assert talk.asked == {}
+    said = talk.hears(
+        READY,  # once
+        {"type": "voice.response.delta", "delta": "It is "},
+        {"type": "voice.response.delta", "delta": "Mail."},
+        {"type": "voice.response.delta", "delta": 7},
+        {"type": "voice.response.turn_completed", "content": "It is Mail."},
+        sound(),
+        sound(PCM, "fast"),
+        {**sound(), "audio_base64": "A"},
+        {"type": "voice.playback_drain.requested", "call_id": "k1"},
+        {"type": "svc.confirmation.requested", "confirmation_id": "c1"},
+        {"type": "svc.run.promoted", "spoken_handoff": True},
+        {"type": "svc.tool.started"},
+        {"type": "voice.response.started"},
+        "no JSON",
+        "[]",
+        DONE,
+    )
+    assert said == [
+        {"type": "playback.drained", "call_id": "k1"},
+        {"type": "svc.confirm", "confirmation_id": "c1", "answer": "deny"},
+    ]
+    assert talk.closed
+    assert talk.spoken().fields == {"text": "It is Mail.", "sound": wav_head(2 * len(PCM), 16_000) + PCM + PCM}
+    assert notes(talk.commands) == []
+    talk.rig.book >> Closed(talk.end.ch)
+    assert notes(talk.rig.book.take()) == []
+    talk.say("And now?")
+    assert talk.asked == {"chat_session_id": "chat-7"}
+
+
+def test_an_answer_that_comes_whole_and_silent() -> None:
+    talk = Talk()
+    talk.open()
+    talk.hears({"type": "voice.response.turn_completed", "content": "Yes."}, DONE)
+    assert talk.spoken().fields == {"text": "Yes.", "sound": b""}
+
+
+def test_what_comes_behind_the_end() -> None:
+    talk = Talk()
+    talk.open()
+    late = {"type": "voice.response.delta", "delta": "late"}
+    texts = [TextMessage(STREAM, json.dumps(each)) for each in (DONE, late, DONE)]
+    talk.rig.book >> talk.end.say(*texts)
+    commands = talk.rig.book.take()
+    assert not [each for each in commands if isinstance(each, Tell)]
+
+
+def test_sound_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(talking, "MOST_SOUND", 300)
+    talk = Talk()
+    talk.open()
+    talk.hears(sound(), sound(), sound(), DONE)
+    assert len(bytes(talk.spoken().fields["sound"])) == 300 + len(wav_head(0, 1))  # type: ignore[call-overload] # bytes
+
+
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        ({"type": "voice.error", "message": "no key"}, "no key"),
+        ({"type": "voice.error"}, "no reason given"),
+        (
+            {"type": "hermes.run.promoted", "spoken_handoff": False},
+            "this takes longer: its answer will be in the chat",
+        ),
+    ],
+)
+def test_a_turn_that_ends_otherwise(event: dict[str, Any], why: str) -> None:
+    talk = Talk()
+    talk.open()
+    talk.hears(event)
+    assert notes(talk.commands) == [f"voice: {why}"]
+    assert not [each for each in talk.commands if isinstance(each, Tell) and each.event == "spoken"]
+
+
+def test_a_socket_that_closes() -> None:
+    talk = Talk()
+    talk.open()
+    talk.rig.book >> talk.end.say(BinaryMessage(STREAM, b"x"))
+    talk.rig.book.take()
+    talk.hears({"type": "voice.response.delta", "delta": "It"})
+    talk.rig.book >> talk.end.say(CloseSocket(STREAM, 1011))
+    talk.commands = talk.rig.book.take()
+    assert notes(talk.commands) == ["voice: the voice session ended (1011)"]
+    assert talk.spoken().fields["text"] == "It"
+
+
+def test_silence_has_an_end() -> None:
+    talk = Talk()
+    talk.open()
+    assert notes(talk.rig.book.after(SILENT_WITHIN / 2).take()) == []
+    talk.hears({"type": "svc.run.progress"})
+    assert notes(talk.rig.book.after(SILENT_WITHIN - 1).take()) == []
+    assert notes(talk.rig.book.after(1).take()) == ["voice: the agent did not answer in time"]
+
+
+def test_a_session_that_is_never_ready() -> None:
+    talk = Talk()
+    talk.say("Hi")
+    talk.answered()
+    talk.connected()
+    talk.end.hear(talk.rig.book.take())
+    talk.rig.book >> talk.end.say(AcceptSocket(STREAM)) << []
+    assert notes(talk.rig.book.after(READY_WITHIN).take()) == ["voice: the agent did not answer in time"]
+
+
+def test_refusals() -> None:
+    talk = Talk()
+    for status, body, why in ((403, {"error": "no grant"}, "status 403"), (200, {"websocket_path": 7}, "status 200")):
+        talk.say("Hi")
+        assert notes(talk.answered(status, body)) == [f"voice: the relay makes no voice session: {why}"]
+    talk.say("Hi")
+    talk.answered()
+    talk.connected()
+    talk.end.hear(talk.rig.book.take())
+    assert notes(talk.answered(404, {})) == ["voice: the relay opens no voice session: status 404"]
+    talk.rig.type("say Hi")
+    connect = talk.rig.book.order(Connect)
+    talk.rig.book.fail(connect, FailureKind.UNREACHABLE)
+    assert notes(talk.rig.book.take()) == ["voice: the relay makes no voice session: unreachable"]
+
+
+def test_one_turn_at_a_time_and_no_speech() -> None:
+    talk = Talk()
+    talk.open()
+    rig = talk.rig
+    rig.type("say More")
+    assert notes(rig.book.take()) == ["voice: the agent has not answered yet"]
+    talk.hears(DONE)
+    controls = rig.phone.controls
+    controls._voice.say("x" * (MAX_TEXT + 1))
+    assert rig.told()[-1].fields["text"] == "voice: more than 5000 characters are not said"
+
+
+def test_nobody_is_there() -> None:
+    rig = Rig(token=TOKEN, safety=ASKING)
+    rig.start()
+    rig.sit()
+    rig.type("say Hi")
+    assert notes(rig.book.take()) == ["voice: there is no relay at the moment"]
+
+
+def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk()
+    talk.rig.book.logs.bugs = True
+
+    def broken(answer: object) -> str:
+        raise LocalProtocolError("broken")
+
+    monkeypatch.setattr(talking, "_why", broken)
+    talk.say("Hi")
+    (note,) = notes(talk.answered(500, {}))
+    assert note.startswith("voice: internal error, reference ")
+
+
+def test_a_phone_that_stops_hangs_up() -> None:
+    talk = Talk()
+    talk.open()
+    talk.rig.phone._voice.drop()
+    talk.rig.phone._voice.drop()
+    talk.rig.book.after(0.0).take()
