@@ -109,10 +109,11 @@ class BuiltinAgent:
 
 
 def _shown(call: ToolCall, result: str) -> str:
-    """A result as it is said: in the open where it has a marker that a client acts on."""
+    """A result as it is said: of one with a marker that a client acts on the marker, since the rest is for a model."""
+    markers = [line for line in result.splitlines() if line.startswith("MEDIA:")]
+    if markers:
+        return "\n".join(markers)
     shown = result if len(result) <= MAX_SHOWN else f"{result[:MAX_SHOWN]}…"
-    if any(line.startswith("MEDIA:") for line in result.splitlines()):
-        return shown
     return f"`{call.name}` answered:\n\n```\n{shown}\n```"
 
 

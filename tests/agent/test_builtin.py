@@ -114,3 +114,8 @@ def test_a_long_result_is_cut_in_the_text() -> None:
     assert len(world.host.text) < MAX_SHOWN + 100
     whole = _shown(call := ToolCall(id="c", name="x", args={}), "x" * 4_000)
     assert ("…" in whole, "…" in _shown(call, "x" * 4_001)) == (False, True)
+
+
+def test_a_note_to_the_model_is_not_read_to_the_person() -> None:
+    call = ToolCall(id="c", name="phone_screenshot", args={})
+    assert _shown(call, "The picture was taken.\nMEDIA:svc-relay://t0ken") == "MEDIA:svc-relay://t0ken"
