@@ -13,8 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
+from clients.phone.handset.png import draw
 from svc_proto.device.safety.settings import Answers
 from tests.browser.conftest import Site, Visitor
 from tests.loops.seen import Seen
@@ -23,10 +24,11 @@ from tests.loops.world import TRUSTING, bearer
 Theme = Literal["light", "dark"]
 WIDE = {"width": 1280, "height": 860}
 THEMES: tuple[Theme, ...] = ("light", "dark")
-WIDTHS = (320, 500, 720, 1000, 1600)  # px: between them are the breaks of the style sheets
-LOOKED_AT = (320, 1600)  # by axe
+LOOKED_AT = (320, 768, 1024, 1600)  # px, by axe
+WIDTHS = (500, *LOOKED_AT)  # between them are the breaks of the style sheets
 NARROW = 390
 COLOURS = ("color-contrast",)  # the rules of axe that a theme can break
+PLACES = (*COLOURS, "target-size", "scrollable-region-focusable")  # those that a width can
 SERIOUS = ("serious", "critical")
 KEY = "sk-pictures-7a"
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
@@ -38,6 +40,10 @@ TABS = (
     ("Phone", ".glass"),
     ("Chat", ".log"),
 )
+FILES: list[FilePayload] = [
+    {"name": "shot.png", "mimeType": "image/png", "buffer": draw((), screen_on=False)},
+    {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"Remember the milk."},
+]
 COMMANDS: list[tuple[str, str, dict[str, Any] | None]] = [
     ("GET", "/ping", None),
     ("GET", "/screen", None),
@@ -72,13 +78,22 @@ class Album:
         self.page = page
         self._folder = os.environ.get("SVC_PICTURES")
 
-    def check(self, name: str) -> None:
-        """Nothing sticks out, and axe finds nothing serious."""
+    def check(self, name: str, *rules: str) -> None:
+        """Nothing sticks out, and axe finds nothing serious, by all its rules or by these."""
         self.fits(name)
         for theme in THEMES:
             self.page.emulate_media(color_scheme=theme)
-            rules = () if theme == "light" else COLOURS  # the rest is the same in both
-            assert faults(self.page, *rules) == [], (name, theme)
+            chosen = rules if theme == "light" else COLOURS  # the rest is the same in both
+            assert faults(self.page, *chosen) == [], (name, theme)
+
+    def check_everywhere(self, name: str) -> None:
+        """The same at all widths; what is hidden where it is narrow may lack a name, so that is looked at twice."""
+        before = self.page.viewport_size
+        for width in LOOKED_AT:
+            self.page.set_viewport_size({"width": width, "height": 844})
+            self.check(f"{name} at {width}", *(() if width in (LOOKED_AT[0], LOOKED_AT[-1]) else PLACES))
+        assert before is not None
+        self.page.set_viewport_size(before)
 
     def fits(self, name: str) -> None:
         """Nothing sticks out."""
@@ -119,9 +134,14 @@ def test_every_tab(site: Site, visit: Visitor) -> None:
     album.shoot("management")
     page.get_by_role("button", name="Pair new device").click()
     expect(page.get_by_role("img", name="QR code of the invite")).to_be_visible()
-    album.check("pairing")
+    album.check_everywhere("pairing")
     album.shoot("pairing")
     page.get_by_role("button", name="Done").click()
+    page.get_by_role("button", name="Revoke").first.click()
+    expect(page.get_by_role("alertdialog")).to_be_visible()
+    album.check_everywhere("revoke")
+    album.shoot("revoke")
+    page.keyboard.press("Escape")
 
     album.open("Chat", ".ideas")
     album.check("chat-empty")
@@ -133,8 +153,21 @@ def test_every_tab(site: Site, visit: Visitor) -> None:
         expect(page.get_by_role("button", name="Send")).to_be_visible()
     expect(page.locator(".chat-title")).to_have_count(1)
     album.shoot("chat")
+    page.get_by_label("Files to attach").set_input_files(FILES)
+    expect(page.get_by_role("list", name="Attached").locator("li")).to_have_count(2)
+    album.check_everywhere("attachments")
+    for file in FILES:
+        page.get_by_role("button", name=f"Leave out {file['name']}").click()
+    message.fill("/approve")
+    page.keyboard.press("Enter")
+    expect(page.locator(".ask")).to_be_visible()
+    album.check_everywhere("approval")
+    album.shoot("approval")
+    page.get_by_role("button", name="Deny").click()
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
     album.open("Activity", "tr.command")
     page.locator("tr.command").filter(has_text="Was not allowed").locator(".unfold").click()
+    album.check_everywhere("activity-details")
     album.shoot("activity")
     album.open("Media", "tbody tr")
     album.shoot("media")
@@ -144,7 +177,7 @@ def test_every_tab(site: Site, visit: Visitor) -> None:
         sms = json.dumps({"to": "+15550100", "body": "I am ten minutes late."}).encode()
         asked = agent.submit(site.world.http, "POST", "/send_sms", headers=bearer(phone.token), body=sms)
         expect(page.get_by_text("Send this message?")).to_be_visible()
-        album.check("phone-asks")
+        album.check_everywhere("phone-asks")
         album.shoot("phone")
         page.get_by_role("button", name="Deny").click()
         assert asked.result().status == 403
@@ -157,7 +190,10 @@ def test_every_tab(site: Site, visit: Visitor) -> None:
         page.set_viewport_size({"width": width, "height": 844})
         for tab, selector in TABS:
             album.open(tab, selector)
-            (album.check if width in LOOKED_AT else album.fits)(f"{tab} at {width}")
+            if width in LOOKED_AT:
+                album.check(f"{tab} at {width}", *(() if width == LOOKED_AT[0] else PLACES))
+            else:
+                album.fits(f"{tab} at {width}")
 
 
 def test_empty_and_broken(site: Site, visit: Visitor) -> None:
