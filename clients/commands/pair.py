@@ -154,11 +154,11 @@ def main(
         print(f"It is for {config.brand.reader}.")
         print("Warning: the QR holds credentials. Whoever sees it can use this host until the code is used or over.")
     if terminal and not no_wait and invite.expires_at is not None:
-        _await(config, since, invite.expires_at, runtime)
+        _await(config, since, invite.expires_at, runtime, spends=None if png else file)
 
 
-def _await(config: RelayConfig, since: float, expires_at: int, runtime: str) -> None:
-    """See who pairs. Ctrl-C leaves, and the code goes on working."""
+def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, spends: str | None) -> None:
+    """See who pairs. Ctrl-C leaves, and the code goes on working; after it has, the file that it `spends` goes."""
     from clients.commands.host import trust_for
     from clients.commands.perform import perform
     from svc_proto.client.arrival import await_device
@@ -173,6 +173,8 @@ def _await(config: RelayConfig, since: float, expires_at: int, runtime: str) -> 
         return (yield from await_device(engine, local_relay(config), since=since, until=expires_at))
 
     name = perform(plan, runtime, home=_home(config), client_tls=trust_for(config))
+    if spends is not None:
+        Path(spends).unlink(missing_ok=True)
     if name is None:
         raise Problem("the code is over, and nobody has paired: make another one with svc pair")
     print(f"{plain(name)} is paired.")

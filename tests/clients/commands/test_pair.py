@@ -101,13 +101,17 @@ def test_a_qr_that_does_not_fit_is_not_drawn(desk: Shelf) -> None:
 def test_it_ends_with_the_phone_that_has_paired(desk: Shelf) -> None:
     call(desk.port, "POST", "/pairing/register", {"code": "AAAAA1"})
     sign_in(desk.port, pairing_code="AAAAA1", device_name="Another one, a moment before")
-    terminal = desk.spawn("svc", "pair", "--no-qr")
+    terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)}, size=(60, 100))
     terminal.expect(r"Code      ([A-Z0-9]{6})\r\n")
     assert isinstance(terminal.match, re.Match)
+    code = terminal.match[1]
+    terminal.expect_exact("waiting for the phone")
+    assert len([*desk.home.glob("svc-pair-*.png")]) == 1
     with Client(desk.port) as phone:
-        phone.sign_in(pairing_code=terminal.match[1], device_name="Pixel 8")
+        phone.sign_in(pairing_code=code, device_name="Pixel 8")
         terminal.expect_exact("Pixel 8 is paired.")
         assert finish(terminal)[0] == 0
+    assert not [*desk.home.glob("svc-pair-*.png")]  # its credentials have done what they were for
 
 
 def test_no_qr_on_a_terminal(desk: Shelf) -> None:
