@@ -253,9 +253,9 @@ def _not_opened(remote: str, failure: Failure) -> Problem:
     distrusted = distrust(remote, failure)
     if distrusted is not None:
         return Problem(distrusted)
-    return Unreachable(
-        f"the relay at {remote} cannot be reached: {because(failure)}; is it running, and this its address?"
-    )
+    tls = " With TLS it is wss://." if remote.startswith("ws://") else ""
+    why = because(failure)
+    return Unreachable(f"the relay at {remote} cannot be reached: {why}; is it running, and this its address?{tls}")
 
 
 def _declined(remote: str, answer: Fetched) -> Problem:

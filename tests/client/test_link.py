@@ -112,6 +112,7 @@ def test_silence() -> None:
     ("failure", "says"),
     [
         (REFUSED, "the relay at ws://h:8767 cannot be reached: connection refused"),
+        (Failure(FailureKind.UNREACHABLE), "is it running, and this its address? With TLS it is wss://."),
         (Failure(FailureKind.TLS, "TLS: BAD"), "cannot be trusted: TLS: BAD"),
     ],
 )
