@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import socket
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -111,4 +109,7 @@ def on_desktop_chore(
 
 def describe_host() -> tuple[str, str]:
     """This host's name, and what it runs."""
+    import platform
+    import socket
+
     return socket.gethostname() or "desktop", f"{platform.system()} {platform.release()}".strip()

@@ -12,7 +12,6 @@ from pathlib import Path
 import click
 
 from clients.commands.cli import SETTINGS, Single, shown
-from runtimes.log_file import LOG_FOLDER, log_files
 from runtimes.service_home import find_home
 from svc_proto.client.problem import Problem
 
@@ -38,6 +37,8 @@ POLL = 0.25  # s between two looks for more
 @click.option("-n", "--lines", type=click.IntRange(0, 1_000_000), default=50, show_default=True, help="Of each file.")
 def main(*, follow: bool, lines: int) -> None:
     """Show what the servers on this host have logged."""
+    from runtimes.log_file import LOG_FOLDER, log_files
+
     home = find_home(os.environ)
     files = log_files(home)
     if not files:
