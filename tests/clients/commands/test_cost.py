@@ -94,11 +94,11 @@ except SystemExit:
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        ("clients.commands.svc --help", 9),
-        ("clients.commands.svc logs --help", 14),
-        ("clients.commands.svc status", 17),
-        ("clients.commands.svc_relay --help", 9),
-        ("clients.commands.svc_relay voice talk --help", 14),
+        ("clients.commands.svc --help", 12),
+        ("clients.commands.svc logs --help", 17),
+        ("clients.commands.svc status", 20),
+        ("clients.commands.svc_relay --help", 12),
+        ("clients.commands.svc_relay voice talk --help", 17),
     ],
 )
 def test_how_much_is_loaded(desk: Shelf, words: str, most: int) -> None:
