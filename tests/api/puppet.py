@@ -19,7 +19,7 @@ from attrs import define, field
 from svc_proto.agent.contract import Outcome, ToolCall, Turn, TurnEvent, TurnHost
 from svc_proto.api.config import ApiConfig
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.facts import ChannelId, OperationId, Sent
+from svc_proto.facts import OperationId
 from tests.api.world import KEY, ApiBook, ApiCall
 
 __all__ = ["Hand", "Puppet", "TurnBook", "call_of", "names", "text_told"]
@@ -121,12 +121,11 @@ class Puppet:
 
 
 class TurnBook(ApiBook):
-    """An API whose agent is a puppet. What is sent to a channel in `slow` is never read."""
+    """An API whose agent is a puppet."""
 
     def __init__(self, config: ApiConfig | None = None, **options: Any) -> None:
         self.puppet = Puppet()
         self.puppet.book = self
-        self.slow: dict[ChannelId, int] = {}
         super().__init__(config or ApiConfig(key=KEY), agent=self.puppet, **options)
 
     @property
@@ -141,8 +140,7 @@ class TurnBook(ApiBook):
 
     def poke(self, ticket: OperationId) -> None:
         """Let a turn go on, from within the core."""
-        self.engine.timers.timer(lambda: self._resume(ticket)).set(self.now.mono)
-        self.after(0.0)
+        self.within(lambda: self.engine.resume(ticket, None))
 
     def chat(self, session: str, body: object = None, **options: Any) -> ApiCall:
         """Post a message to a session's stream."""
@@ -151,19 +149,9 @@ class TurnBook(ApiBook):
 
     def stall(self, call: ApiCall) -> None:
         """The client stops reading."""
-        self.slow[call.ch] = 0
+        call.reads = False
 
     def catch_up(self, call: ApiCall) -> None:
         """It goes on."""
-        self.feed(Sent(call.ch, self.slow.pop(call.ch)))
-
-    def _resume(self, ticket: OperationId) -> None:
-        self.engine.resume(ticket, None)
-
-    def _drain(self) -> None:
-        while self._facts:
-            node, fact = self._facts.popleft()
-            if isinstance(fact, Sent) and node is self._node and fact.ch in self.slow:
-                self.slow[fact.ch] += fact.n
-                continue
-            self._carry_out(node, node.engine.handle(fact, self.now))
+        call.read_on()
+        self.settle()

@@ -15,7 +15,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
 from tests.api.test_model_list import Upstream
 from tests.api.world import CONFIG, KEY, ApiBook
-from tests.relay.peers import Answer
+from tests.http_book import Answer
 
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")
 ROUTES = list(ApiBook(started=False).api.router.routes)

@@ -25,8 +25,7 @@ def response(number: int, text: str = "") -> dict[str, object]:
 
 def reopened(book: ApiBook) -> ApiBook:
     other = ApiBook()
-    other.disk = book.disk
-    other.host_files = book.host_files
+    other.host.disk = book.disk
     return other
 
 

@@ -10,7 +10,7 @@ from svc_proto.api.service import BODY_LIMIT
 from svc_proto.api.store import CreateChat, ListChats, ListMessages
 from svc_proto.commands import Abort, Level
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.api.world import KEY, ApiBook
+from tests.api.world import KEY, PEER, ApiBook
 
 SECRETS = ApiConfig(key=KEY, model_api_key="sk-model-1", relay_token="relay-token-1", model_base_url="http://h:1/v1")
 
@@ -29,8 +29,8 @@ def test_the_start() -> None:
 
 def test_one_connection_too_many() -> None:
     book = ApiBook(limits=evolve(DEFAULT_LIMITS, max_connections=1))
-    first = book.connect()
-    second = book.connect()
+    first = book.come(book.caller, PEER)
+    second = book.come(book.caller, PEER)
     assert isinstance(book.commands[-1], Abort)
     assert (first.gone, second.gone) == (False, True)
     assert "too many connections" in book.events(Level.WARNING)
@@ -53,7 +53,7 @@ def test_the_stop() -> None:
     book = ApiBook()
     book.hold = (CreateChat,)
     call = book.call("POST", "/api/sessions", {})
-    idle = book.connect()
+    idle = book.come(book.caller, PEER)
     book.stop()
     assert idle.gone
     assert not book.exits

@@ -1,133 +1,24 @@
-"""The other end of the wire: HTTP calls and phones that speak through the client role of our own wire layer."""
+"""A phone at the other end of the wire."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
-from attrs import define, field, frozen
+from attrs import define
 
-from svc_proto.facts import ChannelId, Closed, Fact, Received
-from svc_proto.wire.events import (
-    BinaryMessage,
-    CloseSocket,
-    Event,
-    Headers,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    SocketAccepted,
-    SocketClosed,
-    StreamId,
-    TextMessage,
-)
-from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.events import BinaryMessage, CloseSocket, SocketAccepted, SocketClosed, TextMessage
+from tests.http_book import FIRST, Answer, Call, Peer, Upstream
 
-__all__ = ["FIRST", "Answer", "Book", "Call", "Peer", "Phone", "Upstream"]
-
-FIRST = StreamId(1)
-
-
-class Book(Protocol):
-    """Whoever runs the server at this end."""
-
-    def feed(self, fact: Fact) -> None:
-        """Something happened."""
-        ...
-
-
-@frozen
-class Answer:
-    """One HTTP answer."""
-
-    status: int
-    headers: Headers
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
+__all__ = ["FIRST", "Answer", "Call", "Peer", "Phone", "Upstream"]
 
 
 @define(eq=False)
-class Peer:
-    """The other end of one connection."""
-
-    book: Book
-    ch: ChannelId
-    conn: Http1Connection
-    inbox: bytearray = field(factory=bytearray)  # everything that the relay said, as bytes
-    events: list[Event] = field(factory=list)
-    aborted: bool = False
-    gone: bool = False
-    mute: bool = False  # says nothing back by itself, no pong and no close frame
-
-    def receive(self, data: bytes) -> bytes:
-        """Take bytes of the relay; what must be said back at once (pongs, close frames)."""
-        self.inbox += data
-        self.conn.receive_data(data)
-        while (event := self.conn.next_event()) is not None:
-            self.events.append(event)
-        return self.conn.data_to_send()
-
-    def say(self, *events: Event) -> None:
-        for event in events:
-            self.conn.send(event)
-        self.say_bytes(self.conn.data_to_send())
-
-    def say_bytes(self, data: bytes) -> None:
-        if data:
-            self.book.feed(Received(self.ch, data))
-
-    def vanish(self) -> None:
-        """The connection breaks without a word."""
-        self.book.feed(Closed(self.ch, "reset"))
-
-
-@define(eq=False)
-class Upstream(Peer):
-    """A server that the relay has called; `answer` gives the status and the body for a request."""
-
-    answer: Callable[[RequestHead], tuple[int, bytes]] = field(kw_only=True)
-
-    def receive(self, data: bytes) -> bytes:
-        known = len(self.events)
-        super().receive(data)
-        for event in self.events[known:]:
-            if isinstance(event, RequestEnd):
-                (head,) = [event for event in self.events if isinstance(event, RequestHead)]
-                status, body = self.answer(head)
-                length = Headers([(b"content-length", b"%d" % len(body))])
-                for said in (ResponseHead(FIRST, status, length), ResponseData(FIRST, body), ResponseEnd(FIRST)):
-                    self.conn.send(said)
-        return self.conn.data_to_send()
-
-
-class Call(Peer):
-    """An HTTP request whose answer may still be to come."""
-
-    @property
-    def answer(self) -> Answer | None:
-        if not any(isinstance(event, ResponseEnd) for event in self.events):
-            return None
-        (head,) = [event for event in self.events if isinstance(event, ResponseHead)]
-        body = b"".join(event.data for event in self.events if isinstance(event, ResponseData))
-        return Answer(head.status, head.headers, body)
-
-    @property
-    def result(self) -> Answer:
-        answer = self.answer
-        assert answer is not None, "there is no answer yet"
-        return answer
-
-
 class Phone(Call):
     """A client's WebSocket."""
 
-    seen: int = 0
+    seen: int = 0  # messages
 
     @property
     def is_open(self) -> bool:

@@ -19,15 +19,8 @@ from typing import Any
 from attrs import define, evolve, field
 
 from svc_proto.commands import (
-    Abort,
-    CloseWrite,
-    Command,
-    Compute,
     Operation,
-    PauseReading,
     ResizeTerminal,
-    ResumeReading,
-    Send,
     Signal,
     SignalName,
     Spawn,
@@ -36,7 +29,8 @@ from svc_proto.commands import (
     WriteFile,
 )
 from svc_proto.config import RelayConfig
-from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, ReadClosed, Received, Sent
+from svc_proto.facts import Done, Failed, Failure, FailureKind, ReadClosed, Received, Started
+from tests.book import HOME, End, Node
 from tests.relay.peers import Phone
 from tests.relay.world import RelayBook
 
@@ -50,40 +44,54 @@ TmuxServer = Callable[[tuple[str, ...]], "tuple[int, bytes]"]
 
 
 @define(eq=False)
-class FakeChild:
+class FakeChild(End):
     """One child process, as the relay ordered it."""
 
-    book: ProgramBook
-    order: Spawn
-    pid: int
+    order: Spawn = field(kw_only=True)
+    pid: int = 0
+    errors: End | None = None  # where its error output goes
     heard: bytes = b""
     signals: list[SignalName] = field(factory=list)
     size: TerminalSize | None = None
-    reads: bool = True  # its input
-    held: bool = False  # nobody reads its output
-    gone: bool = False
 
     def say(self, data: bytes) -> None:
         """Write to its output."""
-        self.book.feed(Received(self.order.ch, data))
+        self.node.book.feed(Received(self.ch, data))
 
     def complain(self, data: bytes) -> None:
         """Write to its error output."""
-        assert self.order.errors is not None
-        self.book.feed(Received(self.order.errors, data))
+        assert self.errors is not None
+        self.node.book.feed(Received(self.errors.ch, data))
 
     def exit(self, status: int | None = 0) -> None:
         """End by itself."""
-        self.gone = True
-        if self.order.errors is not None:
-            self.book.feed(Closed(self.order.errors))
-        self.book.feed(ReadClosed(self.order.ch))
-        self.book.feed(Closed(self.order.ch, f"exit status {status}", status))
+        self.node.post(ReadClosed(self.ch))
+        self.vanish(f"exit status {status}", status)
+
+    def vanish(self, why: str, status: int | None = None) -> None:
+        """End in whatever way."""
+        self.end(why, status)
+        self.node.book.settle()
+
+    def end(self, why: str = "", status: int | None = None) -> None:
+        """The same, told in its turn."""
+        if self.errors is not None:
+            self.errors.finish()
+        self.finish(why, status)
 
     def read(self) -> None:
         """Read its input after all."""
-        self.reads = True
-        self.book.feed(Sent(self.order.ch, len(self.heard)))
+        self.read_on()
+        self.node.book.settle()
+
+    def hear(self, data: bytes) -> None:
+        self.heard += data
+
+    def close_write(self) -> None:
+        """It goes on."""
+
+    def abort(self) -> None:
+        self.end()
 
 
 class ProgramBook(RelayBook):
@@ -96,11 +104,17 @@ class ProgramBook(RelayBook):
         self.conf_written = True
         self.shells: tuple[str, ...] = SHELLS
         self.problem: FailureKind | None = None  # of the next program to be started
-        self.blocked: dict[ChannelId, int] = {}  # clients that do not read, and what they have not read
-        self._by_channel: dict[ChannelId, FakeChild] = {}
         self._pid = 4000
-        plain = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", user_shell="/bin/zsh")
-        super().__init__(config or plain, **options)
+        plain = RelayConfig(home=HOME, config_path=f"{HOME}/config.yaml", user_shell="/bin/zsh")
+        started = options.pop("started", True)
+        super().__init__(config or plain, started=False, **options)
+        self.host.compute |= {
+            "which": lambda name: None if self.tmux is None else TMUX,
+            "executable": lambda path: path in self.shells,
+        }
+        self.node.operations.handlers |= {Signal: self._signal, ResizeTerminal: self._resize}
+        if started:
+            self.feed(Started())
 
     def client(self, **grants: object) -> Any:
         """A paired desktop."""
@@ -108,87 +122,53 @@ class ProgramBook(RelayBook):
 
     def block(self, peer: Any) -> None:
         """A client reads no more."""
-        self.blocked[peer.ch] = 0
+        peer.reads = False
 
     def unblock(self, peer: Any) -> None:
         """It reads again."""
-        self.feed(Sent(peer.ch, self.blocked.pop(peer.ch)))
+        peer.read_on()
+        self.settle()
 
     # --- the runtime ---
 
-    def _carry_out(self, commands: list[Command]) -> None:
-        for command in commands:
-            child = self._by_channel.get(getattr(command, "ch", ChannelId(-2)))
-            if isinstance(command, Spawn):
-                self.commands.append(command)
-                if Spawn in self.hold:
-                    self.held.append(command)
-                else:
-                    self._facts.append(self._start(command))
-            elif child is not None:
-                self.commands.append(command)
-                self._carry_out_for(child, command)
-            elif isinstance(command, Send) and command.ch in self.blocked:
-                self.blocked[command.ch] += len(command.data)
-                self._peers[command.ch].receive(command.data)
-            else:
-                super()._carry_out([command])
-
-    def _carry_out_for(self, child: FakeChild, command: Command) -> None:
-        match command:
-            case Send(ch=ch, data=data):
-                child.heard += data
-                if child.reads:
-                    self._facts.append(Sent(ch, len(data)))
-            case ResizeTerminal(size=size):
-                child.size = size
-            case Signal(signal=signal):
-                child.signals.append(signal)
-            case PauseReading():
-                child.held = True
-            case ResumeReading():
-                child.held = False
-            case Abort(ch=ch) if ch == child.order.ch and not child.gone:
-                child.gone = True
-                if child.order.errors is not None:
-                    self._facts.append(Closed(child.order.errors))
-                self._facts.append(Closed(ch))
-            case _:
-                assert isinstance(command, Abort | CloseWrite)
-
-    def _start(self, order: Spawn) -> Fact:
-        if self.problem is not None:
-            problem, self.problem = self.problem, None
-            return Failed(order.op, Failure(problem))
-        self._pid += 1
-        child = FakeChild(self, order, self._pid, size=order.terminal)
-        for ch in (order.ch, order.errors):
-            if ch is not None:
-                self._by_channel[ch] = child
-        if order.argv[0] == TMUX and order.terminal is None and self.tmux is not None:
-            self.tmux_commands.append(order.argv[3:])
-            status, output = self.tmux(order.argv[3:])
-            child.gone = True
-            self._facts.append(Done(order.op, Spawned(child.pid)))
-            if output:
-                self._facts.append(Received(order.ch, output))
-            return Closed(order.ch, "", status)
-        self.children.append(child)
-        return Done(order.op, Spawned(child.pid))
-
-    def _result(self, operation: Operation[Any]) -> Fact:
+    def perform(self, node: Node, operation: Operation[Any]) -> None:
+        """See `Book`."""
         match operation:
-            case Spawn():
-                return self._start(operation)
-            case Compute(op=op, name="which"):
-                return Done(op, None if self.tmux is None else TMUX)
-            case Compute(op=op, name="executable", args=(path,)):
-                return Done(op, path in self.shells)
-            case WriteFile(op=op, name=name):
-                if not self.conf_written:
-                    return Failed(op, Failure(FailureKind.DENIED))
-                return Done(op, f"/home/svc/{name}")
-        return super()._result(operation)
+            case Spawn(op=op):
+                problem, self.problem = self.problem, None
+                if problem is not None:
+                    node.post(Failed(op, Failure(problem)))
+                else:
+                    self._start(node, operation)
+            case WriteFile(op=op) if not self.conf_written:
+                node.post(Failed(op, Failure(FailureKind.DENIED)))
+            case _:
+                super().perform(node, operation)
+
+    def _start(self, node: Node, order: Spawn) -> None:
+        self._pid += 1
+        child = node.ends[order.ch] = FakeChild(node, order.ch, order=order, pid=self._pid, size=order.terminal)
+        if order.errors is not None:
+            child.errors = node.ends[order.errors] = End(node, order.errors)
+        node.post(Done(order.op, Spawned(child.pid)))
+        if order.argv[0] != TMUX or order.terminal is not None or self.tmux is None:
+            self.children.append(child)
+            return
+        self.tmux_commands.append(order.argv[3:])
+        status, output = self.tmux(order.argv[3:])
+        if output:
+            node.post(Received(order.ch, output))
+        child.end("", status)
+
+    def _signal(self, command: Signal) -> None:
+        child = self.node.ends.get(command.ch)
+        if child is not None:
+            child.signals.append(command.signal)
+
+    def _resize(self, command: ResizeTerminal) -> None:
+        child = self.node.ends.get(command.ch)
+        if child is not None:
+            child.size = command.size
 
 
 def with_tui(config: Mapping[str, Any] | None = None) -> RelayConfig:

@@ -28,7 +28,7 @@ def secret(book: RelayBook) -> str:
 
 def knock(book: RelayBook, shown: str | None = None, **more: object) -> Answer:
     headers = [] if shown is None else [(HEADER, shown.encode("latin-1"))]
-    return book.request("POST", "/pairing", headers=headers, **more)  # type: ignore[arg-type]  # members by name
+    return book.request("POST", "/pairing", headers=headers, **more)
 
 
 def is_locked(book: RelayBook) -> bool:

@@ -24,7 +24,7 @@ def started(config: RelayConfig, *links: tuple[str, str], folders: tuple[str, ..
         book.disk.symlink(path, target)
     book.feed(Started())
     assert book.ready
-    assert book.host_files.handles == {}
+    assert book.node.operations.open_handles == 0
     return book
 
 

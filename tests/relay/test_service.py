@@ -382,7 +382,7 @@ def test_downloads_end_with_their_session() -> None:
     download = book.call("GET", "/media/by-path?path=/tmp/a.txt", token=paired.token)
     book.request("DELETE", f"/sessions/{paired.prefix}")
     assert (download.answer, download.aborted, book.held) == (None, True, [])
-    assert book.host_files.handles == {}
+    assert book.node.operations.open_handles == 0
 
 
 def test_uploads_end_with_their_session() -> None:

@@ -11,7 +11,7 @@ from attrs import evolve
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level, SignalName, Spawn
 from svc_proto.config import RelayConfig
-from svc_proto.facts import Closed, FailureKind
+from svc_proto.facts import FailureKind
 from svc_proto.machines.lines import MAX_LINE
 from svc_proto.relay import tui
 from svc_proto.relay.tui import MAX_UNREAD, MAX_WAITING
@@ -193,8 +193,8 @@ def test_the_loss_of_a_gateway_is_told(status: int, named: str) -> None:
 
 
 def test_a_gateway_whose_end_is_not_known() -> None:
-    book, phone, gateway = attached()
-    book.feed(Closed(gateway.order.ch, "over 67108864 unsent bytes"))
+    _, phone, gateway = attached()
+    gateway.vanish("over 67108864 unsent bytes")
     assert "an unknown code" in phone.only()["payload"]["message"]
 
 

@@ -14,8 +14,8 @@ from svc_proto.api.store import AddMessages, BeginTurn, DeleteChat, GetChat
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
 from tests.api.puppet import TurnBook, call_of, names
 from tests.api.routes.told import CLOSING, OPENING, check, data_of
-from tests.api.world import KEY, ApiCall
-from tests.relay.peers import FIRST
+from tests.api.world import KEY, PEER, ApiCall
+from tests.http_book import FIRST
 
 # --- refusals -----------------------------------------------------------------------------------------------------
 
@@ -43,7 +43,7 @@ def test_while_the_server_shuts_down_there_are_no_new_turns() -> None:
     book = TurnBook()
     session = book.session()
     running = book.chat(session)
-    late = book.connect()
+    late = book.come(book.caller, PEER)
     fields = [(b"host", b"127.0.0.1:8642"), (b"authorization", b"Bearer " + KEY.encode()), (b"content-length", b"16")]
     late.say(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
     book.hand.tell(TextDelta("Half"))

@@ -8,7 +8,7 @@ import pytest
 
 from clients.gateway.api import ApiSettings
 from clients.gateway.service import MAX_IMAGE, MAX_SESSIONS
-from svc_proto.commands import Abort
+from svc_proto.commands import Abort, Exit
 from svc_proto.facts import Accepted, ChannelId, Closed
 from svc_proto.machines.lines import MAX_LINE
 from svc_proto.version import VERSION
@@ -153,9 +153,9 @@ def test_a_wrong_key() -> None:
 def test_a_key_that_was_replaced_is_read_anew_and_kept() -> None:
     book = greeted(key="new", settings=ApiSettings(key="old", files=("/h/config.yaml", "/h")))
     assert book.error("session.list")[0] == 5001
-    book.files["/h/.env"] = b"API_SERVER_KEY=new\n"
+    book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
     assert "sessions" in book.result("session.list")
-    book.files.clear()
+    book.disk.remove("/h/.env")
     assert "sessions" in book.result("session.list")
 
 
@@ -166,7 +166,7 @@ def test_one_turn_at_a_time() -> None:
     (busy,) = submit(book)
     assert busy["error"]["code"] == 4009
     book.api.release()
-    book.feed(None, to="api")
+    book.wake(book.now.mono)
     assert kinds(book.heard())[-1] == "message.complete"
 
 
@@ -360,25 +360,25 @@ def test_it_ends_with_its_input_when_the_turns_are_over() -> None:
     book.leave()
     assert book.exits == []
     book.api.release()
-    book.feed(None, to="api")
+    book.wake(book.now.mono)
     assert kinds(book.heard())[-1] == "message.complete"
-    assert book.exits == [0]
+    assert book.exits == [Exit(0)]
 
 
 def test_it_says_everything_before_it_ends() -> None:
     book = greeted()
-    book.reads = False
+    book.screen.reads = False
     book.call("tools.list")
     book.leave()
     assert book.exits == []
     book.read_on()
-    assert book.exits == [0]
+    assert book.exits == [Exit(0)]
 
 
 def test_it_ends_when_nobody_listens() -> None:
     book = greeted()
     book.feed(Closed(LINES, "broken pipe"))
-    assert book.exits == [0]
+    assert book.exits == [Exit(0)]
 
 
 def test_a_signal_ends_it() -> None:
@@ -386,14 +386,14 @@ def test_a_signal_ends_it() -> None:
     book.api.held = True
     submit(book)
     book.stop()
-    assert book.exits == [0]
+    assert book.exits == [Exit(0)]
 
 
 def test_a_line_without_an_end() -> None:
     book = greeted()
     (event,) = book.say(b"x" * (MAX_LINE + 1))
     assert event["params"]["type"] == "error"
-    assert book.exits == [0]
+    assert book.exits == [Exit(0)]
 
 
 def test_a_second_client_is_turned_away() -> None:
@@ -404,7 +404,7 @@ def test_a_second_client_is_turned_away() -> None:
 
 def test_a_client_that_does_not_read_holds_the_turn() -> None:
     book = opened()
-    book.reads = False
+    book.screen.reads = False
     book.api.turns.append([("assistant.delta", {"delta": "x" * 1000})] * 1000)
     messages = submit(book)
     assert book.pauses >= 1

@@ -100,8 +100,8 @@ def clean(book: RelayBook) -> None:
     for upload in media._owned.values():
         used[upload.owner] = used.get(upload.owner, 0) + upload.size
     assert media._used == {owner: size for owner, size in used.items() if size}
-    assert book.host_files.handles == {}
-    assert book.host_files.blobs == {}
+    assert book.node.operations.open_handles == 0
+    assert book.node.operations.open_handles == 0
     assert "bug" not in book.events()
 
 

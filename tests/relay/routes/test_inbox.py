@@ -10,7 +10,7 @@ import pytest
 from svc_proto.commands import SweepFolder, WriteFile
 from svc_proto.machines.inbox import IMAGE_LIMIT
 from svc_proto.relay.routes.inbox import INBOX_BODY_LIMIT
-from tests.relay.disk import STATE
+from tests.book import HOME as STATE
 from tests.relay.world import PEER, REMOTE, Answer, Paired, RelayBook
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)

@@ -26,7 +26,7 @@ from svc_proto.relay.routes import media
 from svc_proto.relay.upload import SPARE
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.multipart import Part
-from tests.relay.disk import SPOOL
+from tests.book import SPOOL
 from tests.relay.routes.media_world import (
     FORM,
     HOME,
@@ -151,7 +151,7 @@ def test_sensitive(book: RelayBook, paired: Paired, value: object, expected: boo
 def test_upload_as_json(book: RelayBook, paired: Paired) -> None:
     answer = upload_json(book, paired.token, file_name="../p.TXT")
     assert (answer.status, list(answer.json)) == (200, ["ok", "token", "expires_at"])
-    (path,) = book.host_files.uploads
+    (path,) = book.uploads
     assert path.endswith(".txt")
     got = book.request("GET", f"/media/{answer.json['token']}", token=paired.token)
     assert (got.body, got.headers.get(b"content-disposition")) == (TEXT, b'inline; filename="p.TXT"')
@@ -175,7 +175,7 @@ def test_upload_as_a_form(
     body = form(others[0], part, others[1])
     answer = book.request("POST", "/media/upload", body, token=paired.token, headers=[FORM], peer=REMOTE)
     assert answer.status == 200, answer
-    (path,) = book.host_files.uploads
+    (path,) = book.uploads
     assert path.rpartition("/")[2].partition(".")[2] == suffix[1:]
     got = book.request("GET", f"/media/{answer.json['token']}", token=paired.token)
     assert got.body == part.data
@@ -198,7 +198,7 @@ def test_a_form_may_come_in_any_pieces(data: bytes, sizes: Cuts) -> None:
         call.say(RequestData(StreamId(2), piece))
     call.say(RequestEnd(StreamId(2)))
     assert call.result.status == 200
-    (path,) = book.host_files.uploads
+    (path,) = book.uploads
     assert book.disk.get(path) == data
     clean(book)
 
@@ -224,7 +224,7 @@ CONTENT = base64.b64encode(TEXT).decode()
 def test_bad_json_uploads(book: RelayBook, paired: Paired, members: dict[str, object], field: str) -> None:
     answer = upload_json(book, paired.token, **members)
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", field)
-    assert book.host_files.uploads == []
+    assert book.uploads == []
     clean(book)
 
 
@@ -248,7 +248,7 @@ def test_bad_uploads(
     answer = book.request("POST", "/media/upload", body, token=paired.token, headers=headers, peer=REMOTE)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, code)
     assert answer.json.get("field", "file") == "file"
-    assert book.host_files.uploads == []
+    assert book.uploads == []
     clean(book)
 
 
@@ -257,13 +257,13 @@ def test_uploads_over_the_cap() -> None:
     paired = book.pair()
     fits = form(Part(name="file", data=bytes(MIB)))
     assert book.request("POST", "/media/upload", fits, token=paired.token, headers=[FORM]).status == 200
-    uploads = book.host_files.uploads
+    uploads = book.uploads
     body = form(Part(name="file", data=bytes(MIB + 1)))
     answer = book.request("POST", "/media/upload", body, token=paired.token, headers=[FORM])
     assert (answer.status, answer.json["code"], answer.json["limit"]) == (413, "too_large", MIB)
     answer = upload_json(book, paired.token, content=base64.b64encode(bytes(MIB + 1)).decode())
     assert (answer.status, answer.json["code"]) == (413, "too_large")
-    assert book.host_files.uploads == uploads
+    assert book.uploads == uploads
     clean(book)
 
 
@@ -305,7 +305,7 @@ def test_an_upload_that_fails_leaves_nothing(step: type, how: str) -> None:
     else:
         book.after(121)
         assert (call.result.status, call.result.json["code"]) == (500, "write_failed")
-    assert book.host_files.uploads == []
+    assert book.uploads == []
     clean(book)
 
 
@@ -321,7 +321,7 @@ def test_an_entry_expires_and_its_upload_with_it() -> None:
     assert book.request("GET", f"/media/{token}", token=paired.token).status == 200
     assert len(book.request("GET", "/media/inspect").json["media"]) == 2
     book.after(0.2)
-    assert book.host_files.uploads == []
+    assert book.uploads == []
     for each in (token, path):
         assert book.request("GET", f"/media/{each}", token=paired.token).status == 404
     assert book.disk.exists("/tmp/a.txt")
@@ -338,7 +338,7 @@ def test_the_oldest_of_501_is_evicted() -> None:
     assert book.request("GET", f"/media/{tokens[0]}", token=paired.token).status == 200
     tokens.append(register(book))
     assert book.request("GET", f"/media/{first}", token=paired.token).status == 404
-    assert book.host_files.uploads == []
+    assert book.uploads == []
     tokens.append(register(book))  # the least recently used one goes, not the one that was read
     assert book.request("GET", f"/media/{tokens[0]}", token=paired.token).status == 200
     assert book.request("GET", f"/media/{tokens[1]}", token=paired.token).status == 404
@@ -401,7 +401,7 @@ def test_the_end_deletes_uploads() -> None:
     upload_json(book, paired.token)
     register(book)
     book.stop()
-    assert book.host_files.uploads == []
+    assert book.uploads == []
     assert len([command for command in book.commands if isinstance(command, DeleteBlob)]) == 1
 
 
@@ -410,7 +410,7 @@ def test_the_start_sweeps_what_an_earlier_run_left() -> None:
     book.disk.put(f"{SPOOL}/old", TEXT)
     book.now = book.now.at(book.now.mono + 1)
     start(book)
-    assert book.host_files.uploads == []
+    assert book.uploads == []
     book = RelayBook(started=False)
     book.refuse = (SweepFolder,)
     start(book)
@@ -480,7 +480,7 @@ def test_a_session_over_its_quota_is_told_so() -> None:
     book.relay.media.reserve(session.token_hash, 10 * MIB)
     refused = upload_json(book, paired.token)
     assert (refused.status, refused.json["code"]) == (507, "quota_exceeded")
-    assert book.host_files.uploads == []
+    assert book.uploads == []
     book.relay.media.give_back(session.token_hash, 10 * MIB)
     assert upload_json(book, paired.token).status == 200
     clean(book)

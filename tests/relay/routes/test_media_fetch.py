@@ -77,7 +77,7 @@ def test_a_file_that_is_gone_or_is_another_now() -> None:
 
 def test_an_upload_that_is_another_now(book: RelayBook, paired: Paired) -> None:
     token = upload_json(book, paired.token).json["token"]
-    (path,) = book.host_files.uploads
+    (path,) = book.uploads
     book.disk.symlink(path, "/private/tmp/a.txt")
     assert book.request("GET", f"/media/{token}", token=paired.token).status == 404
     book.disk.special(path)

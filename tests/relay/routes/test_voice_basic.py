@@ -188,7 +188,7 @@ def test_a_recording_becomes_text(part: Part, suffix: str) -> None:
     )
     kind = (part.content_type or "").partition(";")[0].lower()
     assert puppets.asked == [(kind, suffix, len(WAV), len(WAV), "", "")]
-    assert book.host_files.uploads == []
+    assert book.uploads == []
 
 
 def test_what_the_configuration_says_of_the_engine() -> None:
@@ -217,21 +217,21 @@ def test_a_body_without_a_recording(body: bytes, kind: bytes, word: str) -> None
     book, puppets = voice_book()
     puppets.local = True
     assert word in failed(send(book, body, kind=kind), 400)
-    assert (book.host_files.uploads, book.host_files.blobs, puppets.asked) == ([], {}, [])
+    assert (book.uploads, book.node.operations.open_handles, puppets.asked) == ([], 0, [])
 
 
 def test_too_long_a_recording_is_cut_off_while_it_comes() -> None:
     book, puppets = voice_book()
     answer = send(book, form(Part(name="audio", data=bytes(MAX_UPLOAD + 1))))
     assert str(MAX_UPLOAD) in failed(answer, 413)
-    assert (book.host_files.uploads, puppets.asked) == ([], [])
+    assert (book.uploads, puppets.asked) == ([], [])
 
 
 def test_the_longest_recording() -> None:
     book, puppets = voice_book()
     puppets.local = True
     assert send(book, form(Part(name="audio", data=bytes(MAX_UPLOAD)))).status == 200
-    assert book.host_files.uploads == []
+    assert book.uploads == []
 
 
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob])
@@ -240,7 +240,7 @@ def test_a_disk_that_does_not_take_it(step: type[object]) -> None:
     puppets.local = True
     book.refuse = (step,)
     assert "full" in failed(send(book, form(Part(name="audio", data=WAV))), 500)
-    assert (book.host_files.uploads, book.host_files.blobs) == ([], {})
+    assert (book.uploads, book.node.operations.open_handles) == ([], 0)
 
 
 def test_a_disk_that_is_broken() -> None:
@@ -251,7 +251,7 @@ def test_a_disk_that_is_broken() -> None:
     (write,) = book.held
     book.feed(Failed(write.op, Failure(FailureKind.INTERNAL)))
     assert "stored" in failed(call.result, 500)
-    assert (book.host_files.uploads, book.host_files.blobs) == ([], {})
+    assert (book.uploads, book.node.operations.open_handles) == ([], 0)
 
 
 def test_an_engine_that_cannot() -> None:
@@ -261,7 +261,7 @@ def test_an_engine_that_cannot() -> None:
     answer = send(book, form(Part(name="audio", data=WAV)))
     assert failed(answer, 500) == "the file is no WAV"
     assert answer.json["provider"] == "local"
-    assert book.host_files.uploads == []
+    assert book.uploads == []
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_no_engine_that_listens(said: object, words: tuple[str, ...]) -> None:
     text = failed(answer, 500)
     assert all(word in text for word in words)
     assert answer.json["provider"] is None
-    assert book.host_files.uploads == []
+    assert book.uploads == []
 
 
 def test_whoever_goes_away_leaves_nothing_behind() -> None:
@@ -287,9 +287,9 @@ def test_whoever_goes_away_leaves_nothing_behind() -> None:
     call = book.call(
         "POST", "/voice/transcribe", form(Part(name="audio", data=WAV)), token=book.pair().token, headers=[FORM]
     )
-    assert len(book.host_files.uploads) == 1
+    assert len(book.uploads) == 1
     call.vanish()
-    assert book.host_files.uploads == []
+    assert book.uploads == []
     book.after(10.0)
     assert puppets.asked == []
 
@@ -303,7 +303,7 @@ def test_no_more_than_so_many_at_once() -> None:
     failed(answer, 503)
     assert b"too many others are speaking" in answer.body
     assert answer.headers.get(b"retry-after") == b"5"
-    assert book.host_files.uploads == []
+    assert book.uploads == []
     calls[0].vanish()
     again = book.call("POST", "/voice/synthesize", {"text": "x"}, token=token)
     book.after(5.0)

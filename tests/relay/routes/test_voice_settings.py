@@ -322,8 +322,8 @@ def test_a_file_that_is_no_text() -> None:
     book, _ = voice_book()
     book.files[RELAY_FILE] = b"\xff\xfe"
     assert "UTF-8" in text_of(patch(book, f"{OUTPUT}/config", {"enabled": True}), 404)
-    book.disk.folder("/home/svc-relay/config.yaml")
     del book.files[RELAY_FILE]
+    book.disk.folder("/home/svc-relay/config.yaml")
     assert "read" in text_of(patch(book, f"{OUTPUT}/config", {"enabled": True}), 404)
 
 
