@@ -68,8 +68,12 @@ class Peer(End):
         while (event := self.conn.next_event()) is not None:
             self.events.append(event)
             self.on_event(event)
+        self.flush()
+
+    def flush(self) -> None:
+        """Say what there is to say, in its turn."""
         reply = self.conn.data_to_send()
-        if reply and not self.mute:
+        if reply and not self.mute and not self.gone:
             self.node.post(Received(self.ch, reply))
 
     def on_event(self, event: Event) -> None:

@@ -12,7 +12,7 @@ from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Abort, Exit, Tell
 from svc_proto.engine.core import Engine
 from svc_proto.facts import ChannelId, Failure, FailureKind, Stopping
-from tests.client.world import SILENT, STDIO, World, as_json
+from tests.client.world import SILENT, World, as_json
 from tests.playbook import Playbook, accepted, counting_entropy
 
 LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
@@ -172,7 +172,7 @@ def test_a_screen_that_comes_late() -> None:
         ORDER,
         script=[
             (1, lambda w: w.push(terminal("output", data="lost"))),
-            (2, lambda w: w.enter(accepted(STDIO))),
+            (2, lambda w: w.sit_down()),
             (3, lambda w: w.push(terminal("output", data="seen"))),
             (4, lambda w: w.push(terminal("detached", reason="eof"))),
         ],
@@ -339,33 +339,32 @@ def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_
     big = "x" * 300_000
 
     def fill(world: World[ShellEnd]) -> None:
-        world.stuck = True
+        world.stick()
         world.push(terminal("output", data=big))
 
     there = shell(
         ORDER,
         script=[
             (1, fill),
-            (900, lambda w: checked.append(dict(w.held))),
-            (901, lambda w: w.unstick(len(big))),
-            (902, lambda w: checked.append(dict(w.held))),
+            (900, lambda w: checked.append(w.held)),
+            (901, lambda w: w.unstick()),
+            (902, lambda w: checked.append(w.held)),
             (903, lambda w: w.push(terminal("detached", reason="eof"))),
         ],
     )
-    checked: list[dict[ChannelId, bool]] = []
+    checked: list[bool] = []
     assert there.run().status == 0
     assert big in there.screen
-    sockets = [[held for ch, held in each.items() if ch != STDIO] for each in checked]
-    assert sockets == [[True], [False]]
+    assert checked == [True, False]
 
 
 def test_the_last_words_are_waited_for() -> None:
     def last(world: World[ShellEnd]) -> None:
-        world.stuck = True
+        world.stick()
         world.push(terminal("output", data="bye"))
         world.push(terminal("detached", reason="eof"))
 
-    there = shell(ORDER, script=[(1, last), (50, lambda w: w.unstick(3))])
+    there = shell(ORDER, script=[(1, last), (50, lambda w: w.unstick())])
     began = there.now.mono
     assert there.run().status == 0
     assert there.now.mono == began + 50
@@ -384,7 +383,7 @@ def test_a_screen_that_goes_away_while_the_relay_is() -> None:
 
 def test_a_screen_that_reads_again_while_the_relay_is_away() -> None:
     def fill(world: World[ShellEnd]) -> None:
-        world.stuck = True
+        world.stick()
         world.push(terminal("output", data="x" * 300_000))
 
     there = shell(
@@ -392,7 +391,7 @@ def test_a_screen_that_reads_again_while_the_relay_is_away() -> None:
         script=[
             (1, fill),
             (2, lambda w: w.drop()),
-            (2.5, lambda w: w.unstick(len(w.screen))),
+            (2.5, lambda w: w.unstick()),
             (9, lambda w: w.push(terminal("detached", reason="eof"))),
         ],
     )

@@ -18,10 +18,10 @@ def test_what_is_no_event_is_passed_over() -> None:
 
 
 def push_text(world: There, text: str) -> None:
-    ch, line = next((ch, line) for ch, line in world._lines.items() if line.upgraded)
+    line = next(line for line in world.lines if line.upgraded)
     line.conn.send(TextMessage(StreamId(1), text))
     line.conn.send(BinaryMessage(StreamId(1), b"x"))
-    world._flush(ch, line)
+    line.flush()
 
 
 def test_a_line_that_nobody_types() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -12,24 +11,15 @@ from attrs import define, field
 from svc_proto.basics.moment import Moment
 from svc_proto.client.chore import Chore
 from svc_proto.commands import (
-    Abort,
-    Cancel,
-    Command,
     Compute,
     Connect,
-    Connected,
     EnsureSecret,
     Exit,
-    Log,
-    OpenedFile,
+    Level,
     OpenFile,
     Operation,
-    PauseReading,
     ReadConfig,
-    ReadFile,
     Ready,
-    ResumeReading,
-    Send,
     Spawn,
     Spawned,
     Tell,
@@ -40,7 +30,6 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import (
     Address,
     ChannelId,
-    Closed,
     Done,
     Fact,
     Failed,
@@ -49,12 +38,12 @@ from svc_proto.facts import (
     OperationId,
     ReadClosed,
     Received,
-    Sent,
     Started,
 )
-from svc_proto.wire.connection import Connection, Role
+from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptSocket,
+    Event,
     Headers,
     RequestData,
     RequestEnd,
@@ -62,16 +51,18 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    StreamId,
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
-from tests.playbook import START, Logs, accepted, counting_entropy
+from tests.book import Book, End, Node
+from tests.http_book import FIRST, Peer
+from tests.playbook import START, accepted, counting_entropy
 
 __all__ = ["REFUSED", "SILENT", "STDIO", "Answer", "Asked", "World", "as_json"]
 
 T = TypeVar("T")
 STDIO = ChannelId(2)
+TERMINAL = Address("stdio", 0)
 REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
 SILENT = object()  # an answer that never comes
 NO_FILE = Failure(FailureKind.NOT_FOUND)
@@ -103,18 +94,94 @@ def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
 Answer = tuple[int, bytes] | Failure | object
 
 
-@define
-class _Line:
+@define(eq=False)
+class Line(Peer):
     """One connection: the server's half of the wire."""
 
-    url: str
-    conn: Connection
-    asked: Asked | None = None
+    world: World[Any] = field(kw_only=True)
+    url: str = field(kw_only=True)
+    request: Asked | None = None
     upgraded: bool = False
     open: bool = False  # its answer goes on
 
+    def on_event(self, event: Event) -> None:
+        world = self.world
+        match event:
+            case RequestHead(method=method, target=target, headers=headers, websocket=websocket, stream=stream):
+                self.request = Asked(method, self.url + target, headers)
+                self.upgraded = websocket and world.socket is not None
+                if self.upgraded:
+                    self.conn.send(AcceptSocket(stream))
+            case RequestData(data=body) if self.request is not None:
+                self.request.body += body
+            case RequestEnd() if self.request is not None:
+                world.asked.append(self.request)
+                self._respond(self.request)
+            case TextMessage(text=text, stream=stream):
+                message = json.loads(text)
+                world.said.append(message)
+                assert world.socket is not None
+                answers = world.socket(message)
+                if answers is None:
+                    self.finish("reset")
+                for answer in answers or ():
+                    self.conn.send(TextMessage(stream, json.dumps(answer)))
+            case _:
+                pass
 
-@define
+    def flush(self) -> None:
+        data, cut = self.conn.data_to_send(), self.world.cut
+        broken = bool(cut) and len(data) > cut * 2
+        if data and not self.gone:
+            self.node.post(Received(self.ch, data[:-cut] if broken else data))
+        if broken:
+            self.finish("reset")
+
+    def close_write(self) -> None:
+        """It has more to say, perhaps."""
+
+    def abort(self) -> None:
+        self.finish()
+
+    def _respond(self, asked: Asked) -> None:
+        world = self.world
+        answer = world.http(asked)
+        if isinstance(answer, Failure):
+            self.finish(answer.detail)
+        elif isinstance(answer, tuple):
+            status, body = answer
+            kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else world.kind
+            more = world.fields(asked) if world.fields is not None else []
+            self.open = world.open_ended and kind == b"text/event-stream"
+            size = [] if self.open else [(b"content-length", b"%d" % len(body))]
+            self.conn.send(ResponseHead(FIRST, status, Headers([(b"content-type", kind), *size, *more])))
+            self.go_on(body, end=not self.open)
+
+    def go_on(self, body: bytes, *, end: bool) -> None:
+        """More of an answer."""
+        if body:
+            self.conn.send(ResponseData(FIRST, body))
+        if end:
+            self.conn.send(ResponseEnd(FIRST))
+
+
+@define(eq=False)
+class Sink(End):
+    """Standard output, or a program that lasts: `take` gets what goes there."""
+
+    take: Callable[[bytes], None] = field(kw_only=True)
+
+    def hear(self, data: bytes) -> None:
+        self.take(data)
+
+    def close_write(self) -> None:
+        """It goes on."""
+
+    def abort(self) -> None:
+        """The same."""
+
+
+@define(eq=False)
 class World(Generic[T]):
     """Make one with a plan, set what it needs, `run` it."""
 
@@ -137,20 +204,25 @@ class World(Generic[T]):
     stdio: bool = False
     chore: Chore[T] | None = None  # instead of one that is made of the plan
     script: list[tuple[float, Callable[[World[T]], None]]] = field(factory=list)  # s from the start on, what happens
-    now: Moment = START
     screen: str = ""  # what went to standard output
-    stuck: bool = False  # standard output takes no more
-    held: dict[ChannelId, bool] = field(factory=dict)
     told: list[Tell] = field(factory=list)
     asked: list[Asked] = field(factory=list)
     written: bytes = b""  # to programs that last
     said: list[Mapping[str, Any]] = field(factory=list)  # over WebSockets
-    logs: Logs = field(factory=Logs)
     exit: Exit | None = None
-    _facts: deque[Fact] = field(factory=deque)
-    _lines: dict[ChannelId, _Line] = field(factory=dict)
-    _silent: dict[str, OperationId] = field(factory=dict)
-    _handles: dict[int, bytes] = field(factory=dict)
+    lines: list[Line] = field(factory=list)
+    silent: dict[str, OperationId] = field(factory=dict)  # work whose answer is still to come
+    _book: ChoreBook | None = None
+
+    @property
+    def book(self) -> ChoreBook:
+        """What is around the chore, once it runs."""
+        assert self._book is not None
+        return self._book
+
+    @property
+    def now(self) -> Moment:
+        return START if self._book is None else self._book.now
 
     def run(self, *, until: float = 1000.0) -> T:
         """What the plan returned; AssertionError with the exit when it ended otherwise."""
@@ -167,217 +239,155 @@ class World(Generic[T]):
 
     def go(self, *, until: float = 1000.0) -> Chore[T]:
         chore = self.chore or Chore(self.plan, watched=self.watched)
-        core = Engine(chore, entropy=counting_entropy())
-        self._facts.append(Started())
-        start = self.now.mono
-        while self.exit is None:
-            if self._facts:
-                commands = core.handle(self._facts.popleft(), self.now)
-            else:
-                due = core.next_deadline()
-                if self.script and (due is None or start + self.script[0][0] <= due):
-                    after, happen = self.script.pop(0)
-                    self.now = self.now.at(max(start + after, self.now.mono))
-                    happen(self)
-                    continue
-                assert due is not None, "it waits for ever"
-                assert due <= start + until, "it takes too long"
-                self.now = self.now.at(max(due, self.now.mono))
-                commands = core.handle(None, self.now)
-            for command in commands:
-                self._carry_out(command)
+        book = self._book = ChoreBook(self, chore)
+        start = book.clock.now
+        book.feed(Started())
+        while not book.exits:
+            due = book.next_deadline()
+            if self.script and (due is None or start + self.script[0][0] <= due):
+                after, happen = self.script.pop(0)
+                book.clock.now = max(start + after, book.clock.now)
+                happen(self)
+                book.settle()
+                continue
+            assert due is not None, "it waits for ever"
+            assert due <= start + until, "it takes too long"
+            book.wake(due)
+        (self.exit,) = book.exits
+        self.told = [command for command in book.commands if isinstance(command, Tell)]
         return chore
 
     # --- for scripts ---
 
+    @property
+    def terminal(self) -> End:
+        """Standard output."""
+        end: End = self.book.node.ends[STDIO]
+        return end
+
+    @property
+    def held(self) -> bool:
+        """Whether the connections are not read."""
+        return any(line.held for line in self.lines)
+
+    def sit_down(self) -> None:
+        """Somebody has a terminal."""
+        self.book.plug_in(self.book.node, lambda node, ch: Sink(node, ch, take=self._show))
+        self.enter(accepted(STDIO, TERMINAL))
+
     def keys(self, data: bytes | None) -> None:
         """Somebody types, or standard input ends."""
-        self._facts.append(ReadClosed(STDIO) if data is None else Received(STDIO, data))
+        self.enter(ReadClosed(STDIO) if data is None else Received(STDIO, data))
 
-    def unstick(self, n: int) -> None:
-        """The screen has taken so much."""
-        self.stuck = False
-        self._facts.append(Sent(STDIO, n))
+    def stick(self) -> None:
+        """The screen takes no more."""
+        self.terminal.reads = False
+
+    def unstick(self) -> None:
+        """It has taken everything."""
+        self.terminal.read_on()
 
     def hang_up(self) -> None:
         """The screen is gone."""
-        self._facts.append(Closed(STDIO, "gone"))
+        self.terminal.finish("gone")
 
     def push(self, message: Mapping[str, Any]) -> None:
         """The relay says something over the last WebSocket."""
-        ch, line = next((ch, line) for ch, line in reversed(self._lines.items()) if line.upgraded)
-        line.conn.send(TextMessage(StreamId(1), json.dumps(message)))
-        self._flush(ch, line)
+        line = next(line for line in reversed(self.lines) if line.upgraded and not line.gone)
+        line.conn.send(TextMessage(FIRST, json.dumps(message)))
+        line.flush()
 
     def unfinished(self, body: bytes, *, end: bool = False) -> None:
         """More of the first answer that was left open."""
-        ch, line = next((ch, line) for ch, line in self._lines.items() if line.open)
-        line.conn.send(ResponseData(StreamId(1), body))
-        if end:
-            line.conn.send(ResponseEnd(StreamId(1)))
-        self._flush(ch, line)
+        line = next(line for line in self.lines if line.open and not line.gone)
+        line.go_on(body, end=end)
+        line.flush()
 
     def drop(self, why: str = "reset") -> None:
         """Every connection breaks."""
-        for ch in list(self._lines):
-            del self._lines[ch]
-            self._facts.append(Closed(ch, why))
+        for line in self.lines:
+            line.finish(why)
 
     def answer(self, name: str, result: object) -> None:
         """Host work that was `SILENT` is done at last."""
-        self._answer(self._silent[name], result)
+        self.book.answer(self.silent[name], result)
 
     def enter(self, fact: Fact) -> None:
         """Something else happens."""
-        self._facts.append(fact)
+        self.book.node.post(fact)
 
-    def _carry_out(self, command: Command) -> None:
-        match command:
-            case Exit():
-                self.exit = command
-            case Tell():
-                self.told.append(command)
-            case Log():
-                self.logs.append(command)
-            case Ready() if self.stdio:
-                self._facts.append(accepted(STDIO, Address("stdio", 0)))
-            case PauseReading(ch=ch) | ResumeReading(ch=ch):
-                self.held[ch] = isinstance(command, PauseReading)
-            case Send(ch=ch, data=data):
-                self._take(ch, data)
-            case Abort(ch=ch):
-                if self._lines.pop(ch, None) is not None:
-                    self._facts.append(Closed(ch))
-            case Cancel(op=op):
-                self._facts.append(Failed(op, Failure(FailureKind.CANCELLED)))
-            case Operation():
-                self._operate(command)
-            case _:
-                pass
+    def _show(self, data: bytes) -> None:
+        self.screen += data.decode()
 
-    def _take(self, ch: ChannelId, data: bytes) -> None:
-        if ch == STDIO:
-            self.screen += data.decode()
-        if ch != STDIO or not self.stuck:
-            self._facts.append(Sent(ch, len(data)))
-        if ch != STDIO:
-            self._serve(ch, data)
-        if ch in self.lasting.values():
-            self.written += data
 
-    def _operate(self, command: Operation[Any]) -> None:
-        match command:
-            case Connect():
-                self._connect(command)
+class ChoreBook(Book):
+    """What carries out the orders of a world's chore."""
+
+    def __init__(self, world: World[Any], chore: Chore[Any]) -> None:
+        self.world = world
+        super().__init__(chore, log_level=Level.INFO)
+        self.node.operations.handlers[Ready] = self._ready
+        for path, data in world.files.items():
+            if isinstance(data, bytes):
+                self.disk.put(path, data)
+
+    def answer(self, op: Any, result: object) -> None:
+        """What came of an operation."""
+        if result is not SILENT:
+            self.node.post(Failed(op, result) if isinstance(result, Failure) else Done(op, result))
+
+    def perform(self, node: Node, operation: Operation[Any]) -> None:
+        """See `Book`."""
+        world = self.world
+        match operation:
             case Spawn():
-                self._spawn(command)
+                self._spawn(operation)
             case Compute(op=op, name=name, args=args):
-                function = self.compute.get(name)
-                self._silent[name] = op  # should it be answered later
-                self._answer(op, Failure(FailureKind.UNSUPPORTED) if function is None else function(*args))
-            case OpenFile(op=op, path=path):
-                data = self.files.get(path, NO_FILE)
-                if isinstance(data, bytes):
-                    self._handles[op] = data
-                self._answer(op, OpenedFile(op, path, len(data), 0.0) if isinstance(data, bytes) else data)
-            case ReadFile(op=op, handle=handle):
-                self._answer(op, self._handles[handle])
+                function = world.compute.get(name)
+                world.silent[name] = op  # should it be answered later
+                self.answer(op, Failure(FailureKind.UNSUPPORTED) if function is None else function(*args))
+            case OpenFile(op=op, path=path) if isinstance(failure := world.files.get(path), Failure):
+                self.answer(op, failure)
             case ReadConfig(op=op, name=name):
-                self._answer(op, self.configs.get(name, NO_FILE))
+                self.answer(op, world.configs.get(name, NO_FILE))
             case WriteConfig(op=op, name=name, text=text):
-                refused = self.written_configs.get(name)
+                refused = world.written_configs.setdefault(name, text)
                 if not isinstance(refused, Failure):
-                    self.written_configs[name] = text
-                self._answer(op, refused if isinstance(refused, Failure) else None)
+                    world.written_configs[name] = text
+                self.answer(op, refused if isinstance(refused, Failure) else None)
             case EnsureSecret(op=op):
-                self._answer(op, self.secret)
+                self.answer(op, world.secret)
             case _:
-                raise AssertionError(f"nobody carries out {command}")
+                super().perform(node, operation)
 
-    def _answer(self, op: Any, result: object) -> None:
-        if result is SILENT:
-            return
-        self._facts.append(Failed(op, result) if isinstance(result, Failure) else Done(op, result))
-
-    def _connect(self, command: Connect) -> None:
-        problem = self.connect(command.host, command.port)
+    def connect(self, node: Node, order: Connect) -> Any:
+        """See `Book`."""
+        problem = self.world.connect(order.host, order.port)
         if problem is not None:
-            self._answer(command.op, problem)
-            return
-        url = f"{'https' if command.tls else 'http'}://{command.host}:{command.port}"
-        self._lines[command.ch] = _Line(url, Http1Connection(Role.SERVER, entropy=counting_entropy()))
-        self._facts.append(Done(command.op, Connected(Address(command.host, command.port))))
+            return problem
+        url = f"{'https' if order.tls else 'http'}://{order.host}:{order.port}"
+        conn = Http1Connection(Role.SERVER, entropy=counting_entropy())
+        self.world.lines.append(Line(node, order.ch, conn=conn, world=self.world, url=url))
+        return self.world.lines[-1]
+
+    def _ready(self, command: Ready) -> None:
+        if self.world.stdio:
+            self.world.sit_down()
+
+    def _write(self, data: bytes) -> None:
+        self.world.written += data
 
     def _spawn(self, command: Spawn) -> None:
-        output = self.programs.get(" ".join(command.argv), Failure(FailureKind.NOT_FOUND))
+        line = " ".join(command.argv)
+        output = self.world.programs.get(line, NO_FILE)
         if isinstance(output, Failure):
-            self._answer(command.op, output)
+            self.answer(command.op, output)
             return
-        self._facts.append(Done(command.op, Spawned(1)))
+        program = self.node.ends[command.ch] = Sink(self.node, command.ch, take=self._write)
+        self.answer(command.op, Spawned(1))
         if output:
-            self._facts.append(Received(command.ch, output))
-        if self.lasting.get(" ".join(command.argv)) is not None:
-            self.lasting[" ".join(command.argv)] = command.ch
+            self.node.post(Received(command.ch, output))
+        if self.world.lasting.get(line) is not None:
+            self.world.lasting[line] = command.ch
         else:
-            self._facts.append(Closed(command.ch, exit=0))
-
-    def _serve(self, ch: ChannelId, data: bytes) -> None:
-        line = self._lines.get(ch)
-        if line is None:
-            return
-        line.conn.receive_data(data)
-        while (event := line.conn.next_event()) is not None:
-            match event:
-                case RequestHead(method=method, target=target, headers=headers, websocket=websocket, stream=stream):
-                    line.asked = Asked(method, line.url + target, headers)
-                    if websocket and self.socket is not None:
-                        line.conn.send(AcceptSocket(stream))
-                        line.upgraded = True
-                case RequestData(data=body):
-                    assert line.asked is not None
-                    line.asked.body += body
-                case RequestEnd(stream=stream):
-                    assert line.asked is not None
-                    self.asked.append(line.asked)
-                    self._respond(line, stream, ch)
-                case TextMessage(text=text, stream=stream):
-                    message = json.loads(text)
-                    self.said.append(message)
-                    assert self.socket is not None
-                    answers = self.socket(message)
-                    if answers is None:
-                        self._lines.pop(ch)
-                        self._facts.append(Closed(ch, "reset"))
-                        return
-                    for answer in answers:
-                        line.conn.send(TextMessage(stream, json.dumps(answer)))
-                case _:
-                    pass
-        self._flush(ch, line)
-
-    def _respond(self, line: _Line, stream: Any, ch: ChannelId) -> None:
-        assert line.asked is not None
-        answer = self.http(line.asked)
-        if isinstance(answer, Failure):
-            self._lines.pop(ch)
-            self._facts.append(Closed(ch, answer.detail))
-        elif isinstance(answer, tuple):
-            status, body = answer
-            kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else self.kind
-            more = self.fields(line.asked) if self.fields is not None else []
-            line.open = self.open_ended and kind == b"text/event-stream"
-            size = [] if line.open else [(b"content-length", b"%d" % len(body))]
-            headers = Headers([(b"content-type", kind), *size, *more])
-            line.conn.send(ResponseHead(stream, status, headers))
-            if body:
-                line.conn.send(ResponseData(stream, body))
-            if not line.open:
-                line.conn.send(ResponseEnd(stream))
-
-    def _flush(self, ch: ChannelId, line: _Line) -> None:
-        data = line.conn.data_to_send()
-        if self.cut and len(data) > self.cut * 2:
-            self._facts += [Received(ch, data[: -self.cut]), Closed(ch, "reset")]
-            self._lines.pop(ch)
-        elif data:
-            self._facts.append(Received(ch, data))
+            program.finish(status=0)
