@@ -27,8 +27,8 @@ from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
-from svc_proto.engine.event_stream import fetch_events
 from svc_proto.engine.flow import Flow, Task, wait
+from svc_proto.engine.readers import each_event, events
 from svc_proto.facts import Accepted, Failure, OperationId
 from svc_proto.wire.sse import ServerSentEvent
 
@@ -116,7 +116,8 @@ class Demo:
         for message in MESSAGES:
             self._say(f"chat: {message}")
             body = strict_json.dumps_bytes({"message": message})
-            answer = yield from fetch_events(self.engine, "POST", url, body=body, on_event=partial(self._told, texts))
+            asking = fetch(self.engine, "POST", url, into=events(), body=body)
+            answer = yield from each_event(asking, partial(self._told, texts))
             if isinstance(answer, Failure) or answer.status != 200:
                 return self._problem("the chat was not answered")
         marker = next((line for text in texts for line in text.splitlines() if line.startswith("MEDIA:")), "")

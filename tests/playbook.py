@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, cast
 
 from attrs import define, evolve
 
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Log, Operation, Send
 from svc_proto.engine.boundary import Core
+from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
@@ -150,6 +151,13 @@ class Playbook:
         self._checked = not self._commands
         return self
 
+    def act(self, call: Callable[[], object]) -> Self:
+        """Have something called inside of a `handle` of the engine; then look at what that orders."""
+        self._require_checked()
+        cast("Engine", self.core).timers.timer(lambda: _drop(call())).set(self.now.mono)
+        self._step(None)
+        return self
+
     def take(self) -> list[Command]:
         """The commands of the last step, unchecked."""
         self._checked = True
@@ -181,6 +189,10 @@ class Playbook:
     def _require_checked(self) -> None:
         if not self._checked:
             raise AssertionError("these commands were never checked:\n" + "\n".join(map(_short, self._commands)))
+
+
+def _drop(result: object) -> None:
+    """Nobody asks."""
 
 
 def _line(entry: object) -> str:

@@ -9,10 +9,9 @@ from attrs import field, frozen
 
 from clients.gateway.rpc import NOT_STORED, UPSTREAM, RpcError
 from svc_proto.basics import strict_json
-from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import Fetched, fetch
-from svc_proto.engine.event_stream import fetch_events
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.readers import EventReader, each_event, events
 from svc_proto.facts import Failure
 from svc_proto.voice.credential import ShownKey, host_api_key
 from svc_proto.wire.sse import ServerSentEvent
@@ -95,18 +94,21 @@ class Api:
         message: object,
         *,
         on_event: Callable[[ServerSentEvent], None],
-        on_open: Callable[[Channel], None],
+        on_open: Callable[[EventReader], None],
     ) -> Flow[None]:
         """One turn; its events go to `on_event` until the stream ends."""
         answer = yield from self._key.show(
-            lambda shown: fetch_events(
-                self._engine,
-                "POST",
-                f"{self._settings.url}/api/sessions/{encode_segment(session)}/chat/stream",
-                on_event=on_event,
-                on_open=on_open,
-                headers=(JSON, *shown),
-                body=strict_json.dumps_bytes({"message": message, "approvals": True}),
+            lambda shown: each_event(
+                fetch(
+                    self._engine,
+                    "POST",
+                    f"{self._settings.url}/api/sessions/{encode_segment(session)}/chat/stream",
+                    into=events(),
+                    headers=(JSON, *shown),
+                    body=strict_json.dumps_bytes({"message": message, "approvals": True}),
+                ),
+                on_event,
+                on_open,
             )
         )
         self._check(answer)

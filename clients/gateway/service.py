@@ -30,6 +30,7 @@ from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.readers import EventReader
 from svc_proto.facts import Accepted
 from svc_proto.version import VERSION
 
@@ -66,7 +67,7 @@ class Gateway:
         self._greeting = {"skin": {}, "version": VERSION, **({"resume_session_id": resume} if resume else {})}
         self._lines: LineChannel | None = None
         self._sessions: dict[str, _Session] = {}
-        self._upstream: dict[str, Channel] = {}  # of the turns under way, by session
+        self._upstream: dict[str, EventReader] = {}  # of the turns under way, by session
         self._calls = 0  # under way
         self._closing = False
         self._methods: dict[str, Method] = {
@@ -250,7 +251,7 @@ class Gateway:
     # --- turns ---
 
     def _run(self, session: _Session, turn: Turn, message: object) -> Flow[None]:
-        def opened(channel: Channel) -> None:
+        def opened(channel: EventReader) -> None:
             self._upstream[session.identity] = channel
 
         try:

@@ -19,9 +19,9 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.quoting import quoted
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
-from svc_proto.engine.client import Fetched
-from svc_proto.engine.event_reader import EventReader, open_events
+from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.readers import EventReader, events
 from svc_proto.facts import Failure, FailureKind
 
 if TYPE_CHECKING:
@@ -121,14 +121,15 @@ def _attempt(
     if route.api_key:
         headers.append((b"authorization", b"Bearer " + route.api_key.encode("ascii")))
     begun = engine.now.mono
-    opened = yield from open_events(
+    opened = yield from fetch(
         engine,
         "POST",
         f"{route.base_url.rstrip('/')}/chat/completions",
         headers=tuple(headers),
         body=strict_json.dumps_bytes(asked),
+        into=events(),
         connect_within=limits.connect,
-        answer_within=limits.answer,
+        within=limits.answer,
     )
     if isinstance(opened, Failure):
         return _no_connection(opened, again=engine.now.mono - begun < limits.answer)

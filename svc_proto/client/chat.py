@@ -25,10 +25,11 @@ from svc_proto.client.talk_ends import Keyboard, News
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
 from svc_proto.engine.channel import Channel
+from svc_proto.engine.client import fetch
 from svc_proto.engine.core import Engine
-from svc_proto.engine.event_stream import fetch_events
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.local_secret import operator_fields
+from svc_proto.engine.readers import each_event, events
 from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
@@ -149,14 +150,15 @@ class ChatChore(Chore[ChatEnd]):
 
 def _turn(engine: Engine, api: Target, session: str, order: ChatOrder, turn: _Turn) -> Flow[ChatEnd]:
     operator = yield from operator_fields(engine, api.url)
-    answer = yield from fetch_events(
+    asking = fetch(
         engine,
         "POST",
         f"{api.url}/api/sessions/{encode_segment(session)}/chat/stream",
-        on_event=turn.take,
+        into=events(),
         headers=(*fields_for(api), *operator),
         body=strict_json.dumps_bytes({"message": order.message, **({"approvals": True} if order.asks else {})}),
     )
+    answer = yield from each_event(asking, turn.take)
     if isinstance(answer, Failure):
         raise Problem(unreachable(api, answer) if not turn.begun else f"the answer broke off: {answer.detail or 'cut'}")
     if answer.status in (401, 403):

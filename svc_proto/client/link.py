@@ -22,7 +22,7 @@ from svc_proto.basics.visible import is_visible
 from svc_proto.client.calls import error_text, plain
 from svc_proto.client.pins import distrust
 from svc_proto.client.problem import Problem, because
-from svc_proto.engine.client import Fetched, bearer, open_socket
+from svc_proto.engine.client import Fetched, bearer, fetch, websocket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
@@ -43,6 +43,7 @@ __all__ = [
     "open_link",
 ]
 
+OPEN_WITHIN = 15.0  # s for the connection and the handshake
 CLOSE_WITHIN = 1.0  # s for the relay to answer our close frame
 SIGN_IN_WITHIN = 15.0  # s, wire core 1.6
 RETRY = "pair again: svc-relay pair"
@@ -222,7 +223,7 @@ def open_link(
     link = Link(engine, credentials, identity)
     # Shown at the handshake already: a good token opens the socket even where wrong codes have blocked this address.
     headers = bearer(str(credentials.get("session_token", "")))
-    opened = yield from open_socket(engine, remote, link, headers=headers)
+    opened = yield from fetch(engine, "GET", remote, into=websocket(link), headers=headers, within=OPEN_WITHIN)
     if isinstance(opened, Failure):
         raise _not_opened(remote, opened)
     if isinstance(opened, Fetched):

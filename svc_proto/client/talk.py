@@ -49,7 +49,7 @@ from svc_proto.client.talk_ends import (
 from svc_proto.commands import SignalName, Tell
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.child import Child, spawn_child
-from svc_proto.engine.client import Fetched, open_socket
+from svc_proto.engine.client import Fetched, fetch, websocket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
@@ -169,7 +169,9 @@ class TalkChore(Chore[None]):
         scheme, rest = relay.url.split("://", 1)
         url = f"{'wss' if scheme == 'https' else 'ws'}://{rest}{path}"
         _, *key = fields_for(relay)
-        opened = yield from open_socket(engine, url, Ear(self.tell), headers=tuple(key), within=OPEN_WITHIN)
+        opened = yield from fetch(
+            engine, "GET", url, into=websocket(Ear(self.tell)), headers=tuple(key), within=OPEN_WITHIN
+        )
         if isinstance(opened, Failure):
             raise Problem(unreachable(relay, opened))
         if isinstance(opened, Fetched):

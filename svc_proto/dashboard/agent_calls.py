@@ -13,11 +13,11 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import Access
 from svc_proto.dashboard.upstream import JSON, PRIVATE, Upstream
-from svc_proto.engine.client import Fetched
-from svc_proto.engine.event_reader import EventReader, open_events
+from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import operator_fields
 from svc_proto.engine.message import Request, Response, Streamed, json_response
+from svc_proto.engine.readers import EventReader, events
 from svc_proto.engine.router import Handler, Route
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Failure
@@ -110,14 +110,14 @@ class _AgentCalls:
         operator = yield from operator_fields(engine, api.url, secret=bool(self._dashboard.config.password))
         url = f"{api.url}/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
         answer = yield from api.key.show(
-            lambda shown: open_events(
+            lambda shown: fetch(
                 engine,
                 "POST",
                 url,
                 headers=(JSON, *shown, *operator),
                 body=request.body,
-                connect_within=api.patience,
-                answer_within=api.patience,
+                into=events(),
+                within=api.patience,
             )
         )
         match answer:

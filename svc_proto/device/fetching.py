@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from svc_proto.device.attachment import Attachment, MediaCache, find_markers
-from svc_proto.device.download import download
 from svc_proto.device.performer import Uplink
 from svc_proto.device.preferences import Preferences
-from svc_proto.engine.client import Fetched
+from svc_proto.engine.client import Fetched, fetch, whole
 from svc_proto.engine.flow import Task
 from svc_proto.facts import Failure, FailureKind
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Attachments"]
 
 MOST_SHOWN = 100  # attachments that are remembered; the oldest is forgotten, with its fetch
+DOWNLOAD_WITHIN = 120.0  # s, for a whole file: 100 MB, the largest that may be allowed, at 7 Mbit/s
 MOST_AT_ONCE = 4  # fetches; the others wait
 
 
@@ -127,7 +127,8 @@ class Attachments:
             done(Failure(FailureKind.INTERNAL, self._engine.bug(error)))
 
         url = source.url + shown.attachment.target
-        flow = download(self._engine, url, source.token, most=most)
+        shows = ((b"authorization", f"Bearer {source.token}".encode("ascii", "replace")),)
+        flow = fetch(self._engine, "GET", url, into=whole(most), headers=shows, within=DOWNLOAD_WITHIN)
         shown.task = self._engine.spawn(flow, on_done=done, on_error=failed)
 
     def _answered(self, number: int, shown: _Shown, answer: Fetched | Failure, most: int) -> None:

@@ -50,7 +50,7 @@ from svc_proto.device.safety.settings import SafetySettings
 from svc_proto.device.safety.view import SafetyView
 from svc_proto.device.talking import Voice
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.client import Fetched, bearer, open_socket
+from svc_proto.engine.client import Fetched, bearer, fetch, websocket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, ask
 from svc_proto.engine.socket import Socket
@@ -65,6 +65,7 @@ FIRST_PAUSE = 1.0  # s before the first retry; doubles
 LONGEST_PAUSE = 30.0  # s
 BLOCKED_PAUSE = 300.0  # s after a 429 that names no time, wire core 1.6
 LONGEST_BLOCK = 3600.0  # s: a Retry-After that asks for more is not believed
+OPEN_WITHIN = 15.0  # s for the connection and the handshake
 SIGN_IN_WITHIN = 15.0  # s from the open socket to `auth.ok`, wire core 1.6
 MOST_NOTICES = 50  # notifications that wait for a relay; the oldest is forgotten (wire core 7.2)
 LONGEST_REASON = 200  # characters of a relay's text that are passed on
@@ -400,7 +401,8 @@ class Phone:
             self._socket.close(1000, "another route")
 
     def _open(self) -> None:
-        opening = open_socket(self.engine, self._remote.socket_url, self, headers=bearer(self.token or ""))
+        url, shown = self._remote.socket_url, bearer(self.token or "")
+        opening = fetch(self.engine, "GET", url, into=websocket(self), headers=shown, within=OPEN_WITHIN)
         self._opening = self.engine.spawn(opening, on_done=self._opened, on_error=self._failed)
 
     def _opened(self, outcome: Socket | Fetched | Failure) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.device.performer import Uplink
-from svc_proto.engine.client import Fetched, bearer, fetch, open_socket
+from svc_proto.engine.client import Fetched, bearer, fetch, websocket
 from svc_proto.engine.flow import Flow, Task, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure
@@ -81,7 +81,7 @@ class Voice:
             return f"the relay makes no voice session: {_why(made)}"
         hearing = _Hearing(engine, text)
         url = f"{source.url.replace('http', 'ws', 1)}{path}"
-        opened = yield from open_socket(engine, url, hearing, headers=key, within=READY_WITHIN)
+        opened = yield from fetch(engine, "GET", url, into=websocket(hearing), headers=key, within=READY_WITHIN)
         if not isinstance(opened, Socket):
             return f"the relay opens no voice session: {_why(opened)}"
         try:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.exports import exports
 
 if TYPE_CHECKING:
-    from svc_proto.engine.body_reader import BodyReader as BodyReader
-    from svc_proto.engine.body_reader import open_body as open_body
     from svc_proto.engine.boundary import Core as Core
     from svc_proto.engine.callers import Proxies as Proxies
     from svc_proto.engine.callers import is_from_this_host as is_from_this_host
@@ -22,15 +20,13 @@ if TYPE_CHECKING:
     from svc_proto.engine.child import spawn_child as spawn_child
     from svc_proto.engine.client import Fetched as Fetched
     from svc_proto.engine.client import bearer as bearer
-    from svc_proto.engine.client import dial as dial
     from svc_proto.engine.client import fetch as fetch
-    from svc_proto.engine.client import open_socket as open_socket
+    from svc_proto.engine.client import websocket as websocket
+    from svc_proto.engine.client import whole as whole
     from svc_proto.engine.core import Engine as Engine
     from svc_proto.engine.core import Service as Service
     from svc_proto.engine.door import Door as Door
     from svc_proto.engine.errand import Errand as Errand
-    from svc_proto.engine.event_reader import EventReader as EventReader
-    from svc_proto.engine.event_reader import open_events as open_events
     from svc_proto.engine.files import ensure_secret as ensure_secret
     from svc_proto.engine.files import read_file as read_file
     from svc_proto.engine.files import read_yaml as read_yaml
@@ -47,6 +43,10 @@ if TYPE_CHECKING:
     from svc_proto.engine.message import empty_response as empty_response
     from svc_proto.engine.message import json_response as json_response
     from svc_proto.engine.message import parse_json as parse_json
+    from svc_proto.engine.readers import BodyReader as BodyReader
+    from svc_proto.engine.readers import EventReader as EventReader
+    from svc_proto.engine.readers import events as events
+    from svc_proto.engine.readers import pieces as pieces
     from svc_proto.engine.router import BODY_LIMIT as BODY_LIMIT
     from svc_proto.engine.router import Handler as Handler
     from svc_proto.engine.router import Kind as Kind
@@ -80,9 +80,8 @@ else:
             "svc_proto.engine.socket": "Socket SocketHandler",
             "svc_proto.engine.flow": "Flow Task ask sleep wait",
             "svc_proto.engine.errand": "Errand",
-            "svc_proto.engine.client": "Fetched bearer dial fetch open_socket",
-            "svc_proto.engine.body_reader": "BodyReader open_body",
-            "svc_proto.engine.event_reader": "EventReader open_events",
+            "svc_proto.engine.client": "Fetched bearer fetch websocket whole",
+            "svc_proto.engine.readers": "BodyReader EventReader events pieces",
             "svc_proto.engine.child": "Child ChildHandler Finished run_command spawn_child",
             "svc_proto.engine.files": "ensure_secret read_file read_yaml",
             "svc_proto.engine.callers": "Proxies is_from_this_host is_local",

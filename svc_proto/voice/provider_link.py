@@ -16,7 +16,7 @@ from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
-from svc_proto.engine.client import Fetched, open_socket
+from svc_proto.engine.client import Fetched, fetch, websocket
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, OperationId
@@ -36,7 +36,7 @@ MAX_BYTES = 16 * 1024 * 1024  # of sound in them, more than five minutes at 24 k
 def open_link(engine: Engine, dialect: Dialect, *, within: float = CONNECT_WITHIN) -> Flow[ProviderLink]:
     """Connect and say what has to be said first."""
     link = ProviderLink(engine, dialect)
-    outcome = yield from open_socket(engine, dialect.url, link, headers=dialect.headers, within=within)
+    outcome = yield from fetch(engine, "GET", dialect.url, into=websocket(link), headers=dialect.headers, within=within)
     if isinstance(outcome, Failure):
         raise ProviderError(f"the provider cannot be reached: {outcome.kind.value}")
     if isinstance(outcome, Fetched):

@@ -16,6 +16,7 @@ LIMITS = {
     # wire core 0.1, 0.4, 1.6, 10.1, 10.6
     "spans.NEVER": 0,
     "calls.MOST_SHOWN": 200,
+    "link.OPEN_WITHIN": 15.0,
     "link.SIGN_IN_WITHIN": 15.0,
     "report.FULLY_MASKED": 8,
     "operator.PROBE_WITHIN": 1.0,

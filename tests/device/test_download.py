@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from svc_proto.commands import Connect, Connected, Ready
-from svc_proto.device.download import download
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.client import Fetched
+from svc_proto.engine.client import Fetched, bearer, fetch, whole
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Failure, FailureKind, Started
 from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
@@ -26,7 +25,8 @@ class Wanting:
 
     def on_started(self) -> None:
         self.engine.emit(Ready())
-        self.engine.spawn(download(self.engine, self.url, "T", most=self.most), on_done=self.got.append)
+        flow = fetch(self.engine, "GET", self.url, into=whole(self.most), headers=bearer("T"), within=120.0)
+        self.engine.spawn(flow, on_done=self.got.append)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         return None

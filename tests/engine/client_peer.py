@@ -77,6 +77,11 @@ class Dialogue:
         self._keep(self.book.after(seconds).take())
         self.settle()
 
+    def act(self, call: Callable[[], object]) -> None:
+        """Something is called inside of the core."""
+        self._keep(self.book.act(call).take())
+        self.settle()
+
     def settle(self) -> None:
         """Let both talk until they are silent."""
         while data := self.peer.data_to_send():

@@ -56,16 +56,17 @@ def of_the_child(book: TestBook) -> list[Any]:
 def commanded() -> tuple[TestBook, list[Any]]:
     book = open_book()
     owner = Owner(book)
-    owner.spawn(run_command(book.engine, ("ls",)))
+    book.act(lambda: owner.spawn(run_command(book.engine, ("ls",)))) << [
+        Spawn(TICKETED, ONE, ("ls",), inherit=INHERITED)
+    ]
     return book, owner.told
 
 
 def test_the_life_of_a_child() -> None:
     book, child, output = running()
-    child.write(b"in")
-    child.resize(TerminalSize(80, 24))
-    child.close_input()
-    assert book.engine._out == [Send(ONE, b"in"), ResizeTerminal(ONE, TerminalSize(80, 24)), CloseWrite(ONE)]
+    book.act(lambda: child.write(b"in")) << [Send(ONE, b"in")]
+    book.act(lambda: child.resize(TerminalSize(80, 24))) << [ResizeTerminal(ONE, TerminalSize(80, 24))]
+    book.act(child.close_input) << [CloseWrite(ONE)]
     book >> Received(ONE, b"out") << []
     book >> ReadClosed(ONE) << []
     book >> Closed(ONE, exit=3) << []
@@ -82,8 +83,7 @@ def test_its_error_output_is_a_channel_of_its_own() -> None:
 
 def test_ending_it_kindly_and_then_not() -> None:
     book, child, output = running()
-    child.end()
-    assert book.engine._out == [Signal(ONE, SignalName.HANGUP)]
+    book.act(child.end) << [Signal(ONE, SignalName.HANGUP)]
     book >> Received(ONE, b"last words") << []
     book.after(1.0) << [Signal(ONE, SignalName.KILL), Abort(ONE)]
     book >> Closed(ONE, exit=-9) << []
@@ -92,8 +92,7 @@ def test_ending_it_kindly_and_then_not() -> None:
 
 def test_input_that_is_not_read_is_counted_and_never_waited_for() -> None:
     book, child, output = running()
-    child.write(b"x" * 1_000_000)
-    assert book.engine._out == [Send(ONE, b"x" * 1_000_000)]
+    book.act(lambda: child.write(b"x" * 1_000_000)) << [Send(ONE, b"x" * 1_000_000)]
     book.after(3600.0)
     assert of_the_child(book) == []
     book >> Received(ONE, b"still listened to") << []
@@ -109,14 +108,12 @@ def test_it_exits_in_time() -> None:
     child.end()
     book >> Closed(ONE, exit=-1) << []
     book.after(5.0) << []
-    child.end()
-    assert book.engine._out == []
+    book.act(child.end) << []
 
 
 def test_letting_go_of_it() -> None:
     book, child, output = running()
-    child.release()
-    assert book.engine._out == [Abort(ONE)]
+    book.act(child.release) << [Abort(ONE)]
     book >> Closed(ONE) << []
     assert output.told == []
 
@@ -149,8 +146,6 @@ def test_it_cannot_be_started() -> None:
 
 def test_a_command_run_to_its_end() -> None:
     book, told = commanded()
-    (order,) = book.engine._out
-    assert order == Spawn(TICKETED, ONE, ("ls",), inherit=INHERITED)
     book >> Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
     book >> Received(ONE, b"a") << []
     book >> Received(ONE, b"b") << []

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Connected, Send
-from svc_proto.engine import client
-from svc_proto.engine.client import STREAM, ClientChannel, Fetched, bearer, dial, fetch, open_socket
+from svc_proto.engine.client import Fetched, bearer, fetch, websocket, whole
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
@@ -25,8 +24,7 @@ from svc_proto.facts import (
     Started,
     Stopping,
 )
-from svc_proto.wire.events import Headers, RequestHead
-from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.wire.events import Headers
 from tests.engine.service import Recorder
 from tests.playbook import Playbook, counting_entropy, sends, wire_bytes
 
@@ -78,24 +76,9 @@ def fetching() -> tuple[Playbook, Caller]:
     return book, caller
 
 
-def test_a_plain_connection_speaks_http1_unless_its_opener_knows_better() -> None:
-    def flow(engine: Engine) -> Flow[object]:
-        channel = yield from dial(ClientChannel, engine, URL, within=5.0, limits=DEFAULT_LIMITS)
-        assert isinstance(channel, ClientChannel)
-        channel.request(
-            RequestHead(STREAM, "GET", channel.url.target, channel.fields([(b"connection", b"close")])), b""
-        )
-        return None
-
-    book, caller = calling(flow)
-    book >> Started() << [CONNECT]
-    book >> Done(OP, PEER) << [REQUEST]
-    assert caller.errors == []
-
-
 def opening(handler: Recorder) -> tuple[Playbook, Caller, bytes]:
     """A WebSocket that was asked for, and the answer that accepts it."""
-    book, caller = calling(lambda engine: open_socket(engine, WS, handler, within=5.0))
+    book, caller = calling(lambda engine: fetch(engine, "GET", WS, into=websocket(handler), within=5.0))
     book >> Started() << [Connect(OP, ONE, "127.0.0.1", 8767)]
     book >> Done(OP, PEER)
     (key,) = [
@@ -156,7 +139,7 @@ def test_an_unusable_url_and_a_refused_connection() -> None:
     book >> Started() << [CONNECT]
     book >> Failed(OP, Failure(FailureKind.UNREACHABLE, "refused")) << []
     assert caller.results == [Failure(FailureKind.UNREACHABLE, "refused")]
-    book, caller = calling(lambda engine: open_socket(engine, "ws://", Recorder()))
+    book, caller = calling(lambda engine: fetch(engine, "GET", "ws://", into=websocket(Recorder())))
     book >> Started() << []
     assert caller.results[0].kind is FailureKind.INVALID
 
@@ -209,12 +192,14 @@ def test_a_server_that_does_not_speak_http() -> None:
     assert caller.results[0].kind is FailureKind.INVALID
 
 
-def test_an_answer_that_is_too_large(monkeypatch: Any) -> None:
-    monkeypatch.setattr(client, "MAX_ANSWER", 4)
-    book, caller = fetching()
-    book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe") << []
-    book >> Received(ONE, b"llo") << [Abort(ONE)]
-    assert caller.results == [Failure(FailureKind.TOO_LARGE, "the answer has more than 4 bytes")]
+def test_an_answer_that_is_too_large() -> None:
+    """It is given up as soon as it says so, or has gone too far without a word."""
+    for length in (b"Content-Length: 5", b"Connection: close"):
+        book, caller = calling(lambda engine: fetch(engine, "GET", URL, into=whole(4), within=5.0))
+        book >> Started() << [CONNECT]
+        book >> Done(OP, PEER) << [REQUEST]
+        book >> Received(ONE, b"HTTP/1.1 200 OK\r\n%s\r\n\r\nhello" % length) << [Abort(ONE)]
+        assert caller.results == [Failure(FailureKind.TOO_LARGE, "the answer has more than 4 bytes")]
 
 
 def test_a_malformed_header_leaves_no_connection_behind() -> None:
@@ -222,7 +207,9 @@ def test_a_malformed_header_leaves_no_connection_behind() -> None:
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER) << [Abort(ONE)]
     assert len(caller.errors) == 1
-    book, caller = calling(lambda engine: open_socket(engine, WS, Recorder(), headers=((b"x", b"a\r\nb"),)))
+    book, caller = calling(
+        lambda engine: fetch(engine, "GET", WS, into=websocket(Recorder()), headers=((b"x", b"a\r\nb"),))
+    )
     (connect,) = (book >> Started()).take()
     assert isinstance(connect, Connect)
     book >> Done(OP, PEER) << [Abort(ONE)]

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Command, Connect, PauseReading, ResumeReading
-from svc_proto.engine import client
-from svc_proto.engine.client import Fetched, fetch, open_socket
+from svc_proto.engine.client import Fetched, fetch, websocket, whole
+from svc_proto.engine.client_channel import Into
 from svc_proto.engine.core import Engine
-from svc_proto.engine.event_reader import EventReader, open_events
-from svc_proto.engine.event_stream import fetch_events
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.readers import EventReader, each_event, events
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Closed, Failure, FailureKind, ReadClosed, Stopping
 from svc_proto.wire.events import (
@@ -57,10 +56,10 @@ def calling(flow: Callable[[Engine], Flow[Any]], version: str) -> Dialogue:
     return Dialogue(flow, version)
 
 
-def getting(version: str, scheme: str = "https") -> Dialogue:
+def getting(version: str, scheme: str = "https", into: Into[Fetched] | None = None) -> Dialogue:
     knows = version == "2"
     url = f"{scheme}://api.example/v1/models?all=1"
-    return Dialogue(lambda engine: fetch(engine, "GET", url, within=5.0, prior_knowledge=knows), version)
+    return Dialogue(lambda engine: fetch(engine, "GET", url, into=into, within=5.0, prior_knowledge=knows), version)
 
 
 def plainly(headers: Headers) -> list[tuple[bytes, bytes]]:
@@ -158,10 +157,9 @@ def test_what_goes_wrong_has_the_same_name(
     assert ended(version, *facts).kind is kind
 
 
-def test_an_answer_that_is_too_large(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MAX_ANSWER", 4)
-    talk = getting(version)
-    half(talk)
+def test_an_answer_that_is_too_large(version: str) -> None:
+    talk = getting(version, into=whole(4))
+    talk.say(ResponseHead(S, 200), ResponseData(S, b"he"))
     assert talk.results == []
     talk.say(ResponseData(S, b"llo"))
     assert talk.results == [Failure(FailureKind.TOO_LARGE, "the answer has more than 4 bytes")]
@@ -169,9 +167,8 @@ def test_an_answer_that_is_too_large(version: str, monkeypatch: pytest.MonkeyPat
 
 def test_the_caller_goes_away(version: str) -> None:
     talk = getting(version)
-    talk.caller.task.cancel()
-    assert talk.caller.engine._out[-1] == Abort(talk.ch)
-    talk.after(0.0)
+    talk.act(talk.caller.task.cancel)
+    assert talk.orders[-1] == Abort(talk.ch)
     half(talk)
     gone(talk)
     assert talk.results == talk.caller.errors == []
@@ -184,7 +181,8 @@ def opening(version: str) -> tuple[Dialogue, Recorder]:
     handler = Recorder()
     url = "wss://relay.example/ws"
     return Dialogue(
-        lambda engine: open_socket(engine, url, handler, headers=((b"x-y", b"z"),), within=5.0), version
+        lambda engine: fetch(engine, "GET", url, into=websocket(handler), headers=((b"x-y", b"z"),), within=5.0),
+        version,
     ), handler
 
 
@@ -235,7 +233,7 @@ class Reader(Recorder):
 
 def reader(version: str) -> tuple[Dialogue, Reader]:
     handler = Reader()
-    talk = Dialogue(lambda engine: open_socket(engine, "wss://relay.example/ws", handler), version)
+    talk = Dialogue(lambda engine: fetch(engine, "GET", "wss://relay.example/ws", into=websocket(handler)), version)
     talk.say(AcceptSocket(S), TextMessage(S, "hold"))
     return talk, handler
 
@@ -318,7 +316,9 @@ def test_a_websocket_that_nobody_answers(version: str) -> None:
 def test_events_as_they_come(version: str) -> None:
     seen: list[str] = []
     talk = calling(
-        lambda engine: fetch_events(engine, "POST", "https://a/s", on_event=lambda event: seen.append(event.data)),
+        lambda engine: each_event(
+            fetch(engine, "POST", "https://a/s", into=events()), lambda event: seen.append(event.data)
+        ),
         version,
     )
     talk.say(ResponseHead(S, 200, EVENTS), ResponseData(S, b"data: 1\n\ndata: "))
@@ -332,7 +332,7 @@ def test_events_at_the_readers_pace(version: str) -> None:
     readers: list[EventReader] = []
 
     def flow(engine: Engine) -> Flow[object]:
-        reader = yield from open_events(engine, "POST", "https://a/s")
+        reader = yield from fetch(engine, "POST", "https://a/s", into=events())
         assert isinstance(reader, EventReader)
         readers.append(reader)
         batches: list[object] = []

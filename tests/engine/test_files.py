@@ -93,9 +93,8 @@ def test_yaml_that_is_none() -> None:
 def test_a_secret() -> None:
     book = open_book()
     owner = Owner(book)
-    owner.spawn(ensure_secret(book.engine, "qr", 16))
     order = EnsureSecret(ONE, "qr", b"\1" + b"\0" * 7 + b"\1" + b"\0" * 7)
-    assert book.engine._out == [order]
+    book.act(lambda: owner.spawn(ensure_secret(book.engine, "qr", 16))) << [order]
     book >> Done(ONE, b"k" * 16) << []
     assert owner.told == [b"k" * 16]
     assert OpenFile.answer is OpenedFile

@@ -15,14 +15,13 @@ LIMITS = {
     "child.HANGUP_PATIENCE": 1.0,
     "stream.FILE_STEP": 1024 * 1024,
     # its own, which other tests call by name
-    "body_reader.MAX_UNREAD": 64 * 1024,
-    "event_reader.MAX_UNREAD": 64 * 1024,
-    "event_reader.OVERHEAD": 64,
-    "event_reader.SILENCE": 300.0,
+    "readers.MAX_UNREAD": 64 * 1024,
+    "readers.OVERHEAD": 64,
+    "readers.SILENCE": 300.0,
     "reload.RELOAD_WITHIN": 10.0,
     # its own, of which no other test knows the number
     "child.MAX_OUTPUT": 1024 * 1024,
-    "client.MAX_ANSWER": 8 * 1024 * 1024,
+    "client_channel.MAX_ANSWER": 8 * 1024 * 1024,
     "client.MAX_REMEMBERED": 64,
     "core.STOP_MARGIN": 0.25,
     "exchange.BODILESS": (204, 304),

@@ -16,10 +16,10 @@ import pytest
 from runtimes.tls import client_context
 from svc_proto.commands import Tell
 from svc_proto.device.phone import PhoneConfig
-from svc_proto.engine.client import Fetched, fetch, open_socket
+from svc_proto.engine.client import Fetched, fetch, websocket
 from svc_proto.engine.core import Engine
-from svc_proto.engine.event_reader import EventReader, open_events
 from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.readers import EventReader, events
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Failure, OperationId
 from tests.loops.conftest import open_world
@@ -109,12 +109,12 @@ def test_requests_and_a_websocket_to_our_own_relay(world: World, secure: bool) -
         assert isinstance(health, Fetched)
         assert isinstance(large, Fetched)
         talk = Talk(engine)
-        socket = yield from open_socket(engine, f"{base}/ws", talk, prior_knowledge=not secure)
+        socket = yield from fetch(engine, "GET", f"{base}/ws", into=websocket(talk), prior_knowledge=not secure)
         assert isinstance(socket, Socket)
         payload = {"pairing_code": code, "device_name": "H2", "device_id": "h2", "client_surface": "desktop"}
         socket.send_text(json.dumps({"channel": "system", "type": "auth", "id": "1", "payload": payload}))
         answer = json.loads((yield from talk.next()))
-        declined = yield from open_socket(engine, f"{base}/nothing", talk, prior_knowledge=not secure)
+        declined = yield from fetch(engine, "GET", f"{base}/nothing", into=websocket(talk), prior_knowledge=not secure)
         assert isinstance(declined, Fetched)
         two = is_http2(socket)
         socket.close(1000, "bye")
@@ -135,7 +135,7 @@ def test_a_turn_over_server_sent_events(world: World) -> None:
         session = json.loads(made.body)["id"]
         body = b'{"message": "/count 30"}'
         stream = f"{url}/api/sessions/{session}/chat/stream"
-        reader = yield from open_events(engine, "POST", stream, body=body, prior_knowledge=True)
+        reader = yield from fetch(engine, "POST", stream, into=events(), body=body, prior_knowledge=True)
         assert isinstance(reader, EventReader)
         names: list[str] = []
         while isinstance(batch := (yield from reader.read()), tuple):
@@ -197,24 +197,24 @@ def test_a_server_that_shares_no_code_with_us(loop_world: World, certificate: tu
     def flow(engine: Engine) -> Flow[object]:
         sent = yield from fetch(engine, "POST", f"https://{here}/sent", body=BIG)
         reset = yield from fetch(engine, "GET", f"https://{here}/reset")
-        reader = yield from open_events(engine, "GET", f"https://{here}/events")
+        reader = yield from fetch(engine, "GET", f"https://{here}/events", into=events())
         assert isinstance(sent, Fetched)
         assert isinstance(reset, Failure)
         assert isinstance(reader, EventReader)
-        events: list[str] = []
+        told: list[str] = []
         while isinstance(batch := (yield from reader.read()), tuple):
-            events += [event.data for event in batch]
+            told += [event.data for event in batch]
         reader.drop()
         heard: list[str] = []
         for _ in range(2):
             talk = Talk(engine)
-            socket = yield from open_socket(engine, f"wss://{here}/ws", talk)
+            socket = yield from fetch(engine, "GET", f"wss://{here}/ws", into=websocket(talk))
             assert isinstance(socket, Socket)
             socket.send_text("over")
             heard.append((yield from talk.next()))
             socket.close()
             heard.append((yield from talk.next()))
-        return [json.loads(sent.body), reset.kind.value, events, heard]
+        return [json.loads(sent.body), reset.kind.value, told, heard]
 
     digest = {"size": len(BIG), "hash": hashlib.sha256(BIG).hexdigest()}
     try:

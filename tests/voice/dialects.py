@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from svc_proto.engine.client import Fetched
+from svc_proto.engine.client_channel import Into
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Failure
@@ -82,7 +83,7 @@ def _events(message: Mapping[str, Any]) -> Iterator[ProviderEvent]:
 
 
 class Provider:
-    """Takes the place of `open_socket`, and of the `Socket` that it gives."""
+    """Takes the place of `fetch` for a WebSocket, and of the `Socket` that it gives."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -92,12 +93,13 @@ class Provider:
         self.refusal: Failure | Fetched | None = None
         self.handler: SocketHandler
 
-    def open_socket(
+    def fetch(
         self,
         engine: object,
+        method: str,
         url: str,
-        handler: SocketHandler,
         *,
+        into: Into[Socket],
         headers: tuple[tuple[bytes, bytes], ...],
         within: float,
     ) -> Flow[Socket | Fetched | Failure]:
@@ -105,9 +107,9 @@ class Provider:
         yield from ()
         if self.refusal is not None:
             return self.refusal
-        self.headers, self.handler = headers, handler
+        self.headers, self.handler = headers, cast("SocketHandler", into.handler)
         socket = cast("Socket", self)
-        handler.on_open(socket)
+        self.handler.on_open(socket)
         return socket
 
     def send_text(self, text: str) -> bool:

@@ -29,7 +29,7 @@ OPTIONS = RealtimeOptions(model="m", voice="v", sample_rate=24_000)
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
     made = Provider()
-    monkeypatch.setattr(provider_link, "open_socket", made.open_socket)
+    monkeypatch.setattr(provider_link, "fetch", made.fetch)
     return made
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.visible import is_visible
-from svc_proto.engine.client import Fetched, fetch, open_socket
+from svc_proto.engine.client import Fetched, fetch, websocket
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.socket import Socket
@@ -40,7 +40,9 @@ def pair(engine: Engine, url: str, name: str = DEVICE_NAME) -> Flow[str | Failur
     if code is None:
         return Failure(FailureKind.DENIED, f"the relay gave no pairing code: {made.status}")
     handshake = _Handshake(engine, code, name)
-    socket = yield from open_socket(engine, f"ws{url.removeprefix('http')}/ws", handshake, within=WITHIN)
+    socket = yield from fetch(
+        engine, "GET", f"ws{url.removeprefix('http')}/ws", into=websocket(handshake), within=WITHIN
+    )
     if isinstance(socket, Failure):
         return socket
     if isinstance(socket, Fetched):

@@ -16,8 +16,8 @@ from attrs import field, frozen
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level
 from svc_proto.engine.client import Fetched, fetch
-from svc_proto.engine.event_reader import EventReader, open_events
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.readers import SILENCE, EventReader, events
 from svc_proto.facts import Failure
 from svc_proto.machines.run_story import RunEvent, SessionBound
 from svc_proto.voice.agent.run_mapping import Over, Trouble, map_event
@@ -132,13 +132,15 @@ class ChatRun:
         if order.system:
             body["system_message"] = order.system
         return (
-            yield from open_events(
+            yield from fetch(
                 self._engine,
                 "POST",
                 f"{self._api.url}/api/sessions/{encode_segment(session_id)}/chat/stream",
                 headers=self._api.headers,
                 body=strict_json.dumps_bytes(_with_profile(body, order.profile)),
+                into=events(),
                 connect_within=CONNECT_WITHIN,
+                within=SILENCE,
             )
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
-from svc_proto.engine.client import Fetched, open_socket
+from svc_proto.engine.client import Fetched, fetch, websocket
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure
@@ -59,7 +59,9 @@ class OneShotRenderer:
             )
         )
         listener = _Listener(self._engine)
-        socket = yield from open_socket(self._engine, dialect.url, listener, headers=dialect.headers, within=CONNECT)
+        socket = yield from fetch(
+            self._engine, "GET", dialect.url, into=websocket(listener), headers=dialect.headers, within=CONNECT
+        )
         if not isinstance(socket, Socket):
             raise named_refusal(self._provider, socket)
         try:

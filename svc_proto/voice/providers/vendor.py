@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Protocol
 from attrs import field, frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.engine.body_reader import BodyReader, open_body
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.readers import BodyReader, pieces
 from svc_proto.facts import Failure
 from svc_proto.voice.contract import (
     AudioChunk,
@@ -120,8 +120,8 @@ class VendorRenderer:
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
         """Pass the vendor's PCM on at the pace of the sink."""
         access, call = self._vendor.access, self._vendor.stream(request)
-        reader = yield from open_body(
-            self._engine, "POST", call.url, headers=call.headers, body=call.body, within=WITHIN
+        reader = yield from fetch(
+            self._engine, "POST", call.url, into=pieces(), headers=call.headers, body=call.body, within=WITHIN
         )
         if isinstance(reader, Failure):
             raise unreachable(access, reader)

@@ -6,10 +6,10 @@ import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Connect, PauseReading, Send
 from svc_proto.engine import client
-from svc_proto.engine.client import fetch, open_socket
+from svc_proto.engine.client import fetch, websocket
 from svc_proto.engine.core import Engine
-from svc_proto.engine.event_reader import MAX_UNREAD, EventReader, open_events
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.readers import MAX_UNREAD, EventReader, events
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Closed, Failure, FailureKind, ReadClosed, Received, Sent
 from svc_proto.wire.connection import Role
@@ -46,7 +46,7 @@ def getting() -> Dialogue:
 
 def opened() -> tuple[Dialogue, Recorder, Socket]:
     handler = Recorder()
-    talk = Dialogue(lambda engine: open_socket(engine, WSS, handler), "2")
+    talk = Dialogue(lambda engine: fetch(engine, "GET", WSS, into=websocket(handler)), "2")
     talk.say(AcceptSocket(S))
     return talk, handler, handler.open_socket
 
@@ -187,7 +187,9 @@ class Bare:
 
     def opened(self, settings: bytes = b"\x00\x08\x00\x00\x00\x01") -> tuple[Dialogue, Recorder, Socket]:
         handler = Recorder()
-        talk = self.dialogue = Dialogue(lambda engine: open_socket(engine, WSS, handler), "2", server=Silent())
+        talk = self.dialogue = Dialogue(
+            lambda engine: fetch(engine, "GET", WSS, into=websocket(handler)), "2", server=Silent()
+        )
         self.talk(frame(4, settings))
         self.talk(frame(1, b"\x88", flags=4, stream=1))  # :status 200
         return talk, handler, handler.open_socket
@@ -214,7 +216,7 @@ def test_a_reader_that_holds_keeps_its_window_shut_and_answers_pings() -> None:
     batches: list[int] = []
 
     def flow(engine: Engine) -> Flow[object]:
-        reader = yield from open_events(engine, "POST", "https://a/s")
+        reader = yield from fetch(engine, "POST", "https://a/s", into=events())
         assert isinstance(reader, EventReader)
         readers.append(reader)
         yield from sleep(engine, 100.0)
@@ -249,9 +251,9 @@ def refusing() -> tuple[Dialogue, Recorder]:
     handler = Recorder()
 
     def twice(engine: Engine) -> Flow[object]:
-        first = yield from open_socket(engine, WSS, handler, within=5.0)
+        first = yield from fetch(engine, "GET", WSS, into=websocket(handler), within=5.0)
         yield from sleep(engine, 1.0)
-        second = yield from open_socket(engine, WSS, handler, within=5.0)
+        second = yield from fetch(engine, "GET", WSS, into=websocket(handler), within=5.0)
         return first, second
 
     talk = Dialogue(twice, "2", server=Silent())
@@ -293,7 +295,7 @@ def test_the_time_is_for_both_attempts() -> None:
 
 def test_it_is_not_asked_again_when_there_is_no_time() -> None:
     handler = Recorder()
-    talk = Dialogue(lambda engine: open_socket(engine, WSS, handler, within=0.0), "2", server=Silent())
+    talk = Dialogue(lambda engine: fetch(engine, "GET", WSS, into=websocket(handler), within=0.0), "2", server=Silent())
     assert talk.results[0].kind is FailureKind.TIMED_OUT
 
 
@@ -302,7 +304,7 @@ def test_few_servers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def flow(engine: Engine) -> Flow[object]:
         for host in ("a", "b"):
-            yield from open_socket(engine, f"wss://{host}/", Recorder(), within=5.0)
+            yield from fetch(engine, "GET", f"wss://{host}/", into=websocket(Recorder()), within=5.0)
         return None
 
     talk = Dialogue(flow, "2", server=Silent())
@@ -318,7 +320,9 @@ def test_few_servers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_prior_knowledge_falls_back_too() -> None:
     handler = Recorder()
     url = "ws://relay.example/ws"
-    talk = Dialogue(lambda engine: open_socket(engine, url, handler, prior_knowledge=True), "2", server=Silent())
+    talk = Dialogue(
+        lambda engine: fetch(engine, "GET", url, into=websocket(handler), prior_knowledge=True), "2", server=Silent()
+    )
     talk.version = "1.1"
     talk.raw(NO_SOCKETS)
     talk.begin()
@@ -349,7 +353,7 @@ def test_a_server_that_leaves() -> None:
 
 def test_a_stream_of_events_that_is_reset() -> None:
     def flow(engine: Engine) -> Flow[object]:
-        reader = yield from open_events(engine, "POST", "https://a/s")
+        reader = yield from fetch(engine, "POST", "https://a/s", into=events())
         assert isinstance(reader, EventReader)
         batch = yield from reader.read()
         return batch, (yield from reader.read())

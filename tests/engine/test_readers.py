@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Abort, Cancel, Command, PauseReading, ResumeReading, Send
-from svc_proto.engine.client import Fetched
+from svc_proto.commands import Abort, Cancel, PauseReading, ResumeReading, Send
+from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
-from svc_proto.engine.event_reader import MAX_UNREAD, OVERHEAD, SILENCE, EventReader, open_events
 from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.readers import MAX_UNREAD, OVERHEAD, SILENCE, EventReader, events
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from tests.engine.test_client import CONNECT, ONE, OP, PEER, Caller, calling
 from tests.playbook import Playbook
@@ -34,10 +34,14 @@ class Slow:
         self.batches: list[object] = []
         self.engine: Engine
 
+    def read(self) -> None:
+        """Go on."""
+        self.engine.resume(self.ticket, None)
+
     def flow(self, engine: Engine) -> Flow[object]:
         self.engine = engine
-        reader = yield from open_events(
-            engine, "POST", URL, headers=((b"x-a", b"b"),), body=b"hi", connect_within=5.0, answer_within=20.0
+        reader = yield from fetch(
+            engine, "POST", URL, into=events(), headers=((b"x-a", b"b"),), body=b"hi", connect_within=5.0, within=20.0
         )
         if not isinstance(reader, EventReader):
             return reader
@@ -73,23 +77,16 @@ def chunk(data: bytes) -> Received:
     return Received(ONE, b"%x\r\n%s\r\n" % (len(data), data))
 
 
-def act(slow: Slow, book: Playbook) -> list[Command]:
-    """The reader reads; what that orders."""
-    slow.engine._out = []
-    slow.engine.resume(slow.ticket, None)
-    return list(slow.engine._out)
-
-
 def test_events_in_batches() -> None:
     book, caller, slow = opened()
     book >> chunk(b"data: one\n\ndata: two\n\ndata: th") << []
-    assert act(slow, book) == []
+    book.act(slow.read) << []
     assert slow.batches == [["one", "two"]]
-    act(slow, book)
+    book.act(slow.read) << []
     assert len(slow.batches) == 1  # it waits for more
     book >> chunk(b"ree\n\n") << []
     assert slow.batches == [["one", "two"], ["three"]]
-    act(slow, book)
+    book.act(slow.read) << []
     book >> END << [Abort(ONE)]
     assert caller.results == [None]
 
@@ -98,9 +95,9 @@ def test_what_came_before_the_end_is_there_to_read() -> None:
     book, caller, slow = opened()
     book >> chunk(b"data: last\n\n") << []
     book >> END << []
-    act(slow, book)
+    book.act(slow.read) << []
     assert slow.batches == [["last"]]
-    assert act(slow, book) == [Abort(ONE)]
+    book.act(slow.read) << [Abort(ONE)]
     assert caller.results == [None]
 
 
@@ -111,7 +108,7 @@ def test_it_is_not_read_while_much_is_unread() -> None:
     book >> chunk(b"data: y\n\n") << []
     book >> chunk(big) << [PauseReading(ONE)]
     book.after(10.0) << []
-    assert act(slow, book) == [ResumeReading(ONE)]
+    book.act(slow.read) << [ResumeReading(ONE)]
     assert [len(batch) for batch in slow.batches if isinstance(batch, list)] == [3]
 
 
@@ -120,13 +117,13 @@ def test_empty_events_count_too() -> None:
     few = b"data:\n\n" * (MAX_UNREAD // OVERHEAD)
     book >> chunk(few) << []
     book >> chunk(b"data:\n\n") << [PauseReading(ONE)]
-    assert act(slow, book) == [ResumeReading(ONE)]
+    book.act(slow.read) << [ResumeReading(ONE)]
 
 
 def test_silence_is_counted_from_the_last_byte_or_the_question() -> None:
     book, caller, slow = opened(within=60.0)
     book.after(500.0) << []  # the reader has not asked: the server may think that it is slow
-    act(slow, book)
+    book.act(slow.read) << []
     book.after(50.0) << []
     book >> chunk(b": keepalive\n\n") << []
     book.after(59.0) << []
@@ -140,13 +137,13 @@ def test_silence_is_counted_from_the_last_byte_or_the_question() -> None:
 def test_a_stream_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None:
     book, caller, slow = opened()
     book >> chunk(b"data: a\n\n") << []
-    act(slow, book)
+    book.act(slow.read).take()
     if asked:
-        act(slow, book)
+        book.act(slow.read).take()
     book >> end
     book.take()
     if not asked:
-        act(slow, book)
+        book.act(slow.read).take()
     assert slow.batches == [["a"]]
     (failure,) = caller.results
     assert failure.kind is FailureKind.UNREACHABLE
@@ -154,7 +151,7 @@ def test_a_stream_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None
 
 def test_a_stream_that_is_no_stream() -> None:
     book, caller, slow = opened()
-    act(slow, book)
+    book.act(slow.read) << []
     for _ in range(3):
         book >> chunk(b"x" * 400_000)
         book.take()
@@ -163,7 +160,7 @@ def test_a_stream_that_is_no_stream() -> None:
 
 def test_chunks_that_are_none() -> None:
     book, caller, slow = opened()
-    act(slow, book)
+    book.act(slow.read) << []
     book >> Received(ONE, b"zz\r\n")
     assert Abort(ONE) in book.take()
     assert caller.results[0].kind is FailureKind.INVALID
@@ -200,7 +197,7 @@ def test_no_head_in_time() -> None:
 
 
 def test_nowhere_to_connect() -> None:
-    plans: list[Callable[[Engine], Flow[Any]]] = [lambda engine: open_events(engine, "POST", URL)]
+    plans: list[Callable[[Engine], Flow[Any]]] = [lambda engine: fetch(engine, "POST", URL, into=events())]
     book, caller = calling(plans[0])
     book >> Started() << [CONNECT]
     book >> Failed(OP, Failure(FailureKind.UNREACHABLE)) << []
@@ -209,15 +206,11 @@ def test_nowhere_to_connect() -> None:
 
 def test_giving_it_up() -> None:
     book, caller, slow = opened()
-    act(slow, book)
-    slow.engine._out = []
-    caller.task.cancel()
-    assert slow.engine._out == [Abort(ONE)]
+    book.act(slow.read) << []
+    book.act(caller.task.cancel) << [Abort(ONE)]
     book >> Closed(ONE) << []
     book, caller, slow = reading()
-    caller.task.cancel()
-    assert slow.engine._out[-1] == Abort(ONE)
+    book.act(caller.task.cancel) << [Abort(ONE)]
     book, caller = calling(Slow(1.0).flow)
     book >> Started() << [CONNECT]
-    caller.task.cancel()
-    assert caller.engine._out[-1] == Cancel(OP)
+    book.act(caller.task.cancel) << [Cancel(OP)]

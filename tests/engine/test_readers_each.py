@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from svc_proto.commands import Abort, Cancel, Connect, PauseReading, ResumeReading, Send
-from svc_proto.engine.channel import Channel
-from svc_proto.engine.client import Fetched
-from svc_proto.engine.event_reader import SILENCE
-from svc_proto.engine.event_stream import fetch_events
+from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.readers import MAX_UNREAD, SILENCE, BodyReader, EventReader, each_event, events, pieces
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, OperationId, ReadClosed, Received, Sent, Started
 from svc_proto.wire.sse import ServerSentEvent
 from tests.engine.test_client import CONNECT, ONE, OP, PEER, Caller, calling
@@ -30,7 +28,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.events: list[str] = []
-        self.channel: Channel | None = None
+        self.channel: EventReader | None = None
         self.enough = False
 
     def take(self, event: ServerSentEvent) -> None:
@@ -38,7 +36,7 @@ class Reader:
         if self.enough and self.channel is not None:
             self.channel.drop()
 
-    def opened(self, channel: Channel) -> None:
+    def opened(self, channel: EventReader) -> None:
         self.channel = channel
 
 
@@ -49,10 +47,11 @@ def chunk(data: bytes) -> Received:
 def reading(*, watch: bool = True) -> tuple[Playbook, Caller, Reader]:
     """A stream whose request is out."""
     reader = Reader()
-    options: dict[str, Any] = {"on_open": reader.opened} if watch else {}
     book, caller = calling(
-        lambda engine: fetch_events(
-            engine, "POST", URL, on_event=reader.take, headers=((b"x-a", b"b"),), body=b"hi", within=5.0, **options
+        lambda engine: each_event(
+            fetch(engine, "POST", URL, into=events(), headers=((b"x-a", b"b"),), body=b"hi", within=5.0),
+            reader.take,
+            reader.opened if watch else None,
         )
     )
     book >> Started() << [CONNECT]
@@ -119,7 +118,7 @@ def test_a_stream_that_is_no_stream() -> None:
 
 
 def test_nowhere_to_connect() -> None:
-    book, caller = calling(lambda engine: fetch_events(engine, "POST", URL, on_event=Reader().take))
+    book, caller = calling(lambda engine: each_event(fetch(engine, "POST", URL, into=events()), Reader().take))
     book >> Started() << [CONNECT]
     book >> Failed(OP, Failure(FailureKind.UNREACHABLE)) << []
     assert caller.results == [Failure(FailureKind.UNREACHABLE)]
@@ -129,15 +128,13 @@ def test_holding_it() -> None:
     """However much is read on meanwhile: what was on its way comes nevertheless, and changes nothing."""
     book, _, reader = reading()
     book >> Received(ONE, HEAD) << []
-    assert reader.channel is not None
-    engine = reader.channel.engine
-    reader.channel.hold(True)
-    assert engine._out == [PauseReading(ONE)]
+    channel = reader.channel
+    assert channel is not None
+    book.act(lambda: channel.hold(True)) << [PauseReading(ONE)]
     book >> chunk(b"data: one\n\n") << []
     assert reader.events == ["one"]
     book.after(1.0) << []
-    reader.channel.hold(False)
-    assert engine._out == [ResumeReading(ONE)]
+    book.act(lambda: channel.hold(False)) << [ResumeReading(ONE)]
     book >> chunk(b"data: two\n\n") << []
 
 
@@ -151,14 +148,32 @@ def test_a_reader_that_has_had_enough() -> None:
 
 def test_giving_it_up() -> None:
     book, caller, _ = reading()
-    caller.task.cancel()
-    assert Abort(ONE) in caller.engine._out
+    book.act(caller.task.cancel) << [Abort(ONE)]
     book >> Closed(ONE) << []
     assert caller.results == []
 
 
 def test_before_the_connection() -> None:
-    book, caller = calling(lambda engine: fetch_events(engine, "POST", URL, on_event=Reader().take))
+    book, caller = calling(lambda engine: each_event(fetch(engine, "POST", URL, into=events()), Reader().take))
     book >> Started() << [Connect(OperationId(1), ONE, "127.0.0.1", 8642)]
-    caller.task.cancel()
-    assert caller.engine._out[-1] == Cancel(OP)
+    book.act(caller.task.cancel) << [Cancel(OP)]
+
+
+def test_a_hold_and_what_is_unread_stop_it_each_by_itself() -> None:
+    readers: list[BodyReader] = []
+
+    def flow(engine: Engine) -> Flow[None]:
+        reader = yield from fetch(engine, "GET", URL, into=pieces())
+        assert isinstance(reader, BodyReader)
+        readers.append(reader)
+
+    book, _ = calling(flow)
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER)
+    book.take()
+    book >> Received(ONE, HEAD) << []
+    (reader,) = readers
+    book.act(lambda: reader.hold(True)) << [PauseReading(ONE)]
+    book >> chunk(bytes(MAX_UNREAD)) << []
+    book.act(lambda: reader.hold(False)) << []
+    book.act(lambda: list(reader.pieces(5.0))) << [ResumeReading(ONE)]

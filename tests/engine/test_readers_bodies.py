@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.commands import Abort, Command, PauseReading, ResumeReading, Send
-from svc_proto.engine.body_reader import MAX_UNREAD, BodyReader, open_body
-from svc_proto.engine.client import Fetched
+from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
+from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.readers import MAX_UNREAD, BodyReader, pieces
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from tests.engine.test_client import CONNECT, ONE, OP, PEER, Caller, calling
 from tests.playbook import Playbook
@@ -30,9 +30,15 @@ class Slow:
         self.kind: bytes | None = None
         self.engine: Engine
 
+    def read(self) -> None:
+        """Go on."""
+        self.engine.resume(self.ticket, None)
+
     def flow(self, engine: Engine) -> Flow[object]:
         self.engine = engine
-        reader = yield from open_body(engine, "POST", URL, headers=((b"x-a", b"b"),), body=b"hi", within=20.0)
+        reader = yield from fetch(
+            engine, "POST", URL, into=pieces(), headers=((b"x-a", b"b"),), body=b"hi", within=20.0
+        )
         if not isinstance(reader, BodyReader):
             return reader
         self.kind = reader.head.headers.get(b"content-type")
@@ -68,25 +74,18 @@ def chunk(data: bytes) -> Received:
     return Received(ONE, b"%x\r\n%s\r\n" % (len(data), data))
 
 
-def act(slow: Slow) -> list[Command]:
-    """The reader reads; what that orders."""
-    slow.engine._out = []
-    slow.engine.resume(slow.ticket, None)
-    return list(slow.engine._out)
-
-
 def test_bytes_as_they_come() -> None:
     book, caller, slow = opened()
     assert slow.kind == b"audio/pcm"
     book >> chunk(b"one") << []
     book >> chunk(b"two") << []
-    assert act(slow) == []
+    book.act(slow.read) << []
     assert slow.pieces == [b"onetwo"]
-    act(slow)
+    book.act(slow.read) << []
     assert slow.pieces == [b"onetwo"]  # it waits for more
     book >> chunk(b"three") << []
     assert slow.pieces == [b"onetwo", b"three"]
-    act(slow)
+    book.act(slow.read) << []
     book >> END << [Abort(ONE)]
     assert caller.results == [None]
 
@@ -95,9 +94,9 @@ def test_what_came_before_the_end_is_there_to_read() -> None:
     book, caller, slow = opened()
     book >> chunk(b"last") << []
     book >> END << []
-    act(slow)
+    book.act(slow.read) << []
     assert slow.pieces == [b"last"]
-    assert act(slow) == [Abort(ONE)]
+    book.act(slow.read) << [Abort(ONE)]
     assert caller.results == [None]
 
 
@@ -106,14 +105,14 @@ def test_it_is_not_read_while_much_is_unread() -> None:
     book >> chunk(bytes(MAX_UNREAD - 1)) << []
     book >> chunk(b"x") << [PauseReading(ONE)]
     book.after(10.0) << []
-    assert act(slow) == [ResumeReading(ONE)]
+    book.act(slow.read) << [ResumeReading(ONE)]
     assert [len(piece) for piece in slow.pieces] == [MAX_UNREAD]
 
 
 def test_silence_is_counted_from_the_question() -> None:
     book, caller, slow = opened()
     book.after(500.0) << []  # the reader has not asked: the server may think that it is slow
-    act(slow)
+    book.act(slow.read) << []
     book.after(59.0) << []
     assert caller.results == []
     book.after(1.0) << [Abort(ONE)]
@@ -125,13 +124,13 @@ def test_silence_is_counted_from_the_question() -> None:
 def test_a_body_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None:
     book, caller, slow = opened()
     book >> chunk(b"a") << []
-    act(slow)
+    book.act(slow.read).take()
     if asked:
-        act(slow)
+        book.act(slow.read).take()
     book >> end
     book.take()
     if not asked:
-        act(slow)
+        book.act(slow.read).take()
     assert slow.pieces == [b"a"]
     (failure,) = caller.results
     assert isinstance(failure, Failure)
@@ -140,7 +139,7 @@ def test_a_body_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None:
 
 def test_a_broken_chunk_in_the_middle() -> None:
     book, caller, slow = opened()
-    act(slow)
+    book.act(slow.read) << []
     book >> Received(ONE, b"zz\r\n")
     book.take()
     (failure,) = caller.results
@@ -181,8 +180,6 @@ def test_nobody_there() -> None:
 
 
 def test_whoever_gives_up_hangs_up() -> None:
-    book, caller, slow = opened()
-    slow.engine._out = []
-    caller.task.cancel()
-    assert slow.engine._out == [Abort(ONE)]
+    book, caller, _ = opened()
+    book.act(caller.task.cancel) << [Abort(ONE)]
     book >> chunk(b"late") << []

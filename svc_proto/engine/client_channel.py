@@ -1,0 +1,298 @@
+"""The client's end of a connection that was opened for one request; `svc_proto.engine.client` makes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+
+from attrs import frozen
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.commands import Connect
+from svc_proto.engine.http_channel import HttpChannel
+from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    Informational,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketAccepted,
+    StreamId,
+    StreamReset,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.urls import Url
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["MAX_ANSWER", "STREAM", "ClientChannel", "Fetched", "Into", "Reader"]
+
+T_co = TypeVar("T_co", covariant=True)
+STREAM = StreamId(1)  # the first and only request of its connection
+MAX_ANSWER = 8 * 1024 * 1024  # bytes of a response body that is kept whole
+
+
+@frozen
+class Fetched:
+    """A whole response."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class Reader(Protocol):
+    """Who takes an answer bit by bit."""
+
+    def take(self, data: bytes) -> None:
+        """Some bytes of the body came."""
+        ...
+
+    def finish(self, end: Failure | None) -> None:
+        """The answer is over; only the first reason counts."""
+        ...
+
+
+class Into(Generic[T_co]):
+    """What becomes of an answer: as it stands, it is kept whole, up to `limit` bytes; more is a `Failure`."""
+
+    accept: tuple[tuple[bytes, bytes], ...] = ()  # header fields that ask for it
+    handler: SocketHandler | None = None  # of the WebSocket that is wanted
+
+    def __init__(self, limit: int = MAX_ANSWER) -> None:
+        self.limit = limit
+
+    def reader(self, channel: ClientChannel, head: ResponseHead) -> Reader | None:
+        """Who reads the answer bit by bit, if it is one that is wanted so."""
+        return None
+
+
+class ClientChannel(HttpChannel):
+    """A connection that we opened, for one request.
+
+    Over HTTP/2 what waits for the server's windows counts as unsent, like what waits in the socket; a `hold` of an
+    answer keeps our own windows shut and leaves the connection open for everything else.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_body",
+        "_closing_behind",
+        "_http2",
+        "_into",
+        "_shut_window",
+        "_size",
+        "_waiting",
+        "_window_due",
+        "opened",
+        "reader",
+        "ticket",
+        "url",
+    )
+
+    def __init__(
+        self,
+        engine: Engine,
+        order: Connect,
+        url: Url,
+        into: Into[Any],
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        http2: bool = False,
+    ) -> None:
+        role, entropy = Role.CLIENT, engine.entropy
+        self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=url.tls) if http2 else None
+        conn = self._http2 or Http1Connection(role, limits=limits, entropy=entropy)
+        super().__init__(engine, order.ch, limits, conn)
+        self._waiting = 0  # bytes of ours that the server's windows hold back
+        self._window_due = 0.0  # monotonic seconds by which they have to open further
+        self._shut_window = False
+        self._closing_behind = False  # to be shut once those have left
+        self.url = url
+        self._into = into
+        self.reader: Reader | None = None  # who takes the answer bit by bit
+        self.ticket: OperationId = engine.new_op()
+        self.opened = False  # it became a WebSocket
+        self._answer = ResponseHead(STREAM, 0)  # until there is one
+        self._body: list[bytes] = []
+        self._size = 0
+
+    # --- for the flows above ---
+
+    def fields(self, more: tuple[tuple[bytes, bytes], ...] | list[tuple[bytes, bytes]]) -> Headers:
+        """`Host` and what the caller wants besides."""
+        host = f"[{self.url.host}]" if ":" in self.url.host else self.url.host
+        return Headers(((b"host", f"{host}:{self.url.port}".encode("ascii")), *more))
+
+    def request(self, head: RequestHead, body: bytes) -> None:
+        """Say the whole request; one for a WebSocket is complete with its head."""
+        self.put(head)
+        if body:
+            self.put(RequestData(head.stream, body))
+        if not head.websocket:
+            self.put(RequestEnd(head.stream))
+
+    @property
+    def opens_no_sockets(self) -> bool:
+        """The server speaks HTTP/2 and has said that it opens no WebSockets over it."""
+        return self._http2 is not None and self._http2.opens_sockets is False
+
+    def bear(self) -> None:
+        """As of any channel; what waits for a window has as much time."""
+        self._window_due = self.engine.now.mono + self.limits.write_timeout
+        super().bear()
+
+    def hold(self, holding: bool) -> None:
+        """Stop or go on reading the answer."""
+        if self._http2 is None or self.opened:
+            super().hold(holding)
+            return
+        self._shut_window = holding
+        self.soil()
+
+    def shut(self) -> None:
+        """As of any channel; behind what the server has to make room for first."""
+        if self._waiting and not self.eof:
+            self._closing_behind = True
+        else:
+            super().shut()
+
+    # --- facts and events ---
+
+    def received(self, data: bytes) -> None:
+        """Feed the connection and take what it understood."""
+        if self._http2 is not None:
+            self._http2.at(self.engine.now.mono)
+        super().received(data)
+
+    def sent(self, n: int) -> None:
+        """Bytes left; there may be room for more. An answered ping is no progress of what waits for a window."""
+        super().sent(n)
+        if self._waiting:
+            self.soil()
+            if self.credit.unsent == self._waiting:
+                self._stall.set(self._window_due)
+
+    def all_sent(self) -> None:
+        """Nothing waits any more."""
+        super().all_sent()
+        if self._closing_behind:
+            self.shut()
+
+    def reads_on(self) -> bool:
+        """Of HTTP/2 always: what is unsent may be waiting for what is to be read."""
+        return self._http2 is not None or super().reads_on()
+
+    def spill(self) -> None:
+        """Write what may be written now; of bodies and messages no more than the socket has room for."""
+        http2 = self._http2
+        if http2 is None:
+            super().spill()
+            return
+        if not self._shut_window:
+            http2.taken(STREAM, MAX_ANSWER)
+        in_socket = self.credit.unsent - self._waiting
+        data = http2.data_to_send(max(0, self.limits.high_water + 1 - in_socket))
+        if data and not self.gone:
+            self.write(data)
+        self._account(http2.unsent(STREAM))
+
+    def closed(self, why: str) -> None:
+        """Whoever still waits gets a failure."""
+        super().closed(why)
+        self._fail(FailureKind.UNREACHABLE, why or "the connection was closed")
+
+    def stop(self) -> None:
+        """Sockets are told that we go away; a fetch is left to its flow."""
+        for socket in list(self.sockets.values()):
+            socket.close(1001, "going away")
+
+    def take(self, event: Event) -> None:
+        """Collect the answer, or pass a socket's events on."""
+        match event:
+            case ResponseHead():
+                self._begin(event)
+            case ResponseData(data=data) if self.reader is not None:
+                self.reader.take(data)
+            case ResponseData(data=data):
+                self._collect(data)
+            case ResponseEnd() if self.reader is not None:
+                self.reader.finish(None)
+            case ResponseEnd():
+                answer = self._answer
+                self.engine.resume(self.ticket, Fetched(answer.status, answer.headers, b"".join(self._body)))
+            case SocketAccepted(stream=stream):
+                self._open(stream)
+            case StreamReset(why=why):
+                self._fail(FailureKind.UNREACHABLE, why)
+            case Informational():
+                pass  # the answer proper follows
+            case _:
+                self.socket_event(event)
+
+    def protocol_error(self, error: RemoteProtocolError) -> None:
+        """The server does not speak HTTP as it should. A WebSocket that was open is over with its connection."""
+        self._fail(FailureKind.INVALID, str(error))
+        if self.sockets:
+            self.shut()
+
+    def settle(self) -> None:
+        """After the server's FIN nothing more can come."""
+        if self.eof:
+            self._fail(FailureKind.UNREACHABLE, "the server closed the connection")
+            self.shut()
+
+    # --- helpers ---
+
+    def _account(self, waiting: int) -> None:
+        """Count anew what waits on the stream."""
+        change, self._waiting = waiting - self._waiting, waiting
+        if change < 0 or change == waiting:
+            self._window_due = self.engine.now.mono + self.limits.write_timeout
+        if change > 0:
+            if not self.credit.unsent:
+                self._stall.set(self._window_due)
+            self.credit.queued(change)
+        elif change < 0:
+            super().sent(-change)
+
+    def _begin(self, head: ResponseHead) -> None:
+        self._answer = head
+        self.reader = self._into.reader(self, head)
+        announced = head.headers.get(b"content-length") or b""
+        if self.reader is not None:
+            self.engine.resume(self.ticket, self.reader)
+        elif announced.isdigit() and int(announced) > self._into.limit:
+            self._too_large()
+
+    def _collect(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size > self._into.limit:
+            self._too_large()
+        else:
+            self._body.append(data)
+
+    def _too_large(self) -> None:
+        self._fail(FailureKind.TOO_LARGE, f"the answer has more than {self._into.limit} bytes")
+
+    def _open(self, stream: StreamId) -> None:
+        handler = cast("SocketHandler", self._into.handler)  # a 101 that nobody asked for does not get past the wire
+        self.opened = True
+        socket = self.sockets[stream] = Socket(self, stream, handler)
+        socket.opened()
+        self.engine.resume(self.ticket, socket)
+
+    def _fail(self, kind: FailureKind, why: str) -> None:
+        if self.reader is not None:
+            self.reader.finish(Failure(kind, why))
+        else:
+            self.engine.resume(self.ticket, Failure(kind, why))

@@ -1,0 +1,214 @@
+"""Answers read at the reader's own pace: it asks for what came, and the server waits meanwhile.
+
+    reader = yield from fetch(engine, "POST", url, into=events(), body=body)     # or `pieces()`
+    if isinstance(reader, EventReader):
+        try:
+            while isinstance(batch := (yield from reader.read()), tuple):
+                ...
+        finally:
+            reader.drop()
+
+While as much is unread as the kind of reader bears, nothing is read from the connection, so that memory is bounded and
+the server's writes back up.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from svc_proto.engine.client_channel import ClientChannel, Fetched, Into
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.wire.events import ResponseHead
+from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
+
+__all__ = ["MAX_UNREAD", "SILENCE", "BodyReader", "EventReader", "PacedReader", "each_event", "events", "pieces"]
+
+SILENCE = 300.0  # s without a byte, comments included, after which an event stream counts as dead
+MAX_UNREAD = 64 * 1024  # bytes or characters from which on the connection is not read
+OVERHEAD = 64  # characters that an event counts for besides its data, so that empty ones are bounded too
+PieceT = TypeVar("PieceT")
+
+
+def pieces() -> Into[BodyReader]:
+    """Want the body of a success (200) in pieces."""
+    return _Read(BodyReader, ())
+
+
+def events() -> Into[EventReader]:
+    """Want the events of an event stream, which only a success (200) can be."""
+    return _Read(EventReader, ((b"accept", b"text/event-stream"),))
+
+
+class PacedReader(ABC, Generic[PieceT]):
+    """An answer that is read bit by bit; `most` may be unread while the connection is still read."""
+
+    __slots__ = ("_asked", "_channel", "_end", "_heard", "_most", "_over", "_pieces", "_unread", "head")
+
+    def __init__(self, channel: ClientChannel, head: ResponseHead, *, most: int = MAX_UNREAD) -> None:
+        self.head = head
+        self._channel = channel
+        self._most = most
+        self._pieces: list[PieceT] = []
+        self._unread = 0
+        self._asked = False  # to hold
+        self._heard = channel.engine.now.mono  # monotonic seconds of the last byte
+        self._end: Failure | None = None
+        self._over = False
+
+    @staticmethod
+    def wants(head: ResponseHead) -> bool:
+        """Whether this is an answer that is to be read bit by bit."""
+        return head.status == 200
+
+    # --- for the flow ---
+
+    @property
+    def gone(self) -> bool:
+        """Whether it was dropped, or its connection is over."""
+        return self._channel.gone
+
+    def drop(self) -> None:
+        """Want no more."""
+        self._channel.drop()
+
+    def hold(self, holding: bool) -> None:
+        """Stop or go on reading from the connection, whatever is unread."""
+        self._asked = holding
+        self._brake()
+
+    def pieces(self, within: float) -> Flow[list[PieceT] | Failure | None]:
+        """What came since the last call, at least one; None at the end.
+
+        A `Failure` when the connection broke off, or when nothing came for `within` seconds.
+        """
+        engine = self._channel.engine
+        begun = engine.now.mono
+        while not self._pieces:
+            if self._over:
+                return self._end
+            until = max(begun, self._heard) + within
+            if engine.now.mono >= until:
+                return Failure(FailureKind.TIMED_OUT, "the stream fell silent")
+            yield from wait(self._channel.ticket, until)
+        came, self._pieces = self._pieces, []
+        self._unread = 0
+        self._brake()
+        return came
+
+    # --- for the channel and the kinds ---
+
+    def take(self, data: bytes) -> None:
+        """Some bytes of the body came."""
+        self._heard = self._channel.engine.now.mono
+        self.collect(data)
+
+    @abstractmethod
+    def collect(self, data: bytes) -> None:
+        """Make pieces of them, and `keep` those."""
+
+    def keep(self, came: list[PieceT], size: int) -> None:
+        """Have something for the reader; `size` is what it counts for."""
+        self._pieces += came
+        self._unread += size
+        self._brake()
+        self._wake()
+
+    def finish(self, end: Failure | None) -> None:
+        """The answer is over, the first reason counts. What came before is still there to read."""
+        if not self._over:
+            self._over, self._end = True, end
+            self._wake()
+
+    def _wake(self) -> None:
+        self._channel.engine.resume(self._channel.ticket, None)
+
+    def _brake(self) -> None:
+        self._channel.hold(self._asked or self._unread > self._most)
+
+
+class BodyReader(PacedReader[bytes]):
+    """An answer that is read as bytes."""
+
+    __slots__ = ()
+
+    def __init__(self, channel: ClientChannel, head: ResponseHead) -> None:
+        super().__init__(channel, head, most=MAX_UNREAD - 1)
+
+    def read(self, *, within: float) -> Flow[bytes | Failure | None]:
+        """As `pieces`, in one."""
+        came = yield from self.pieces(within)
+        return b"".join(came) if isinstance(came, list) else came
+
+    def collect(self, data: bytes) -> None:
+        """Bytes are kept as they came."""
+        self.keep([data], len(data))
+
+
+class EventReader(PacedReader[ServerSentEvent]):
+    """An answer that is an event stream."""
+
+    __slots__ = ("_decoder",)
+
+    def __init__(self, channel: ClientChannel, head: ResponseHead) -> None:
+        super().__init__(channel, head)
+        self._decoder = EventStreamDecoder()
+
+    @staticmethod
+    def wants(head: ResponseHead) -> bool:
+        """Only a success can be an event stream."""
+        kind = (head.headers.get(b"content-type") or b"").lower()
+        return head.status == 200 and kind.startswith(b"text/event-stream")
+
+    def read(self, *, within: float = SILENCE) -> Flow[tuple[ServerSentEvent, ...] | Failure | None]:
+        """As `pieces`: the events that came."""
+        came = yield from self.pieces(within)
+        return tuple(came) if isinstance(came, list) else came
+
+    def collect(self, data: bytes) -> None:
+        """Keep the events that are complete now."""
+        complete = self._decoder.receive_data(data)
+        if complete:
+            self.keep(complete, sum(len(event.data) + OVERHEAD for event in complete))
+
+
+def each_event(
+    request: Flow[EventReader | Fetched | Failure],
+    on_event: Callable[[ServerSentEvent], None],
+    on_open: Callable[[EventReader], None] | None = None,
+) -> Flow[Fetched | Failure]:
+    """Make a request for `events()` and call `on_event` for each as it comes; `Fetched` without a body at the end.
+
+    `on_open` gets the reader, to `hold` it while the events have nowhere to go.
+    """
+    reader = yield from request
+    if not isinstance(reader, EventReader):
+        return reader
+    try:
+        if on_open is not None:
+            on_open(reader)
+        while isinstance(batch := (yield from reader.read()), tuple):
+            for event in batch:
+                if not reader.gone:  # whoever listens may have had enough
+                    on_event(event)
+        return batch or Fetched(reader.head.status, reader.head.headers, b"")
+    finally:
+        reader.drop()
+
+
+ReaderT_co = TypeVar("ReaderT_co", bound="PacedReader[Any]", covariant=True)
+
+
+class _Read(Into[ReaderT_co]):
+    """An answer that a kind of reader wants."""
+
+    def __init__(self, kind: type[ReaderT_co], accept: tuple[tuple[bytes, bytes], ...]) -> None:
+        super().__init__()
+        self._kind = kind
+        self.accept = accept
+
+    def reader(self, channel: ClientChannel, head: ResponseHead) -> ReaderT_co | None:
+        """See `Into`."""
+        return self._kind(channel, head) if self._kind.wants(head) else None
