@@ -42,12 +42,12 @@ from servers.relay_program import read_config, relay_program
 from servers.start_screen import Screen
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
+from svc_proto.client.chore import Chore
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
-from svc_proto.engine.errand import Errand
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import secret_fields
 from svc_proto.facts import Failure
@@ -185,7 +185,7 @@ def _page(board: DashboardConfig, listener: Listener) -> str:
 # --- asking the relay ---------------------------------------------------------------------------------------------
 
 
-class _Invitation(Errand):
+class _Invitation(Chore[None]):
     """A stop before the answer is no failure: the relay decides the exit code."""
 
     def on_stopping(self) -> None:
@@ -196,7 +196,7 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: Screen,
     """Asks the relay, as a program on its host, for an invite, if somebody sees it; `keyless`: the API has no key."""
     body = strict_json.dumps_bytes({"api_key": ""} if keyless else {})
 
-    def plan(engine: Engine) -> Flow[int]:
+    def plan(engine: Engine) -> Flow[None]:
         yield from fetch(engine, "GET", f"{url}/health", within=10.0)  # once it is there, its secret is, too
         if api_url is not None:
             yield from fetch(engine, "GET", f"{api_url}/health", within=10.0)  # what it says goes before the screen
@@ -204,7 +204,7 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: Screen,
         listed = yield from fetch(engine, "GET", f"{url}/sessions", headers=secret, within=10.0)
         if not sys.stdout.isatty():
             engine.emit(Tell("started", {}))
-            return 0
+            return
         answer = yield from fetch(engine, "POST", f"{url}/pairing/mint", headers=secret, body=body, within=10.0)
         if isinstance(answer, Failure):
             engine.emit(Tell("no invite", {"why": f"{answer.kind.value} {answer.detail}".strip()}))
@@ -213,7 +213,6 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: Screen,
         else:
             invite = cast("dict[str, object]", strict_json.loads(answer.body))
             engine.emit(Tell("invite", {**invite, "paired": _count(listed)}))
-        return 0
 
     services = Services(state=private_home(config.home))
     return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=screen.show)

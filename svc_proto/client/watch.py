@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from svc_proto.client.chore import Chore
 from svc_proto.commands import Tell
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
-from svc_proto.engine.errand import Errand
 from svc_proto.engine.flow import Flow, sleep
 
 __all__ = ["Watch"]
@@ -22,7 +22,7 @@ SOON = 0.2  # s between two looks before all have answered
 PATIENCE = 10.0  # s for an answer
 
 
-class Watch(Errand):
+class Watch(Chore[None]):
     """Asks the servers at these addresses for `/health`, every so many seconds; without them only until they answer."""
 
     def __init__(self, urls: Sequence[str], every: float | None) -> None:
@@ -34,7 +34,7 @@ class Watch(Errand):
         self._engine.exit(0)
 
 
-def _watch(urls: Sequence[str], every: float | None, engine: Engine) -> Flow[int]:
+def _watch(urls: Sequence[str], every: float | None, engine: Engine) -> Flow[None]:
     while not (yield from _all_answer(engine, urls)):
         yield from sleep(engine, SOON)
     engine.emit(Tell("ready", {}))
@@ -42,7 +42,6 @@ def _watch(urls: Sequence[str], every: float | None, engine: Engine) -> Flow[int
         yield from sleep(engine, every)
         if (yield from _all_answer(engine, urls)):
             engine.emit(Tell("alive", {}))
-    return 0
 
 
 def _all_answer(engine: Engine, urls: Sequence[str]) -> Flow[bool]:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine as Engine
     from svc_proto.engine.core import Service as Service
     from svc_proto.engine.door import Door as Door
-    from svc_proto.engine.errand import Errand as Errand
     from svc_proto.engine.files import ensure_secret as ensure_secret
     from svc_proto.engine.files import read_file as read_file
     from svc_proto.engine.files import read_yaml as read_yaml
@@ -79,7 +78,6 @@ else:
             "svc_proto.engine.stream": "BodyStream ResponseWriter send_file",
             "svc_proto.engine.socket": "Socket SocketHandler",
             "svc_proto.engine.flow": "Flow Task ask sleep wait",
-            "svc_proto.engine.errand": "Errand",
             "svc_proto.engine.client": "Fetched bearer fetch websocket whole",
             "svc_proto.engine.readers": "BodyReader EventReader events pieces",
             "svc_proto.engine.child": "Child ChildHandler Finished run_command spawn_child",
