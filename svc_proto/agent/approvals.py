@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.contract import ApprovalAsked, ToolCall, TurnHost
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
-from svc_proto.agent.waiting import OneAtATime
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.redact import redact
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 
 if TYPE_CHECKING:

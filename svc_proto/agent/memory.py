@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import frozen
 
 from svc_proto.agent.contract import NoteChange
-from svc_proto.agent.waiting import OneAtATime
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from svc_proto.agent.contract import (
 from svc_proto.agent.offer import ToolChoice, more_tools
 from svc_proto.agent.tools import arguments
 from svc_proto.agent.tools.tool import Arguments, Noted, Tool, ToolFailed, Toolset
-from svc_proto.agent.waiting import OneAtATime, gather
 from svc_proto.basics import strict_json
 from svc_proto.basics.redact import summary
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.waits import OneAtATime, gather
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -106,7 +106,7 @@ class Toolbox:
         """
         queue = OneAtATime(self._engine)
         flows = [self._run(turn, host, wanted, queue, has_read) for wanted in calls]
-        return (yield from gather(self._engine, flows, name="tool"))
+        return (yield from gather(self._engine, flows))
 
     def _run(self, turn: Turn, host: TurnHost, wanted: Wanted, queue: OneAtATime, has_read: bool) -> Flow[str]:
         tool = self.tools.get(wanted.call.name)

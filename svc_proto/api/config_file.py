@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.waiting import OneAtATime
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.errors import invalid
 from svc_proto.api.settings import file_base_url, origin_of, sends_key_to_main_host, usable_base_url
@@ -13,6 +12,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, WriteConfig
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 
 if TYPE_CHECKING:

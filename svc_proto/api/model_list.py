@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, cast
 from attrs import frozen
 
 from svc_proto.agent.contract import ModelRoute
-from svc_proto.agent.waiting import OneAtATime
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level
 from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.waiting import OneAtATime
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 
 if TYPE_CHECKING:

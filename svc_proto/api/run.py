@@ -30,8 +30,8 @@ from svc_proto.api.subscriber import Subscriber, SubscriberState
 from svc_proto.api.views import function_call
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.flow import Flow, Task, wait
-from svc_proto.facts import OperationId
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.waits import Bell, shield
 from svc_proto.machines.approvals import Answer, Approval, Approvals, ApprovalState
 from svc_proto.machines.chatrun import ChatRun, RunState, RunTrigger
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["Run"]
 
 PATIENCE = 60.0  # s after which a wait looks again; what it waits for has a deadline of its own
-NOBODY = OperationId(0)  # no wait has this ticket
 GAP = "\n\n"  # between the texts of two answers of the model
 NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
     TurnBegun: "run.started",
@@ -75,8 +74,8 @@ class Run:
         self._stops_alone = stops_alone  # nobody reads it any more: stop it (wire api 5.3)
         self._on_changed = on_changed
         self._audience = 0  # flows that wait for its end
-        self._waits: list[OperationId] = []  # for its end, or for its readers
-        self._wake = NOBODY  # of the flow that performs the turn
+        self._others = Bell(api.engine)  # of who waits for its end, or for its readers
+        self._turn = Bell(api.engine)  # of the flow that performs it
         self._agent: Task | None = None
         self._outcome: Outcome | None = None
         self._last: StoryEvent | None = None
@@ -88,7 +87,7 @@ class Run:
         self._usage = Usage()
         self._calls = 0
         self._approvals = Approvals()
-        self._asked: dict[Approval, tuple[ApprovalAsked, OperationId]] = {}  # the open ones, oldest first
+        self._asked: dict[Approval, tuple[ApprovalAsked, Bell]] = {}  # the open ones, oldest first
 
     # --- TurnHost ---
 
@@ -133,7 +132,7 @@ class Run:
     def drained(self) -> Flow[None]:
         """See `TurnHost`."""
         while self.full:
-            yield from self._wait()
+            yield from self._wait(self._others)
 
     def keep_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
         """See `TurnHost`."""
@@ -158,12 +157,12 @@ class Run:
         approval = self._approvals.ask(
             asked.call.id, asked.choices, now=engine.now.mono, within=self._api.config.approval_timeout
         )
-        ticket = engine.new_op()
-        self._asked[approval] = asked, ticket
+        bell = Bell(engine)
+        self._asked[approval] = asked, bell
         record.step(RunTrigger.ASK, engine.now)
         self._publish(asked)
         try:
-            yield from wait(ticket, approval.deadline)
+            yield from bell.wait(approval.deadline)
             if approval.state is ApprovalState.PENDING:
                 self._approvals.lapse(approval)
         finally:
@@ -203,7 +202,7 @@ class Run:
         self._audience += 1
         try:
             while self.ended is None:
-                yield from self._wait()
+                yield from self._wait(self._others)
             return self.ended
         finally:
             self._audience -= 1
@@ -219,8 +218,8 @@ class Run:
         if self.ended is not None:
             raise Refused(409, "approval_not_active", "the run is over")
         answered = self._approvals.answer(answer, self._engine.now.mono)
-        for _, ticket in [self._asked[approval] for approval in answered]:
-            self._engine.resume(ticket, None)
+        for _, bell in [self._asked[approval] for approval in answered]:
+            bell.ring()
         return len(answered)
 
     # --- for the turn ---
@@ -228,7 +227,7 @@ class Run:
     def placed(self) -> Flow[bool]:
         """Wait for its turn; False if it was stopped before."""
         while self.record.state is RunState.QUEUED:
-            yield from self._pause()
+            yield from self._wait(self._turn)
         return not self.stopping
 
     @property
@@ -247,14 +246,14 @@ class Run:
         self._agent = self._engine.spawn(agent, on_done=self._agent_done, on_error=self._agent_failed)
         try:
             while self._outcome is None and not self.stopping:
-                yield from self._pause()
+                yield from self._wait(self._turn)
         finally:
             self._agent.cancel()
         return self._outcome
 
     def wake(self) -> None:
         """Something has changed: it has its place, its agent is done, or somebody stopped it."""
-        self._engine.resume(self._wake, None)
+        self._turn.ring()
 
     def last_rows(self, *, finish: str) -> tuple[Message, ...]:
         """What is still to be stored: rows that were not, and that of the whole turn (wire api 4.4: one `message_id`).
@@ -303,7 +302,7 @@ class Run:
         if self.reader is not None:
             self.reader.end()
         self._on_changed(self)
-        self._wake_all()
+        self._others.ring()
 
     # --- helpers ---
 
@@ -329,7 +328,6 @@ class Run:
 
     def _keep(self, row: Message) -> Flow[None]:
         # The write is a task of its own: it goes through even if the agent that waits for it is stopped.
-        engine, ticket = self._engine, self._engine.new_op()
         self._unkept[row.id] = row
         rows = tuple(self._unkept.values())  # a row that is stored twice is stored once
 
@@ -338,10 +336,8 @@ class Run:
                 yield from self._api.query(AddMessages(session_id=row.session_id, messages=rows))
                 for each in rows:
                     self._unkept.pop(each.id, None)
-            engine.resume(ticket, None)
 
-        engine.spawn(write())
-        yield from wait(ticket, engine.now.mono + PATIENCE)
+        yield from shield(self._engine, write(), within=PATIENCE)
 
     def _agent_done(self, outcome: Outcome) -> None:
         self._outcome = outcome
@@ -353,7 +349,7 @@ class Run:
         self._agent_done(Outcome(finish="error", error=text, code="agent_error"))
 
     def _caught_up(self, reader: Subscriber) -> None:
-        self._wake_all()
+        self._others.ring()
         if reader.state is SubscriberState.GONE:
             self._look_around()
 
@@ -362,16 +358,5 @@ class Run:
         if self._stops_alone and unread and not self._audience and self.ended is None:
             self._api.runs.stop(self.record.id)
 
-    def _wait(self) -> Flow[None]:
-        ticket = self._engine.new_op()
-        self._waits.append(ticket)
-        yield from wait(ticket, self._engine.now.mono + PATIENCE)
-
-    def _wake_all(self) -> None:
-        waits, self._waits = self._waits, []
-        for ticket in waits:
-            self._engine.resume(ticket, None)
-
-    def _pause(self) -> Flow[None]:
-        self._wake = self._engine.new_op()
-        yield from wait(self._wake, self._engine.now.mono + PATIENCE)
+    def _wait(self, bell: Bell) -> Flow[None]:
+        yield from bell.wait(self._engine.now.mono + PATIENCE)

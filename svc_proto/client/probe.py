@@ -12,7 +12,8 @@ from svc_proto.client.inputs import http_base
 from svc_proto.device.route_choice import CancelProbe, Candidate, Chosen, Probe, RouteAction, RouteChoice
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, Task, wait
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
 
 __all__ = ["Routes"]
@@ -28,7 +29,7 @@ class Routes:
         self._choice = RouteChoice(candidates)
         self._probes: dict[Candidate, Task] = {}
         self._timer = engine.timers.timer(self._late)
-        self._ticket = engine.new_op()
+        self._bell = Bell(engine)
         self._over = False
         self.problems: dict[Candidate, str] = {}  # why a route was not taken
 
@@ -43,14 +44,14 @@ class Routes:
         return (yield from self._outcome(self._choice.network_changed(self._engine.now.mono)))
 
     def _begin(self) -> None:
-        self._ticket, self._over = self._engine.new_op(), False
+        self._over = False
         self.problems.clear()
 
     def _outcome(self, actions: list[RouteAction]) -> Flow[Candidate | None]:
         try:
             self._act(actions)
             while not self._over:
-                yield from wait(self._ticket, self._engine.now.mono + NEVER_REACHED)
+                yield from self._bell.wait(self._engine.now.mono + NEVER_REACHED)
         finally:
             self._timer.cancel()
             for task in self._probes.values():
@@ -68,7 +69,7 @@ class Routes:
                     self._probes.pop(candidate).cancel()
                 case Chosen():
                     self._over = True
-                    self._engine.resume(self._ticket, None)
+                    self._bell.ring()
                 case _:
                     assert_never(action)
         due = self._choice.next_deadline()

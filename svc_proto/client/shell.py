@@ -24,7 +24,8 @@ from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Compute, Tell, TerminalSize
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask, sleep, wait
+from svc_proto.engine.flow import Flow, ask, sleep
+from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.envelope import Envelope
 from svc_proto.wire.limits import DEFAULT_LIMITS
@@ -87,7 +88,7 @@ class ShellChore(Chore[ShellEnd]):
         """Keep the engine."""
         super().bind(engine)
         self.engine = engine
-        self._ticket, self._drained = engine.new_op(), engine.new_op()
+        self._bell, self._drained = Bell(engine), Bell(engine)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """The keyboard and the screen, once."""
@@ -213,12 +214,12 @@ class ShellChore(Chore[ShellEnd]):
 
     def _event(self, within: float = A_DAY) -> Flow[tuple[str, str]]:
         if not self._events:
-            yield from wait(self._ticket, self.engine.now.mono + within)
+            yield from self._bell.wait(self.engine.now.mono + within)
         return self._events.popleft() if self._events else ("", "")
 
     def _tell(self, kind: str, text: str = "") -> None:
         self._events.append((kind, text))
-        self.engine.resume(self._ticket, None)
+        self._bell.ring()
 
     def _heard(self, envelope: Envelope) -> None:
         payload = envelope.payload
@@ -309,7 +310,7 @@ class ShellChore(Chore[ShellEnd]):
 
     def screen_empty(self) -> None:
         """All that was shown has left."""
-        self.engine.resume(self._drained, None)
+        self._drained.ring()
 
     def _type(self, text: str) -> None:
         if text and self._link is not None:
@@ -343,7 +344,7 @@ class ShellChore(Chore[ShellEnd]):
 
     def _flushed(self) -> Flow[None]:
         while self._screen is not None and not self._screen.gone and self._screen.credit.unsent:
-            yield from wait(self._drained, self.engine.now.mono + A_DAY)
+            yield from self._drained.wait(self.engine.now.mono + A_DAY)
 
 
 class _Screen(Channel):

@@ -51,8 +51,9 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.client import Fetched, fetch, websocket
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
+from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.table import Table, step
 
@@ -133,7 +134,7 @@ class TalkChore(Chore[None]):
         """Keep the engine."""
         super().bind(engine)
         self.engine = engine
-        self._ticket = engine.new_op()
+        self._bell = Bell(engine)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """The keyboard."""
@@ -406,7 +407,7 @@ class TalkChore(Chore[None]):
         while not self._news:
             if self.engine.now.mono >= until:
                 return None
-            yield from wait(self._ticket, until)
+            yield from self._bell.wait(until)
         return self._news.popleft()
 
     def _stop_recording(self) -> None:
@@ -425,7 +426,7 @@ class TalkChore(Chore[None]):
         if len(self._news) > MAX_NEWS:
             self.engine.exit(1, "the relay says more than can be taken")
             return
-        self.engine.resume(self._ticket, None)
+        self._bell.ring()
 
     def microphone(self, socket: Socket, pcm: bytes, *, last: bool = False) -> None:
         """Some of what the person says, in chunks."""

@@ -12,8 +12,9 @@ from svc_proto.client.calls import plain
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
+from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
@@ -168,7 +169,7 @@ class Speaker:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._child: Child | None = None
-        self._ticket = engine.new_op()
+        self._bell = Bell(engine)
         self._over = False
 
     def start(self, argv: tuple[str, ...]) -> Flow[bool]:
@@ -191,7 +192,7 @@ class Speaker:
             return
         self._child.close_input()
         if not self._over:
-            yield from wait(self._ticket, self._engine.now.mono + PLAYED_WITHIN)
+            yield from self._bell.wait(self._engine.now.mono + PLAYED_WITHIN)
         self.stop()
 
     def stop(self) -> None:
@@ -206,4 +207,4 @@ class Speaker:
     def on_exit(self, status: int | None) -> None:
         """All was played, or it can play no more."""
         self._over = True
-        self._engine.resume(self._ticket, None)
+        self._bell.ring()

@@ -35,11 +35,12 @@ from svc_proto.engine.callers import is_local
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
-from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, json_response, parse_json
 from svc_proto.engine.phone_door import PhoneDoor, close_phone_door, open_phone_door
 from svc_proto.engine.router import Route, Router
-from svc_proto.facts import Accepted, Failure, OperationId
+from svc_proto.engine.waits import Bell
+from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
@@ -75,7 +76,6 @@ class SeenPhone:
         self._handset = handset
         self._url = url
         self._door: PhoneDoor | None = None
-        self._looking: dict[OperationId, None] = {}
         self._stopping = False
         rows = (
             ("GET", "/screen", self._look),
@@ -93,6 +93,7 @@ class SeenPhone:
     def bind(self, engine: Engine) -> None:
         """Keep the engine, for the phone too."""
         self.engine = engine
+        self._looking = Bell(engine)
         self.phone.bind(engine)
         self._visits = Door(engine, self, LIMITS)
 
@@ -134,12 +135,7 @@ class SeenPhone:
         engine, seen = self.engine, request.query.get("seen")
         until = engine.now.mono + LONGEST_LOOK
         while (state := self._state())["tag"] == seen and not self._stopping and engine.now.mono < until:
-            ticket = engine.new_op()
-            self._looking[ticket] = None
-            try:
-                yield from wait(ticket, until)
-            finally:
-                self._looking.pop(ticket, None)
+            yield from self._looking.wait(until)
         return json_response(200, state)
 
     def _state(self) -> dict[str, object]:
@@ -233,8 +229,7 @@ class SeenPhone:
 
     def _wake(self) -> None:
         """There may be something new to see."""
-        for ticket in tuple(self._looking):
-            self.engine.resume(ticket, None)
+        self._looking.ring()
 
 
 def _question(overlay: Overlay) -> dict[str, object]:

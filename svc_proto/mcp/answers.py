@@ -14,8 +14,8 @@ from attrs import frozen
 
 from svc_proto.agent.tools.arguments import check
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
-from svc_proto.agent.waiting import OneAtATime
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.waits import OneAtATime
 from svc_proto.mcp.messages import INVALID_PARAMS, NOT_FOUND, Members, RpcError
 
 if TYPE_CHECKING:

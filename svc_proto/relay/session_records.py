@@ -10,13 +10,13 @@ the DELETE says so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, Query, ReadConfig, StoreRequest, WriteConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.engine.waits import shield
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
@@ -102,9 +102,9 @@ class SessionRecords:
 
     def _write(self, change: StoreRequest[None], problem: str, session: Session) -> Flow[Failure | None]:
         # The order is the relay's own: it goes through even if whoever waits for it here goes away.
-        engine, ticket = self._engine, self._engine.new_op()
+        engine = self._engine
 
-        def write() -> Flow[None]:
+        def write() -> Flow[Failure | None]:
             answer = yield from ask(engine, Query(engine.new_op(), change))
             if isinstance(answer, Failure):
                 engine.log(
@@ -116,10 +116,9 @@ class SessionRecords:
                 )
             if isinstance(change, DeleteSession):
                 yield from self._erasing_ended(session, failed=isinstance(answer, Failure))
-            engine.resume(ticket, answer)
+            return answer
 
-        engine.spawn(write())
-        return cast("Failure | None", (yield from wait(ticket, engine.now.mono + STORE_PATIENCE)))
+        return (yield from shield(engine, write(), within=STORE_PATIENCE))
 
     def _erasing_ended(self, session: Session, *, failed: bool) -> Flow[None]:
         engine = self._engine

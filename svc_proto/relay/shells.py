@@ -13,7 +13,8 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Compute, TerminalSize, WriteFile
 from svc_proto.config import RelayConfig
 from svc_proto.engine.child import INHERITED, run_command
-from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.waits import shield
 from svc_proto.facts import Failure
 from svc_proto.machines.terminal import replay_text, tmux_name
 
@@ -115,14 +116,8 @@ class Shells:
 
     def kill_session(self, name: str) -> Flow[bool]:
         """End the tmux session; False if there is none. It is done even if whoever waits for it here goes away."""
-        engine, ticket = self._engine, self._engine.new_op()
-
-        def kill() -> Flow[None]:
-            killed = yield from self._succeeds("kill-session", "-t", f"={self.session_name(name)}")
-            engine.resume(ticket, killed)
-
-        engine.spawn(kill())
-        return (yield from wait(ticket, engine.now.mono + KILL_PATIENCE)) is True
+        killing = self._succeeds("kill-session", "-t", f"={self.session_name(name)}")
+        return (yield from shield(self._engine, killing, within=KILL_PATIENCE)) is True
 
     def capture(self, name: str) -> Flow[str]:
         """The last screen of a tmux session, as plain text; empty if it is blank or cannot be had."""

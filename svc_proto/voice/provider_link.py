@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.engine.client import Fetched, fetch, websocket
-from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
-from svc_proto.facts import Failure, OperationId
+from svc_proto.engine.waits import Bell
+from svc_proto.facts import Failure
 from svc_proto.voice.contract import AudioDelta, Dialect, Message, ProviderError, ProviderEvent
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class ProviderLink:
         self._dialect = dialect
         self._events: deque[ProviderEvent] = deque()
         self._size = 0  # bytes of sound in them
-        self._ticket: OperationId | None = None  # of whoever waits
+        self._bell = Bell(engine)  # of whoever waits
         self._problem: str | None = None  # why nothing more comes
 
     # --- for flows ---
@@ -69,9 +70,7 @@ class ProviderLink:
     def take(self, *, within: float) -> Flow[ProviderEvent]:
         """The next event. `ProviderError` when there is none in time, or will be none."""
         if not self._events and self._problem is None:
-            self._ticket = self._engine.new_op()
-            yield from wait(self._ticket, self._engine.now.mono + within)
-            self._ticket = None
+            yield from self._bell.wait(self._engine.now.mono + within)
         if self._events:
             event = self._events.popleft()
             self._size -= _size(event)
@@ -121,9 +120,8 @@ class ProviderLink:
         self._wake()
 
     def _wake(self) -> None:
-        if self._ticket is not None and (self._events or self._problem is not None):
-            ticket, self._ticket = self._ticket, None
-            self._engine.resume(ticket, None)
+        if self._events or self._problem is not None:
+            self._bell.ring()
 
 
 def _size(event: ProviderEvent) -> int:

@@ -25,8 +25,8 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import same_secret, sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
-from svc_proto.engine.flow import Flow, wait
-from svc_proto.facts import OperationId
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.waits import Bell
 from svc_proto.machines.voice_session import Claim, Cursor, Denied, Ids, VoiceLife, VoiceState
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, run_name
@@ -76,7 +76,7 @@ class VoiceSession:
         self._table = table
         self._created = engine.now.mono
         self._early: deque[dict[str, object]] = deque()
-        self._speakers: list[OperationId] = []  # that wait for room
+        self._speakers = Bell(engine)  # of who waits for room
         self._timer = engine.timers.timer(self._due)
         self._timer.set(deadline)
 
@@ -147,9 +147,7 @@ class VoiceSession:
     def room(self) -> Flow[None]:
         """Wait until the client has read enough of what was said, or has come back to hear it."""
         while not self._has_room():
-            ticket = self.engine.new_op()
-            self._speakers.append(ticket)
-            yield from wait(ticket, self.engine.now.mono + ROOM_WITHIN)
+            yield from self._speakers.wait(self.engine.now.mono + ROOM_WITHIN)
 
     def begin(self) -> None:
         """What the session needs is there: say that it is ready, and take what the client has said meanwhile."""
@@ -267,7 +265,7 @@ class VoiceSession:
     def drained(self, socket: VoiceSocket) -> None:
         """The client has read enough."""
         if socket is self.socket:
-            self._wake()
+            self._speakers.ring()
 
     def left(self, socket: VoiceSocket, code: int) -> None:
         """A socket is gone."""
@@ -338,7 +336,7 @@ class VoiceSession:
         for kept in events:
             socket.send(f'{kept.text[:-1]},"replayed":true}}')
         self._tell(socket, "voice.replay.done", replay_event_count=len(events))
-        self._wake()
+        self._speakers.ring()
         self.on_resumed()
 
     def resumed_fields(self, cursor: Cursor) -> dict[str, object]:
@@ -366,7 +364,7 @@ class VoiceSession:
         wall = round(self.engine.now.at(deadline).wall, 3)
         self.note(f"{self.kind}.session.detached", reason=reason, resume_deadline=wall)
         self.on_detached()
-        self._wake()
+        self._speakers.ring()
 
     def extend(self, seconds: float) -> None:
         """While detached: wait so long from now on for somebody to come back."""
@@ -393,7 +391,6 @@ class VoiceSession:
         for candidate in list(self.candidates.values()):
             self.refuse(candidate, self.life.denial())
         self._early.clear()
-        self._speakers.clear()
         self.on_closed()
         self.note(f"{self.kind}.session.closed", reason=why)
         self.log.close()
@@ -469,11 +466,6 @@ class VoiceSession:
         if self.socket is not None:
             return self.socket.writable
         return self.life.has_room
-
-    def _wake(self) -> None:
-        speakers, self._speakers = self._speakers, []
-        for ticket in speakers:
-            self.engine.resume(ticket, None)
 
 
 def problem_of(engine: Engine, error: Exception) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.waiting import OneAtATime
 from svc_proto.commands import Compute, Level, WriteConfig
 from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.fields import Rules

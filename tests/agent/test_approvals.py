@@ -13,9 +13,9 @@ from svc_proto.agent.contract import ApprovalAsked, ToolCall
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.toolbox import DENIED
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed, schema
-from svc_proto.agent.waiting import gather
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.waits import gather
 from tests.agent.world import HOME, AgentWorld
 
 PATH = f"{HOME}/{FILE}"
@@ -148,9 +148,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         found = []
         for session, number in (("a", 3), ("b", 1), ("c", 1)):
             found.append((yield from known.remembers(session, f"phone_call {number}")))
-        yield from gather(
-            engine, [known.ask("d", about(number=number), world.host) for number in (7, 8, 9)], name="ask"
-        )
+        yield from gather(engine, [known.ask("d", about(number=number), world.host) for number in (7, 8, 9)])
         yield from known._write("phone_call 9")  # it is there already
         return found
 

@@ -20,7 +20,6 @@ LIMITS = {
     "skills.MAX_SKILLS": 200,
     "toolbox.MAX_OUTPUT": 64 * 1024,
     "toolbox.MAX_PREVIEW": 120,
-    "waiting.LONG": 86_400.0,
     # its own, of which no other test knows the number
     "approvals.MAX_ALWAYS": 1_000,
     "approvals.MAX_PER_SESSION": 100,

@@ -10,9 +10,9 @@ import pytest
 from svc_proto.agent.contract import NoteChange
 from svc_proto.agent.memory import CAPS, FILES, Memory, MemoryChange, usage_of
 from svc_proto.agent.setup import AgentParts
-from svc_proto.agent.waiting import gather
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure
 from tests.agent.world import HOME, AgentWorld
 
@@ -129,7 +129,7 @@ def test_two_at_once_lose_nothing() -> None:
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[MemoryChange]]:
         flows = [parts.memory.add("user", f"entry {number}") for number in range(8)]
-        return (yield from gather(engine, flows, name="add"))
+        return (yield from gather(engine, flows))
 
     assert [change.body["entry_count"] for change in world.run(plan)] == list(range(1, 9))
 

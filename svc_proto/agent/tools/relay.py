@@ -13,7 +13,6 @@ from attrs import frozen
 
 from svc_proto.agent.tools.pairing import DEVICE_NAME, pair
 from svc_proto.agent.tools.tool import ToolFailed
-from svc_proto.agent.waiting import OneAtATime
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.visible import is_visible
@@ -21,6 +20,7 @@ from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.local_secret import secret_fields
+from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.urls import parse_url
 

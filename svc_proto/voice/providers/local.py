@@ -17,6 +17,7 @@ from svc_proto.basics import strict_json
 from svc_proto.commands import Compute
 from svc_proto.engine.child import Child, Finished, run_command, spawn_child
 from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.voice.contract import (
     AudioChunk,
@@ -251,7 +252,7 @@ class _Ear:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._made = bytearray()
-        self._ticket = engine.new_op()
+        self._bell = Bell(engine)
         self.child: Child  # from its start on; nothing is heard before
         self.wav = WavStream()
         self.over = False
@@ -266,7 +267,7 @@ class _Ear:
                 return None
             if self._engine.now.mono >= until:
                 raise ProviderError("espeak-ng fell silent")
-            yield from wait(self._ticket, until)
+            yield from self._bell.wait(until)
         made, self._made = bytes(self._made), bytearray()
         self.child.hold(False)
         return self.wav.feed(made)
@@ -275,11 +276,11 @@ class _Ear:
         self._made += data
         if len(self._made) > MAX_AHEAD:
             self.child.hold(True)
-        self._engine.resume(self._ticket, None)
+        self._bell.ring()
 
     def on_exit(self, status: int | None) -> None:
         self.over, self.status = True, status
-        self._engine.resume(self._ticket, None)
+        self._bell.ring()
 
 
 class _Complaint:

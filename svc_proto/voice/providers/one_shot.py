@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.engine.client import Fetched, fetch, websocket
-from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
+from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
 from svc_proto.voice.contract import (
     AudioChunk,
@@ -119,7 +120,7 @@ class _Listener:
         self._waiting: deque[tuple[int, Message]] = deque()
         self._size = 0
         self._end: str | None = None  # why nothing more comes
-        self._ticket = engine.new_op()
+        self._bell = Bell(engine)
         self.gone = False
 
     def next(self) -> Flow[Message]:
@@ -130,7 +131,7 @@ class _Listener:
                 raise ProviderError(self._end)
             if self._engine.now.mono >= until:
                 raise ProviderError("the realtime provider fell silent")
-            yield from wait(self._ticket, until)
+            yield from self._bell.wait(until)
         size, message = self._waiting.popleft()
         self._size -= size
         return message
@@ -153,7 +154,7 @@ class _Listener:
             self._finish("the realtime provider sent more than could be passed on")
             return
         self._waiting.append((len(text), value))
-        self._engine.resume(self._ticket, None)
+        self._bell.ring()
 
     def on_binary(self, data: bytes) -> None:
         """No provider sends any."""
@@ -168,4 +169,4 @@ class _Listener:
     def _finish(self, why: str) -> None:
         if self._end is None:
             self._end = why
-            self._engine.resume(self._ticket, None)
+            self._bell.ring()

@@ -11,12 +11,12 @@ from clients.phone.handset import SimulatedHandset
 from svc_proto.agent.tools import relay
 from svc_proto.agent.tools.relay import FILE, NO_RELAY, NO_TOKEN, PhoneAnswer, RelayLink
 from svc_proto.agent.tools.tool import ToolFailed
-from svc_proto.agent.waiting import gather
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import Headers
 from tests.agent.world import HOME, AgentWorld
@@ -37,7 +37,7 @@ def call(world: AgentWorld, *, url: str = URL, token: str = "", times: int = 1, 
 
     def plan(parts: object, engine: Engine) -> Flow[list[object]]:
         link = RelayLink(engine, url, token)
-        return (yield from gather(engine, [one(link) for _ in range(times)], name="call"))
+        return (yield from gather(engine, [one(link) for _ in range(times)]))
 
     return world.run(plan)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from svc_proto.agent.waiting import LONG, OneAtATime, gather
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.flow import TIMED_OUT, Flow, sleep
+from svc_proto.engine.waits import LONG, Bell, OneAtATime, gather, shield
 from svc_proto.facts import Started
 from tests.engine.test_client import Caller, calling
 from tests.playbook import Playbook
@@ -35,9 +35,7 @@ def at_once(result: object) -> Flow[object]:
 
 
 def test_results_come_in_the_order_given() -> None:
-    book, caller = running(
-        lambda engine: gather(engine, [after(engine, 3, "a"), at_once("b"), after(engine, 1, "c")], name="x")
-    )
+    book, caller = running(lambda engine: gather(engine, [after(engine, 3, "a"), at_once("b"), after(engine, 1, "c")]))
     book.after(2.0) << []
     assert caller.results == []
     book.after(1.0) << []
@@ -45,12 +43,12 @@ def test_results_come_in_the_order_given() -> None:
 
 
 def test_nothing_to_wait_for() -> None:
-    assert running(lambda engine: gather(engine, [], name="x"))[1].results == [[]]
-    assert running(lambda engine: gather(engine, [at_once(1)], name="x"))[1].results == [[1]]
+    assert running(lambda engine: gather(engine, []))[1].results == [[]]
+    assert running(lambda engine: gather(engine, [at_once(1)]))[1].results == [[1]]
 
 
 def test_it_waits_as_long_as_it_takes() -> None:
-    book, caller = running(lambda engine: gather(engine, [after(engine, 3 * LONG, "a")], name="x"))
+    book, caller = running(lambda engine: gather(engine, [after(engine, 3 * LONG, "a")]))
     book.after(3 * LONG) << []
     assert caller.results == [["a"]]
 
@@ -58,7 +56,7 @@ def test_it_waits_as_long_as_it_takes() -> None:
 def test_the_first_error_is_raised_after_all_have_ended() -> None:
     first, second = ValueError("first"), ValueError("second")
     book, caller = running(
-        lambda engine: gather(engine, [after(engine, 3, first), at_once(second), after(engine, 4, "c")], name="x")
+        lambda engine: gather(engine, [after(engine, 3, first), at_once(second), after(engine, 4, "c")])
     )
     book.after(3.0) << []
     assert caller.errors == []
@@ -75,7 +73,7 @@ def test_who_cancels_it_cancels_them() -> None:
         finally:
             ended.append("a")
 
-    book, caller = running(lambda engine: gather(engine, [flow(engine)], name="x"))
+    book, caller = running(lambda engine: gather(engine, [flow(engine)]))
     caller.task.cancel()
     assert ended == ["a"]
     book.after(10.0) << []
@@ -107,7 +105,7 @@ def test_they_go_in_one_after_the_other() -> None:
 
     def flow(engine: Engine) -> Flow[object]:
         place = OneAtATime(engine)
-        return (yield from gather(engine, [visitors.visit(engine, place, name) for name in "abc"], name="x"))
+        return (yield from gather(engine, [visitors.visit(engine, place, name) for name in "abc"]))
 
     book, caller = running(flow)
     book.after(6.0) << []
@@ -168,3 +166,31 @@ def test_one_that_leaves_the_queue_as_it_is_called() -> None:
         return "in"
 
     assert running(flow)[1].results == ["in"]
+
+
+def test_a_bell_wakes_all_who_wait_and_nobody_else() -> None:
+    bells: list[Bell] = []
+
+    def waiting(engine: Engine) -> Flow[object]:
+        bells.append(Bell(engine))
+        return (yield from gather(engine, [bells[0].wait(engine.now.mono + 5.0), bells[0].wait(engine.now.mono + 9.0)]))
+
+    book, caller = running(waiting)
+    book.after(5.0) << []  # the first has had enough
+    book.act(lambda: bells[0].ring("now")) << []
+    book.act(lambda: bells[0].ring("lost")) << []
+    assert caller.results == [[TIMED_OUT, "now"]]
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_what_a_shield_is_held_over_goes_on(leaves: bool) -> None:
+    done: list[object] = []
+
+    def work(engine: Engine) -> Flow[str]:
+        yield from sleep(engine, 3.0)
+        done.append("work")
+        return "done"
+
+    book, caller = running(lambda engine: shield(engine, work(engine), within=2.0 if leaves else 9.0))
+    book.after(3.0) << []
+    assert (done, caller.results) == (["work"], [TIMED_OUT if leaves else "done"])

@@ -1,12 +1,17 @@
-"""Two ways to wait: for several flows at once, and for one's turn.
+"""Ways to wait that are made of `wait`: for a bell, for several flows at once, for one's turn, behind a shield.
 
-answers = yield from gather(engine, [first(), second()], name="calls")
+    yield from bell.wait(until)               # somebody calls `bell.ring()`
+    answers = yield from gather(engine, [first(), second()])
+    answer = yield from shield(engine, write(), within=30.0)
 
-yield from queue.enter()
-try:
-    ...
-finally:
-    queue.leave()
+    yield from queue.enter()
+    try:
+        ...
+    finally:
+        queue.leave()
+
+Each has a deadline, if only one at which it is begun anew, and ends with whoever waits; what a shield is held over
+goes on.
 """
 
 from __future__ import annotations
@@ -16,18 +21,51 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from svc_proto.engine.flow import Flow, Task, wait
-from svc_proto.facts import OperationId
+from svc_proto.facts import Failure, OperationId
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["OneAtATime", "gather"]
+__all__ = ["Bell", "OneAtATime", "gather", "shield"]
 
 T = TypeVar("T")
 LONG = 86_400.0  # s after which a wait is begun anew: what is waited for has deadlines of its own
 
 
-def gather(engine: Engine, flows: Sequence[Flow[T]], *, name: str) -> Flow[list[T]]:
+class Bell:
+    """Wakes all who wait for it, with an answer where there is one. What it rings while nobody waits is lost."""
+
+    __slots__ = ("_engine", "_waiting")
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._waiting: list[OperationId] = []
+
+    def wait(self, until: float) -> Flow[object]:
+        """What it rings with; a `Failure` at the monotonic time `until`."""
+        ticket = self._engine.new_op()
+        self._waiting.append(ticket)
+        try:
+            return (yield from wait(ticket, until))
+        finally:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+
+    def ring(self, answer: object = None) -> None:
+        """Wake them."""
+        waiting, self._waiting = self._waiting, []
+        for ticket in waiting:
+            self._engine.resume(ticket, answer)
+
+
+def shield(engine: Engine, flow: Flow[T], *, within: float) -> Flow[T | Failure]:
+    """Run a flow that goes on to its end even if whoever waits for it here goes away; what it raises is a bug."""
+    ticket = engine.new_op()
+    engine.spawn(flow, on_done=lambda result: _answer(engine, ticket, result))
+    return cast("T | Failure", (yield from wait(ticket, engine.now.mono + within)))
+
+
+def gather(engine: Engine, flows: Sequence[Flow[T]]) -> Flow[list[T]]:
     """Run flows side by side; their results in the order given. Who cancels this cancels them all.
 
     Raises what the first of them in that order raised, after all have ended.
@@ -92,3 +130,7 @@ class OneAtATime:
             if self._engine.resume(self._queue.popleft(), self):
                 return
         self._taken = False
+
+
+def _answer(engine: Engine, ticket: OperationId, result: object) -> None:
+    engine.resume(ticket, result)
