@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
+from math import inf
 from types import MethodType
 
 __all__ = ["Timer", "Timers"]
@@ -79,6 +80,7 @@ class Timers:
     """The timers of one core. Fires in order of deadline, then of filing, so replays agree."""
 
     def __init__(self) -> None:
+        self.first = inf  # when to look again: at the next deadline, or before it if a timer was moved or cancelled
         self._heap: list[tuple[float, int, Timer]] = []
         self._filings = 0
         self._sweep_at = SWEEP_FROM
@@ -95,10 +97,7 @@ class Timers:
             self._heap[:] = [entry for entry in self._heap if entry[2].sweep(entry[0])]
             heapify(self._heap)
             self._sweep_at = max(SWEEP_FROM, 2 * len(self._heap))
-
-    def wake(self) -> float | None:
-        """When to look again: at the next deadline, or before it if a timer was moved or cancelled since."""
-        return self._heap[0][0] if self._heap else None
+        self._look()
 
     def next(self) -> float | None:
         """The next deadline (monotonic seconds), or None when no timer is set."""
@@ -109,16 +108,19 @@ class Timers:
                 return when
             heappop(heap)
             timer.unfile(when)
+            self._look()
         return None
 
     def pop_due(self, mono: float) -> Timer | None:
         """Take the next timer due at or before `mono`; the caller fires it."""
-        heap = self._heap
-        if not heap or heap[0][0] > mono:  # no timer is due before its entry
+        if self.first > mono or self.next() is None or self.first > mono:  # no timer is due before its entry
             return None
-        if self.next() is None or heap[0][0] > mono:
-            return None
-        return heappop(heap)[2]
+        timer = heappop(self._heap)[2]
+        self._look()
+        return timer
+
+    def _look(self) -> None:
+        self.first = self._heap[0][0] if self._heap else inf
 
 
 def _nothing() -> None:

@@ -7,6 +7,7 @@ loop woke up; then the fact; then every connection with something to say is flus
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, Protocol
 
 from svc_proto.basics.entropy import Entropy
@@ -114,13 +115,11 @@ class Engine:
         if self._exited:
             return []
         out = self._out = []
-        while (timer := self.timers.pop_due(now.mono)) is not None:
-            assert timer.when is not None  # a cancelled timer never surfaces
-            self.now = now.at(max(timer.when, self.now.mono))
-            self._guard(timer.fire, timer.owner)
+        if self.timers.first <= now.mono:
+            self._fire_due(now)
+            if out and fact is not None:
+                _drop_overtaken(out, fact)
         self.now = now
-        if out and fact is not None:
-            _drop_overtaken(out, fact)
         if fact is not None:
             try:
                 self._apply[type(fact)](fact)
@@ -129,14 +128,18 @@ class Engine:
         while self._dirty:
             dirty, self._dirty = self._dirty, []
             for channel in dirty:
-                self._guard(channel.flush, channel)
+                try:
+                    channel.flush()
+                except Exception as error:
+                    self._bug(error, getattr(channel, "ch", None))
         if self.stopping and not self._channels and not self._tasks:
             self.exit(0)
         return out
 
     def next_deadline(self) -> float | None:
         """See `svc_proto.engine.boundary.Core`."""
-        return None if self._exited else self.timers.wake()
+        first = self.timers.first
+        return None if self._exited or first == inf else first
 
     # --- for services, channels and flows ---
 
@@ -227,6 +230,12 @@ class Engine:
         self._tasks.pop(task, None)
 
     # --- facts ---
+
+    def _fire_due(self, now: Moment) -> None:
+        while (timer := self.timers.pop_due(now.mono)) is not None:
+            assert timer.when is not None  # a cancelled timer never surfaces
+            self.now = now.at(max(timer.when, self.now.mono))
+            self._guard(timer.fire, timer.owner)
 
     def _started(self, fact: Started) -> None:
         try:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import inf
+
 from svc_proto.basics.timers import SWEEP_FROM, Timers
 
 
@@ -40,10 +42,10 @@ def test_a_sweep_keeps_what_is_set() -> None:
 
 def test_waking_early_is_found_out_by_looking() -> None:
     timers = Timers()
-    assert timers.wake() is None
+    assert timers.first == inf
     timer = timers.timer(nothing)
     timer.set(5.0)
     timer.set(9.0)
-    assert timers.wake() == 5.0
+    assert timers.first == 5.0
     assert timers.pop_due(5.0) is None
-    assert timers.wake() == 9.0
+    assert timers.first == 9.0
