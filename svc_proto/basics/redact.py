@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-__all__ = ["REDACTED", "SECRET_KEYS", "TEXT_KEYS", "TOO_DEEP", "free_text", "redact", "summary"]
+from svc_proto.basics.strict_json import encoder
+
+__all__ = ["REDACTED", "SECRET_KEYS", "TEXT_KEYS", "TOO_DEEP", "abridge", "free_text", "redact", "summary"]
 
 SECRET_KEYS = ("password", "token", "secret", "otp", "bearer")
 TEXT_KEYS = ("text", "body")  # what a person typed, or a message to somebody
 REDACTED = "[redacted]"
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_COMPACT = json.JSONEncoder(separators=(",", ":"))
+_MARKED = frozenset((*SECRET_KEYS, *TEXT_KEYS))
+_compact = encoder(json.JSONEncoder(separators=(",", ":")))
 TOO_DEEP = "[too deep]"
 MAX_DEPTH = 32  # levels of containers; what lies deeper is replaced by `TOO_DEEP`
 
@@ -36,8 +39,19 @@ def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
     Stops when it has enough, so the cost is that of the summary, not of the value.
     """
     flat = _flat(value, limit, hide_text)
+    return _cut(value, limit, hide_text) if flat is None else flat[1]
+
+
+def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[object, str]:
+    """The redacted copy and its summary; None in place of the copy where the summary has more than `limit`, or all."""
+    flat = _flat(value, limit, hide_text)
     if flat is not None:
         return flat
+    start = _cut(value, limit, hide_text)
+    return (_redact(value, hide_text, MAX_DEPTH) if len(start) < limit else None), start
+
+
+def _cut(value: object, limit: int, hide_text: bool) -> str:
     pieces: list[str] = []
     size = 0
     for piece in _write(value, limit, hide_text, MAX_DEPTH):
@@ -65,8 +79,8 @@ def _redact(value: object, hide_text: bool, depth: int) -> object:
     return value
 
 
-def _flat(value: object, limit: int, hide_text: bool) -> str | None:
-    """The summary of a small object of plain values, as most are, in one go; None for any other."""
+def _flat(value: object, limit: int, hide_text: bool) -> tuple[dict[str, object], str] | None:
+    """A small object of plain values, as most are, redacted and as JSON, in one go; None for any other."""
     if type(value) is not dict:
         return None
     room, shown = limit, dict[str, object]()
@@ -76,10 +90,10 @@ def _flat(value: object, limit: int, hide_text: bool) -> str | None:
         room -= len(key) + (len(member) if type(member) is str else 1)
         if room < 0:
             return None
-        instead = _replacement(key, member, hide_text)
+        instead = _replacement(key, member, hide_text) if key.lower() in _MARKED else None
         shown[key] = member if instead is None else instead
-    text = _COMPACT.encode(shown)
-    return text if len(text) <= limit else None
+    text = _compact(shown)
+    return (shown, text) if len(text) <= limit else None
 
 
 def _replacement(key: object, member: object, hide_text: bool) -> str | None:

@@ -17,12 +17,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import accumulate
 from math import isinf
 from typing import NoReturn
 
-__all__ = ["MAX_DEPTH", "JsonError", "JsonTooLarge", "canonical", "dumps", "dumps_bytes", "loads", "quoted"]
+__all__ = ["MAX_DEPTH", "JsonError", "JsonTooLarge", "canonical", "dumps", "dumps_bytes", "encoder", "loads", "quoted"]
 
 MAX_DEPTH = 64  # levels of objects and arrays
 MAX_NAME_SHOWN = 40  # characters of a name in an error text
@@ -85,7 +85,7 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
 
 def dumps(value: object) -> str:
     """Compact JSON that can always be encoded. Raises ValueError for NaN and infinities, TypeError for other types."""
-    text = "".join(_encode(value, 0))
+    text = _encode(value)
     if text.isascii() or _is_encodable(text):
         return text
     return _ESCAPED.encode(value)
@@ -107,6 +107,17 @@ def quoted(text: str) -> str:
 def dumps_bytes(value: object) -> bytes:
     """Compact JSON in UTF-8, for bodies. Raises as `dumps` does."""
     return dumps(value).encode("utf-8")
+
+
+def encoder(made: json.JSONEncoder) -> Callable[[object], str]:
+    """What `made.encode` does, of values without circles: it makes an encoder in C for each call, this makes one."""
+    make = vars(json.encoder).get("c_make_encoder")  # not every Python has it
+    if make is None:
+        return made.encode
+    quote = json.encoder.encode_basestring_ascii if made.ensure_ascii else json.encoder.encode_basestring
+    marks = made.key_separator, made.item_separator
+    encode = make(None, made.default, quote, None, *marks, made.sort_keys, made.skipkeys, made.allow_nan)
+    return lambda value: "".join(encode(value, 0))
 
 
 def canonical(value: object) -> str:
@@ -186,13 +197,7 @@ def _float(text: str) -> float:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
 _BODY = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-# Made once: `encode` makes one for each call, which takes as long as a small object. Not every Python has it.
-_make = vars(json.encoder).get("c_make_encoder")
-_encode: Callable[[object, int], Iterable[str]] = (
-    _make(None, _BODY.default, json.encoder.encode_basestring, None, ":", ",", False, False, False)
-    if _make is not None
-    else lambda value, _: _BODY.iterencode(value)
-)
+_encode = encoder(_BODY)
 _scan: Callable[[str, int], tuple[object, int]] = vars(_DECODER)["scan_once"]
 _ESCAPED = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _CANONICAL = json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":"))

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.redact import redact, summary
+from svc_proto.basics.redact import abridge, redact, summary
 from svc_proto.machines.table import Table, step
 
 __all__ = [
@@ -63,6 +63,8 @@ class Decision(Enum):
     TIMEOUT = "timeout"
     ERROR = "error"
 
+    __hash__ = object.__hash__  # Enum's is a function of Python, and every command asks for it
+
 
 class BridgeTrigger(Enum):
     """What settles a command: the kind of the phone's answer, or its absence."""
@@ -75,6 +77,8 @@ class BridgeTrigger(Enum):
     THIRTY_SECONDS = "thirty seconds"
     SEND_FAILED = "send failed"
     PHONE_LOST = "phone lost"
+
+    __hash__ = object.__hash__  # the same
 
 
 BRIDGE_TABLE: Table[Decision, BridgeTrigger] = {
@@ -273,10 +277,8 @@ class BridgeCommands:
         self._pending.discard(command.pending.request_id)
 
     def _shown(self, params: Mapping[str, object]) -> object:
-        start = summary(params, MAX_PARAMS, hide_text=self._hide_text)
-        if len(start) < MAX_PARAMS:
-            return redact(params, hide_text=self._hide_text)
-        return {"[truncated]": start[:MAX_SUMMARY]}
+        shown, start = abridge(params, MAX_PARAMS, hide_text=self._hide_text)
+        return shown if len(start) < MAX_PARAMS else {"[truncated]": start[:MAX_SUMMARY]}
 
 
 def derive_decision(payload: Mapping[str, object]) -> Decision:
