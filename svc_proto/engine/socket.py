@@ -175,9 +175,8 @@ class Socket:
 
     def heard(self) -> None:
         """Bytes came from the peer: it lives."""
-        self._keepalive.heard(self._carrier.engine.now.mono)
-        if self.state is SocketState.OPEN:
-            self._timer.set(self._keepalive.due)
+        if self._keepalive.heard(self._carrier.engine.now.mono) and self.state is SocketState.OPEN:
+            self._timer.set(self._keepalive.due)  # else it is due later than it was, and finds out
 
     def event(self, event: Event) -> None:
         """Take an event of this stream. The wire drops messages that come after our close frame."""
@@ -212,11 +211,14 @@ class Socket:
     def _due(self) -> None:
         if self.state is not SocketState.OPEN:
             self._carrier.drop()  # the peer does not close its side
-        elif self._keepalive.advance(self._carrier.engine.now.mono) is KeepaliveAction.PING:
-            self._carrier.put(Ping(self.stream))
-            self._timer.set(self._keepalive.due)
-        else:
+            return
+        action = self._keepalive.advance(self._carrier.engine.now.mono)
+        if action is KeepaliveAction.DROP:
             self._carrier.drop()
+            return
+        if action is KeepaliveAction.PING:
+            self._carrier.put(Ping(self.stream))
+        self._timer.set(self._keepalive.due)
 
     def _tell(self, call: Callable[..., None], *what: object) -> None:
         try:

@@ -77,11 +77,13 @@ class Keepalive:
             return self._since + self._patience / 2
         return self._since + (self._interval if self._state is KeepaliveState.LIVE else self._patience)
 
-    def heard(self, now: float) -> None:
-        """Bytes came from the peer."""
-        if self._state is not KeepaliveState.LIVE:
-            self._step(KeepaliveTrigger.HEARD)
+    def heard(self, now: float) -> bool:
+        """Bytes came from the peer. True: `due` may be sooner than it was, since no answer is waited for any more."""
         self._since = now
+        if self._state is KeepaliveState.LIVE:
+            return False
+        self._step(KeepaliveTrigger.HEARD)
+        return True
 
     def hold(self, holding: bool, now: float) -> None:
         """We read no more from the peer, or go on. What it has said meanwhile is heard then."""
