@@ -21,8 +21,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from enum import IntEnum, auto
+from types import GeneratorType
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
@@ -188,7 +188,7 @@ class Exchange:
             self._request = request
         if isinstance(principal, Exception):
             self._turn_away(principal)
-        elif isinstance(principal, Generator):
+        elif isinstance(principal, GeneratorType):
             self._await_admission(principal)
         else:
             self._admit(principal)
@@ -321,7 +321,7 @@ class Exchange:
         waited = self._incoming is not None or channel.engine.now.mono > self.begun
         if waited and request.principal not in (None, STRANGER):
             again = channel.app.authorize(self._route.access, request)
-            if isinstance(again, Generator):
+            if isinstance(again, GeneratorType):
                 again.close()
 
     def _turn_away(self, error: Exception) -> None:
@@ -352,7 +352,7 @@ class Exchange:
             self._respond(result)
         elif isinstance(result, Exception):
             raise result
-        elif isinstance(result, Generator):
+        elif isinstance(result, GeneratorType):
             task = self._channel.engine.spawn(result, on_done=self._answered, on_error=self._failed)
             self._task = self._task or task  # there is one if it is over already, and its answer goes on
         else:

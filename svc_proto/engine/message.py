@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 JSON = (b"content-type", b"application/json")
+JSON_ALONE = Headers((JSON,))
 CODES = {
     408: "request_timeout",
     413: "body_too_large",
@@ -152,7 +153,7 @@ def parse_json(body: bytes) -> object:
 
 def json_response(status: int, value: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
     """A JSON answer."""
-    return Response(status, Headers((JSON, *headers)), strict_json.dumps_bytes(value))
+    return Response(status, Headers((JSON, *headers)) if headers else JSON_ALONE, strict_json.dumps_bytes(value))
 
 
 def empty_response(status: int = 204) -> Response:

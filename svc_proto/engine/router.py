@@ -98,10 +98,12 @@ class Router:
 
     def match(self, method: str, path: str) -> Match:
         """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""
-        found = self._find(path)
-        if found is None:
-            raise Refused(404, "not_found", "there is nothing at this path")
-        methods, params = found
+        methods, params = self._exact.get(path), NO_PARAMS
+        if methods is None:
+            found = self._find(path)
+            if found is None:
+                raise Refused(404, "not_found", "there is nothing at this path")
+            methods, params = found
         route = methods.get(method)
         if route is None:
             allowed = ",".join(sorted(methods))

@@ -240,8 +240,8 @@ class ServerChannel(HttpChannel):
 
     def turned(self) -> None:
         """A request that came whole was answered at once, and nothing else is under way."""
-        self._timer.cancel()
         if self.closing or self.credit.blocked or (self.visit is not None and self.visit.held):
+            self._timer.cancel()
             self.phase = Phase.WORKING
             self.settle()
         else:
@@ -260,7 +260,7 @@ class ServerChannel(HttpChannel):
 
     def settle(self) -> None:
         """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
-        if self.closing:
+        if self.closing or (self.sockets and self.phase is Phase.WORKING and self._unbothered):
             return
         current = next(iter(self.exchanges.values()), None)  # HTTP/1.1 has one at a time
         self.hold(self.crowded or self.conn.paused or self.admitting or (current is not None and current.full))
@@ -280,6 +280,10 @@ class ServerChannel(HttpChannel):
                 idle = self.limits.idle_timeout if phase is Phase.IDLE else self.limits.head_timeout
                 self._timer.set(self.engine.now.mono + idle)
         self.phase = phase
+
+    @property
+    def _unbothered(self) -> bool:
+        return self.visit is None and not (self._holding or self.eof)
 
     def timed_out(self) -> None:
         """The phase took too long, or the linger is over."""

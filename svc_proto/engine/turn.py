@@ -6,7 +6,7 @@ as soon as somebody has to wait, stream, refuse or fail, and goes on from there.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from types import GeneratorType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from svc_proto.engine.exchange import Exchange
@@ -24,7 +24,7 @@ Found: TypeAlias = tuple[Route | None, Request | None, object]
 """How far the admission of a request came; last who asks, a flow that finds out, or the exception that ended it."""
 
 
-STILL_OPEN = (Exception, Generator)  # what `identify` may find in place of a principal
+STILL_OPEN = (Exception, GeneratorType)  # what `identify` may find in place of a principal
 
 
 def identify(channel: ServerChannel, head: RequestHead) -> Found:

@@ -131,9 +131,9 @@ ARGUMENTS: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("POST", "/diff_screen"): (_text("previous_hash"),),
     ("POST", "/find_nodes"): (_flag("clickable"), _whole("limit", required=False)),
     ("POST", "/describe_node"): (_NODE,),
-    ("POST", "/tap"): (_either("nodeId", _text("nodeId"), _POINT), _whole("duration_ms", required=False)),
+    ("POST", "/tap"): (_either("nodeId", _POINT, _text("nodeId")), _whole("duration_ms", required=False)),
     ("POST", "/tap_text"): (_text("text"),),
-    ("POST", "/long_press"): (_either("nodeId", _NODE, _POINT), _whole("duration", "duration_ms", required=False)),
+    ("POST", "/long_press"): (_either("nodeId", _POINT, _NODE), _whole("duration", "duration_ms", required=False)),
     ("POST", "/drag"): (
         _whole("start_x", "start_y", "end_x", "end_y", least=0),
         _whole("duration_ms", required=False),

@@ -19,6 +19,7 @@ from svc_proto.basics.validate import text
 __all__ = ["MAX_STATUS", "SELECTOR_KEYS", "Phone", "Phones", "take_selector"]
 
 SELECTOR_KEYS = ("device", "device_id", "deviceId")  # wire bridge 2.4
+_SELECTORS = frozenset(SELECTOR_KEYS)
 MAX_STATUS = 65_536  # characters of a status as JSON; a longer one is ignored
 _GROUPS = ("device", "bridge", "safety")  # spec "Bridge status": the three members
 _NO_ID = ("", "unknown", "none", "null")  # wire core 1.9: ids that stand for no device
@@ -228,6 +229,8 @@ def take_selector(
 
     The first non-empty one counts, the query before the body. `Refused` 400 when it is not text.
     """
+    if _SELECTORS.isdisjoint(params) and _SELECTORS.isdisjoint(body):
+        return None, dict(params), dict(body)
     chosen: str | None = None
     for source in (params, body):
         for key in SELECTOR_KEYS:

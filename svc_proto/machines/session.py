@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import array, boolean, invalid, number, object_, seconds, text
-from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, holds, is_live, parse_grants
+from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, is_live, parse_grants
 from svc_proto.machines.table import Table, step
 
 __all__ = [
@@ -127,7 +127,8 @@ class Session:
 
     def holds(self, channel: str, wall: float) -> bool:
         """Whether the session is active and holds a live grant for the channel."""
-        return self.is_active(wall) and holds(self.grants, channel, wall)
+        until = self.grants.get(channel, 0.0)  # `is_live` twice, without a call: every message asks
+        return (until is None or wall < until) and self.is_active(wall)
 
     def grants_until(self, channel: str) -> float | None:
         """When the grant for a channel ends; None for never, and long ago for a channel that has none."""

@@ -35,6 +35,8 @@ class Access(Enum):
     VOICE_OUTPUT_SOCKET = "voice:tts, while speech output is on"
     VOICE_REALTIME_SOCKET = "voice:realtime, while realtime is on"
 
+    __hash__ = object.__hash__  # Enum's is a function of Python, and every request asks for it
+
 
 def authorize(
     access: Access, request: Request, sessions: Sessions, door: LocalDoor, now: Moment

@@ -56,6 +56,7 @@ _REQUEST = re.compile(
     rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.1\r\n"
     rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)++)\r\n"
 )
+_FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `_REQUEST` has found
 _HOST = re.compile(AUTHORITY)
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9a-z]++")
 _VALUE = re.compile(rb"[!-~](?:[ -~]*[!-~])?")
@@ -110,8 +111,7 @@ class PlainConnection(ServerConnection):
         if found is None or found.end() > self._limits.max_head:
             return None
         method, target, block = found.groups()
-        lines = [line.partition(b": ") for line in block[:-2].split(b"\r\n")]
-        fields = [(name.lower(), value) for name, _, value in lines]
+        fields = [(name.lower(), value) for name, value in _FIELDS(block)]
         by_name = dict(fields)
         body = data[found.end() :]
         if len(by_name) != len(fields) or len(fields) > self._limits.max_fields or not _is_plain(by_name, body):
