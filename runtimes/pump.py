@@ -92,6 +92,7 @@ class Pump:
         self.operations: dict[OperationId, Callable[[], None]] = {}  # what gives each of them up
         self.chores = Timers()  # the runtime's own: TLS handshakes, rest after descriptors ran out
         self.outcome: Exit | None = None
+        self.mono = 0.0  # when the core was last given something, monotonic s
         self._facts: deque[Fact | None] = deque()
         self._busy = False
         self._sent: list[Live] = []
@@ -262,6 +263,7 @@ class Pump:
     def _drain(self) -> None:
         facts, handle, handlers = self._facts, self.core.handle, self._handlers
         now = self.owner.clock()  # one instant for what happens without a wait in between
+        self.mono = now.mono
         while facts:
             fact = facts.popleft()
             for command in handle(fact, now):

@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from runtimes import channel as channel_module
-from svc_proto.commands import Abort, CloseWrite, Command, PauseReading, ResumeReading, Send
+from svc_proto.commands import Abort, CloseWrite, Command, Exit, PauseReading, ResumeReading, Send
 from svc_proto.facts import Accepted, ChannelId, Closed, Fact, ReadClosed, Received, Sent
 from tests.runtimes.support import TIMEOUT, read_all, read_exactly, running
 
@@ -70,6 +70,29 @@ def test_a_slow_reader_gets_everything_and_sent_adds_up(runtime: str) -> None:
         while sent < size + 1:
             sent += live.expect(Sent).n
         assert sent == size + 1
+        sock.close()
+
+
+def test_small_writes_that_follow_each_other_leave_together(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(*(Send(ch, b"%02d" % n) for n in range(100)))
+        assert read_exactly(sock, 200) == b"".join(b"%02d" % n for n in range(100))
+        assert [live.expect(Sent).n, live.expect(Sent).n] == [2, 198]
+        size = channel_module.SMALL
+        live.order(Send(ch, b"a"), Send(ch, b"b" * size), Send(ch, b"c" * size), Send(ch, b"d"), CloseWrite(ch))
+        assert read_all(sock) == b"a" + b"b" * size + b"c" * size + b"d"
+        sock.close()
+
+
+@pytest.mark.parametrize("last", [Abort, None])
+def test_what_waits_to_leave_together_is_shown_to_the_kernel_before_the_end(
+    runtime: str, last: type[Abort] | None
+) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(Send(ch, b"a"), Send(ch, b"b"), Exit(0) if last is None else last(ch))
+        assert live.closed(ch) if last else read_all(sock) == b"ab"
         sock.close()
 
 
