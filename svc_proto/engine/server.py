@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
-from svc_proto.engine.date import http_date
-from svc_proto.engine.exchange import BODILESS, SPILL, Exchange
+from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.message import Request, Response, refused_for
 from svc_proto.engine.router import Router
@@ -205,18 +204,6 @@ class ServerChannel(HttpChannel):
         self.pump()
 
     # --- answers ---
-
-    def say(self, head: RequestHead, pattern: str, response: Response) -> bool:
-        """Say a whole answer at once; False, and nothing was said, if this connection has it said event by event."""
-        fields = (*self.app.fields(head), *response.headers)
-        date = http_date(self.engine.now.wall)
-        if not self.conn.answer(head.stream, response.status, date, fields, response.body):
-            return False
-        self.soil()
-        self.note(head, pattern, response.status, self.engine.now.mono)
-        if len(response.body) >= SPILL and response.status not in BODILESS:
-            self.spill()
-        return True
 
     def note(self, head: RequestHead, pattern: str, status: int, begun: float) -> None:
         """The line of the access log. Paths and queries hold tokens: what is known of them is the route."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from svc_proto.engine.answers import say_at_once
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.message import STRANGER, Request, Response
 from svc_proto.engine.router import Kind, Route
@@ -78,7 +79,7 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
     except Exception as error:
         result = error
     whole = type(result) is Response and result.file is None and not channel.engine.stopping
-    if whole and channel.say(head, route.pattern, cast("Response", result)):
+    if whole and say_at_once(channel, head, route.pattern, cast("Response", result)):
         channel.turned()
         return
     channel.exchanges[head.stream] = exchange = Exchange(channel, head)

@@ -2,44 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, OpenedFile, OpenFile, ReadFile, Send
-from svc_proto.engine.exchange import LIFE, ExchangeState, ExchangeTrigger
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received
-from svc_proto.machines.table import step
 from svc_proto.wire.limits import Limits
 from tests.engine.service import HANDSHAKE, get, open_book, post
 from tests.playbook import CH, sends
 
-S, T = ExchangeState, ExchangeTrigger
 CLOSE = b"connection: close"
-
-
-def test_the_table_crossed() -> None:
-    expected = {
-        (S.READING, T.ASK): S.ADMITTING,
-        (S.ADMITTING, T.ADMIT): S.READING,
-        (S.READING, T.BODY_END): S.RUNNING,
-        (S.READING, T.STREAM): S.STREAMING,
-        (S.READING, T.ANSWER): S.DRAINING,
-        (S.STREAMING, T.BODY_END): S.RUNNING,
-        (S.STREAMING, T.ANSWER): S.DRAINING,
-        (S.STREAMING, T.SEND): S.DUPLEX,
-        (S.DUPLEX, T.BODY_END): S.SENDING,
-        (S.DUPLEX, T.ANSWER): S.DRAINING,
-        (S.RUNNING, T.SEND): S.SENDING,
-        (S.RUNNING, T.ANSWER): S.DONE,
-        (S.SENDING, T.ANSWER): S.DONE,
-        (S.DRAINING, T.BODY_END): S.DONE,
-        **{(state, T.LOST): S.DONE for state in S},
-    }
-    for state in S:
-        for trigger in T:
-            if (state, trigger) in expected:
-                assert step(LIFE, state, trigger) is expected[state, trigger]
-            else:
-                with pytest.raises(LocalProtocolError):
-                    step(LIFE, state, trigger)
 
 
 # --- plain handlers ---
@@ -50,13 +19,6 @@ def test_a_plain_handler() -> None:
     book.get(b"/hello") << [book.says(200, b"hello")]
     book.get(b"/item/a%20b") << [sends(CH, contains=b'{"name":"a b"}')]
     book.get(b"/empty") << [sends(CH, startswith=b"HTTP/1.1 204 No Content\r\n")]
-
-
-def test_fields_of_the_service_are_on_every_answer() -> None:
-    book = open_book()
-    book.toy.extra_fields = ((b"x-extra", b"1"),)
-    for path in (b"/hello", b"/nowhere", b"/teapot", b"/private"):
-        book.get(path) << [sends(CH, contains=b"\r\nx-extra: 1\r\n")]
 
 
 def test_the_body_arrives_whole_however_it_was_cut() -> None:

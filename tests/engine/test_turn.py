@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +11,7 @@ from fuzz.law import Law
 from svc_proto.commands import Command, Level, PauseReading
 from svc_proto.engine import server
 from svc_proto.engine.exchange import Exchange
-from svc_proto.engine.message import Response, Streamed
+from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Closed, Done, OperationId, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.events import NO_HEADERS, Headers
@@ -195,6 +196,31 @@ def test_the_first_byte_of_a_post_may_be_that_of_http_2(monkeypatch: pytest.Monk
             book.take()
 
     same(story, monkeypatch)
+
+
+def test_a_handler_is_six_calls_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads how a request is served reads no more functions than these, from the fact to the handler."""
+    monkeypatch.setattr(server, "PlainConnection", PlainConnection)
+    book = open_book()
+    hops: list[str] = []
+
+    def handler(request: Request) -> Response:
+        frame = inspect.currentframe()
+        while frame is not None and (not hops or hops[-1] != "Engine.handle"):
+            hops.append(frame.f_code.co_qualname)
+            frame = frame.f_back
+        return Response(204)
+
+    object.__setattr__(book.toy.router.match("GET", "/hello").route, "handler", handler)
+    book.get(b"/hello")
+    book.take()
+    assert hops[::-1][:-1] == [
+        "Engine.handle",
+        "Engine._received",
+        "HttpChannel.received",
+        "ServerChannel.parse",
+        "take_turn",
+    ]
 
 
 def test_no_exchange_is_made_for_an_answer_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,93 @@
+"""How an answer is said: at once as a whole, or a head and then a file, or what a producer writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.commands import Level, ReleaseFile
+from svc_proto.engine.date import http_date
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Response, Streamed
+from svc_proto.engine.stream import ResponseWriter, copy_file, send_file
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
+
+if TYPE_CHECKING:
+    from svc_proto.engine.exchange import Exchange
+    from svc_proto.engine.server import ServerChannel
+
+__all__ = ["deliver_file", "produce", "say_at_once", "say_head", "say_whole"]
+
+BODILESS = (204, 304)
+CLOSE = (b"connection", b"close")
+SPILL = 16 * 1024  # bytes of a body that are written at once, so that requests behind it may have to wait
+PEERS_FAULT = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED_OUT)
+
+
+def say_at_once(channel: ServerChannel, head: RequestHead, pattern: str, response: Response) -> bool:
+    """Say a whole answer in one go; False, and nothing was said, if this connection has it said event by event."""
+    engine, body = channel.engine, response.body
+    fields = (*channel.app.fields(head), *response.headers)
+    if not channel.conn.answer(head.stream, response.status, http_date(engine.now.wall), fields, body):
+        return False
+    channel.soil()
+    if engine.log_level <= Level.DEBUG:
+        channel.note(head, pattern, response.status, engine.now.mono)
+    if len(body) >= SPILL and response.status not in BODILESS:
+        channel.spill()
+    return True
+
+
+def say_whole(exchange: Exchange, response: Response, *, closing: bool) -> None:
+    """Say a whole answer."""
+    channel, stream = exchange.channel, exchange.stream
+    if not closing and say_at_once(channel, exchange.head, exchange.pattern, response):
+        return
+    body = b"" if response.status in BODILESS else response.body
+    say_head(exchange, response, length=len(body), closing=closing)
+    if body:
+        channel.conn.send(ResponseData(stream, body))
+    channel.conn.send(ResponseEnd(stream))
+    if len(body) >= SPILL:
+        channel.spill()
+
+
+def say_head(exchange: Exchange, answer: Response | Streamed, *, length: int | None, closing: bool) -> None:
+    """Say the head of an answer whose body has `length` bytes; None: nobody knows."""
+    channel, head, status = exchange.channel, exchange.head, answer.status
+    fields = [(b"date", http_date(channel.engine.now.wall)), *channel.app.fields(head), *answer.headers]
+    if length is not None and status not in BODILESS:
+        fields.append((b"content-length", b"%d" % length))
+    if closing and exchange.stream:  # the answer on stream 0 closes by itself
+        fields.append(CLOSE)
+    channel.put(ResponseHead(exchange.stream, status, Headers(fields)))
+    channel.note(head, exchange.pattern, status, exchange.begun)
+
+
+def deliver_file(exchange: Exchange, response: Response) -> Flow[bool]:
+    """Answer with a file; whether all of it was sent."""
+    channel, file, outcome = exchange.channel, response.file, None
+    assert file is not None
+    try:
+        exchange.begin_body(response, length=file.length)
+        if exchange.head.method == "HEAD":
+            return True
+        if channel.alone:
+            outcome = yield from send_file(channel, exchange.stream, file)
+        else:
+            exchange.outgoing = ResponseWriter(channel, exchange.stream)
+            outcome = yield from copy_file(channel, exchange.outgoing, file)
+    finally:
+        channel.engine.emit(ReleaseFile(file.handle))
+    if isinstance(outcome, Failure) and outcome.kind not in PEERS_FAULT:
+        channel.engine.log(Level.WARNING, "file not sent", route=exchange.pattern, problem=outcome.kind.value)
+    return outcome is None
+
+
+def produce(exchange: Exchange, answer: Streamed) -> Flow[bool]:
+    """Answer with what a producer writes."""
+    exchange.begin_body(answer, length=None)
+    if exchange.head.method != "HEAD":
+        exchange.outgoing = ResponseWriter(exchange.channel, exchange.stream)
+        yield from answer.producer(exchange.outgoing)
+    return True
