@@ -2,7 +2,8 @@
 
 `Send` is written at once when nothing waits before it; what the kernel does not take waits in the outbox until the
 socket is writable. So does a small one that comes right behind another: frames for one phone that many callers cause
-in the same turn of the loop leave in one write, at its end. `Closed` comes when both sides have said that they are done, or when the connection breaks.
+in the same turn of the loop leave in one write, at its end. `Closed` comes when both sides have said that they are
+done, or when the connection breaks.
 """
 
 from __future__ import annotations
@@ -306,7 +307,7 @@ class Channel(Source):
 
 
 def _joined(outbox: deque[Item]) -> bytes:
-    """The bytes at the head of an outbox in one piece, up to `SMALL` or little more; all but the first are taken out."""
+    """The bytes at the head of an outbox in one piece, up to `SMALL` or little more, taken out but for a place."""
     pieces: list[bytes | memoryview] = []
     size = 0
     while outbox and size < SMALL and not isinstance(item := outbox[0], FileBody):

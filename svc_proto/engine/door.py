@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
@@ -66,7 +67,7 @@ class Door:
         if self.engine.channel_count >= self.limits.max_connections:
             self.complain("too many connections", limit=self.limits.max_connections)
             return None
-        channel = ServerChannel(self.engine, fact, self._app, self.limits)
+        channel = ServerChannel(self.engine, fact, self._app, self.limits, http2=Http2Channel)
         visit = Visit(self, channel)
         if not self.strangers.admit(visit, None if self.behind is not None else fact.peer.host):
             channel.closed("")

@@ -49,14 +49,14 @@ LANE = 8 * 1024  # bytes of memory: what a stream takes, with a WebSocket on it 
 class Http2Channel(HttpChannel):
     """One accepted connection that speaks HTTP/2."""
 
-    __slots__ = ("_heads", "_over", "app", "bodies", "http2", "lanes", "peer", "phase", "secure")
+    __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "http2", "lanes", "peer", "phase")
 
     def __init__(self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> None:
         self.http2 = Http2Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
         super().__init__(engine, accepted.ch, limits, self.http2)
         self.app = app
+        self.accepted = accepted
         self.peer = accepted.peer
-        self.secure = accepted.tls
         self.lanes: dict[StreamId, Lane] = {}
         self.bodies = 0  # bytes that its lanes hold, and are, for a peer that nobody knows
         self.phase = Phase.HEAD
@@ -261,13 +261,13 @@ class Lane(ServerChannel):
 
     def __init__(self, under: Http2Channel, stream: StreamId) -> None:
         engine = under.engine
-        accepted = Accepted(engine.new_channel(), under.peer, under.peer, tls=under.secure)
         self._under = under
         self._owed = 0  # bytes of body that were heard, and for which the peer may not send others yet
         self.counted = 0  # of `Http2Channel.bodies`
         self.stream = stream
         self._lane = _LaneConnection(under)
-        super().__init__(engine, accepted, under.app, under.limits, self._lane)
+        lane = engine.new_channel(), self._lane
+        super().__init__(engine, under.accepted, under.app, under.limits, lane=lane)
 
     def hear(self, event: Event) -> None:
         """Take an event of this stream."""

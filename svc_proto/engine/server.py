@@ -25,7 +25,7 @@ from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.message import Request, Response, refused_for
 from svc_proto.engine.router import Router
 from svc_proto.engine.turn import identify, take_turn
-from svc_proto.facts import Accepted
+from svc_proto.facts import Accepted, ChannelId
 from svc_proto.wire.connection import ServerConnection
 from svc_proto.wire.events import (
     Event,
@@ -86,17 +86,26 @@ class Phase(Enum):
 class ServerChannel(HttpChannel):
     """One accepted connection."""
 
-    __slots__ = ("_alpn", "_first", "admitting", "app", "exchanges", "peer", "phase", "secure")
+    __slots__ = ("_first", "_fresh", "_http2", "admitting", "app", "exchanges", "peer", "phase", "secure")
 
     conn: ServerConnection
     alone = True  # nobody else speaks on this connection while an answer is under way
 
     def __init__(
-        self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits, conn: ServerConnection | None = None
+        self,
+        engine: Engine,
+        accepted: Accepted,
+        app: HttpApp,
+        limits: Limits,
+        *,
+        http2: Callable[[Engine, Accepted, HttpApp, Limits], HttpChannel] | None = None,
+        lane: tuple[ChannelId, ServerConnection] | None = None,
     ) -> None:
-        conn = conn or PlainConnection(limits=limits, entropy=engine.entropy)
-        super().__init__(engine, accepted.ch, limits, conn)
-        self._alpn = accepted.alpn
+        """`http2` makes what takes over if its peer speaks that; None: nobody does. A `lane` shares its connection."""
+        ch, conn = lane or (accepted.ch, PlainConnection(limits=limits, entropy=engine.entropy))
+        super().__init__(engine, ch, limits, conn)
+        self._http2 = http2
+        self._fresh = accepted if http2 is not None else None  # until it is known which HTTP it is
         self._first = b""  # the first bytes, while they may be those of HTTP/2
         self.app = app
         self.peer = accepted.peer
@@ -110,22 +119,19 @@ class ServerChannel(HttpChannel):
 
     def parse(self, data: bytes) -> None:
         """As of any channel; a request may come whole, and a fresh channel find that its peer speaks HTTP/2."""
-        if self._alpn == HTTP2 and not self.closing:
-            self._hand_over(data)
-            return
-        if not (self._holding or self._first or self.closing or self.credit.blocked):
+        if self._fresh is not None and not self.closing:
+            data, alpn = self._first + data, self._fresh.alpn
+            if alpn == HTTP2 or (alpn != HTTP1 and data.startswith(PRI)):
+                self._hand_over(self._fresh, data)
+                return
+            self._first = data if alpn != HTTP1 and PRI.startswith(data) else b""
+            if self._first:
+                return
+            self._fresh = None
+        if not (self._holding or self.closing or self.credit.blocked):
             taken = self.conn.plain(data)
             if taken is not None:
                 take_turn(self, *taken)
-                return
-        fresh = self.phase is Phase.HEAD and data[0] == PRI[0] and self._alpn != HTTP1 and self.conn.idle
-        if not self.closing and (self._first or fresh):
-            data = self._first + data
-            if data.startswith(PRI):
-                self._hand_over(data)
-                return
-            self._first = data if PRI.startswith(data) else b""
-            if self._first:
                 return
         super().parse(data)
 
@@ -285,15 +291,10 @@ class ServerChannel(HttpChannel):
 
     # --- HTTP/2 ---
 
-    def over_http2(self, accepted: Accepted) -> HttpChannel:
-        """What takes this connection over, since its peer speaks HTTP/2."""
-        from svc_proto.engine.http2_channel import Http2Channel  # it is built upon this module
-
-        return Http2Channel(self.engine, accepted, self.app, self.limits)
-
-    def _hand_over(self, data: bytes) -> None:
+    def _hand_over(self, accepted: Accepted, data: bytes) -> None:
         """The peer knew beforehand that we speak HTTP/2 (RFC 9113 section 3.3), or by ALPN, whose word is final."""
-        channel = self.over_http2(Accepted(self.ch, self.peer, self.peer, tls=self.secure))
+        assert self._http2 is not None  # else nobody would have looked
+        channel = self._http2(self.engine, accepted, self.app, self.limits)
         visit, self.visit = self.visit, None
         if visit is not None:
             channel.visit, visit.channel = visit, channel

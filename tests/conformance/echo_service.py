@@ -84,7 +84,7 @@ class EchoService:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel:
         """See `Service`."""
-        return EchoChannel(self.engine, fact, self, self._limits)
+        return EchoChannel(self.engine, fact, self, self._limits, http2=EchoHttp2Channel)
 
     def on_stopping(self) -> None:
         """See `Service`."""
@@ -202,10 +202,6 @@ class EchoChannel(ServerChannel):
     __slots__ = ()
 
     app: EchoService
-
-    def over_http2(self, accepted: Accepted) -> Http2Channel:
-        """The same, on every stream."""
-        return EchoHttp2Channel(self.engine, accepted, self.app, self.limits)
 
     def take(self, event: Event) -> None:
         """Pass events on."""

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from svc_proto.commands import Abort, CloseWrite, Compute, Level, Log, PauseReading, ResumeReading
 from svc_proto.engine.door import CROWD, GIVE_BACK_AFTER
-from svc_proto.engine.http2_channel import HEADS, LANE
+from svc_proto.engine.http2_channel import HEADS, LANE, Http2Channel
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Address, ChannelId, Closed, Done, ReadClosed, Received
@@ -308,7 +308,7 @@ def test_http2_is_held_back_as_a_whole() -> None:
 
 def test_a_connection_that_came_by_no_door() -> None:
     book = open_book()
-    book.engine.attach(ServerChannel(book.engine, accepted(4), book.toy, DEFAULT_LIMITS))
+    book.engine.attach(ServerChannel(book.engine, accepted(4), book.toy, DEFAULT_LIMITS, http2=Http2Channel))
     client = Http2Connection(Role.CLIENT, entropy=seeded())
     client.send(RequestHead(ONE, "GET", "/hello", HOST))
     client.send(RequestEnd(ONE))

@@ -7,6 +7,7 @@ from enum import Enum
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Ready
 from svc_proto.engine.core import Engine
+from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Router
 from svc_proto.engine.server import ServerChannel
@@ -37,7 +38,7 @@ class ScriptedService:
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> ServerChannel:
-        channel = ServerChannel(self.engine, fact, self, DEFAULT_LIMITS)
+        channel = ServerChannel(self.engine, fact, self, DEFAULT_LIMITS, http2=Http2Channel)
         self.channels.append(channel)
         return channel
 
