@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any, Protocol
 
 from runtimes.failures import failure_of
@@ -138,11 +139,8 @@ class Pump:
         """When `tick` is due (monotonic seconds): the core's deadline, or an earlier chore of the runtime."""
         if self.outcome is not None:
             return None
-        when = self.core.next_deadline()
-        chore = self.chores.next()
-        if chore is not None and (when is None or chore < when):
-            return chore
-        return when
+        when, chore = self.core.next_deadline(), self.chores.first
+        return when if chore == inf or (when is not None and when <= chore) else chore
 
     def tick(self, mono: float) -> None:
         """Time has passed: do the chores that are due, and tell the core if it asked to be told."""

@@ -203,10 +203,13 @@ class ServerChannel(HttpChannel):
     def finished(self, exchange: Exchange) -> None:
         """An exchange is over: let the next request come."""
         del self.exchanges[exchange.stream]
-        self.phase = Phase.WORKING  # so that the next phase counts from now, even if it is the one before
-        self._timer.cancel()
         if self.conn.must_close or self.engine.stopping:
             self.shut()
+        if self.conn.idle and not (self._holding or self.eof or self._pumping):
+            self.turned()
+            return
+        self.phase = Phase.WORKING  # so that the next phase counts from now, even if it is the one before
+        self._timer.cancel()
         self.pump()
 
     # --- answers ---
@@ -231,8 +234,16 @@ class ServerChannel(HttpChannel):
 
         return note
 
+    def began(self) -> None:
+        """A request that came whole has a handler that waits, unless it is answered by now."""
+        if self.visit is None and self.exchanges:
+            self._timer.cancel()
+            self.phase = Phase.WORKING
+        else:
+            self.pump()
+
     def turned(self) -> None:
-        """A request that came whole was answered at once, and nothing else is under way."""
+        """A request was answered, and nothing else is under way."""
         if self.closing or self.credit.blocked or (self.visit is not None and self.visit.held):
             self._timer.cancel()
             self.phase = Phase.WORKING

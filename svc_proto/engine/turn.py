@@ -84,4 +84,4 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
         return
     channel.exchanges[head.stream] = exchange = Exchange(channel, head)
     exchange.go_on(route, request, result)
-    channel.pump()
+    channel.began()
