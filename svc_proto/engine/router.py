@@ -94,7 +94,7 @@ class Router:
         prefix = self._prefix
         if not prefix or not path.startswith(prefix) or path[len(prefix) :][:1] not in ("", "/"):
             return path
-        return path if self._find(path) is not None else path[len(prefix) :] or "/"
+        return path if path in self._exact or self._find(path) is not None else path[len(prefix) :] or "/"
 
     def match(self, method: str, path: str) -> Match:
         """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""
@@ -127,9 +127,6 @@ class Router:
         return fresh
 
     def _find(self, path: str) -> tuple[dict[str, Route], dict[str, str]] | None:
-        exact = self._exact.get(path)
-        if exact is not None:
-            return exact, NO_PARAMS
         segments = path.split("/")
         for shape, methods in self._patterns.get(len(segments), ()):
             params: dict[str, str] = {}

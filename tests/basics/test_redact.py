@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.basics.redact import free_text, redact, summary
+from svc_proto.basics.redact import abridge, free_text, redact, summary
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -88,3 +88,12 @@ FLAT = st.dictionaries(
 @given(FLAT, st.integers(3, 90), st.booleans())
 def test_small_objects_are_summed_up_as_large_ones_are(value: dict[Any, object], limit: int, hide_text: bool) -> None:
     assert summary(value, limit, hide_text=hide_text) == summary(UserDict(value), limit, hide_text=hide_text)
+
+
+@given(st.dictionaries(st.sampled_from(("a", "token", "text")), values), st.integers(3, 90), st.booleans())
+def test_a_copy_goes_with_a_summary_that_is_whole(value: dict[str, object], limit: int, hide_text: bool) -> None:
+    start = summary(value, limit, hide_text=hide_text)
+    shown, said = abridge(value, limit, hide_text=hide_text)
+    assert said == start
+    if len(start) < limit:
+        assert shown == redact(value, hide_text=hide_text)

@@ -330,3 +330,10 @@ def test_blanks_around_a_value_are_nothing(text: str) -> None:
 def test_what_is_behind_a_value_is_an_error(text: str) -> None:
     with pytest.raises(strict_json.JsonError, match="at line 1"):
         strict_json.loads(text)
+
+
+def test_a_python_without_an_encoder_in_c_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, value = json.JSONEncoder(separators=(",", ":")), {"a": ["\u00e9", 1.5, None]}
+    fast = strict_json.encoder(made)
+    monkeypatch.setattr(json.encoder, "c_make_encoder", None)
+    assert strict_json.encoder(made)(value) == fast(value) == json.dumps(value, separators=(",", ":"))

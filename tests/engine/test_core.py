@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Abort, Command, Exit, Level, Log, OpenFile, Send
 from svc_proto.engine.core import Engine
+from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import (
     Accepted,
     ChannelId,
@@ -120,6 +121,15 @@ def test_a_bug_while_a_channel_closes_orders_nothing_for_it(monkeypatch: Any) ->
     monkeypatch.setattr(type(channel), "closed", lambda channel, why: fail())
     book >> Closed(CH) << []
     assert len(book.logs) == 3
+
+
+def test_a_bug_while_a_channel_is_flushed_drops_it(monkeypatch: Any) -> None:
+    book = open_book()
+    book.logs.bugs = True
+    with monkeypatch.context() as patch:
+        patch.setattr(ServerChannel, "flush_now", lambda self: fail())
+        book.get(b"/hello") << [Abort(CH)]
+    book >> Closed(CH, "") << []
 
 
 def test_an_unknown_fact_is_a_bug_of_the_runtime() -> None:
