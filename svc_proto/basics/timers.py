@@ -93,11 +93,13 @@ class Timers:
         """For `Timer` alone: put an entry on the heap."""
         self._filings += 1
         heappush(self._heap, (when, self._filings, timer))
+        if when < self.first:
+            self.first = when
         if len(self._heap) >= self._sweep_at:
             self._heap[:] = [entry for entry in self._heap if entry[2].sweep(entry[0])]
             heapify(self._heap)
             self._sweep_at = max(SWEEP_FROM, 2 * len(self._heap))
-        self._look()
+            self._look()
 
     def next(self) -> float | None:
         """The next deadline (monotonic seconds), or None when no timer is set."""
