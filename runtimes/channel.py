@@ -25,7 +25,7 @@ from svc_proto.facts import ChannelId, ReadClosed, Received
 __all__ = ["READ_SIZE", "Channel"]
 
 READ_SIZE = 64 * 1024  # bytes asked for in one read
-TOGETHER = 0.0005  # s behind a write in which a further one is worth joining with what else the loop has to do
+TOGETHER = 0.0003  # s behind a write in which a further one waits for what else the loop has to do: callers at work
 SMALL = 16 * 1024  # bytes that are worth joining
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER for zero seconds: close() sends RST
 
