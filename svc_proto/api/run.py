@@ -297,7 +297,7 @@ class Run:
     def end(self, ended: TurnEnded) -> None:
         """Tell it, and be done."""
         self.ended = ended
-        self._text, self._round, self._thoughts = [], [], []
+        self._text, self._round, self._thoughts, self._unkept = [], [], [], {}
         self._publish(ended)
         if self.reader is not None:
             self.reader.end()

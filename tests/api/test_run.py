@@ -86,3 +86,14 @@ def test_waits_look_again() -> None:
     book.hand.tell(TextDelta("z"))
     book.hand.finish()
     assert blocking.result.json["message"]["content"] == "z"
+
+
+def test_a_run_that_is_over_keeps_no_rows() -> None:
+    book = TurnBook()
+    book.chat(book.session())
+    book.hand.tell(TextDelta("I look."))
+    book.refuse = (AddMessages,)
+    book.hand.keep_calls(call_of(), text="I look.")
+    book.refuse = ()
+    book.hand.finish()
+    assert not book.api.runs.find(book.hand.turn.run_id).last_rows(finish="interrupted")
