@@ -51,6 +51,7 @@ class Carrier(Line, ABC):
     def __init__(self, host: Host, target: Target, conn: Http1Connection | Http2Connection) -> None:
         self.conn = conn
         self.riders: dict[StreamId, Rider] = {}
+        self.deaf = False  # whatever comes is not heard, its end neither
         super().__init__(host, target)
 
     @abstractmethod
@@ -78,6 +79,8 @@ class Carrier(Line, ABC):
 
     def on_data(self, data: bytes) -> None:
         """Parse it, and tell those whom it concerns."""
+        if self.deaf:
+            return
         try:
             if data:
                 self.conn.receive_data(data)

@@ -27,12 +27,14 @@ from fuzz.people.strangers import Strangers
 from fuzz.people.voice_line import AGENT, FAMILIES, VoiceLine
 from fuzz.people.voices import Voices
 from fuzz.people.watchers import Watchers
+from fuzz.rest import Rest
 from fuzz.rows import Rows, taken
 from fuzz.script import FAULTS, Deed, Script
 from fuzz.story import place_of, sentence, story
 from fuzz.trouble import Trouble
 from fuzz.world import LIMITS, World
 from runtimes.sim.check import ContractError
+from runtimes.sim.process import Process
 from runtimes.sim.world import LimitPassed
 
 __all__ = ["Failure", "Report", "play", "play_seed"]
@@ -44,6 +46,7 @@ CALM = 160.0  # s: a hung socket is found after 50 s, and a phone rests for up t
 PATIENCE = 60.0  # s for anything in the end
 QUIET = 10  # in one world of so many nothing happens in the end until a session is over
 LATE_END = 5_000.0  # s that it lasts, longer than the relay looks ahead
+GONE = 45.0  # s after which nothing of the phone is left: its socket and what was asked of it
 EMPTY = 100.0  # s after which no connection that nobody uses is left: `idle_timeout` and then some
 VOICES_END = 500.0  # s: one that was lost has 30 s, one that nobody came to 120 s, one with a run 360 s
 RUNS_END = 7200.0  # s: a silent model is given up after 300 s, and turns of one session wait for each other
@@ -141,6 +144,7 @@ class _Game:
 
     def run(self) -> Report:
         self.wait(lambda: self.world.all_up and self.world.relay.ready, 5.0, "the programs do not start")
+        rest = Rest(self.world)
         self.chats.create()
         self._start = self.world.sim.now
         for number, step in enumerate(self.script.steps, start=1):
@@ -150,6 +154,7 @@ class _Game:
             self.world.look()
         self.pass_until(self.world.sim.now + 5.0)
         self.recover()
+        self.everybody_leaves(rest)
         sim, steps = self.world.sim, self.script.steps
         return Report(
             self.script.seed,
@@ -226,7 +231,6 @@ class _Game:
         for seconds in self.lives.ages:
             self.grow_old(seconds)
         self.pass_until(world.sim.now + 5.0)
-        self.everybody_leaves()
 
     def let_runs_end(self) -> None:
         """Turns whose model has fallen silent end one after another, each after 300 s."""
@@ -301,7 +305,7 @@ class _Game:
         if chats.turns[-1].content is None:
             violated(Invariant.RECOVERY, f"a turn ended with {call.status} {chats.turns[-1].events[-3:]}")
 
-    def everybody_leaves(self) -> None:
+    def everybody_leaves(self, rest: Rest) -> None:
         world = self.world
         info: list[dict[str, object]] = []
         self.crowd.local("GET", "/relay/info", None, lambda caller: info.append(caller.answer.json))
@@ -326,11 +330,18 @@ class _Game:
         if world.home.children:
             violated(Invariant.RECOVERY, f"{len(world.home.children)} shells are left")
         world.look_back()
-        for process in (world.phone, world.api, world.relay):
-            world.expected[process] = None
-            process.stop(10.0)
+        world.hang_up()  # who came after all others had left
+        self._stop(world.phone)
+        self.pass_until(world.sim.now + GONE)
+        rest.check()
+        self._stop(world.api, world.relay)
         self.stopped()
         world.look_back()
+
+    def _stop(self, *processes: Process) -> None:
+        for process in processes:
+            self.world.expected[process] = None
+            process.stop(10.0)
 
     def voices_end(self) -> None:
         """Nobody comes back, so every voice session is over after its time, and whatever worked for it is gone."""

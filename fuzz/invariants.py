@@ -30,6 +30,7 @@ class Invariant(Enum):
     OWN_BYTES = "Media: the bytes that were uploaded; chat stream: the events of one's own session and run"
     MEDIA_LIFE = "wire core 6.5: media live for their time, which reading does not extend, or until they are evicted"
     NO_SECRET = "Client storage: tokens and keys are never logged or put into error messages; params are redacted"
+    BOOKS = "ARCHITECTURE 6, 16: nothing outlives its owner, and a count is that of what is there"
     BOUNDED = "Limits of the wire: every buffer has a limit"
     STORED = "Chat: what was told is what is stored, and it is stored before it is told"
     HISTORY = "ARCHITECTURE 16, 18: turns of a session come one after another, and the model is given what was said"

@@ -79,10 +79,12 @@ class Session:
     afterwards: list[Terms | None] = field(factory=list)  # if there are any: all that may be so after a restart
     past: list[Terms | None] = field(factory=list)  # all that may ever have been so
     explicit: dict[str, None] | None = field(factory=dict)  # channels that somebody has set; None: not known
+    withheld: tuple[str, ...] = ()  # channels, by the pairing
     stored: bool = True  # as far as the log says
     revoked: float | None = None  # when that was answered
     suspended: float | None = None  # when it was revoked until the relay restarts, since the store did not take it
     revoking: bool = False  # asked for, perhaps done
+    changed: float = -inf  # when other terms were told last
     patches: int = 0  # under way
     patched: int = 0  # ever begun
 
@@ -124,7 +126,8 @@ class Session:
         if self.is_dead(wall, since, until):
             return True
         earliest = wall.earliest(since, until)
-        return all(terms is not None and terms.until(channel) < earliest for terms in self.terms)
+        possible = self.terms if since > self.changed else [*self.past, *self.terms]
+        return all(terms is not None and terms.until(channel) < earliest for terms in possible)
 
     def surely_lives(self, latest_wall: float) -> bool:
         """Whether its token must be accepted."""

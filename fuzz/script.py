@@ -52,6 +52,8 @@ class Deed(Enum):
     RENEW = "renew"  # who: a socket; other: what grants its session is given; amount: when it tries them again, s
     SHARE = "share"  # the operator gives a file of the host to fetch; who: which file
     CHANGE = "change"  # the operator changes, or removes, such a file; other: which
+    IGNORE = "ignore"  # who: a socket that hears no close and goes on talking; other: how its session ends
+    IMPATIENT = "impatient"  # who asks for something next leaves; other: with a reset if odd; amount: after so many s
     ASK = "ask"  # who: a session; other: what the phone's holder says, and how the phone is lost; amount: s it takes
     # faults
     CUT = "cut"  # who: a connection
@@ -67,6 +69,7 @@ class Deed(Enum):
     AGE = "age"  # in the end; amount: s by which the wall clock of the home jumps
     UPSTREAM = "upstream"  # other: how it fails; amount: for so long, s
     DROP = "drop"  # who: model or voice provider; amount: s after the next question that its connection ends
+    HICCUP = "hiccup"  # the store takes no rows of chats for `amount` s
     DISK = "disk"  # other: the store refuses, files cannot be had, all of it is slow or stalls; amount: for so long, s
 
 
@@ -84,6 +87,7 @@ FAULTS = (
     Deed.AGE,
     Deed.UPSTREAM,
     Deed.DROP,
+    Deed.HICCUP,
     Deed.DISK,
 )
 

@@ -58,6 +58,8 @@ SENTENCES: Mapping[Deed, str] = {
     Deed.RENEW: "socket {who} uses its grants, is given {other}, and uses them again after {amount:g} s",
     Deed.SHARE: "the operator gives file {who} of the home to fetch",
     Deed.CHANGE: "the operator changes a file that can be fetched: {other}",
+    Deed.IGNORE: "socket {who} hears no close, and talks on; its session ends in manner {other}",
+    Deed.IMPATIENT: "who asks for something next leaves{reset} after {amount:g} s",
     Deed.ASK: "session {who} wants what the phone's holder is asked about, word and loss {other}, for {amount:g} s",
     Deed.CUT: "connection {who} is cut",
     Deed.HANG: "connection {who} hangs for {amount:g} s",
@@ -72,6 +74,7 @@ SENTENCES: Mapping[Deed, str] = {
     Deed.AGE: "in the end the home's wall clock goes on by {amount:g} s",
     Deed.UPSTREAM: "model and voice provider fail in manner {other} for {amount:g} s",
     Deed.DROP: "{far_end} leaves {amount:g} s after the next question",
+    Deed.HICCUP: "the store takes no rows of chats for {amount:g} s",
     Deed.DISK: "the disk has a bad time, of kind {other}, for {amount:g} s",
 }
 """What a step says. A number stands for somebody: it is taken modulo who is there."""

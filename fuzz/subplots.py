@@ -13,7 +13,13 @@ from fuzz.swarm import Swarm
 __all__ = ["subplots"]
 
 VOICE_WEIGHTS: dict[Deed, int] = {Deed.SPEAK: 4, Deed.TALK: 5, Deed.SAY: 4}
-LIFE_WEIGHTS: dict[Deed, int] = {Deed.COME_BACK: 4, Deed.CUT_SHORT: 3, Deed.RENEW: 3, Deed.REFUSE: 3}
+LIFE_WEIGHTS: dict[Deed, int] = {
+    Deed.COME_BACK: 4,
+    Deed.CUT_SHORT: 3,
+    Deed.RENEW: 4,
+    Deed.REFUSE: 4,
+    Deed.IGNORE: 4,
+}
 STORIES = 3  # at most, of those
 CLOCKS = 3  # at most, that are set near something which counts by them
 JUMPS = (3.0, 40.0, 3_600.0, 72_000.0)  # s at most
@@ -32,11 +38,25 @@ SILENT = 0.3  # of all worlds: nobody does
 MEDIA_ROUNDS = (0, 1, 2)  # of those who use media more than others
 WATCHED = 0.8  # of all worlds: no such run
 LONG_RUN = 10  # `other` of one with a long answer
-LOST = 9  # `other` of a chat whose model is gone when a tool has answered
+TOOL, SILENT_MODEL, LOST = 3, 8, 9  # `other` of a chat whose model is gone when a tool has answered
+SLUGGISH = 2  # `other` of a disk that is slow
 LARGE, FORM = 100_000.0, 1  # bytes of an upload, and `other` of one that comes as a form
+PULLED = 0.2  # of those rounds: then the plug is, with whatever is there
 CHANGED = 0.7  # of those rounds: a file of the host is changed
 LOOKS_AGAIN = (2.0, 13.5, 37.5)  # s, after which a medium is looked for again: somewhat less than some of them live
 KEPT, SOUND, TRUSTED = 0.75, 0.7, 0.75  # of all worlds: no far end goes; the disk is well; the phone does not ask
+SMOOTH, PATIENT, IN_ORDER = 0.7, 0.4, 0.75  # the store has no hiccups; nobody leaves in the middle; or stops in line
+ASKING = (
+    Deed.PAIR,
+    Deed.EXTEND,
+    Deed.REVOKE,
+    Deed.UPLOAD,
+    Deed.FETCH,
+    Deed.COMMAND,
+    Deed.CHAT,
+    Deed.RUN,
+    Deed.COMPLETE,
+)
 
 
 def subplots(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
@@ -44,7 +64,9 @@ def subplots(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
     steps = [*_voices(seed, mine, others), *_gateways(seed, mine, others), *_lives(seed, others)]
     others = [*others, *steps]
     steps += [*_media(seed, others), *_unwatched(seed, others), *_drops(seed, others)]
-    return [*steps, *_disks(seed, others), *_questions(seed, others)]
+    steps += [*_disks(seed, others), *_questions(seed, others)]
+    steps += [*_hiccups(seed, others), *_impatience(seed, others)]
+    return [*steps, *_stopped_in_line(seed, others)]
 
 
 def _voices(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
@@ -59,7 +81,7 @@ def _voices(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
         deed = rng.choices(list(kinds), list(kinds.values()))[0]
         steps.append(Step(at, deed, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
         if rng.random() < SILENCED:  # whoever speaks may do so no more
-            steps.append(Step(round(at + 1.0, 3), Deed.RENEW, -1, 12 + rng.randrange(6)))
+            steps.append(Step(round(at + 1.0, 3), Deed.RENEW, -1, 18 + rng.randrange(6)))
         again = rng.choice((0, 0, 1, 2, 4)) if deed is not Deed.SAY else 0  # who speaks goes on
         pauses = [0.5 + rng.choice((1.0, 4.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
         steps += [Step(round(at + pause, 3), Deed.SAY, -1) for pause in pauses]
@@ -109,6 +131,7 @@ def _lives(seed: int, others: list[Step]) -> list[Step]:
 def _media(seed: int, others: list[Step]) -> list[Step]:
     """Somebody puts a few media there, reads one of them again and again, and once more when it should be over."""
     rng = Random(f"media {seed}")
+    faulty = any(step.deed in FAULTS for step in others)
     steps: list[Step] = []
     for _ in range(rng.choice(MEDIA_ROUNDS)):
         at, few = rng.choice(others).at, rng.randint(1, 3)
@@ -128,6 +151,8 @@ def _media(seed: int, others: list[Step]) -> list[Step]:
             at = round(at + pause, 3)
             who = rng.randrange(64) if deed is Deed.SHARE else -1  # the newest session
             steps.append(Step(at, deed, who, -favourite - (more if last else 0), 200.0))
+        if faulty and rng.random() < PULLED:
+            steps.append(Step(round(at + rng.random(), 3), Deed.KILL, 0, 0, 1.0))
     return steps
 
 
@@ -183,6 +208,54 @@ def _disks(seed: int, others: list[Step]) -> list[Step]:
         steps.append(Step(round(at + amount * rng.random(), 3), deed, rng.randrange(64), manner, 0.0))
     if rng.random() < 0.5:
         steps.append(Step(round(at + amount, 3), Deed.KILL, rng.randrange(2), 0, 1.0))
+    return steps
+
+
+def _hiccups(seed: int, others: list[Step]) -> list[Step]:
+    """The store takes nothing for a moment, while an answer is under way that takes several rows."""
+    rng = Random(f"hiccups {seed}")
+    if rng.random() < SMOOTH or not any(step.deed in FAULTS for step in others):
+        return []
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, 3)):
+        at = max(PAIRED, round(rng.choice(others).at + rng.random(), 3))
+        pause = rng.choice((0.3, 1.0)) * rng.random()
+        steps.append(Step(at, rng.choice((Deed.CHAT, Deed.RUN)), rng.randrange(64), rng.choice((TOOL, LOST)), 0.0))
+        steps.append(Step(round(at + pause, 3), Deed.HICCUP, 0, 0, round(0.02 + rng.random() ** 2, 3)))
+    return steps
+
+
+def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
+    """A run waits behind a turn of its chat, and is stopped before it is its turn."""
+    rng = Random(f"line {seed}")
+    if rng.random() < IN_ORDER:
+        return []
+    who = 4 * rng.randrange(16) + 1
+    at = max(PAIRED, round(rng.choice(others).at + rng.random(), 3))
+    steps = [Step(at, Deed.CHAT, who, rng.choice((TOOL, SILENT_MODEL)))]
+    for _ in range(rng.randint(1, 3)):
+        at = round(at + 0.05 + 0.3 * rng.random(), 3)
+        steps.append(Step(at, Deed.RUN, who, 0, 1.0))
+    return [*steps, Step(round(at + 0.1 + rng.random(), 3), Deed.STOP_RUN, rng.randrange(3))]
+
+
+def _impatience(seed: int, others: list[Step]) -> list[Step]:
+    """Whoever asks for something may leave before he has it: as soon as he has asked, and while it is worked on."""
+    rng = Random(f"impatience {seed}")
+    asking = [step for step in others if step.deed in ASKING and step.at > PAIRED]
+    if rng.random() < PATIENT or not asking:
+        return []
+    faulty = any(step.deed in FAULTS for step in others)
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, 6)):
+        step = rng.choice(asking)
+        if rng.random() < 0.3:  # a large one takes longer
+            step = Step(round(step.at + rng.random(), 3), Deed.UPLOAD, rng.randrange(64), FORM, LARGE)
+            steps.append(step)
+        amount = rng.choice((0.01, 0.01, 0.04, 0.3)) * rng.random()
+        if faulty and rng.random() < 0.4:  # and a slow disk takes longer
+            steps.append(Step(step.at - 0.001, Deed.DISK, 0, SLUGGISH, 0.2))
+        steps.append(Step(step.at - 0.0005, Deed.IMPATIENT, 0, rng.randrange(2), round(amount, 4)))
     return steps
 
 

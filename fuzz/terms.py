@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from math import inf
+from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-__all__ = ["DEFAULT_TTL", "OPEN", "Policy", "Terms", "Wall", "Wish", "fits", "paired", "patched"]
+__all__ = ["DEFAULT_TTL", "OPEN", "Policy", "Spans", "Terms", "Wall", "Wish", "fits", "in_json", "paired", "patched"]
 
 DAY = 86_400.0
 DEFAULT_TTL = 30 * DAY  # s, spec "Limits": session token default lifetime
@@ -25,6 +26,10 @@ SPANS = {  # s, wire core 4.1; the other channels last as long as the session
     "voice:realtime": inf,
 }
 TOLERANCE = 0.001  # s, of sums of floating-point numbers
+
+
+Spans: TypeAlias = Mapping[str, float | None]
+"""What is asked for of grants, in s; None: that one is withheld, or taken back."""
 
 
 @define
@@ -49,6 +54,10 @@ class Wall:
     def highest(self, now: float) -> float:
         """No reading was higher so far."""
         return max(offset for _, offset in self.steps) + now
+
+    def was_set(self, since: float) -> bool:
+        """Whether somebody has set it from then on."""
+        return any(when >= since for when, _ in self.steps[1:])
 
     def over_since(self, expiry: float, now: float) -> float | None:
         """From when on the clock has always read more than that; None when it does not."""
@@ -79,7 +88,7 @@ class Wish:
     """What was asked for a session, where anything was."""
 
     ttl: float | None = None
-    grants: Mapping[str, float] | None = None
+    grants: Spans | None = None
 
     def or_else(self, other: Wish) -> Wish:
         """Item by item this, else the other."""
@@ -104,19 +113,24 @@ class Terms:
         )
 
 
+def in_json(grants: Spans) -> dict[str, object]:
+    """As it is asked for."""
+    return {channel: False if span is None else span for channel, span in grants.items()}
+
+
 def paired(wish: Wish, policy: Policy, wall: float) -> Terms:
     """The terms of a session that is made now."""
     expires_at = _expiry(wall, DEFAULT_TTL if wish.ttl is None else wish.ttl, policy)
-    return Terms(expires_at, {**_defaults(wall, expires_at), **_named(wall, expires_at, wish)})
+    return Terms(expires_at, _with_wish(_defaults(wall, expires_at), wall, expires_at, wish))
 
 
 def patched(before: Terms, explicit: Collection[str], wish: Wish, policy: Policy, wall: float) -> Terms:
     """Its terms when they are changed now; `explicit`: the channels that somebody has ever set."""
     expires_at = before.expires_at if wish.ttl is None else _expiry(wall, wish.ttl, policy)
-    kept = before.grants if policy.reduce_only else {channel: before.grants[channel] for channel in explicit}
-    grants = {} if policy.reduce_only else _defaults(wall, expires_at)
-    grants.update({channel: min(end, expires_at) for channel, end in kept.items()})
-    return Terms(expires_at, {**grants, **_named(wall, expires_at, wish)})
+    kept = {channel: min(end, expires_at) for channel, end in before.grants.items()}
+    defaults = {} if policy.reduce_only else _defaults(wall, expires_at)
+    grants = {**kept, **{channel: end for channel, end in defaults.items() if channel not in explicit}}
+    return Terms(expires_at, _with_wish(grants, wall, expires_at, wish))
 
 
 def fits(told: Terms, due: Callable[[float], Terms], readings: Iterable[tuple[float, float]]) -> bool:
@@ -145,5 +159,7 @@ def _defaults(wall: float, expires_at: float) -> dict[str, float]:
     }
 
 
-def _named(wall: float, expires_at: float, wish: Wish) -> dict[str, float]:
-    return {channel: min(expires_at, wall + (span or inf)) for channel, span in (wish.grants or {}).items()}
+def _with_wish(grants: Mapping[str, float], wall: float, expires_at: float, wish: Wish) -> dict[str, float]:
+    wished = wish.grants or {}
+    named = {channel: min(expires_at, wall + (span or inf)) for channel, span in wished.items() if span is not None}
+    return {**{channel: end for channel, end in grants.items() if channel not in wished}, **named}

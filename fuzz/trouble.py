@@ -38,9 +38,11 @@ class Trouble:
             Deed.DISK_FULL: self._fill_disk,
             Deed.CLOCK: lambda step: world.set_clock(step.amount),
             Deed.UPSTREAM: self._spoil_model,
+            Deed.HICCUP: lambda step: world.refuse_rows(step.amount),
             Deed.DISK: self._spoil_disk,
         }
         self.deeds: dict[Deed, Deeds] = {deed: partial(self._strike, how) for deed, how in felt.items()}
+        self.deeds[Deed.IMPATIENT] = lambda step: world.impatient.append((step.amount, step.other % 2 == 1))
         self.deeds[Deed.DROP] = self._drop  # one party is concerned, and has to bear it
 
     def _strike(self, how: Deeds, step: Step) -> None:

@@ -13,18 +13,21 @@ from typing import Any, cast
 from attrs import evolve
 
 from clients.phone.handset import SimulatedHandset
+from fuzz.books import Books
 from fuzz.carriers import Carrier, Http1Carrier, Http2Carrier
 from fuzz.invariants import Invariant
 from fuzz.lines import Line, Target
-from fuzz.locks import asks_for_secret, check_ends, secret_of
+from fuzz.locks import asks_for_secret, secret_of
 from fuzz.model import Addresses, check_grants, violated
-from fuzz.peers import Caller, Pairs, Party, Talker
+from fuzz.peers import Caller, Pairs, Party, Speaker, Talker
 from fuzz.provider import PROVIDER_PORT, Provider
 from fuzz.script import Deed, Script
 from fuzz.shelf import Shelf
 from fuzz.terms import OPEN, Policy, Wall
+from fuzz.untold import Untold
 from fuzz.upstream import MODEL_PORT, Upstream
 from runtimes.sim.connection import Connection, End
+from runtimes.sim.faults import Faults
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
 from runtimes.sim.process import LogLine, Process
@@ -32,10 +35,10 @@ from runtimes.sim.world import START_WALL
 from runtimes.sim.world import World as Simulation
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
+from svc_proto.api.store import AddMessages
 from svc_proto.api.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, MAX_UNREAD, SubscriberState
 from svc_proto.basics.entropy import Entropy
-from svc_proto.basics.moment import Moment
-from svc_proto.commands import Command, Level, Tell
+from svc_proto.commands import Level, StoreRequest, Tell
 from svc_proto.config import LocalTrust, RelayConfig, SessionPolicy
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answers, SafetySettings
@@ -43,7 +46,6 @@ from svc_proto.engine.boundary import Core
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.store import DeleteSession, SaveSession
-from svc_proto.facts import Fact
 from svc_proto.relay.service import Relay
 from svc_proto.wire.http2_setup import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
@@ -101,6 +103,7 @@ class World:
             jitter=shape.choice((1.0, 20.0)), chunking=shape.choice((0.1, 0.9)), window=shape.choice((8_192, 65_536))
         )
         self.sim = Simulation(script.seed, network=network, trace=trace)
+        self.sim.faults = Faults(late_read=shape.choice((0.0, 0.5)))  # which is no fault
         self.home = self.sim.host("home", HOME, spool="/home/user/.svc/spool")
         self.agent = self.sim.host("agent", "10.0.0.4")
         self.devices = [self.sim.host(f"device-{n}", f"10.0.1.{n + 1}") for n in range(DEVICES)]
@@ -145,6 +148,8 @@ class World:
         self._registered = (self.relay, 0, self.sim.now)  # log lines looked at for registrations, and when
         self.api = self._start_api()
         self.asking = any(step.deed is Deed.ASK for step in script.steps)  # does the phone ask its holder?
+        self.impatient: list[tuple[float, bool]] = []  # after how many s the next ones leave, and whether by a reset
+        self._books = Books()
         self.phone_news: list[Callable[[Tell], None]] = []  # who hears it
         self.phone = self._start_phone()
 
@@ -211,7 +216,7 @@ class World:
 
         def make(entropy: Entropy) -> Core:
             self.phone_service = Phone(config, SimulatedHandset(name="Reference"), ASKING if self.asking else TRUSTING)
-            return _Untold(Engine(self.phone_service, entropy=entropy), self.phone_news)
+            return Untold(Engine(self.phone_service, entropy=entropy), self.phone_news)
 
         return host.start(make)
 
@@ -287,6 +292,7 @@ class World:
         caller = Caller(carrier, target, (method, path, headers or {}, body), on_done=over, on_piece=piece)
         if not caller.over:
             self.lines[caller] = None
+        self.wear_out(caller)
         return caller
 
     def shown_here(self) -> dict[str, str]:
@@ -312,6 +318,13 @@ class World:
     def is_modern(self, host: Host) -> bool:
         """Whether a host speaks HTTP/2: half of them do, by seed."""
         return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
+
+    def wear_out(self, party: Speaker) -> None:
+        """Somebody has asked for something; if he is one of the impatient he leaves before he has it."""
+        if self.impatient:
+            seconds, reset = self.impatient.pop()
+            self.count("who left in the middle")
+            self.sim.after(seconds, lambda: party.hang_up(reset=reset))
 
     def keep(self, line: Party) -> None:
         """A line that is there from now on."""
@@ -368,10 +381,22 @@ class World:
 
     def refuse_sessions(self, seconds: float) -> None:
         """The store takes no change of a session for so long."""
-        store = self.home.store
-        store.refused = (SaveSession, DeleteSession)
         self.store_refused = True
-        self.sim.after(seconds, lambda: setattr(store, "refused", ()))
+        self._refuse((SaveSession, DeleteSession), seconds)
+
+    def refuse_rows(self, seconds: float) -> None:
+        """The same of the rows of chats."""
+        self.store_trouble = True
+        self._refuse((AddMessages,), seconds)
+
+    def _refuse(self, kinds: tuple[type[StoreRequest[Any]], ...], seconds: float) -> None:
+        store = self.home.store
+        store.refused = (*store.refused, *kinds)
+
+        def relent() -> None:
+            store.refused = tuple(kind for kind in store.refused if kind not in kinds)
+
+        self.sim.after(seconds, relent)
 
     def slow_down(self, line: Party, seconds: float) -> None:
         """Somebody takes nothing for so long."""
@@ -402,6 +427,7 @@ class World:
     def calm(self) -> None:
         """Everything that was broken is mended."""
         self.sim.calm()
+        self.impatient.clear()
         self.home.disk.capacity = None
         self.upstream.trouble = None
         self.upstream.doomed.clear()
@@ -417,7 +443,8 @@ class World:
         """Whether nothing has held up, lost or delayed what goes to somebody and comes from there."""
         line = _carrier(party)
         return (
-            line.connection not in self.hurt
+            line.connection is not None
+            and line.connection not in self.hurt
             and self.noisy < line.began
             and self.parted.get(line.host.address, -1.0) < line.began
         )
@@ -459,9 +486,7 @@ class World:
         self._look_at_store()
         self._look_at_logs()
         self._look_at_buffers()
-        if self.relay.alive:
-            assert isinstance(self.relay.core, Engine)
-            check_ends(self.relay.core, self.relay_service)
+        self._books.look(self)
 
     def look_back(self) -> None:
         """Every log again, with every secret that is known in the end."""
@@ -561,27 +586,6 @@ class World:
                 violated(Invariant.BOUNDED, f"{stream.queued} bytes wait on a stream of {process.name}")
             if stream.owed > STREAM_WINDOW:
                 violated(Invariant.BOUNDED, f"{stream.owed} bytes of a body were let in by {process.name}")
-
-
-class _Untold:
-    """A core whose news are for the program around it, and for who holds the phone: they may hold what no log may."""
-
-    def __init__(self, core: Core, listeners: list[Callable[[Tell], None]]) -> None:
-        self._core = core
-        self._listeners = listeners
-
-    def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
-        kept: list[Command] = []
-        for command in self._core.handle(fact, now):
-            if not isinstance(command, Tell):
-                kept.append(command)
-                continue
-            for listener in self._listeners:
-                listener(command)
-        return kept
-
-    def next_deadline(self) -> float | None:
-        return self._core.next_deadline()
 
 
 def _carrier(party: Party) -> Line:

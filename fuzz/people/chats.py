@@ -51,7 +51,7 @@ class Chats:
         self.world = world
         self.chats: list[Chat] = []
         self.turns: list[Turn] = []
-        self.runs: list[str] = []
+        self.runs: list[str] = []  # in the order in which people heard of them
         self.reading: dict[str, Caller] = {}  # by question, who wants to hear the answer
         self._asked = 0
         self._numbers = 0
@@ -154,6 +154,7 @@ class Chats:
                 violated(Invariant.OWN_BYTES, f"{turn.text!r} was asked, {data['user_message']!r} began")
             case "message.started":
                 turn.message_id = data["message"]["id"]
+                self.runs.append(turn.run_id)
             case "assistant.delta":
                 turn.said.append(data["delta"])
             case "error":
@@ -209,7 +210,7 @@ class Chats:
     # --- others --------------------------------------------------------------------------------------------------
 
     def _stop(self, step: Step) -> None:
-        runs = [*self.runs, *(turn.run_id for turn in self.turns if turn.run_id)]
+        runs = self.runs
         if runs:
             self.ask("POST", f"/v1/runs/{runs[-1 - step.who % min(3, len(runs))]}/stop", {}, nothing)
 

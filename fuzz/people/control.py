@@ -17,6 +17,7 @@ from svc_proto.device.phone import PhoneState
 
 __all__ = ["Control"]
 
+REPORTS_WITHIN = 40.0  # s, of the reference phone, which does so every 30 s
 LEAVES = 5  # one in so many callers
 MADE_BY_RELAY = {502: "error", 504: "timeout"}  # statuses of its own, and what it decides then, wire bridge 2.2
 
@@ -32,6 +33,7 @@ class Control:
         self._waiting: dict[Command, Caller] = {}
         self._known: dict[str, str] = {}  # request ids: the mark of what they were given to
         self._active: tuple[Device, float] | None = None  # which phone was selected, and when that was told
+        self._online_since = crowd.now  # of the reference phone
         self._strays: list[int] = []  # who will answer a command that it was not sent
         crowd.listeners.append(self._heard)
         self.deeds: dict[Deed, Deeds] = {
@@ -96,8 +98,20 @@ class Control:
         phone = self.world.phone_service
         if phone.state is not PhoneState.ONLINE and phone.gate.confirmations():
             violated(Invariant.CONFIRMED, f"the user of a phone that is {phone.state.value} is asked")
+        self._look_at_reference()
         for command, caller in self._waiting.items():
             self._check_settled(command, caller)
+
+    def _look_at_reference(self) -> None:
+        """A phone that is there reports at least twice a minute (wire bridge 1.3)."""
+        world, now = self.world, self.crowd.now
+        if world.phone_service.state is not PhoneState.ONLINE or not world.relay_up:
+            self._online_since = now
+        online = min(now, max(self._online_since, world.shaken, world.faulted))
+        known = world.relay_service.phones._phones.get("reference")
+        silent = now - max(online, known.reported_at or 0.0) if known is not None else 0.0
+        if silent > REPORTS_WITHIN:
+            violated(Invariant.REPORTED, f"the reference phone has reported nothing for {silent:.0f} s")
 
     def _check_settled(self, command: Command, caller: Caller) -> None:
         over = self.crowd.over_by(command.caller)

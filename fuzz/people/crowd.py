@@ -8,11 +8,13 @@ from typing import Any, TypeAlias
 
 from attrs import define, field
 
+from fuzz.books import RECHECK
 from fuzz.invariants import Invariant
 from fuzz.model import Code, Session, violated
 from fuzz.peers import Caller, Talker
 from fuzz.provider import NUMBER
 from fuzz.script import Step
+from fuzz.terms import Spans
 from fuzz.world import LOCAL, REMOTE, World
 from runtimes.sim.process import Process
 
@@ -33,7 +35,7 @@ __all__ = [
 
 Deeds: TypeAlias = Callable[[Step], None]
 
-GRANTS: tuple[dict[str, int] | None, ...] = (
+GRANTS: tuple[Spans | None, ...] = (
     None,
     {"bridge": 5},
     {"bridge": 0, "terminal": 100, "tui": 30},
@@ -42,13 +44,14 @@ GRANTS: tuple[dict[str, int] | None, ...] = (
     {"bridge": 40},
     {"bridge": 5, "terminal": 5, "tui": 5},
     {"voice:tts": 5, "voice:realtime": 12},
+    {"terminal": None, "tui": None},
+    {"bridge": 600, "voice:tts": None},
 )
 
 
 ENDED_WITHIN = 20.0  # s in which a socket is gone whose session is over, on a sound connection
 PHONE = "android"  # the surface of what is a phone as soon as it is welcomed
 LATE = 5.0  # s after which nothing may be under way any more there
-RECHECK = 3600.0  # s: how late a step of the wall clock may be noticed
 SERVED = range(200, 300)
 BOUNDARY = "boundary-of-a-form"
 

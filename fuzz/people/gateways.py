@@ -18,7 +18,7 @@ from svc_proto.commands import SignalName
 
 __all__ = ["Gateways"]
 
-FLOOD = 800  # events that a request may bring
+FLOODS = (40, 200, 400, 800)  # events that a request may bring
 READY = {"jsonrpc": "2.0", "method": "event", "params": {"type": "gateway.ready", "payload": {"skin": {}}}}
 STUBBORN = 0.3  # of all gateways leave when they are killed, and not before
 
@@ -63,7 +63,8 @@ class _Gateway(Script):
                 case "noise":
                     self.child.emit(b"\xff{nonsense\n\n")
                 case "flood":
-                    self._say(*[{"jsonrpc": "2.0", "method": "event", "params": {"mark": mark}}] * FLOOD)
+                    events = FLOODS[mark % len(FLOODS)]
+                    self._say(*[{"jsonrpc": "2.0", "method": "event", "params": {"mark": mark}}] * events)
                 case _:
                     pass
             self._say({"jsonrpc": "2.0", "id": request["id"], "result": {"mark": mark}})

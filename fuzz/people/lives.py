@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fuzz.carriers import Http1Carrier
 from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
 from fuzz.people.control import Control
@@ -14,24 +15,28 @@ from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
 from fuzz.people.voice_line import VoiceLine
 from fuzz.script import Deed, Step
-from fuzz.terms import Wish
+from fuzz.terms import Spans, Wish
 from fuzz.world import UNTIL_DROPPED
 
 __all__ = ["Lives"]
 
 REFUSES_FOR = 2.0  # s that the store takes no session
 REST_AFTER = 4.0  # s from the end of a session to the rest of what it had begun to say
+SHORT = 10  # s, of terms that the store does not take
+TALKS_FOR = 40  # s that somebody talks to whom nobody listens
 COMES_UP = 6.0  # s in which a relay that was ended is there again
 SOON = 2  # s that a grant lasts which somebody will try to outlive
-RENEWALS: tuple[dict[str, int], ...] = (
+RENEWALS: tuple[Spans, ...] = (
     {"terminal": SOON, "tui": SOON, "bridge": SOON},
     {"tui": SOON},
     {"terminal": 600, "tui": 600, "bridge": 600},
     {"bridge": 0, "terminal": 0},
+    {"terminal": None, "tui": None},
+    {"bridge": None},
     {"voice:tts": SOON, "voice:realtime": SOON},
     {"voice:tts": SOON, "voice:realtime": SOON},
 )
-VOICE = 4  # of those: from there on they are for who speaks
+TAKEN_BACK, VOICE = (4, 5), 6  # of those: from there on they are for who speaks
 SPEAKS, TYPES = 6, 4  # what to ask a gateway and a terminal for, see there
 
 
@@ -63,6 +68,7 @@ class Lives:
             Deed.CUT_SHORT: self._cut_short,
             Deed.RENEW: self._renew,
             Deed.REFUSE: self._refuse,
+            Deed.IGNORE: self._ignore,
             Deed.AGE: lambda step: self.ages.append(step.amount),
         }
 
@@ -142,6 +148,20 @@ class Lives:
             case _:
                 self._owners.extend(session, Wish(ttl=1))
 
+    # --- a session ends whose device hears nothing of that, and goes on talking ---
+
+    def _ignore(self, step: Step) -> None:
+        devices = [device for device in self.crowd.open if isinstance(device.talker.carrier, Http1Carrier)]
+        if not devices:
+            return
+        device = devices[step.who % len(devices)]
+        device.talker.carrier.deaf = True
+        self.world.count("devices that heard nothing")
+        self._end(device.session, step.other % 4)
+        for second in range(TALKS_FOR):
+            self.world.sim.after(float(second), lambda: device.talker.say("system", "ping", {"ts": 1}))
+        self.world.sim.after(float(TALKS_FOR), device.talker.hang_up)
+
     # --- a session is given other grants, and uses them ---
 
     def _renew(self, step: Step) -> None:
@@ -157,6 +177,8 @@ class Lives:
         def changed() -> None:
             for pause in (0.0, SOON + step.amount):
                 self.world.sim.after(pause, lambda: self._use(device))
+            if kind in TAKEN_BACK:  # whatever is asked for later, these stay away
+                self.world.sim.after(step.amount, lambda: self._owners.extend(device.session, Wish(ttl=3_600)))
 
         if device.session.surface == PHONE:
             self._control.select(device)
@@ -208,15 +230,17 @@ class Lives:
         session = self.crowd.session(step.who)
         world.refuse_sessions(REFUSES_FOR)
         match step.other % 4:
-            case 0 | 1:
+            case 0:
                 self._owners.revoke(session, None)
-            case 2:
-                self._owners.extend(session, Wish(ttl=step.other * 60))
+            case 1 | 2:
+                self._owners.extend(session, Wish(ttl=SHORT if step.other // 4 % 2 else 600))
             case _:
                 code = self._pairing.register()
                 world.sim.after(0.5, lambda: self._pairing.pair(world.devices[step.who % len(world.devices)], code))
         later = REFUSES_FOR + 0.5 + step.amount
-        world.sim.after(later, lambda: world.end("relay", 0.2, kill=step.other % 8 < 4))
+        if step.other // 8 % 2:  # it goes on as it is: what it has said until its next start counts
+            return
+        world.sim.after(later, lambda: world.end("relay", 0.2, kill=step.other // 16 % 2 == 0))
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
     def _look_again(self, session: Session) -> None:

@@ -9,7 +9,7 @@ from fuzz.model import Session, check_grants, violated
 from fuzz.peers import Caller
 from fuzz.people.crowd import GRANTS, Crowd, Deeds
 from fuzz.script import Deed, Step
-from fuzz.terms import Terms, Wish, fits, patched
+from fuzz.terms import Terms, Wish, fits, in_json, patched
 
 __all__ = ["Owners"]
 
@@ -64,19 +64,21 @@ class Owners:
         if wish.ttl is not None:
             body["ttl_seconds"] = wish.ttl
         if wish.grants is not None:
-            body["grants"] = wish.grants
+            body["grants"] = in_json(wish.grants)
         before, sent = session.sure, self.crowd.now
         session.terms.append(None)
         session.patches += 1
         session.patched += 1
         alone = session.patches == 1
         begun = session.patched
+        wished = wish.grants or {}
+        beyond = [channel for channel in session.withheld if wished.get(channel) is not None]
 
         def done(caller: Caller) -> None:
             session.patches -= 1
             if caller.status in NOT_CHANGED:
                 session.terms.remove(None)
-                if caller.status == 403 and not self.world.policy.reduce_only:
+                if caller.status == 403 and not (beyond or self.world.policy.reduce_only):
                     violated(Invariant.STATUS, f"{session.prefix} may not change itself")
                 return
             if caller.status != 200:
@@ -85,8 +87,11 @@ class Owners:
                     self._change_meanwhile(session, before, wish, sent)
                 session.explicit = None
                 return
+            if beyond:
+                violated(Invariant.LIFETIME, f"{session.prefix} got {beyond}, which its pairing withheld")
             terms = session.learn(caller.answer.json)
             session.past.append(terms)
+            session.changed = self.crowd.now
             if alone and session.patched == begun:
                 self._check_terms(session, before, wish, terms, sent)
                 session.terms = [terms]
@@ -110,7 +115,7 @@ class Owners:
         explicit, world = tuple(session.explicit or ()), self.world
         ((low, high),) = world.wall.spans(sent, self.crowd.now)
         new = [patched(before, explicit, wish, world.policy, wall) for wall in (low, high)]
-        session.terms, session.afterwards = [*new], [before, *new]
+        session.terms, session.afterwards, session.changed = [*new], [before, *new], self.crowd.now
 
     def _check_terms(self, session: Session, before: Terms | None, wish: Wish, told: Terms, sent: float) -> None:
         if before is None or session.explicit is None:

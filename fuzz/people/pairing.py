@@ -11,7 +11,7 @@ from fuzz.model import SLACK, Attempt, Code, Session, violated
 from fuzz.peers import Caller, Talker
 from fuzz.people.crowd import GRANTS, PHONE, Crowd, Deeds, Device, SignIn
 from fuzz.script import Deed, Step
-from fuzz.terms import Terms, Wish, fits, paired
+from fuzz.terms import Spans, Terms, Wish, fits, in_json, paired
 from fuzz.world import REMOTE
 from runtimes.sim.host import Host
 
@@ -41,11 +41,11 @@ class Pairing:
     def _register(self, step: Step) -> None:
         self.register(GRANTS[step.other % len(GRANTS)], step.amount)
 
-    def register(self, grants: dict[str, int] | None = None, ttl: float = 0.0) -> Code:
+    def register(self, grants: Spans | None = None, ttl: float = 0.0) -> Code:
         """Have the operator register a fresh code."""
         body: dict[str, object] = {"code": f"C{self.crowd.number():05}"}
         if grants is not None:
-            body["grants"] = grants
+            body["grants"] = in_json(grants)
         if ttl:
             body["ttl_seconds"] = int(ttl)
         code = Code(str(body["code"]), self.crowd.now, wish=Wish(int(ttl) or None, grants))
@@ -183,6 +183,7 @@ class Pairing:
             on_end=ended,
         )
         world.keep(talker)
+        world.wear_out(talker)
         return talker
 
     def _refused(
@@ -234,6 +235,7 @@ class Pairing:
         session.past.append(terms)
         asked = code.wish.or_else(wish)
         session.explicit = dict.fromkeys(asked.grants or ())
+        session.withheld = tuple(channel for channel, span in (asked.grants or {}).items() if span is None)
         if not fits(terms, lambda wall: paired(asked, world.policy, wall), world.wall.spans(sign_in.sent, now)):
             violated(Invariant.LIFETIME, f"{session.prefix} got {terms} at {world.home.wall():.3f} for {asked}")
         self.crowd.sessions.append(session)

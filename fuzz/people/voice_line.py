@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from attrs import frozen
@@ -24,6 +25,8 @@ STUCK = 10.0  # s of silence in the middle of a text that is read, to one who ta
 CLOSED_WITHIN = 15.0  # s for the closing handshake
 UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
 OVER = (404, 410)
+EXPIRED = 4008  # the code of a close, wire terminal-voice 4.8
+IN = ("voice.session.ready", "voice.session.resumed")
 REFUSALS = (0, 101, 401, 403, 404, 408, 410, 503)
 
 
@@ -69,6 +72,8 @@ class VoiceLine:
         self._answer = answer
         self._talker: Talker | None = None
         self._closing = False
+        self._owner: Talker | None = None  # the socket that has the session
+        self.on_taken: Callable[[], None] | None = None  # something that was said is begun
         self._to_say: list[dict[str, object]] = []
         self._asked: list[tuple[str, float]] = []  # texts, until they are accepted or refused
         self._text = ""  # of the turn under way
@@ -182,6 +187,8 @@ class VoiceLine:
             violated(Invariant.STATUS, f"{self.name}: {talker.broken}")
         if talker.status not in REFUSALS:
             violated(Invariant.STATUS, f"{self.name}: a socket was refused with {talker.status}")
+        if talker is self._owner and talker.close_code == EXPIRED:
+            violated(Invariant.VOICE_OVER, f"{self.name} expired while somebody was there")
         world.refuse_secrets(talker.refusal.decode("latin-1"), f"the refusal of {self.name}")
         if again and talker.status in OVER:
             self._check_forgotten(talker)
@@ -204,6 +211,11 @@ class VoiceLine:
         if self.family != AGENT:
             talker, sent = self._talker, self.crowd.now
             self.world.sim.after(SPOKEN_WITHIN, lambda: self._check_spoken(talker, sent))
+
+    @property
+    def asked_last(self) -> str:
+        """What the turn under way is about."""
+        return self._text
 
     def cancel(self) -> None:
         """Enough."""
@@ -235,6 +247,8 @@ class VoiceLine:
             self._taken(event, begins=begins)
         if kind == "voice.replay.done":  # what else was asked for before never arrived
             self._asked = [asked for asked in self._asked if asked[1] >= talker.began]
+        if kind in IN:
+            self._owner = talker
         if self.ears.hear(event):
             self._react(kind, event)
 
@@ -248,6 +262,8 @@ class VoiceLine:
         self._check_grant(sent, "is answered")
         self._text, self.run_id, self.answered = text.removeprefix("later: "), "", False
         self.turn_open = True
+        if self.on_taken is not None:
+            self.on_taken()
         if self.family != AGENT:
             self.ears.text = text
         elif event["text"] != text:

@@ -25,6 +25,7 @@ LONGEST = 400.0  # s that one lasts: with a run it has 360 s
 STAYS = 40.0  # s that somebody who has nothing more to say stays
 ENDED_WITHIN = 20.0  # s in which a socket is gone that may not stay, on a network without trouble
 LOST_WITHIN = 20.0  # s in which a session has gone whose provider has
+SOON = 0.01  # s, of those who give up as soon as they are understood; the longest take thirty times as long
 STOPPED_WITHIN = 25.0  # s from a cancel to the end of its run
 MANNERS = ("plain", "plain", "tool", "ask", "ask", "ask", "hang", "hang", "hang", "refuse", "break")
 RATES = (8_000, 8_000, 16_000, 24_000)  # Hz
@@ -164,8 +165,10 @@ class Voices:
                 world.sim.after(amount / 3, lambda: self._is_lost(line, back=amount))
             case 3:
                 world.sim.after(amount / 8, lambda: self._is_lost(line, back=WINDOW + 15.0))
-            case 4 | 5:  # CANCELS among them
+            case 4:  # CANCELS
                 world.sim.after(0.5 + amount, lambda: self._cancels(line))
+            case 5:  # as soon as it is begun: nobody knows yet what it is called
+                line.on_taken = lambda: world.sim.after(SOON * amount**3, lambda: self._cancels(line))
             case _:
                 line.doubles = mood == 7
         world.sim.after(STAYS * (3 if line.native else 1), lambda: self._closes(line))
@@ -200,12 +203,19 @@ class Voices:
             self.world.sim.after(back, lambda: line.open(again=True))
 
     def _cancels(self, line: VoiceLine) -> None:
-        if line.family != AGENT or not line.attached or not line.ears.speaking:
+        if line.family != AGENT or not line.attached or not (line.ears.speaking or line.turn_open):
             return
         line.cancel()
         sent, run_id, hangs = self.crowd.now, line.run_id, line.manner == "hang" and not line.answered
+        if hangs:
+            self.world.sim.after(STOPPED_WITHIN, lambda: self._check_unasked(line, line.asked_last, sent))
         if run_id:
             self.world.sim.after(STOPPED_WITHIN, lambda: self._check_stopped(run_id, sent, hangs=hangs))
+
+    def _check_unasked(self, line: VoiceLine, text: str, sent: float) -> None:
+        asked = any(text in question for question in self.world.upstream.questions)
+        if text and asked and self.world.quiet_since(sent):
+            violated(Invariant.CANCELLED, f"the model still works on {text!r}, which {line.name} has cancelled")
 
     def _check_stopped(self, run_id: str, sent: float, *, hangs: bool) -> None:
         def done(caller: Caller) -> None:

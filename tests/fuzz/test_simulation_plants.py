@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from fuzz.invariants import Invariant
 from tests.fuzz.hunt import SEEDS, find, make_small
 from tests.fuzz.plant import Plant
 from tests.fuzz.plants import PLANTS
@@ -29,7 +30,8 @@ pytestmark = pytest.mark.timeout(1_500)
 def test_a_planted_bug_is_found(plant: Plant, full: bool) -> None:
     failure = find(plant.name, anew=full)
     assert failure is not None, f"not found in {SEEDS} worlds"
-    assert failure.invariant in plant.found_by, f"seed {failure.script.seed}: {failure.invariant}: {failure.detail}"
+    found_by = (*plant.found_by, Invariant.BOOKS)  # what is not given back may be noticed before it is missed
+    assert failure.invariant in found_by, f"seed {failure.script.seed}: {failure.invariant}: {failure.detail}"
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.repetition) for name in SHRUNK])

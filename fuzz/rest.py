@@ -1,0 +1,106 @@
+"""What is left when everybody has gone: nothing that had an owner.
+
+Whoever adds a table to the core, and keeps something in it when nobody is there, says here why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fuzz.books import census, uploads_kept
+from fuzz.invariants import Invariant
+from fuzz.model import violated
+from fuzz.world import World
+from svc_proto.engine.core import Engine
+
+__all__ = ["Rest"]
+
+_LIVE = "sessions last longer than anybody's visit"
+_SHELF = "media live for their time"
+_SHOWN = "for those who look at what has been"
+_ENDED = "an answer can be had for an hour after its end"
+
+KEPT: Mapping[str, str] = {
+    "Sessions._sessions": _LIVE,
+    "Sessions._tombstones": "records that the store does not let go of",
+    "Session.grants": _LIVE,
+    "Given.grants": _LIVE,
+    "PairingCodes._codes": "codes that nobody has shown",
+    "PairingMeta.grants": "the same",
+    "Limiter._counting": "those who guessed a minute ago",
+    "Limiter._blocked": "those who guessed five minutes ago",
+    "_Address.failures": "the same",
+    "Mentions._said": "who was mentioned in the log a minute ago",
+    "Media._owned": _SHELF,
+    "Media._used": _SHELF,
+    "MediaEntry.owned": _SHELF,
+    "MediaRegistry._entries": _SHELF,
+    "Media._expired": _SHOWN,
+    "BridgeCommands._ring": _SHOWN,
+    "_Command.params": _SHOWN,
+    "Notifications._ring": _SHOWN,
+    "Phone.status": _SHOWN,
+    "SessionTable._over": "voice sessions: who comes back is told that it is over",
+    "SessionTable._swept": "folders of files, swept once a day",
+    "ApiProbe._known": "whether the API is there, for a moment",
+    "ChatRuns._ended": _ENDED,
+    "Runs._runs": _ENDED,
+    "Run._gap": _ENDED,
+    "Run._may_ask": _ENDED,
+    "Run._stops_alone": _ENDED,
+    "RunProjection._by_type": _ENDED,
+    "SessionProjection._by_type": _ENDED,
+    "SessionProjection._pending": _ENDED,
+    "Subscriber._over": _ENDED,
+    "TurnEnded.interrupted": _ENDED,
+    "IdempotencyKeys._entries": _ENDED,
+    "Timers._heap": "a timer that was set anew is there twice until the first is due",
+}
+
+
+class Rest:
+    """What there was before anybody came, and what there is in the end."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._before = {name: self._count(name) for name in ("relay", "api")}
+
+    def check(self) -> None:
+        """Everybody has gone, the reference phone too."""
+        for name, before in self._before.items():
+            left = {
+                place: count - before.get(place, 0)
+                for place, count in self._count(name).items()
+                if count > before.get(place, 0) and place not in KEPT
+            }
+            if left:
+                violated(Invariant.BOOKS, f"nobody is there, and {name} keeps {left}")
+        self._check_store()
+        self._check_uploads()
+
+    def _count(self, name: str) -> dict[str, int]:
+        process = getattr(self._world, name)
+        assert isinstance(process.core, Engine)
+        return census(process.core)
+
+    def _check_store(self) -> None:
+        """Each record of a session is that of one, or the relay goes on erasing it."""
+        world = self._world
+        sessions = world.relay_service.sessions
+        for token_hash, record in world.home.store.sessions.items():
+            known = token_hash in sessions._sessions or token_hash in sessions._tombstones
+            expires_at = record["expires_at"]
+            over = isinstance(expires_at, float) and expires_at < world.home.wall()
+            if not known and not (over and (world.store_trouble or world.store_refused)):
+                violated(Invariant.BOOKS, f"{record['token_prefix']} is stored, and is no session")
+
+    def _check_uploads(self) -> None:
+        """What counts is what is there, and what is there is somebody's."""
+        world, relay = self._world, self._world.relay_service
+        kept = uploads_kept(relay)
+        if relay.media._used != kept:
+            violated(Invariant.BOOKS, f"{relay.media._used} bytes are counted, and {kept} are kept")
+        paths = {upload.path.rpartition("/")[2] for upload in relay.media._owned.values()}
+        there = {*world.home.disk.files(world.home.spool)}
+        if there - paths and not world.store_trouble and not (world.outages and len(world.wall.steps) > 1):
+            violated(Invariant.BOOKS, f"{sorted(there - paths)} are nobody's")
