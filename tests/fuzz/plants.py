@@ -45,6 +45,7 @@ from svc_proto.voice.socket import VoiceSocket
 from svc_proto.wire.events import Event, ResponseData, StreamReset
 from svc_proto.wire.http2 import Http2Connection
 from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plants_books import BOOKS
 from tests.fuzz.plants_doors import DOORS
 from tests.fuzz.plants_kept import KEPT
 from tests.fuzz.plants_lives import LIVES
@@ -411,7 +412,7 @@ PLANTS = (
     Plant(_a_grant_is_not_clamped, 0, (Invariant.GRANT_CLAMPED,)),
     Plant(_a_dead_token_is_accepted, 0, (Invariant.DEAD_TOKEN, Invariant.LIVE_GRANT)),
     Plant(_the_socket_of_a_revoked_session_stays, 0, (Invariant.AFTER_END,)),
-    Plant(_a_session_is_not_stored, 2, (Invariant.LIVE_TOKEN, Invariant.VOICE_GRANT)),
+    Plant(_a_session_is_not_stored, 4, (Invariant.LIVE_TOKEN, Invariant.VOICE_GRANT)),
     Plant(_the_callers_grant_is_not_asked_for, 9, (Invariant.LIVE_GRANT,)),
     Plant(_the_phones_grant_is_not_asked_for, 35, (Invariant.LIVE_GRANT,)),
     Plant(_a_code_works_twice, 0, (Invariant.CODE_ONCE,)),
@@ -420,7 +421,7 @@ PLANTS = (
     Plant(_four_failures_are_enough, 0, (Invariant.NOT_BLOCKED,)),
     Plant(_a_block_is_over_too_early, 0, (Invariant.BLOCKED,)),
     Plant(_a_registration_clears_no_blocks, 1, (Invariant.NOT_BLOCKED,)),
-    Plant(_a_late_reply_is_accepted, 3, (Invariant.IN_TIME,)),
+    Plant(_a_late_reply_is_accepted, 23, (Invariant.IN_TIME,)),
     Plant(_replies_are_mixed_up, 0, (Invariant.OWN_ANSWER,)),
     Plant(_anybody_may_answer, 1, (Invariant.OWN_ANSWER,)),
     Plant(
@@ -430,7 +431,7 @@ PLANTS = (
     ),
     Plant(_the_terminal_grant_is_not_asked_for, 28, (Invariant.LIVE_GRANT,)),
     Plant(_a_terminal_shows_what_belongs_to_another, 26, (Invariant.OWN_BYTES,)),
-    Plant(_a_shell_outlives_its_socket, 0, (Invariant.RECOVERY,)),
+    Plant(_a_shell_outlives_its_socket, 2, (Invariant.RECOVERY,)),
     Plant(_the_tui_grant_is_not_asked_for, 14, (Invariant.LIVE_GRANT,)),
     Plant(_a_missing_grant_is_the_end_of_a_gateway, 14, (Invariant.TUI_ERROR,)),
     Plant(_a_gateway_outlives_its_socket, 3, (Invariant.RECOVERY, Invariant.OWN_BYTES, Invariant.ONE_ANSWER)),
@@ -452,7 +453,7 @@ PLANTS = (
     Plant(_a_voice_socket_outlives_its_grant, 126, (Invariant.VOICE_GRANT,)),
     Plant(_a_voice_socket_outlives_its_session, 1, (Invariant.SOCKETS_ENDED, Invariant.VOICE_GRANT)),
     Plant(_the_api_key_opens_voice_from_anywhere, 3, (Invariant.VOICE_BEARER,)),
-    Plant(_some_sound_is_lost, 0, (Invariant.VOICE_STREAM,)),
+    Plant(_some_sound_is_lost, 2, (Invariant.VOICE_STREAM,)),
     Plant(_sound_goes_to_another_session, 0, (Invariant.VOICE_STREAM, Invariant.ONE_END, Invariant.OWN_BYTES)),
     Plant(_a_response_ends_twice, 0, (Invariant.ONE_END,)),
     Plant(_a_cancelled_run_goes_on, 88, (Invariant.CANCELLED,)),
@@ -462,4 +463,5 @@ PLANTS = (
     Plant(_an_operation_is_answered_twice, 0, (Invariant.NO_BUG,)),
     *KEPT,
     *PROMISES,
+    *BOOKS,
 )
