@@ -11,9 +11,7 @@ from svc_proto.engine.socket import Socket
 from svc_proto.machines import phones
 from svc_proto.machines.chatrun import ChatRun, ChatRuns
 from svc_proto.machines.phones import Phones
-from svc_proto.machines.session import Session
 from svc_proto.relay.routes.media import _Upload
-from svc_proto.relay.service import Relay
 from svc_proto.wire.http2_sender import Http2Sender
 from svc_proto.wire.http2_stream import Stream
 from tests.fuzz.plant import Patch, Plant
@@ -84,14 +82,6 @@ def _a_window_goes_with_its_stream(patch: Patch) -> None:
     patch.setattr(Http2Sender, "_forget", forgetful)
 
 
-def _a_pairing_that_nobody_got_stays_stored(patch: Patch) -> None:
-    def discard(self: Relay, session: Session) -> None:
-        if session.is_active(self.engine.now.wall):
-            self.sessions.revoke(session, self.engine.now)
-
-    patch.setattr(Relay, "discard", discard)
-
-
 def _who_talks_is_not_closed(patch: Patch) -> None:
     def heard(self: Socket) -> None:
         self._keepalive.heard(self._carrier.engine.now.mono)
@@ -106,6 +96,5 @@ BOOKS = (
     Plant(_a_run_stopped_in_line_keeps_its_slot, 16, (Invariant.BOOKS,)),
     Plant(_a_cut_upload_keeps_its_share, 3, (Invariant.BOOKS,)),
     Plant(_a_window_goes_with_its_stream, 2, (Invariant.BOOKS,)),
-    Plant(_a_pairing_that_nobody_got_stays_stored, 0, (Invariant.BOOKS,)),
     Plant(_who_talks_is_not_closed, 0, (Invariant.BOOKS, Invariant.SOCKETS_ENDED)),
 )
