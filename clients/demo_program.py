@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 from clients.phone.handset import SimulatedHandset
 from runtimes.host import Program, Services
@@ -25,11 +24,12 @@ from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.client import bearer, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, wait
 from svc_proto.engine.readers import each_event, events
 from svc_proto.facts import Accepted, Failure, OperationId
+from svc_proto.schema.members import Members
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["Demo", "demo_programs"]
@@ -102,7 +102,7 @@ class Demo:
         record = yield from self._call("GET", "/bridge/activity", None, show=False)
         if record is None:
             return 1
-        for entry in reversed(cast("list[Mapping[str, object]]", record["activity"])):
+        for entry in reversed(record.rows("activity")):
             self._say(f"activity: {' '.join(f'{name}={entry[name]}' for name in SEEN if name in entry)}")
         return (yield from self._chat())
 
@@ -126,7 +126,7 @@ class Demo:
         return 1 if picture is None else 0
 
     def _told(self, texts: list[str], event: ServerSentEvent) -> None:
-        found = cast("dict[str, object]", strict_json.loads(event.data.encode()))
+        found = Members.parsed(event.data)
         if event.event == "assistant.delta":
             return  # the whole text follows
         if event.event == "assistant.completed":
@@ -143,20 +143,18 @@ class Demo:
         show: bool = True,
         api: bool = False,
         name: str = "",
-    ) -> Flow[Mapping[str, object] | None]:
+    ) -> Flow[Members | None]:
         """One round trip: the answer's object, {} for a picture, or None for a refusal, with the problem told.
 
         It goes to the relay, or to the `api`; `name` is shown in place of a path that holds a secret.
         """
         engine = self.engine
-        token = None if api else self.phone.token
-        headers = ((b"authorization", f"Bearer {token}".encode("ascii")),) if token is not None else ()
         began = engine.now.mono
         answer = yield from fetch(
             engine,
             method,
             (self._api_url if api else self.phone.config.http_url) + path,
-            headers=headers,
+            headers=() if api else bearer(self.phone.token or ""),
             body=b"" if body is None else strict_json.dumps_bytes(body),
         )
         took = _milliseconds(engine.now.mono - began)
@@ -168,8 +166,8 @@ class Demo:
         shown = text if show and not picture and len(text) <= WIDTH else f"{len(answer.body)} bytes"
         self._say(f"{method:4} {name or path:18} {answer.status}  {took}  {shown}")
         if picture:
-            return {}
-        return _object(answer)
+            return Members()
+        return Members.parse(answer.body) if answer.status in (200, 201) else None
 
     def _heard(self, news: Tell) -> None:
         if news.event == "paired" and self._pairing is not None:
@@ -226,12 +224,3 @@ def _show(news: Tell) -> None:
 
 def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:6.2f} ms"
-
-
-def _object(answer: Fetched) -> Mapping[str, object] | None:
-    try:
-        value = strict_json.loads(answer.body)
-    except strict_json.JsonError:
-        return None
-    good = answer.status in (200, 201) and isinstance(value, dict)
-    return cast("dict[str, object]", value) if good else None

@@ -28,7 +28,6 @@ from servers.dashboard_program import (
     why_no_dashboard,
 )
 from servers.launch import (
-    ANYWHERE,
     authority,
     bind_server,
     claim_home,
@@ -50,6 +49,7 @@ from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import secret_fields
+from svc_proto.engine.reach import ANYWHERE
 from svc_proto.facts import Failure
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK

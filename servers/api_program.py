@@ -33,9 +33,9 @@ from servers.launch import (
 from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.api.service import Api
 from svc_proto.api.settings import agent_settings
-from svc_proto.api.start import yaml_variables
 from svc_proto.basics.dotenv import file_settings
 from svc_proto.engine.core import Engine
+from svc_proto.engine.host_api import yaml_variables
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.settings import ConfigError

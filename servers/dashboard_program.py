@@ -17,7 +17,6 @@ from runtimes.logs import setup
 from runtimes.running import Claim
 from servers.api_program import read_api_config
 from servers.launch import (
-    ANYWHERE,
     CannotStartError,
     authority,
     bind_server,
@@ -33,6 +32,7 @@ from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig, dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
+from svc_proto.engine.reach import ANYWHERE
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.settings import ConfigError
 

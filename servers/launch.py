@@ -23,6 +23,7 @@ from runtimes.store import Store, StoreError, named_store, open_store
 from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
 from servers.options import INTERRUPTED, give_up
 from servers.supervised import given_socket, watcher
+from svc_proto.engine.reach import ANYWHERE
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -54,8 +55,6 @@ __all__ = [
     "tell_where",
     "trust_in",
 ]
-
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # bind addresses that loopback is part of
 
 
 class CannotStartError(Exception):

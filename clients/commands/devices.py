@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 
 import click
 
@@ -52,10 +51,11 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
     from svc_proto.client.shown import DEVICE_COLUMNS, device_rows
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
+    from svc_proto.schema.members import Members
 
     who = whom(remote, token)
 
-    def plan(engine: Engine) -> Flow[list[Mapping[str, object]]]:
+    def plan(engine: Engine) -> Flow[list[Members]]:
         session = yield from find_session(engine, who)
         return (yield from devices(engine, session))
 
@@ -80,11 +80,12 @@ def revoke_device(
     from svc_proto.client.operator import KEY_IS_KNOWN, revoke, token_prefix
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
+    from svc_proto.schema.members import Members
 
     who = whom(remote or _text(outer["remote"]), token or _text(outer["token"]))
     token_prefix(prefix)
 
-    def plan(engine: Engine) -> Flow[Mapping[str, object]]:
+    def plan(engine: Engine) -> Flow[Members]:
         session = yield from find_session(engine, who)
         relay = yield from target_for(engine, session)
         answer = yield from revoke(engine, relay, prefix)
@@ -122,15 +123,15 @@ def extend_device(
     """Give the session whose token begins with PREFIX a new lifetime."""
     from svc_proto.client.desk import extend, find_session
     from svc_proto.client.operator import token_prefix
-    from svc_proto.client.shown import expiry_of
     from svc_proto.client.spans import parse_span, short_expiry
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
+    from svc_proto.schema.members import Members
 
     who = whom(remote or _text(outer["remote"]), token or _text(outer["token"]))
     span, named = parse_span(ttl, "--ttl"), token_prefix(prefix)
 
-    def plan(engine: Engine) -> Flow[Mapping[str, object]]:
+    def plan(engine: Engine) -> Flow[Members]:
         session = yield from find_session(engine, who)
         return (yield from extend(engine, session, named, span))
 
@@ -138,7 +139,9 @@ def extend_device(
     if as_json or outer["as_json"]:
         print_json(answer)
     else:
-        print(f"Extended {answer.get('token_prefix')}: expires {short_expiry(expiry_of(answer), time.time())}.")
+        print(
+            f"Extended {answer.get('token_prefix')}: expires {short_expiry(answer.number('expires_at'), time.time())}."
+        )
 
 
 def _text(value: object) -> str | None:

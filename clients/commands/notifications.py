@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 
 import click
 
@@ -32,10 +31,11 @@ def main(limit: int, remote: str | None, token: str | None, *, as_json: bool, ru
     from svc_proto.client.remote import notification_rows, notifications
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
+    from svc_proto.schema.members import Members
 
     who = whom(remote, token)
 
-    def plan(engine: Engine) -> Flow[list[Mapping[str, object]]]:
+    def plan(engine: Engine) -> Flow[list[Members]]:
         session = yield from find_session(engine, who)
         relay = yield from target_for(engine, session)
         return (yield from notifications(engine, relay, limit))

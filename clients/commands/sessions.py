@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 
 import click
 
@@ -46,10 +45,11 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
     from svc_proto.client.remote import list_terminals, terminal_rows
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
+    from svc_proto.schema.members import Members
 
     who = whom(remote, token)
 
-    def plan(engine: Engine) -> Flow[list[Mapping[str, object]]]:
+    def plan(engine: Engine) -> Flow[list[Members]]:
         session = yield from find_session(engine, who)
         return (yield from list_terminals(engine, session))
 

@@ -162,10 +162,11 @@ def config(profile: str | None, remote: str | None, token: str | None, *, as_jso
     from svc_proto.client.voice import config_rows, voice_config
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
+    from svc_proto.schema.members import Members
 
     who = whom(remote, token)
 
-    def plan(engine: Engine) -> Flow[dict[str, object]]:
+    def plan(engine: Engine) -> Flow[Members]:
         session = yield from find_session(engine, who)
         relay = yield from target_for(engine, session)
         return (yield from voice_config(engine, relay, profile))

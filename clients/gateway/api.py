@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
@@ -11,9 +11,10 @@ from clients.gateway.rpc import NOT_STORED, UPSTREAM, RpcError
 from svc_proto.basics import strict_json
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.host_api import ShownKey, host_api_key
 from svc_proto.engine.readers import EventReader, each_event, events
 from svc_proto.facts import Failure
-from svc_proto.voice.credential import ShownKey, host_api_key
+from svc_proto.schema.members import Members
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
 
@@ -48,32 +49,30 @@ class Api:
         """A new session; its id."""
         body = {name: value for name, value in (("title", title), ("profile", self._settings.profile)) if value}
         answer = yield from self._json("POST", "/api/sessions", body)
-        nested = answer.get("session")
-        inner = cast("dict[str, object]", nested) if isinstance(nested, dict) else {}
-        identity = answer.get("id") or inner.get("id")
-        if not isinstance(identity, str | int):
+        identity = answer.identity("id") or answer.inner("session").identity("id")
+        if not identity:
             raise RpcError(UPSTREAM, "the API server gave no session id")
-        return str(identity)
+        return identity
 
-    def sessions(self, limit: int) -> Flow[list[dict[str, object]]]:
+    def sessions(self, limit: int) -> Flow[list[Members]]:
         """The stored sessions, newest first."""
         answer = yield from self._json("GET", f"/api/sessions?limit={limit}")
-        return _rows(answer, "sessions")
+        return answer.rows("sessions", "items", "data")
 
-    def toolsets(self) -> Flow[list[dict[str, object]]]:
+    def toolsets(self) -> Flow[list[Members]]:
         """What the agent's tools are, by set (wire api 8.2)."""
-        return _rows((yield from self._json("GET", "/v1/toolsets")), "toolsets")
+        answer = yield from self._json("GET", "/v1/toolsets")
+        return answer.rows("toolsets", "items", "data")
 
-    def messages(self, session: str) -> Flow[list[dict[str, object]]]:
+    def messages(self, session: str) -> Flow[list[Members]]:
         """The messages of a session, oldest first."""
         answer = yield from self._json("GET", f"/api/sessions/{encode_segment(session)}/messages")
-        return _rows(answer, "messages")
+        return answer.rows("messages", "items", "data")
 
-    def session(self, session: str) -> Flow[dict[str, object]]:
+    def session(self, session: str) -> Flow[Members]:
         """One session; `RpcError` 4007 if there is none."""
         answer = yield from self._json("GET", f"/api/sessions/{encode_segment(session)}")
-        nested = answer.get("session")
-        return cast("dict[str, object]", nested) if isinstance(nested, dict) else answer
+        return answer.inner("session") or answer
 
     def stop(self, run: str) -> Flow[None]:
         """Ask for the end of a run."""
@@ -85,8 +84,7 @@ class Api:
         if call_id is not None:
             body["call_id"] = call_id
         answer = yield from self._json("POST", f"/v1/runs/{encode_segment(run)}/approval", body)
-        resolved = answer.get("resolved")
-        return resolved if isinstance(resolved, int) else 0
+        return answer.whole("resolved") or 0
 
     def chat(
         self,
@@ -113,7 +111,7 @@ class Api:
         )
         self._check(answer)
 
-    def _json(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Flow[dict[str, object]]:
+    def _json(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Flow[Members]:
         data = b"" if body is None else strict_json.dumps_bytes(body)
         url = self._settings.url + path
         answer = yield from self._key.show(
@@ -125,7 +123,7 @@ class Api:
         except strict_json.JsonError as error:
             raise RpcError(UPSTREAM, f"the API server's answer is not JSON: {error}") from None
         # A bare array is a list of sessions or messages to some servers.
-        return cast("dict[str, object]", value) if isinstance(value, dict) else {"data": value}
+        return Members.of(value if isinstance(value, dict) else {"data": value})
 
     def _find_key(self, known: str) -> Flow[str]:
         config_path, home = self._settings.files or ("", "")
@@ -139,22 +137,7 @@ class Api:
             raise RpcError(UPSTREAM, "the API server does not accept the key: set API_SERVER_KEY")
         if answer.status >= 300:
             code = NOT_STORED if answer.status == 404 else UPSTREAM
-            raise RpcError(code, f"the API server answers {answer.status}: {_problem(answer.body)}")
+            body = Members.parsed(answer.body[:65_536])
+            why = body.text("error") or body.inner("error").text("message")  # in any of the shapes of wire api 2.1
+            raise RpcError(code, f"the API server answers {answer.status}: {why[:400] or 'no reason given'}")
         return answer.body
-
-
-def _rows(answer: Mapping[str, object], name: str) -> list[dict[str, object]]:
-    listed = next((answer[key] for key in (name, "items", "data") if isinstance(answer.get(key), list)), [])
-    return [cast("dict[str, object]", row) for row in cast("list[object]", listed) if isinstance(row, dict)]
-
-
-def _problem(body: bytes) -> str:
-    """The text of an error, in any of the shapes that servers use (wire api 2.1)."""
-    try:
-        value = strict_json.loads(body[:65_536])
-    except strict_json.JsonError:
-        return "no reason given"
-    error = value.get("error") if isinstance(value, dict) else None
-    if isinstance(error, dict):
-        error = error.get("message")
-    return error[:400] if isinstance(error, str) else "no reason given"

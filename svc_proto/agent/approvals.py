@@ -7,7 +7,7 @@ What is remembered is a pattern, the tool's name and its target: `phone_call +15
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from svc_proto.agent.contract import ApprovalAsked, ToolCall, TurnHost
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
@@ -18,6 +18,7 @@ from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -96,15 +97,10 @@ class Approvals:
             if text.kind is not FailureKind.NOT_FOUND:
                 engine.log(Level.WARNING, "approvals not read", problem=text.kind.value)
             return ()
-        try:
-            value = strict_json.loads(text)
-        except strict_json.JsonError:
-            value = None
-        found = cast("dict[str, object]", value).get("always") if isinstance(value, dict) else None
-        if not isinstance(found, list):
+        found = Members.parsed(text)
+        if not isinstance(found.get("always"), list):
             engine.log(Level.WARNING, "approvals not read", problem="invalid")
-            return ()
-        return tuple(pattern for pattern in found if isinstance(pattern, str))
+        return tuple(found.texts("always"))
 
     def _write(self, pattern: str) -> Flow[None]:
         engine = self._engine

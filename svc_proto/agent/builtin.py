@@ -29,6 +29,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -63,7 +64,9 @@ class BuiltinAgent:
         """Answer one turn."""
         prompt = text_of(turn.prompt).strip()
         plan = plan_for(prompt, self._toolbox.tools) if prompt.startswith("/") else Plan(say=GREETING)
-        asked = _words(turn.system) + _words(prompt) + sum(_words(_text(message)) for message in turn.history)
+        asked = (
+            _words(turn.system) + _words(prompt) + sum(_words(Members.of(row).text("content")) for row in turn.history)
+        )
         say = (yield from self._notes()) if plan.show_memory else plan.say
         host.tell(ModelAsked())
         yield from self._tell(host, plan.think, ReasoningDelta)
@@ -115,11 +118,6 @@ def _shown(call: ToolCall, result: str) -> str:
         return "\n".join(markers)
     shown = result if len(result) <= MAX_SHOWN else f"{result[:MAX_SHOWN]}…"
     return f"`{call.name}` answered:\n\n```\n{shown}\n```"
-
-
-def _text(message: Mapping[str, object]) -> str:
-    content = message.get("content")
-    return content if isinstance(content, str) else ""
 
 
 def _words(text: str) -> int:

@@ -21,6 +21,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -189,16 +190,9 @@ def _mended(row: Row) -> Row:
 
 def _mended_call(call: Row) -> Row:
     function = call.get("function")
-    if not isinstance(function, dict) or _is_object(str(function.get("arguments"))):
+    if not isinstance(function, dict) or Members.parse(str(function.get("arguments"))) is not None:
         return call
     return {**call, "function": {**function, "arguments": "{}"}}
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(strict_json.loads(text), dict)
-    except strict_json.JsonError:
-        return False
 
 
 def _outcome(answer: Assembly) -> Outcome:

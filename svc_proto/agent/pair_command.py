@@ -7,17 +7,17 @@ chat`), as none does that speaks for a device: the TUI gateway, voice. The relay
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.contract import Outcome, TextDelta, Turn, TurnHost, Unkept
 from svc_proto.agent.prompt import text_of
-from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.commands import Compute
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -55,7 +55,7 @@ class PairCommand:
         headers = (*turn.operator, (b"content-type", b"application/json"))
         url = f"{self._url}/pairing/mint"
         answer = yield from fetch(self._engine, "POST", url, headers=headers, body=b"{}", within=WITHIN)
-        made = _members(answer) if isinstance(answer, Fetched) else {}
+        made = Members.parsed(answer.body) if isinstance(answer, Fetched) else Members()
         code, qr, invite, relay = (made.get(name) for name in ("code", "qr_payload", "pairing_url", "relay_url"))
         if not (isinstance(code, str) and isinstance(qr, str)):
             why = made.get("error") if isinstance(answer, Fetched) else "it does not answer"
@@ -79,11 +79,3 @@ def _drawn(rows: Sequence[str]) -> list[str]:
         pairs = zip(upper, lower, strict=True)
         lines.append("".join(HALVES[f"{1 - int(one)}{1 - int(two)}"] for one, two in pairs))
     return lines
-
-
-def _members(answer: Fetched) -> Mapping[str, object]:
-    try:
-        found = strict_json.loads(answer.body)
-    except strict_json.JsonError:
-        return {}
-    return cast("Mapping[str, object]", found) if isinstance(found, dict) else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -19,10 +19,11 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.quoting import quoted
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
-from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.readers import EventReader, events
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -117,15 +118,12 @@ def _attempt(
     limits: UpstreamLimits,
     before_text: str,
 ) -> Flow[Assembly | Problem]:
-    headers = [JSON]
-    if route.api_key:
-        headers.append((b"authorization", b"Bearer " + route.api_key.encode("ascii")))
     begun = engine.now.mono
     opened = yield from fetch(
         engine,
         "POST",
         f"{route.base_url.rstrip('/')}/chat/completions",
-        headers=tuple(headers),
+        headers=(JSON, *bearer(route.api_key)),
         body=strict_json.dumps_bytes(asked),
         into=events(),
         connect_within=limits.connect,
@@ -202,11 +200,7 @@ def _whole(answer: Fetched, tale: _Tale, route: ModelRoute) -> Flow[Assembly | P
 
 def _refusal(answer: Fetched, body: str, route: ModelRoute) -> Problem:
     status = answer.status
-    try:
-        value = strict_json.loads(body)
-    except strict_json.JsonError:
-        value = None
-    members = cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+    members = Members.parsed(body)
     said = quoted(error_text(members.get("error")) or error_text(members), route.api_key)
     match status:
         case 401 | 403:

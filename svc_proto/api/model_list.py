@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from svc_proto.agent.contract import ModelRoute
-from svc_proto.basics import strict_json
 from svc_proto.commands import Level
-from svc_proto.engine.client import fetch
+from svc_proto.engine.client import bearer, fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -56,28 +56,15 @@ class ModelList:
             self._asking.leave()
 
     def _ask(self, route: ModelRoute) -> Flow[tuple[str, ...] | None]:
-        headers = [(b"accept", b"application/json")]
-        if route.api_key:
-            headers.append((b"authorization", b"Bearer " + route.api_key.encode("utf-8")))
+        headers = ((b"accept", b"application/json"), *bearer(route.api_key))
         url = f"{route.base_url}/models"
-        answer = yield from fetch(self._engine, "GET", url, headers=tuple(headers), within=PATIENCE)
+        answer = yield from fetch(self._engine, "GET", url, headers=headers, within=PATIENCE)
         problem = answer.kind.value if isinstance(answer, Failure) else f"status {answer.status}"
         if not isinstance(answer, Failure) and answer.status == 200:
-            models = _names(answer.body)
-            if models is not None:
-                return models
+            found = Members.parsed(answer.body)
+            if isinstance(found.get("data"), list):
+                names = (row.text("id") for row in found.rows("data")[:MAX_MODELS])
+                return tuple(name for name in names if 0 < len(name) <= MAX_NAME)
             problem = "not a list of models"
         self._engine.log(Level.WARNING, "models not listed", problem=problem)
         return None
-
-
-def _names(body: bytes) -> tuple[str, ...] | None:
-    try:
-        value = strict_json.loads(body)
-    except strict_json.JsonError:
-        return None
-    rows = cast("dict[str, object]", value).get("data") if isinstance(value, dict) else None
-    if not isinstance(rows, list):
-        return None
-    names = (row.get("id") for row in rows[:MAX_MODELS] if isinstance(row, dict))
-    return tuple(name for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME)

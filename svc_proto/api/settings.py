@@ -7,8 +7,8 @@ the environment, and where that names none, with the file's, if the file has no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
@@ -20,6 +20,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import Members
 from svc_proto.settings import http_address
 
 if TYPE_CHECKING:
@@ -75,33 +76,33 @@ def load_settings(engine: Engine, config: ApiConfig) -> Flow[AgentSettings]:
     if isinstance(found, Failure):
         if found.kind is not FailureKind.NOT_FOUND:
             engine.log(Level.WARNING, "configuration not read", path=config.config_path, problem=found.kind.value)
-        found = {}
+        found = Members()
     return agent_settings(config, found)
 
 
 def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSettings:
     """The settings, from the start-up configuration and the parsed file."""
-    model = _model(found)
-    agent, display = _member(found, "agent"), _member(found, "display")
+    found = Members.of(found)
+    model, agent, display = _model(found), found.inner("agent"), found.inner("display")
     extra = _extra(found)
     route = _route(config, model)
     personalities = _personalities(agent)
-    default = _text(display, "personality")
+    default = display.word("personality")
     return AgentSettings(
         route=route,
-        name=config.model_name or _text(extra, "model_name") or product(config.brand),
+        name=config.model_name or extra.word("model_name") or product(config.brand),
         personalities={name: _prompt(value) for name, value in personalities.items()},
         personality=None if default.lower() in SERVER_DEFAULT else default,
-        aliases=_aliases(_member(extra, "model_routes"), route),
-        system=_text(agent, "system_prompt"),
-        max_tokens=config.max_tokens or _whole(model.get("max_tokens")),
-        model=config.model or _text(model, "default"),
-        provider=_text(model, "provider"),
+        aliases=_aliases(extra.inner("model_routes"), route),
+        system=agent.word("system_prompt"),
+        max_tokens=config.max_tokens or model.whole("max_tokens", 1, MAX_TOKENS),
+        model=config.model or model.word("default"),
+        provider=model.word("provider"),
         base_url=config.model_base_url or file_base_url(found),
-        api_mode=_text(model, "api_mode"),
+        api_mode=model.word("api_mode"),
         shown={
             "agent": {"personalities": personalities},
-            "display": _texts(display, DISPLAY_MEMBERS),
+            "display": {name: display[name] for name in DISPLAY_MEMBERS if isinstance(display.get(name), str)},
             "model": _shown_model(model),
         },
     )
@@ -119,7 +120,7 @@ def usable_base_url(url: str) -> bool:
 
 def file_base_url(found: Mapping[str, object]) -> str:
     """The endpoint that the file names; "" for none, or one that cannot be used."""
-    url = _text(_model(found), "base_url").rstrip("/")
+    url = _model(found).word("base_url").rstrip("/")
     return url if usable_base_url(url) else ""
 
 
@@ -131,100 +132,81 @@ def origin_of(url: str) -> tuple[str, str]:
 
 def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bool:
     """Whether some key goes to the host that the file names as `model.base_url`."""
-    routes = _member(_extra(found), "model_routes")
+    routes = _extra(found).inner("model_routes")
     borrowing = any(
-        _text(_member(routes, alias), "api_key") and not _text(_member(routes, alias), "base_url") for alias in routes
+        routes.inner(alias).word("api_key") and not routes.inner(alias).word("base_url") for alias in routes
     )
-    return (
-        borrowing or bool(_text(_model(found), "api_key")) or bool(config.model_api_key and not config.model_base_url)
-    )
+    return borrowing or bool(_model(found).word("api_key")) or bool(config.model_api_key and not config.model_base_url)
 
 
 # --- helpers ------------------------------------------------------------------------------------------------------
 
 
-def _model(found: Mapping[str, object]) -> Mapping[str, object]:
+def _model(found: Mapping[str, object]) -> Members:
     """`model` is a name, or an object (wire api 9)."""
     model = found.get("model")
-    return {"default": model} if isinstance(model, str) else _member(found, "model")
+    return Members.of({"default": model} if isinstance(model, str) else model)
 
 
-def _extra(found: Mapping[str, object]) -> Mapping[str, object]:
-    return _member(_member(_member(found, "platforms"), "api_server"), "extra")
+def _extra(found: Mapping[str, object]) -> Members:
+    return Members.of(found).inner("platforms", "api_server", "extra")
 
 
-def _route(config: ApiConfig, model: Mapping[str, object]) -> ModelRoute | None:
+def _route(config: ApiConfig, model: Members) -> ModelRoute | None:
     own, theirs = config.model_base_url, file_base_url({"model": model})
     if not (own or theirs):
         return None
-    key = config.model_api_key if own else _text(model, "api_key") or config.model_api_key
+    key = config.model_api_key if own else model.word("api_key") or config.model_api_key
     if own and not key and origin_of(own) == origin_of(theirs):
-        key = _text(model, "api_key")
-    name = config.model or _text(model, "default") or UNNAMED_MODEL
-    context = config.model_context or _whole(model.get("context_length"))
+        key = model.word("api_key")
+    name = config.model or model.word("default") or UNNAMED_MODEL
+    context = config.model_context or model.whole("context_length", 1, MAX_TOKENS)
     return ModelRoute(base_url=own or theirs, model=name, api_key=key, context=context)
 
 
-def _aliases(routes: Mapping[str, object], main: ModelRoute | None) -> dict[str, ModelRoute]:
+def _aliases(routes: Members, main: ModelRoute | None) -> dict[str, ModelRoute]:
     """`alias -> {model, base_url?, api_key?, context_length?}`; address and key are the main route's where left out.
 
     Its key goes to its host only.
     """
     aliases: dict[str, ModelRoute] = {}
     for alias in routes:
-        wanted = _member(routes, alias)
-        base_url = _text(wanted, "base_url").rstrip("/") or (main.base_url if main is not None else "")
-        model = _text(wanted, "model")
+        wanted = routes.inner(alias)
+        base_url = wanted.word("base_url").rstrip("/") or (main.base_url if main is not None else "")
+        model = wanted.word("model")
         if not model or not usable_base_url(base_url):
             continue
-        key = _text(wanted, "api_key")
+        key = wanted.word("api_key")
         if not key and main is not None and origin_of(base_url) == origin_of(main.base_url):
             key = main.api_key
-        context = _whole(wanted.get("context_length"))
+        context = wanted.whole("context_length", 1, MAX_TOKENS)
         aliases[alias] = ModelRoute(base_url=base_url, model=model, api_key=key, context=context)
     return aliases
 
 
-def _personalities(agent: Mapping[str, object]) -> dict[str, object]:
+def _personalities(agent: Members) -> dict[str, object]:
     """Those that have a prompt: text, or an object of texts (wire api 8.1)."""
-    listed = _member(agent, "personalities")
-    found: dict[str, object] = {}
-    for name, value in listed.items():
-        if _prompt(value):
-            found[name] = value if isinstance(value, str) else _texts(_member(listed, name), PROMPT_MEMBERS)
-    return found
-
-
-def _texts(holder: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
-    return {name: holder[name] for name in names if isinstance(holder.get(name), str)}
+    listed = agent.inner("personalities")
+    return {
+        name: {each: text for each in PROMPT_MEMBERS if isinstance(text := value.get(each), str)}
+        if isinstance(value, dict)
+        else value
+        for name, value in listed.items()
+        if _prompt(value)
+    }
 
 
 def _prompt(value: object) -> str:
     if isinstance(value, str):
         return value.strip()
-    if not isinstance(value, dict):
-        return ""
-    lines = [_text(value, "system_prompt")]
-    lines += [f"{label}: {text}" for label in ("tone", "style") if (text := _text(value, label))]
+    members = Members.of(value)
+    lines = [members.word("system_prompt")]
+    lines += [f"{label}: {text}" for label in ("tone", "style") if (text := members.word(label))]
     return "\n".join(line for line in lines if line)
 
 
-def _shown_model(model: Mapping[str, object]) -> dict[str, object]:
+def _shown_model(model: Members) -> dict[str, object]:
     shown = {name: model[name] for name in MODEL_MEMBERS if isinstance(model.get(name), str | int)}
     if "base_url" in shown:
         shown["base_url"] = file_base_url({"model": model})  # without a password that someone wrote into it
     return shown
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and 1 <= value <= MAX_TOKENS and value is not True else None
-
-
-def _text(holder: Mapping[str, object], name: str) -> str:
-    value = holder.get(name)
-    return value.strip() if isinstance(value, str) else ""
-
-
-def _member(holder: Mapping[str, object], name: str) -> Mapping[str, object]:
-    value = holder.get(name)
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

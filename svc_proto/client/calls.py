@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import cast
 
 from attrs import field, frozen
 
@@ -16,6 +15,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import secret_fields
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 
 __all__ = [
     "Target",
@@ -77,7 +77,7 @@ def request_json(
     body: Mapping[str, object] | None = None,
     *,
     within: float = 10.0,
-) -> Flow[dict[str, object]]:
+) -> Flow[Members]:
     """The same; a status of 300 or more is a `Problem` too, and so is a body that is no JSON object."""
     answer = yield from request(engine, target, method, path, body, within=within)
     if answer.status >= 300:
@@ -93,12 +93,12 @@ def answer_value(target: Target, answer: Fetched) -> object:
         raise Problem(f"{target.name} at {target.url} does not answer in JSON: is it really one?") from None
 
 
-def answer_object(target: Target, answer: Fetched) -> dict[str, object]:
+def answer_object(target: Target, answer: Fetched) -> Members:
     """The JSON object of a body. Raises `Problem`."""
     value = answer_value(target, answer)
     if not isinstance(value, dict):
         raise Problem(f"{target.name} at {target.url} answers with something else than an object: is it really one?")
-    return cast("dict[str, object]", value)
+    return Members.of(value)
 
 
 def error_text(answer: Fetched) -> str:
@@ -107,10 +107,9 @@ def error_text(answer: Fetched) -> str:
         value = strict_json.loads(answer.body)
     except strict_json.JsonError:
         value = answer.body.decode("utf-8", "replace")
-    error = value.get("error", value.get("detail")) if isinstance(value, dict) else value
-    if isinstance(error, dict):
-        error = error.get("message")
-    text = plain(error) if isinstance(error, str) else ""
+    found = Members.of(value)
+    said = value if isinstance(value, str) else found.text("error", "detail") or found.inner("error").text("message")
+    text = plain(said)
     return f"{text} (status {answer.status})" if text else f"status {answer.status}"
 
 

@@ -15,12 +15,10 @@ from typing import cast
 from attrs import field, frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.client.api_address import find_api
 from svc_proto.client.calls import Target, error_text, fields_for, plain, request, request_json, unreachable
 from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.problem import Problem
 from svc_proto.client.questions import Questions
-from svc_proto.client.routes import bracketed
 from svc_proto.client.talk_ends import Keyboard, News
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
@@ -28,7 +26,9 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.host_api import find_api
 from svc_proto.engine.local_secret import operator_fields
+from svc_proto.engine.reach import ANYWHERE, bracketed
 from svc_proto.engine.readers import each_event, events
 from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.sse import ServerSentEvent
@@ -38,7 +38,6 @@ __all__ = ["ChatChore", "ChatEnd", "ChatOrder", "api_target"]
 
 STOP_WITHIN = 1.5  # s after Ctrl-C for finding out which run it is, and for stopping it
 PREVIEW = 120  # characters of what a tool got or gave that are shown
-HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 REMEDY = "start it, or name it with --api-url"
 
 
@@ -64,7 +63,7 @@ class ChatEnd:
 def api_target(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[Target]:
     """The API server: as named, else as this host's configuration has it (wire core 2.7)."""
     found = yield from find_api(engine, config)
-    here = f"{'https' if found.tls else 'http'}://{bracketed(HERE.get(found.host, found.host))}:{found.port}"
+    here = f"{'https' if found.tls else 'http'}://{bracketed(ANYWHERE.get(found.host, found.host))}:{found.port}"
     where = url or config.webapi_inside or here
     return Target("the API server", where, token=found.key if key is None else key, remedy=REMEDY)
 

@@ -28,6 +28,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [
@@ -236,7 +237,7 @@ def target_for(engine: Engine, session: StoredSession) -> Flow[Target]:
 # --- devices --------------------------------------------------------------------------------------------------
 
 
-def devices(engine: Engine, session: StoredSession) -> Flow[list[Mapping[str, object]]]:
+def devices(engine: Engine, session: StoredSession) -> Flow[list[Members]]:
     """The paired devices, as the relay lists them."""
     relay = yield from target_for(engine, session)
     answer = yield from request(engine, relay, "GET", "/sessions")
@@ -244,12 +245,10 @@ def devices(engine: Engine, session: StoredSession) -> Flow[list[Mapping[str, ob
     if answer.status != 200:
         raise Problem(f"the relay refuses: {error_text(answer)}")
     yield from note_pin(engine, session, session.url)
-    listed = answer_object(relay, answer).get("sessions")
-    rows = cast("list[object]", listed) if isinstance(listed, list) else []
-    return [cast("dict[str, object]", row) for row in rows if isinstance(row, dict)]
+    return answer_object(relay, answer).rows("sessions")
 
 
-def extend(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[Mapping[str, object]]:
+def extend(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[Members]:
     """Give a session a new lifetime from now on. Raises `Problem`."""
     relay = yield from target_for(engine, session)
     answer = yield from request(engine, relay, "PATCH", f"/sessions/{encode_segment(prefix)}", {"ttl_seconds": ttl})

@@ -10,14 +10,13 @@ import re
 from svc_proto.basics.entropy import CODE_LENGTH
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.client.routes import bracketed
+from svc_proto.engine.reach import ANYWHERE, bracketed
 from svc_proto.wire.urls import Url, parse_url
 
 __all__ = ["clean_code", "clean_remote", "http_base", "looks_like_invite", "relay_route", "strip_controls"]
 
 RELAY_PORT = 8767  # spec: a bare ws address with no port gets it
 SHOWN = {"http://": "ws://", "https://": "wss://"}
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # what a server that listens everywhere shows
 LONGEST_CODE = 64  # characters of what may still be a code; an invite is longer
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI, bracketed paste included

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.visible import is_visible
 from svc_proto.client.inputs import clean_remote, strip_controls
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.client.routes import bracketed
+from svc_proto.device.invite import read_candidate
 from svc_proto.device.route_choice import Candidate
+from svc_proto.engine.reach import bracketed
 from svc_proto.machines.pairing import normalise
 from svc_proto.machines.qr import parse_invite
+from svc_proto.schema.members import Members
 from svc_proto.settings import http_address
-from svc_proto.wire.urls import parse_url
 
 __all__ = ["Invitation", "read_candidates", "read_invitation"]
 
@@ -41,9 +41,8 @@ def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
         payload = parse_invite(strip_controls(text))
     except Refused as error:
         raise Problem(f"{name} is no invite: {error.message}; {HOW}", code=MISUSED) from None
-    relay = payload.get("relay")
-    members = cast("dict[str, object]", relay) if isinstance(relay, dict) else {}
-    url, code = members.get("url"), members.get("code")
+    relay, key, direct = payload.inner("relay"), payload.text("key"), _api_url(payload)
+    url, code = relay.get("url"), relay.get("code")
     if not isinstance(url, str) or not isinstance(code, str):
         raise Problem(f"{name} leads to no relay: it was down when the invite was made; {HOW}", code=MISUSED)
     try:
@@ -52,16 +51,13 @@ def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
         raise Problem(f"{name} holds no usable pairing code; {HOW}", code=MISUSED) from None
     if not url.lower().startswith(("ws://", "wss://")):
         raise Problem(f"the relay's address in {name} must begin with ws:// or wss://; {HOW}", code=MISUSED)
-    endpoints = payload.get("endpoints")
-    key, direct = payload.get("key"), _api_url(payload)
-    known = key if isinstance(key, str) and is_visible(key) else ""
-    found = read_candidates(endpoints if isinstance(endpoints, list) else (), "transport_hint")
+    known = key if is_visible(key) else ""
+    found = read_candidates(payload.array("endpoints"), "transport_hint")
     if not found:
-        host = payload.get("host")
-        role = _role_of(host if isinstance(host, str) else "")
+        role = _role_of(payload.text("host"))
         only = Candidate(role, 0, clean_remote(url, f"the relay's address in {name}"))
         return Invitation(word, (only,), apis={only.url: direct} if direct else {}, api_key=known)
-    apis = {each.url: _api_url(_object(kept.get("api"))) or direct for each, kept in found}
+    apis = {each.url: _api_url(Members.of(kept.get("api"))) or direct for each, kept in found}
     return Invitation(
         word,
         tuple(each for each, _ in found),
@@ -78,37 +74,25 @@ def read_candidates(endpoints: Sequence[object], hint_name: str) -> list[tuple[C
 
 
 def _candidate(value: object, hint_name: str) -> tuple[Candidate, Mapping[str, object]] | None:
-    members = _object(value)
-    role, priority = members.get("role"), members.get("priority", 0)
-    relay, api = _object(members.get("relay")), _object(members.get("api"))
-    url, hint = relay.get("url"), relay.get(hint_name)
-    if not isinstance(role, str) or not role or isinstance(priority, bool) or not isinstance(priority, int):
+    found = read_candidate(value)
+    if found is None:
         return None
-    try:
-        if not isinstance(url, str) or parse_url(url).scheme not in ("ws", "wss"):
-            return None
-    except RemoteProtocolError:
-        return None
-    kept: dict[str, object] = {"role": role, "priority": priority}
+    members = Members.of(value)
+    api, hint = members.inner("api"), members.inner("relay").get(hint_name)
+    kept: dict[str, object] = {"role": found.role, "priority": found.priority}
     if api:
         kept["api"] = {name: api[name] for name in ("host", "port", "tls") if name in api}
-    kept["relay"] = {"url": url, "transportHint": hint} if isinstance(hint, str) else {"url": url}
-    return Candidate(role, priority, clean_remote(url)), kept
+    kept["relay"] = {"url": found.url, "transportHint": hint} if isinstance(hint, str) else {"url": found.url}
+    return evolve(found, url=clean_remote(found.url)), kept
 
 
-def _api_url(members: Mapping[str, object]) -> str:
+def _api_url(members: Members) -> str:
     """Where an API server is that these describe; empty if they do not, or not so that it can be used."""
-    host, port, tls = members.get("host"), members.get("port"), members.get("tls") is True
-    if not isinstance(host, str) or isinstance(port, bool) or not isinstance(port, int):
-        return ""
-    url = f"{'https' if tls else 'http'}://{bracketed(host)}:{port}"
+    scheme = "https" if members.get("tls") is True else "http"
+    url = f"{scheme}://{bracketed(members.text('host'))}:{members.whole('port')}"
     return "" if http_address(url) is None else url
 
 
 def _role_of(host: str) -> str:
     """The role of the one candidate of an invite without any (wire core 3.2)."""
     return "tailscale" if host.endswith(".ts.net") or host.startswith("100.") else "lan"
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.basics.dotenv import parse_dotenv, set_dotenv
 from svc_proto.basics.entropy import new_api_key
-from svc_proto.client.api_address import find_api
 from svc_proto.client.problem import Problem, because
 from svc_proto.commands import Compute, WriteConfig
 from svc_proto.config import RelayConfig
@@ -18,8 +16,9 @@ from svc_proto.engine.client import bearer, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.host_api import find_api, key_member
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.voice.profiles import section
+from svc_proto.schema.members import Members
 
 __all__ = ["Rotated", "rotate"]
 
@@ -47,7 +46,10 @@ def rotate(engine: Engine, config: RelayConfig) -> Flow[Rotated]:
     key = new_api_key(engine.entropy)
     old = (yield from find_api(engine, config)).key
     settings = yield from _text(engine, config.config_path)
-    member = yield from _member(engine, config.config_path, settings)
+    found = (yield from ask(engine, Compute(engine.new_op(), "yaml.load", (settings,)))) if settings else None
+    if not isinstance(found, dict | None):
+        raise Problem(f"{config.config_path} is not valid YAML: mend it by hand")
+    member = key_member(found or {})
     if member is not None:
         path = config.config_path
         change = {"platforms": {"api_server": {"extra": {"key": key}} if member == "extra" else {"api_key": key}}}
@@ -76,11 +78,7 @@ def _tell(engine: Engine, url: str, old: str) -> Flow[str]:
     answer = yield from fetch(engine, "POST", f"{url}/api/key/reload", headers=bearer(old), within=TELL_WITHIN)
     if isinstance(answer, Failure):
         return because(answer)
-    try:
-        found = strict_json.loads(answer.body)
-    except strict_json.JsonError:
-        found = None
-    match answer.status, found:
+    match answer.status, Members.parsed(answer.body):
         case 200, {"changed": True}:
             return ""
         case 200, {"changed": False}:
@@ -101,17 +99,3 @@ def _text(engine: Engine, path: str) -> Flow[str]:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise Problem(f"{path} is not UTF-8: mend it by hand") from None
-
-
-def _member(engine: Engine, path: str, text: str) -> Flow[str | None]:
-    """Where in the configuration file the key is, if it is there: `extra` (its `key`) or `api_key`."""
-    if not text:
-        return None
-    found = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
-    if not isinstance(found, dict | None):
-        raise Problem(f"{path} is not valid YAML: mend it by hand")
-    server = section(section(found or {}, "platforms"), "api_server")
-    for member, value in (("extra", section(server, "extra").get("key")), ("api_key", server.get("api_key"))):
-        if isinstance(value, str) and value.strip():
-            return member
-    return None

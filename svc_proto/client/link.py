@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import cast
 
 from attrs import field, frozen
 
@@ -28,6 +27,7 @@ from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.members import Members
 from svc_proto.wire.envelope import Envelope, parse_envelope, write_envelope
 
 __all__ = [
@@ -188,10 +188,8 @@ class Link:
                 self._engine.resume(self.ticket, _welcome(envelope.payload))
             elif envelope.type == "auth.fail":
                 self._step(LinkTrigger.REJECTED)
-                reason = envelope.payload.get("reason")
-                self._engine.resume(
-                    self.ticket, Refusal(plain(reason) if isinstance(reason, str) else "no reason given")
-                )
+                reason = plain(envelope.payload.text("reason"))
+                self._engine.resume(self.ticket, Refusal(reason or "no reason given"))
 
     def on_binary(self, data: bytes) -> None:
         """The relay sends none."""
@@ -270,25 +268,18 @@ def _declined(remote: str, answer: Fetched) -> Problem:
     return Problem(f"{remote} does not open a WebSocket: {error_text(answer)}; is it really a relay?")
 
 
-def _welcome(payload: Mapping[str, object]) -> Welcome | None:
-    token, version, hint = (payload.get(name) for name in ("session_token", "server_version", "transport_hint"))
-    if not isinstance(token, str) or not token or not is_visible(token):
+def _welcome(payload: Members) -> Welcome | None:
+    token, grants = payload.text("session_token"), payload.inner("grants")
+    if not token or not is_visible(token):
         return None
-    grants = payload.get("grants")
-    members = cast("dict[str, object]", grants) if isinstance(grants, dict) else {}
+    times = {channel: grants.number(channel) for channel in grants}
     return Welcome(
         token=token,
-        server_version=plain(version) if isinstance(version, str) else "unknown",
-        expires_at=_time(payload.get("expires_at")),
-        grants={
-            channel: _time(expiry) for channel, expiry in members.items() if expiry is None or _time(expiry) is not None
-        },
-        transport_hint=hint if isinstance(hint, str) else "unknown",
+        server_version=plain(payload.text("server_version")) or "unknown",
+        expires_at=payload.number("expires_at"),
+        grants={channel: time for channel, time in times.items() if time is not None or grants[channel] is None},
+        transport_hint=payload.text("transport_hint") or "unknown",
     )
-
-
-def _time(value: object) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _ignore(what: object) -> None:

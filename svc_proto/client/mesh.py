@@ -5,16 +5,13 @@ Both are a program's answers, so anything may be missing: then there is no mesh 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
-
 from attrs import frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.commands import Compute
 from svc_proto.engine.child import Finished, run_command
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.schema.members import Members
 
 __all__ = ["Mesh", "find_mesh", "read_served", "read_status"]
 
@@ -45,38 +42,19 @@ def find_mesh(engine: Engine) -> Flow[Mesh | None]:
 
 def read_status(text: bytes) -> Mesh | None:
     """The answer of `status --json`; None if this host is not up on the mesh."""
-    status = _object(text)
+    status = Members.parsed(text)
     if status.get("BackendState", "Running") != "Running":
         return None
-    own = status.get("Self")
-    members = cast("dict[str, object]", own) if isinstance(own, dict) else {}
-    addresses = members.get("TailscaleIPs")
-    listed = (
-        [address for address in cast("list[object]", addresses) if isinstance(address, str) and address]
-        if (isinstance(addresses, list))
-        else []
-    )
+    members = status.inner("Self")
+    listed = [address for address in members.texts("TailscaleIPs") if address]
     if not listed:
         return None
     best = next((address for address in listed if ":" not in address), listed[0])  # IPv4, which every phone can use
-    name = members.get("DNSName")
-    return Mesh(best, name.rstrip(".") or None if isinstance(name, str) else None)
+    return Mesh(best, members.text("DNSName").rstrip(".") or None)
 
 
 def read_served(text: bytes) -> tuple[int, ...]:
     """The ports of `serve status --json` that are served with HTTPS."""
-    tcp = _object(text).get("TCP")
-    ports = cast("dict[str, object]", tcp) if isinstance(tcp, dict) else {}
-    return tuple(
-        int(port)
-        for port, how in ports.items()
-        if port.isascii() and port.isdecimal() and len(port) <= 5 and isinstance(how, dict) and how.get("HTTPS") is True
-    )
-
-
-def _object(text: bytes) -> Mapping[str, object]:
-    try:
-        value = strict_json.loads(text)
-    except strict_json.JsonError:
-        return {}
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    ports = Members.parsed(text).inner("TCP")
+    named = (port for port in ports if port.isascii() and port.isdecimal() and len(port) <= 5)
+    return tuple(int(port) for port in named if ports.inner(port).get("HTTPS") is True)

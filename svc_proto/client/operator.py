@@ -7,19 +7,19 @@ the time limits of wire core 10.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from svc_proto.basics.visible import is_visible
 from svc_proto.client.calls import Target, answer_object, error_text, request, request_json
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.client.routes import bracketed
 from svc_proto.config import RelayConfig
 from svc_proto.engine.callers import is_loopback_name
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.reach import ANYWHERE, bracketed
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.schema.members import Members
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
 
 PROBE_WITHIN = 1.0  # s, wire core 10.1
 REGISTER_WITHIN = 2.0  # s, wire core 10.1
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addresses that loopback is part of
 LOCAL = "the relay"
 REMEDY = "start it with: python -m servers.relay"
 KEY_IS_KNOWN = (
@@ -88,11 +87,10 @@ def register(engine: Engine, relay: Target, code: str, meta: PairingMeta) -> Flo
         engine, relay, "POST", "/pairing/register", registration(code, meta), within=REGISTER_WITHIN
     )
     _expect(relay, answer)
-    key = answer_object(relay, answer).get("api_key")
-    return key if isinstance(key, str) else None
+    return answer_object(relay, answer).text("api_key") or None
 
 
-def revoke(engine: Engine, relay: Target, prefix: str, *, within: float = 10.0) -> Flow[Mapping[str, object]]:
+def revoke(engine: Engine, relay: Target, prefix: str, *, within: float = 10.0) -> Flow[Members]:
     """End the one session whose token begins so; `revoked` of the answer is its prefix. Raises `Problem`."""
     answer = yield from request(
         engine, relay, "DELETE", f"/sessions/{encode_segment(token_prefix(prefix))}", within=within
@@ -102,7 +100,7 @@ def revoke(engine: Engine, relay: Target, prefix: str, *, within: float = 10.0) 
     if answer.status == 409:
         raise Problem(f"{error_text(answer)}: give more of the token")
     if answer.status == 204:
-        return {"ok": True, "revoked": prefix.strip()[:8], "revoked_self": False}
+        return Members({"ok": True, "revoked": prefix.strip()[:8], "revoked_self": False})
     _expect(relay, answer)
     return answer_object(relay, answer)
 
@@ -115,12 +113,12 @@ def token_prefix(text: str) -> str:
     return prefix
 
 
-def security(engine: Engine, relay: Target, allow: bool | None) -> Flow[Mapping[str, object]]:
+def security(engine: Engine, relay: Target, allow: bool | None) -> Flow[Members]:
     """The state of the switch for API keys over plain HTTP, turned first unless `allow` is None (wire core 8.3)."""
     if allow is None:
         return (yield from request_json(engine, relay, "GET", "/relay/security"))
     wanted = {"allow_insecure_api_bearer": allow}
-    return cast("Mapping[str, object]", (yield from request_json(engine, relay, "PATCH", "/relay/security", wanted)))
+    return (yield from request_json(engine, relay, "PATCH", "/relay/security", wanted))
 
 
 def _expect(relay: Target, answer: Fetched) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from attrs import evolve, field, frozen
 
 from svc_proto.basics.entropy import new_code
-from svc_proto.client.api_address import find_api
 from svc_proto.client.chore import doing
 from svc_proto.client.mesh import Mesh, find_mesh
 from svc_proto.client.operator import health, local_relay, register
@@ -17,21 +16,20 @@ from svc_proto.client.routes import (
     ApiRoute,
     Mode,
     Route,
-    bracketed,
     candidate,
     lan_route,
     mesh_route,
     prefer,
     public_route,
 )
-from svc_proto.commands import Compute
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.files import ensure_secret
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.host_api import find_api
+from svc_proto.engine.reach import HERE, for_phones, lan_address, relay_address, sealed
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
-from svc_proto.machines.qr import build_payload, encode_payload, pairing_url, relay_block, signed
+from svc_proto.machines.qr import build_payload, relay_block
 
 __all__ = ["Invite", "PairOrder", "pair"]
 
@@ -40,7 +38,6 @@ KEY_ELSEWHERE = (
     "set API_SERVER_KEY for this command, as it was set for the server"
 )
 NOTHING_PRESET = PairingMeta()
-HERE = ("localhost", "127.0.0.1", "::1", "::", "0.0.0.0")  # a phone cannot use these: the LAN address stands for them
 
 
 @frozen(kw_only=True)
@@ -109,8 +106,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
     expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
     doing(engine, "looking for ways to this host")
     notes += unreachable
-    relay_host = address if config.host in HERE else config.host
-    relay_url = f"{'wss' if config.tls else 'ws'}://{bracketed(relay_host)}:{config.port}"
+    relay_url = relay_address(config, address)
     mesh = None
     if order.mode in (Mode.AUTO, Mode.MESH):
         mesh = yield from find_mesh(engine)
@@ -128,12 +124,9 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
         endpoints=None if code is None else [candidate(route, place) for place, route in enumerate(routes)],
         dashboard_url=order.dashboard_url,
     )
-    secret = yield from ensure_secret(engine, config.qr_secret_name)
-    if isinstance(secret, Failure):
-        warnings.append(f"the QR is not signed: the signing key cannot be used ({because(secret)})")
-    else:
-        payload = signed(payload, secret)
-    text = encode_payload(payload)
+    text, url, unsigned = yield from sealed(engine, config, payload)
+    if unsigned is not None:
+        warnings.append(f"the QR is not signed: the signing key cannot be used ({because(unsigned)})")
     return Invite(
         api=top,
         key=key,
@@ -145,7 +138,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
         max_ttl=config.max_session_ttl,
         routes=tuple(routes),
         qr_payload=text,
-        pairing_url=pairing_url(config.brand, text),
+        pairing_url=url,
         notes=tuple(notes),
         warnings=tuple(warnings),
     )
@@ -154,11 +147,8 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
 def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRoute, str, str]]:
     """Where a phone finds the API server, its key unless chat is withheld, and this host's address on its network."""
     server = yield from find_api(engine, order.config)
-    lan = yield from ask(engine, Compute(engine.new_op(), "lan_address"))
-    address = lan if isinstance(lan, str) else "127.0.0.1"
-    host = (order.host or server.host).strip()
-    if host.lower() in HERE:
-        host = address
+    address = yield from lan_address(engine)
+    host = for_phones(order.host or server.host, address)
     if host in HERE:
         notes.append("this host has no address on a network, so only programs on this host can use the invite")
     key = server.key if order.meta.chats else ""

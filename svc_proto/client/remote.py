@@ -32,6 +32,7 @@ from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 from svc_proto.wire.envelope import Envelope
 from svc_proto.wire.urls import encode_segment
 
@@ -67,14 +68,12 @@ def refused(relay: Target, answer: Fetched) -> Problem:
 # --- terminals ------------------------------------------------------------------------------------------------
 
 
-def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[Mapping[str, object]]]:
+def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[Members]]:
     """The terminal sessions on the relay's host (wire terminal 1.7). Raises `Problem`."""
     answer = yield from _ask_terminals(engine, session, "terminal.list", {}, "terminal.sessions")
     if isinstance(answer, str):
         raise Problem(f"the relay lists no terminals: {answer}")
-    rows = answer.get("sessions")
-    listed = cast("list[object]", rows) if isinstance(rows, list) else []
-    return [cast("dict[str, object]", row) for row in listed if isinstance(row, dict)]
+    return answer.rows("sessions")
 
 
 def kill_terminal(engine: Engine, session: StoredSession, name: str) -> Flow[None]:
@@ -87,7 +86,7 @@ def kill_terminal(engine: Engine, session: StoredSession, name: str) -> Flow[Non
 
 def _ask_terminals(
     engine: Engine, session: StoredSession, kind: str, payload: Mapping[str, object], answered_by: str
-) -> Flow[Mapping[str, object] | str]:
+) -> Flow[Members | str]:
     """One message of the terminal channel, and the payload of its answer, or why there is none."""
     url = yield from route_of(engine, session)
     doing(engine, f"connecting to {url}")
@@ -95,7 +94,7 @@ def _ask_terminals(
     asked = _Asked(engine, link, kind, payload, answered_by)
     answer = yield from wait(asked.ticket, engine.now.mono + LIST_WITHIN)
     yield from link.finish()
-    return "no answer in time" if isinstance(answer, Failure) else cast("Mapping[str, object] | str", answer)
+    return "no answer in time" if isinstance(answer, Failure) else cast("Members | str", answer)
 
 
 class _Asked:
@@ -110,44 +109,43 @@ class _Asked:
         if envelope.type == self._answered_by:
             self._engine.resume(self.ticket, envelope.payload)
         elif envelope.id == self._id or envelope.type == "terminal.error":
-            message = envelope.payload.get("message")
-            self._engine.resume(self.ticket, plain(message) if isinstance(message, str) else "no reason given")
+            message = envelope.payload.text("message")
+            self._engine.resume(self.ticket, plain(message) or "no reason given")
 
     def _lost(self, why: str) -> None:
         self._engine.resume(self.ticket, f"connection lost: {why}")
 
 
-def terminal_rows(sessions: Sequence[Mapping[str, object]], now: float) -> list[tuple[str, ...]]:
+def terminal_rows(sessions: Sequence[Members], now: float) -> list[tuple[str, ...]]:
     """Rows of NAME, STATE, CLIENTS, AGE, SHELL."""
     rows: list[tuple[str, ...]] = []
     for session in sessions:
-        created = session.get("created_at")
-        age = short_span(now - created) if isinstance(created, int | float) else "-"
+        created = session.number("created_at")
+        age = "-" if created is None else short_span(now - created)
         state = "attached" if session.get("live") is True else "waiting"
-        rows.append((_text(session, "name"), state, str(session.get("attached", "-")), age, _text(session, "shell")))
+        name, shell = plain(session.text("name")), plain(session.text("shell"))
+        rows.append((name, state, str(session.get("attached", "-")), age, shell))
     return rows
 
 
 # --- notifications --------------------------------------------------------------------------------------------
 
 
-def notifications(engine: Engine, relay: Target, limit: int) -> Flow[list[Mapping[str, object]]]:
+def notifications(engine: Engine, relay: Target, limit: int) -> Flow[list[Members]]:
     """What phones have shown lately, newest first (wire core 7.3)."""
     answer = yield from request(engine, relay, "GET", f"/notifications/recent?limit={limit}")
     if answer.status != 200:
         raise refused(relay, answer)
-    listed = answer_object(relay, answer).get("notifications")
-    rows = cast("list[object]", listed) if isinstance(listed, list) else []
-    return [cast("dict[str, object]", row) for row in rows if isinstance(row, dict)]
+    return answer_object(relay, answer).rows("notifications")
 
 
-def notification_rows(entries: Sequence[Mapping[str, object]], now: float) -> list[tuple[str, ...]]:
+def notification_rows(entries: Sequence[Members], now: float) -> list[tuple[str, ...]]:
     """Rows of AGE, APP, TITLE, TEXT."""
     rows: list[tuple[str, ...]] = []
     for entry in entries:
-        posted = entry.get("posted_at")
-        age = f"{short_span(now - posted / 1000)} ago" if isinstance(posted, int | float) else "-"
-        rows.append((age, _text(entry, "package_name"), _text(entry, "title"), _text(entry, "text")))
+        posted = entry.number("posted_at")
+        age = "-" if posted is None else f"{short_span(now - posted / 1000)} ago"
+        rows.append((age, *(plain(entry.text(name)) for name in ("package_name", "title", "text"))))
     return rows
 
 
@@ -250,8 +248,3 @@ def call_phone(
     if answer.status == 401:
         raise refused(relay, answer)
     return answer.status, answer_value(relay, answer)
-
-
-def _text(members: Mapping[str, object], name: str) -> str:
-    value = members.get(name)
-    return plain(value) if isinstance(value, str) else ""

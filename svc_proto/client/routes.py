@@ -12,12 +12,10 @@ from attrs import frozen
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.mesh import Mesh
 from svc_proto.client.problem import MISUSED, Problem
+from svc_proto.engine.reach import ANYWHERE, bracketed
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["ApiRoute", "Mode", "Route", "bracketed", "candidate", "lan_route", "mesh_route", "prefer", "public_route"]
-
-
-ANYWHERE = ("0.0.0.0", "::")  # what a server listens on, and no address of any
+__all__ = ["ApiRoute", "Mode", "Route", "candidate", "lan_route", "mesh_route", "prefer", "public_route"]
 
 
 class Mode(Enum):
@@ -107,8 +105,3 @@ def candidate(route: Route, priority: int) -> dict[str, object]:
         "api": {"host": route.api.host, "port": route.api.port, "tls": route.api.tls},
         "relay": {"url": route.relay_url, "transport_hint": hint},
     }
-
-
-def bracketed(host: str) -> str:
-    """A host as URLs have it."""
-    return f"[{host}]" if ":" in host else host

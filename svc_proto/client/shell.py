@@ -225,19 +225,17 @@ class ShellChore(Chore[ShellEnd]):
         payload = envelope.payload
         match (envelope.channel, envelope.type):
             case ("terminal", "terminal.output"):
-                data = payload.get("data")
-                if isinstance(data, str):
-                    self._output(data)
+                self._output(payload.text("data"))
             case ("terminal", "terminal.attached"):
                 self._reattached = payload.get("reattach") is True
                 self._tmux = payload.get("tmux_available") is True
                 self._tell("attached")
             case ("terminal", "terminal.detached"):
                 self._attached = False
-                self._status = _status(payload.get("exit_status"))
-                self._tell("ended", _text(payload.get("reason")))
+                self._status = payload.whole("exit_status", 0, 255)
+                self._tell("ended", plain(payload.text("reason")))
             case ("terminal" | "system", "terminal.error" | "error") if envelope.id == self._attach_id:
-                self._tell("refused", _text(payload.get("message")))
+                self._tell("refused", plain(payload.text("message")))
             case _:
                 pass
 
@@ -389,11 +387,3 @@ def _as_size(found: object) -> TerminalSize:
         cols, rows = cast("tuple[int, int]", found)
         return TerminalSize(max(cols, 1), max(rows, 1))
     return TerminalSize(80, 24)
-
-
-def _status(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 255 else None
-
-
-def _text(value: object) -> str:
-    return plain(value) if isinstance(value, str) else ""

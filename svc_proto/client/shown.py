@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
-from typing import cast
 
 from svc_proto.basics.spans import short_span
 from svc_proto.client.calls import plain
@@ -12,12 +11,12 @@ from svc_proto.client.desk import Paired
 from svc_proto.client.spans import short_expiry
 from svc_proto.client.stored import StoredSession
 from svc_proto.engine.callers import is_loopback_name
+from svc_proto.schema.members import Members
 from svc_proto.wire.urls import parse_url
 
 __all__ = [
     "DEVICE_COLUMNS",
     "device_rows",
-    "expiry_of",
     "grants_text",
     "paired_json",
     "paired_lines",
@@ -87,7 +86,7 @@ def status_lines(sessions: Mapping[str, StoredSession], now: float, *, reveal: b
     return lines
 
 
-def device_rows(devices: Sequence[Mapping[str, object]], now: float) -> list[tuple[str, ...]]:
+def device_rows(devices: Sequence[Members], now: float) -> list[tuple[str, ...]]:
     """A row for each device, in the order of `DEVICE_COLUMNS`."""
     return [_device(device, now) for device in devices]
 
@@ -115,11 +114,6 @@ def _side_by_side(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list
     ]
 
 
-def expiry_of(answer: Mapping[str, object]) -> float | None:
-    """The `expires_at` of a relay's answer."""
-    return _number(answer.get("expires_at"))
-
-
 def grants_text(grants: Mapping[str, float | None] | None, now: float) -> str:
     """`name=when`, sorted."""
     if not grants:
@@ -129,22 +123,22 @@ def grants_text(grants: Mapping[str, float | None] | None, now: float) -> str:
     )
 
 
-def _device(device: Mapping[str, object], now: float) -> tuple[str, ...]:
-    name = _text(device, "device_name") or "unknown"
+def _device(device: Members, now: float) -> tuple[str, ...]:
+    name = plain(device.text("device_name")) or "unknown"
     details = [
-        _text(device, key) for key in ("device_model", "device_platform", "client_surface", "device_form_factor")
+        plain(device.text(key)) for key in ("device_model", "device_platform", "client_surface", "device_form_factor")
     ]
     known = list(dict.fromkeys(each for each in details if each and each != "unknown"))
-    seen = _number(device.get("last_seen"))
-    grants = device.get("grants")
+    seen, grants = device.number("last_seen"), device.inner("grants")
+    times = {channel: grants.number(channel) for channel in grants}
     return (
-        _text(device, "token_prefix"),
+        plain(device.text("token_prefix")),
         f"{name} (this one)" if device.get("is_current") is True else name,
         ", ".join(known) or "-",
         "online" if device.get("online") is True else "-" if seen is None else f"{short_span(now - seen)} ago",
-        short_expiry(_number(device.get("expires_at")), now),
-        _text(device, "transport_hint"),
-        grants_text(_times(cast("dict[str, object]", grants)) if isinstance(grants, dict) else None, now),
+        short_expiry(device.number("expires_at"), now),
+        plain(device.text("transport_hint")),
+        grants_text(times if isinstance(device.get("grants"), dict) else None, now),
     )
 
 
@@ -155,16 +149,3 @@ def _expiry(session: StoredSession, now: float) -> str:
 def _grants(session: StoredSession, now: float) -> list[str]:
     text = f"  Grants    {grants_text(session.grants, now)}"
     return wrap(text, WIDTH, subsequent_indent=" " * 12, break_on_hyphens=False)
-
-
-def _text(members: Mapping[str, object], name: str) -> str:
-    value = members.get(name)
-    return plain(value) if isinstance(value, str) else ""
-
-
-def _times(members: Mapping[str, object]) -> dict[str, float | None]:
-    return {channel: _number(expiry) for channel, expiry in members.items()}
-
-
-def _number(value: object) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -7,15 +7,14 @@ How a change and the file become the new file is decided here; who locks and wri
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from attrs import field, frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.basics.visible import is_visible
 from svc_proto.client.pins import is_pin
+from svc_proto.schema.members import Members
 from svc_proto.settings import http_address
 
 __all__ = [
@@ -34,6 +33,7 @@ __all__ = [
 
 FILE_NAME = "remote-sessions.json"
 VERSION = 1
+TIMES = (1 - 1e15, 1e15 - 1)  # s, what a time may be
 REDACTED = "(redacted)"
 
 
@@ -79,8 +79,8 @@ Change: TypeAlias = Put | Forget
 
 def parse_sessions(text: str) -> dict[str, StoredSession]:
     """The records by address, in the order of the file. Anything that cannot be read is an empty store."""
-    found = _sessions(_document(text))
-    records = ((url, _record(url, members)) for url, members in found.items())
+    found = Members.parsed(text).inner("sessions")
+    records = ((url, _record(url, found.inner(url))) for url in found)
     return {url: record for url, record in records if record is not None}
 
 
@@ -92,22 +92,19 @@ def latest_api(sessions: Mapping[str, StoredSession]) -> StoredSession | None:
 
 def is_damaged(text: str) -> bool:
     """Whether there is something that the next change would lose."""
-    return bool(text.strip()) and _document(text) is None
+    return bool(text.strip()) and Members.parse(text) is None
 
 
 def change_text(text: str, change: Change) -> str:
     """The file after a change."""
-    document = dict(_document(text) or {})
-    sessions = dict(_sessions(document))
+    document = Members.parsed(text)
+    sessions = document.inner("sessions")
+    record = sessions.inner(change.url)
     if isinstance(change, Put):
-        before = sessions.get(change.url)
-        kept = cast("dict[str, object]", before) if isinstance(before, dict) else DEFAULTS
-        sessions[change.url] = {**kept, **change.members}
-    else:
-        record = sessions.get(change.url)
-        if isinstance(record, dict) and record.get("token") == change.token:
-            del sessions[change.url]
-    document = {"version": VERSION, **document, "sessions": sessions}
+        sessions[change.url] = {**(record or DEFAULTS), **change.members}
+    elif record.get("token") == change.token:
+        del sessions[change.url]
+    document = Members({"version": VERSION, **document, "sessions": sessions})
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -168,69 +165,30 @@ def _status(session: StoredSession, reveal: bool) -> dict[str, object]:
     return found
 
 
-def _document(text: str) -> dict[str, object] | None:
-    try:
-        value = strict_json.loads(text)
-    except strict_json.JsonError:
+def _record(url: str, members: Members) -> StoredSession | None:
+    token, api_url, api_key = (members.text(name) for name in ("token", "api_url", "api_key"))
+    if not token or not is_visible(token):
         return None
-    return cast("dict[str, object]", value) if isinstance(value, dict) else None
-
-
-def _sessions(document: Mapping[str, object] | None) -> Mapping[str, object]:
-    sessions = (document or {}).get("sessions")
-    return cast("dict[str, object]", sessions) if isinstance(sessions, dict) else {}
-
-
-def _record(url: str, value: object) -> StoredSession | None:
-    if not isinstance(value, dict):
-        return None
-    members = cast("dict[str, object]", value)
-    token = members.get("token")
-    if not isinstance(token, str) or not token or not is_visible(token):
-        return None
-    paired_at, grants = _number(members.get("paired_at")), members.get("grants")
-    candidates, pins = members.get("route_candidates"), members.get("route_cert_pins")
+    grants, pins = members.inner("grants"), members.inner("route_cert_pins")
     return StoredSession(
         url=url,
         token=token,
-        server_version=_text(members.get("server_version")),
-        paired_at=int(paired_at or 0),
-        cert_pin=_pin(members.get("cert_pin_sha256")),
-        grants=_grants(cast("dict[str, object]", grants)) if isinstance(grants, dict) else None,
-        expires_at=_number(members.get("ttl_expires_at")),
-        role=_text(members.get("endpoint_role")),
-        candidates=tuple(each for each in candidates if isinstance(each, dict)) if isinstance(candidates, list) else (),
-        route_pins={key: pin for key, pin in pins.items() if is_pin(pin)} if isinstance(pins, dict) else {},
+        server_version=members.text("server_version") or None,
+        paired_at=int(members.number("paired_at", *TIMES) or 0),
+        cert_pin=pin if is_pin(pin := members.text("cert_pin_sha256")) else None,
+        grants=_grants(grants) if isinstance(members.get("grants"), dict) else None,
+        expires_at=members.number("ttl_expires_at", *TIMES),
+        role=members.text("endpoint_role") or None,
+        candidates=tuple(members.rows("route_candidates")),
+        route_pins={key: pin for key in pins if is_pin(pin := pins.text(key))},
         prefer_secure_routes=members.get("prefer_secure_routes") is True,
         tools_consented=members.get("tools_consented") is True,
         computer_use_consented=members.get("computer_use_consented") is True,
-        api_url=_api_url(members.get("api_url")),
-        api_key=_key(members.get("api_key")),
+        api_url=api_url if http_address(api_url) is not None else None,
+        api_key=api_key if is_visible(api_key) else "",
     )
 
 
-def _grants(members: Mapping[str, object]) -> dict[str, float | None]:
-    numbers = {channel: _number(expiry) for channel, expiry in members.items()}
+def _grants(members: Members) -> dict[str, float | None]:
+    numbers = {channel: members.number(channel, *TIMES) for channel in members}
     return {channel: expiry for channel, expiry in numbers.items() if expiry is not None or members[channel] is None}
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if abs(value) < 1e15 and math.isfinite(value) else None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _api_url(value: object) -> str | None:
-    return value if isinstance(value, str) and http_address(value) is not None else None
-
-
-def _key(value: object) -> str:
-    return value if isinstance(value, str) and is_visible(value) else ""
-
-
-def _pin(value: object) -> str | None:
-    return cast("str", value) if is_pin(value) else None

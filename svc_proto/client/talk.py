@@ -21,7 +21,7 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode, b64encode
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
 
@@ -56,6 +56,7 @@ from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.members import Members
 
 __all__ = ["LIFE", "MAX_SECONDS", "RECORDER_RATE", "TalkChore", "TalkOrder", "TalkState", "TalkTrigger"]
 
@@ -163,9 +164,9 @@ class TalkChore(Chore[None]):
                 self._speaker.stop()
             socket.close()
 
-    def _connect(self, engine: Engine, relay: Target, made: Mapping[str, object]) -> Flow[Socket]:
-        path = made.get("websocket_path")
-        if not isinstance(path, str) or not path.startswith("/"):
+    def _connect(self, engine: Engine, relay: Target, made: Members) -> Flow[Socket]:
+        path = made.text("websocket_path")
+        if not path.startswith("/"):
             raise Problem(f"{relay.name} made no voice session")
         scheme, rest = relay.url.split("://", 1)
         url = f"{'wss' if scheme == 'https' else 'ws'}://{rest}{path}"
@@ -185,7 +186,7 @@ class TalkChore(Chore[None]):
                     self._news.extendleft(reversed(early))
                     return opened
                 case Heard(event=event) if event.get("type") == "voice.error":
-                    raise Problem(f"{relay.name} refuses: {_text(event, 'message')}")
+                    raise Problem(f"{relay.name} refuses: {plain(event.text('message'))}")
                 case Lost(why=why):
                     raise Problem(f"the voice session ended: {why}")
                 case None:
@@ -283,11 +284,11 @@ class TalkChore(Chore[None]):
         self._question = self._question if self._promises else None  # a task in the background still wants to know
         doing(self.engine, "the agent is at work")
 
-    def _hear(self, socket: Socket, event: Mapping[str, object]) -> Flow[None]:
+    def _hear(self, socket: Socket, event: Members) -> Flow[None]:
         kind = str(event.get("type"))
         match kind:
             case "voice.input_transcript.final":
-                self.engine.emit(Tell("heard", {"text": _text(event, "text")}))
+                self.engine.emit(Tell("heard", {"text": plain(event.text("text"))}))
             case "voice.response.delta":
                 self._tell_text(event, "delta")
             case "voice.response.turn_completed" if not self._told:
@@ -297,7 +298,7 @@ class TalkChore(Chore[None]):
             case "voice.playback_drain.requested":  # the player has it: the relay waits for no more than 2.5 s
                 _say(socket, "playback.drained", call_id=event.get("call_id"))
             case "voice.error":
-                self._problem(_text(event, "message") or "no reason given")
+                self._problem(plain(event.text("message")) or "no reason given")
                 if self._promises.is_broken() and self.state is TalkState.WAITING:
                     self._promises.keep()  # the turn goes on
                 else:
@@ -310,7 +311,7 @@ class TalkChore(Chore[None]):
             case _:
                 yield from self._run(socket, kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
 
-    def _run(self, socket: Socket, kind: str, event: Mapping[str, object]) -> Flow[None]:
+    def _run(self, socket: Socket, kind: str, event: Members) -> Flow[None]:
         match kind:
             case "tool.started":
                 self._tool("→", event, "message")
@@ -319,8 +320,8 @@ class TalkChore(Chore[None]):
             case "tool.failed":
                 self._tool("✗", event, "error")
             case "confirmation.requested":
-                self._question = _text(event, "confirmation_id") or None
-                self.engine.emit(Tell("question", {"text": _text(event, "message")}))
+                self._question = plain(event.text("confirmation_id")) or None
+                self.engine.emit(Tell("question", {"text": plain(event.text("message"))}))
             case "run.queued":
                 self._promises.make()
                 self.engine.emit(Tell("tool", {"line": "… this task waits for the one before it"}))
@@ -345,13 +346,12 @@ class TalkChore(Chore[None]):
         if self.state is TalkState.IDLE and self._input_over and not self._promises:
             self._step(TalkTrigger.LEAVE)
 
-    def _tool(self, sign: str, event: Mapping[str, object], name: str) -> None:
-        line = ": ".join(text for text in (_text(event, "tool_name"), _text(event, name)) if text)
+    def _tool(self, sign: str, event: Members, name: str) -> None:
+        line = ": ".join(text for text in (plain(event.text("tool_name")), plain(event.text(name))) if text)
         self.engine.emit(Tell("tool", {"line": f"{sign} {line}"}))
 
-    def _tell_text(self, event: Mapping[str, object], name: str) -> None:
-        value = event.get(name)
-        if isinstance(value, str) and value:
+    def _tell_text(self, event: Members, name: str) -> None:
+        if value := event.text(name):
             self._told = True
             self.engine.emit(Tell("text", {"text": value}))
 
@@ -381,9 +381,9 @@ class TalkChore(Chore[None]):
         elif not self._promises:
             self._step(TalkTrigger.LEAVE)
 
-    def _play(self, event: Mapping[str, object]) -> Flow[None]:
-        sound, rate = event.get("audio_base64"), event.get("sample_rate")
-        if self._order.player is None or not isinstance(sound, str) or not isinstance(rate, int):
+    def _play(self, event: Members) -> Flow[None]:
+        sound, rate = event.text("audio_base64"), event.whole("sample_rate")
+        if self._order.player is None or not sound or rate is None:
             return
         if self._speaker is None:
             speaker = self._speaker = Speaker(self.engine)
@@ -441,8 +441,3 @@ class TalkChore(Chore[None]):
 
 def _say(socket: Socket, kind: str, **fields: object) -> None:
     socket.send_text(strict_json.dumps({"type": kind, **fields}))
-
-
-def _text(event: Mapping[str, object], name: str) -> str:
-    value = event.get(name)
-    return plain(value) if isinstance(value, str) else ""

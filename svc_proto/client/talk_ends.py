@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias, cast
+from collections.abc import Callable
+from typing import TypeAlias
 
 from attrs import frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.client.calls import plain
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.child import Child, spawn_child
@@ -16,6 +15,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
+from svc_proto.schema.members import Members
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
 __all__ = [
@@ -64,7 +64,7 @@ class Recorded:
 class Heard:
     """An event of the relay."""
 
-    event: Mapping[str, object]
+    event: Members
 
 
 @frozen
@@ -129,12 +129,9 @@ class Ear:
 
     def on_text(self, text: str) -> None:
         """Tell an event; what is none says nothing."""
-        try:
-            value = strict_json.loads(text)
-        except strict_json.JsonError:
-            return
-        if isinstance(value, dict):
-            self._tell(Heard(cast("Mapping[str, object]", value)))
+        value = Members.parse(text)
+        if value is not None:
+            self._tell(Heard(value))
 
     def on_binary(self, data: bytes) -> None:
         """No relay sends any."""

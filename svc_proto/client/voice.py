@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 from urllib.parse import urlencode
 
 from attrs import field, frozen
@@ -17,6 +16,7 @@ from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 from svc_proto.wire.multipart import Part, encode_multipart
 
 __all__ = ["MAX_RECORDING", "MAX_TEXT", "Heard", "Upload", "config_rows", "save_speech", "transcribe", "voice_config"]
@@ -81,10 +81,9 @@ def transcribe(engine: Engine, relay: Target, upload: Upload, profile: str | Non
         within=LISTEN_WITHIN,
     )
     value = answer_object(relay, _accepted(relay, answer))
-    text, provider = value.get("text"), value.get("provider")
-    if not isinstance(text, str):
+    if not isinstance(value.get("text"), str):
         raise Problem(f"{relay.name} gave no text")
-    return Heard(text, provider if isinstance(provider, str) else None)
+    return Heard(value.text("text"), value.text("provider") or None)
 
 
 def save_speech(
@@ -113,28 +112,26 @@ def save_speech(
     return kind
 
 
-def voice_config(engine: Engine, relay: Target, profile: str | None = None) -> Flow[dict[str, object]]:
+def voice_config(engine: Engine, relay: Target, profile: str | None = None) -> Flow[Members]:
     """`GET /voice/config` (wire terminal-voice 3.1). Raises `Problem`."""
     return (yield from request_json(engine, relay, "GET", f"/voice/config{_query(profile)}"))
 
 
-def config_rows(config: Mapping[str, object]) -> list[tuple[str, ...]]:
+def config_rows(config: Members) -> list[tuple[str, ...]]:
     """Rows of name and value, for people."""
     rows: list[tuple[str, ...]] = []
     for key, name in (("tts", "speaks"), ("stt", "listens")):
-        engine = _object(config, key)
-        provider = _text(engine, "provider") or "nothing"
-        parts = [provider, _text(engine, "model"), _text(engine, "voice")]
+        engine = config.inner(key)
+        provider = plain(engine.text("provider")) or "nothing"
+        parts = [provider, plain(engine.text("model")), plain(engine.text("voice"))]
         shown = ", ".join(part for part in parts if part)
         rows.append((name, shown if engine.get("enabled") is True else f"{shown} (off)"))
-    scope = _text(config, "config_scope") or "global"
-    path = _text(config, "config_path")
-    settings = f"{scope} {path}".strip()
+    scope = plain(config.text("config_scope")) or "global"
+    settings = f"{scope} {plain(config.text('config_path'))}".strip()
     if config.get("fallback_to_global") is True:  # a name that was mistyped looks the same
         settings += ", since the profile says nothing of speech, or is not there"
     rows.append(("settings", settings))
-    missing = _object(config, "requirements").get("missing_packages")
-    if isinstance(missing, list) and missing:
+    if missing := config.inner("requirements").array("missing_packages"):
         rows.append(("not installed", plain(", ".join(str(name) for name in missing))))
     return rows
 
@@ -151,13 +148,3 @@ def _accepted(relay: Target, answer: Fetched | Failure) -> Fetched:
 
 def _query(profile: str | None) -> str:
     return f"?{urlencode({'profile': profile})}" if profile else ""
-
-
-def _object(value: Mapping[str, object], name: str) -> Mapping[str, object]:
-    member = value.get(name)
-    return cast("Mapping[str, object]", member) if isinstance(member, dict) else {}
-
-
-def _text(value: Mapping[str, object], name: str) -> str:
-    member = value.get(name)
-    return plain(member) if isinstance(member, str) else ""

@@ -15,13 +15,13 @@ from svc_proto.dashboard.access import Access
 from svc_proto.dashboard.upstream import JSON, PRIVATE, Upstream
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.host_api import ShownKey, host_api_key
 from svc_proto.engine.local_secret import operator_fields
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.readers import EventReader, events
 from svc_proto.engine.router import Handler, Route
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Failure
-from svc_proto.voice.credential import ShownKey, host_api_key
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
 from svc_proto.wire.urls import encode_segment

@@ -12,30 +12,20 @@ from svc_proto.client.routes import (
     ApiRoute,
     Mode,
     Route,
-    bracketed,
     candidate,
     lan_route,
     mesh_route,
     prefer,
     public_route,
 )
-from svc_proto.commands import Compute
 from svc_proto.config import RelayConfig
 from svc_proto.dashboard.checks import text_of, unprocessable
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.reach import for_phones, lan_address, relay_address
 
 __all__ = ["Wish", "find_endpoints", "take_wish"]
 
-HERE = (
-    "",
-    "localhost",
-    "127.0.0.1",
-    "::1",
-    "::",
-    "0.0.0.0",
-)  # a phone cannot use these: the LAN address stands for them
-LAN_WITHIN = 1.0  # s
 MODES = {**{mode.value: mode for mode in Mode}, **{brand.mesh_role: Mode.MESH for brand in BRANDS.values()}}
 
 
@@ -84,8 +74,7 @@ def find_endpoints(engine: Engine, config: RelayConfig, wish: Wish) -> Flow[list
         mesh = yield from find_mesh(engine)
     if wish.mode is Mode.MESH and mesh is None:
         raise Refused(400, "no_mesh", "no mesh VPN was found on this host")
-    lan = yield from ask(engine, Compute(engine.new_op(), "lan_address"), within=LAN_WITHIN)
-    own = _own_route(config, wish, lan if isinstance(lan, str) else "127.0.0.1")
+    own = _own_route(config, wish, (yield from lan_address(engine)))
     routes: list[Route] = [own] if wish.mode in (Mode.AUTO, Mode.LAN) else []
     if mesh is not None:
         role = config.brand.mesh_role
@@ -97,14 +86,11 @@ def find_endpoints(engine: Engine, config: RelayConfig, wish: Wish) -> Flow[list
 
 
 def _own_route(config: RelayConfig, wish: Wish, address: str) -> Route:
-    """The route over the local network; a relay for this host only stays so."""
+    """The route over the local network."""
     configured = config.webapi
-    host = (configured.host if wish.host is None else wish.host).strip()
     api = ApiRoute(
-        address if host.lower() in HERE else host,
+        for_phones(configured.host if wish.host is None else wish.host, address),
         configured.port if wish.port is None else wish.port,
         configured.tls if wish.tls is None else wish.tls,
     )
-    relay_host = address if config.host in ("", "0.0.0.0", "::") else config.host
-    scheme = "wss" if config.tls else "ws"
-    return lan_route(api, f"{scheme}://{bracketed(relay_host)}:{config.port}")
+    return lan_route(api, relay_address(config, address))

@@ -11,10 +11,10 @@ from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import Access
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.host_api import ShownKey
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.phone_door import find_phone_door
 from svc_proto.engine.router import Handler, Route
-from svc_proto.voice.credential import ShownKey
 from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.host_api import ShownKey
 from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.message import Response
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.voice.credential import ShownKey
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import parse_url
 

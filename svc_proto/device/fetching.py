@@ -15,7 +15,7 @@ from attrs import define
 from svc_proto.device.attachment import Attachment, MediaCache, find_markers
 from svc_proto.device.performer import Uplink
 from svc_proto.device.preferences import Preferences
-from svc_proto.engine.client import Fetched, fetch, whole
+from svc_proto.engine.client import Fetched, bearer, fetch, whole
 from svc_proto.engine.flow import Task
 from svc_proto.facts import Failure, FailureKind
 
@@ -127,7 +127,7 @@ class Attachments:
             done(Failure(FailureKind.INTERNAL, self._engine.bug(error)))
 
         url = source.url + shown.attachment.target
-        shows = ((b"authorization", f"Bearer {source.token}".encode("ascii", "replace")),)
+        shows = bearer(source.token)
         flow = fetch(self._engine, "GET", url, into=whole(most), headers=shows, within=DOWNLOAD_WITHIN)
         shown.task = self._engine.spawn(flow, on_done=done, on_error=failed)
 

@@ -6,9 +6,6 @@ Candidates that are malformed are left out, as clients do, and so are those that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
-
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
@@ -16,9 +13,10 @@ from svc_proto.device.preferences import Preferences
 from svc_proto.device.route_choice import Candidate
 from svc_proto.machines.pairing import MAX_ENDPOINTS
 from svc_proto.machines.qr import parse_invite
+from svc_proto.schema.members import Members
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["Invite", "read_invite"]
+__all__ = ["Invite", "read_candidate", "read_invite"]
 
 LONGEST_ROLE = 64  # characters; the vocabulary is open
 
@@ -35,13 +33,12 @@ class Invite:
 def read_invite(text: str, preferences: Preferences) -> Invite:
     """Read it in any of its forms. `Refused` 400: `invalid_invite`, or `plain_route` where consent is missing."""
     payload = parse_invite(text)
-    relay = _object(payload.get("relay"))
-    url, code = relay.get("url"), relay.get("code")
-    if not (isinstance(url, str) and isinstance(code, str) and code and _usable(url)):
+    relay = payload.inner("relay")
+    url, code = relay.text("url"), relay.text("code")
+    if not (code and _usable(url)):
         raise Refused(400, "invalid_invite", "the invite names no relay and code")
-    endpoints = payload.get("endpoints")
-    listed = endpoints[:MAX_ENDPOINTS] if isinstance(endpoints, list) else []
-    known = [candidate for candidate in map(_candidate, listed) if candidate is not None]
+    listed = payload.array("endpoints")[:MAX_ENDPOINTS]
+    known = [candidate for candidate in map(read_candidate, listed) if candidate is not None]
     routes = [candidate for candidate in known if preferences.may_save(candidate.url)]
     if not routes and (known or not preferences.may_save(url)):
         raise Refused(400, "plain_route", "the invite's routes are not encrypted, which has not been allowed")
@@ -49,18 +46,13 @@ def read_invite(text: str, preferences: Preferences) -> Invite:
     return Invite(remote=routes[0].url if routes else url, code=code, routes=tuple(dict.fromkeys(routes)))
 
 
-def _candidate(value: object) -> Candidate | None:
-    members = _object(value)
-    role, priority, url = members.get("role"), members.get("priority", 0), _object(members.get("relay")).get("url")
-    if not (isinstance(role, str) and isinstance(url, str) and _usable(url)):
+def read_candidate(value: object) -> Candidate | None:
+    """One of an invite's routes (wire core 3.3); None for what cannot be used."""
+    members = Members.of(value)
+    role, priority, url = members.text("role"), members.get("priority", 0), members.inner("relay").text("url")
+    if not isinstance(priority, int) or isinstance(priority, bool) or not 0 < len(role) <= LONGEST_ROLE:
         return None
-    if not isinstance(priority, int) or isinstance(priority, bool) or len(role) > LONGEST_ROLE:
-        return None
-    return Candidate(role, priority, url)
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    return Candidate(role, priority, url) if _usable(url) else None
 
 
 def _usable(url: str) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -24,6 +24,7 @@ from svc_proto.device.safety.confirmation import Awaiting
 from svc_proto.device.safety.settings import Answers
 from svc_proto.device.upload import upload_file
 from svc_proto.engine.flow import Flow, Task, TaskState, sleep
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.device.safety.gate import SafetyGate
@@ -85,7 +86,7 @@ class Performer:
         self._taken: OrderedDict[str, None] = OrderedDict()  # request ids
         self._count = 0
 
-    def perform(self, payload: Mapping[str, object], uplink: Uplink) -> None:
+    def perform(self, payload: Members, uplink: Uplink) -> None:
         """Take the payload of a `bridge.command`. A malformed one, and one that was taken before, is ignored."""
         command = _parse(payload)
         if command is None:
@@ -225,17 +226,13 @@ class Performer:
         return reply
 
 
-def _parse(payload: Mapping[str, object]) -> HandsetCommand | None:
-    request_id, method, path = payload.get("request_id"), payload.get("method"), payload.get("path")
-    if not (isinstance(request_id, str) and request_id and isinstance(method, str) and isinstance(path, str)):
+def _parse(payload: Members) -> HandsetCommand | None:
+    request_id, method, path = payload.text("request_id"), payload.get("method"), payload.get("path")
+    if not (0 < len(request_id) <= LONGEST_ID and isinstance(method, str) and isinstance(path, str)):
         return None
-    if len(request_id) > LONGEST_ID:
-        return None
-    body = payload.get("body")
-    if not isinstance(body, dict):  # `params` count only then (wire bridge 1.1)
-        params = payload.get("params")
-        body = params if isinstance(params, dict) else {}
-    return HandsetCommand(method, path, cast("dict[str, object]", body), request_id)
+    # `params` count only where there is no body (wire bridge 1.1).
+    body = payload.inner("body" if isinstance(payload.get("body"), dict) else "params")
+    return HandsetCommand(method, path, body, request_id)
 
 
 def _response(command: HandsetCommand, reply: Reply) -> dict[str, object]:

@@ -56,6 +56,7 @@ from svc_proto.engine.flow import Flow, Task, ask
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.members import Members
 from svc_proto.wire.envelope import parse_envelope, write_envelope
 
 __all__ = ["LIFE", "Phone", "PhoneConfig", "PhoneState", "PhoneTrigger"]
@@ -436,9 +437,9 @@ class Phone:
 
     # --- signing in ---
 
-    def _welcomed(self, payload: Mapping[str, object]) -> None:
-        token = payload.get("session_token")
-        if not isinstance(token, str) or not token or not (token.isascii() and token.isprintable()):
+    def _welcomed(self, payload: Members) -> None:
+        token = payload.text("session_token")
+        if not token or not (token.isascii() and token.isprintable()):
             self._give_up("the relay sent no session token")
             return
         self._step(PhoneTrigger.WELCOMED)
@@ -467,9 +468,8 @@ class Phone:
     def _expect(self, where: tuple[str, int], pin: str) -> Flow[None]:
         yield from ask(self.engine, Compute(self.engine.new_op(), "tls.expect", (*where, pin)))
 
-    def _refused(self, payload: Mapping[str, object]) -> None:
-        given = payload.get("reason")
-        reason = _plain(given) if isinstance(given, str) and given else "no reason given"
+    def _refused(self, payload: Members) -> None:
+        reason = _plain(payload.text("reason") or "no reason given")
         if "auth" in reason and "timeout" in reason:
             return  # too slow, not wrong (wire core 1.6): the relay closes, and we come back
         self._give_up(f"the relay refused: {reason}")

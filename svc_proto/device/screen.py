@@ -33,6 +33,7 @@ from svc_proto.device.safety.settings import SafetySettings, Switch
 from svc_proto.device.safety.view import Overlay
 from svc_proto.engine.callers import is_local
 from svc_proto.engine.channel import Channel
+from svc_proto.engine.client import bearer
 from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
@@ -116,9 +117,9 @@ class SeenPhone:
 
     def authorize(self, access: Enum, request: Request) -> None:
         """A program of this host that shows the secret."""
-        secret = b"" if self._door is None else b"Bearer " + self._door.secret.encode("ascii")
+        shown = () if self._door is None else bearer(self._door.secret)
         given = request.headers.get(b"authorization") or b""
-        if not is_local(request) or not secret or not hmac.compare_digest(given, secret):
+        if not is_local(request) or not shown or not hmac.compare_digest(given, shown[0][1]):
             raise Refused(403, "not_yours", "this screen is for the dashboard of its own host")
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:

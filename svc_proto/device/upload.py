@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.device.handset import NeedsUpload
-from svc_proto.engine.client import fetch
+from svc_proto.engine.client import bearer, fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 from svc_proto.wire.multipart import Part, encode_multipart
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def upload_file(engine: Engine, relay_url: str, token: str, file: NeedsUpload) -
         "POST",
         f"{relay_url}/media/upload",
         headers=(
-            (b"authorization", f"Bearer {token}".encode("ascii", "replace")),
+            *bearer(token),
             (b"content-type", f"multipart/form-data; boundary={boundary}".encode("ascii")),
         ),
         body=encode_multipart((part,), boundary),
@@ -48,9 +48,5 @@ def upload_file(engine: Engine, relay_url: str, token: str, file: NeedsUpload) -
         return Uploaded(None, answer.kind.value)
     if answer.status != 200:
         return Uploaded(None, f"the relay answered {answer.status}")
-    try:
-        value = strict_json.loads(answer.body)
-    except strict_json.JsonError:
-        value = None
-    found = value.get("token") if isinstance(value, dict) else None
-    return Uploaded(found) if isinstance(found, str) and found else Uploaded(None, "the relay gave no token")
+    found = Members.parsed(answer.body).text("token")
+    return Uploaded(found) if found else Uploaded(None, "the relay gave no token")

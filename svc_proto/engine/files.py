@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from svc_proto.commands import Compute, EnsureSecret, OpenFile, ReadFile, ReleaseFile
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -31,7 +32,7 @@ def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[byt
         engine.emit(ReleaseFile(opened.handle))
 
 
-def read_yaml(engine: Engine, path: str) -> Flow[dict[str, object] | Failure]:
+def read_yaml(engine: Engine, path: str) -> Flow[Members | Failure]:
     """Read a YAML mapping. An empty file is an empty mapping."""
     data = yield from read_file(engine, path)
     if isinstance(data, Failure):
@@ -44,10 +45,10 @@ def read_yaml(engine: Engine, path: str) -> Flow[dict[str, object] | Failure]:
     if isinstance(value, Failure):
         return value
     if value is None:
-        return {}
+        return Members()
     if not isinstance(value, dict):
         return Failure(FailureKind.INVALID, "not a mapping")
-    return {str(key): member for key, member in value.items()}
+    return Members({str(key): member for key, member in value.items()})
 
 
 def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Failure]:

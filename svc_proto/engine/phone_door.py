@@ -13,6 +13,7 @@ from svc_proto.commands import ReadConfig, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 
 __all__ = ["PHONE_DOOR", "PhoneDoor", "close_phone_door", "find_phone_door", "open_phone_door"]
 
@@ -46,11 +47,6 @@ def find_phone_door(engine: Engine) -> Flow[PhoneDoor | None]:
     text = yield from ask(engine, ReadConfig(engine.new_op(), PHONE_DOOR), within=READ_WITHIN)
     if isinstance(text, Failure):
         return None
-    try:
-        match strict_json.loads(text):
-            case {"url": str(url), "secret": str(secret)} if url.startswith("http://127.0.0.1:") and secret:
-                return PhoneDoor(url, secret)
-            case _:
-                return None
-    except strict_json.JsonError:
-        return None
+    found = Members.parsed(text)
+    url, secret = found.text("url"), found.text("secret")
+    return PhoneDoor(url, secret) if url.startswith("http://127.0.0.1:") and secret else None

@@ -15,6 +15,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.redact import redact, summary
 from svc_proto.basics.validate import text
+from svc_proto.schema.members import Members
 
 __all__ = ["MAX_STATUS", "SELECTOR_KEYS", "Phone", "Phones", "take_selector"]
 
@@ -206,7 +207,7 @@ class Phones:
 
     def _report(self, phone: Phone, now: Moment) -> dict[str, object]:
         report = _groups(phone)
-        report["device"] = {"device_id": phone.device_id, "name": phone.name, **_object(report["device"])}
+        report["device"] = {"device_id": phone.device_id, "name": phone.name, **Members.of(report["device"])}
         report.setdefault("device_id", phone.device_id)
         report.setdefault("device_name", phone.name)
         report.update(
@@ -247,16 +248,12 @@ def _without_selectors(members: Mapping[str, object]) -> dict[str, object]:
 def _groups(phone: Phone) -> dict[str, object]:
     """A copy of the last status in which the three members exist, as objects."""
     report = _copy(phone.status or {})
-    report.update({group: _object(report.get(group)) for group in _GROUPS})
+    report.update({group: Members.of(report.get(group)) for group in _GROUPS})
     return report
 
 
 def _copy(payload: Mapping[str, object]) -> dict[str, object]:
-    return _object(redact(payload))  # a status has no secrets; if one had, it would not be for inspectors
-
-
-def _object(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
+    return Members.of(redact(payload))  # a status has no secrets; if one had, it would not be for inspectors
 
 
 def _age(phone: Phone, now: Moment) -> int | None:

@@ -22,6 +22,7 @@ from svc_proto.basics.entropy import same_secret
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.strict_json import JsonError, canonical, loads
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.schema.members import Members
 
 __all__ = [
     "MAX_INVITE",
@@ -147,7 +148,7 @@ def payload_version(payload: Mapping[str, object]) -> int:
     return 1
 
 
-def parse_invite(text: str) -> dict[str, object]:
+def parse_invite(text: str) -> Members:
     """The payload of what a person scanned or pasted; `Refused` 400 `invalid_invite` if there is none in it.
 
     Accepted, under either brand: the invite URL, alone or within other text, with the value as `payload`, as `p`
@@ -161,7 +162,7 @@ def parse_invite(text: str) -> dict[str, object]:
     payload = _decode(value)
     if not isinstance(payload, dict):
         raise _refusal("the invite holds no JSON object")
-    return payload
+    return Members.of(payload)
 
 
 def _relay_member(relay: RelayBlock) -> dict[str, object]:

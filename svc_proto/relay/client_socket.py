@@ -230,7 +230,7 @@ class ClientSocket:
             self._refuse(NOT_AUTH, envelope)
             return
         relay, now = self.relay, self.relay.engine.now
-        token, code = _word(envelope, "session_token"), _word(envelope, "pairing_code")
+        token, code = envelope.payload.text("session_token"), envelope.payload.text("pairing_code")
         session = relay.sessions.lookup(token, now) if token else None
         if session is not None:  # in a block, too: whoever is near could start one, and a token cannot be guessed
             self._step(ClientTrigger.TOKEN)
@@ -351,9 +351,3 @@ class ClientSocket:
 
     def _step(self, trigger: ClientTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)
-
-
-def _word(envelope: Envelope, name: str) -> str:
-    """A credential; what is not text counts as absent (wire core 1.3)."""
-    value = envelope.payload.get(name)
-    return value if isinstance(value, str) else ""

@@ -8,23 +8,19 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from svc_proto.basics.validate import boolean, integer, invalid, text
-from svc_proto.commands import Compute, Level
+from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
-from svc_proto.engine.files import ensure_secret
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.facts import Failure
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.host_api import host_api_key
+from svc_proto.engine.reach import for_phones, lan_address, relay_address, sealed
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.pairing import PairingMeta, parse_meta
-from svc_proto.machines.qr import build_payload, encode_payload, pairing_url, relay_block, signed
-from svc_proto.voice.credential import host_api_key
+from svc_proto.machines.qr import build_payload, relay_block
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
 __all__ = ["Wanted", "key_for", "mint_invite", "parse_mint"]
-
-HERE = ("localhost", "127.0.0.1", "::1", "::")  # a phone cannot use these: replaced by the LAN address
-ANYWHERE = ("", "0.0.0.0", "::")  # bind addresses that stand for every interface
 
 
 @frozen(kw_only=True)
@@ -78,11 +74,8 @@ def key_for(
 
 def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str, key: str) -> Flow[dict[str, object]]:
     """Build, sign and encode the payload; the answer of the route but for `expires_at`."""
-    lan = yield from ask(engine, Compute(engine.new_op(), "lan_address"))
-    address = lan if isinstance(lan, str) else "127.0.0.1"
-    host = address if wanted.host.lower() in HERE else wanted.host
-    relay_host = address if config.host in ANYWHERE else config.host
-    relay_url = f"{'wss' if config.tls else 'ws'}://{_bracketed(relay_host)}:{config.port}"
+    lan = yield from lan_address(engine)
+    host, relay_url = for_phones(wanted.host, lan), relay_address(config, lan)
     payload = build_payload(
         brand=config.brand,
         host=host,
@@ -93,17 +86,14 @@ def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str, 
         endpoints=wanted.meta.endpoints,
         dashboard_url=wanted.dashboard_url,
     )
-    secret = yield from ensure_secret(engine, config.qr_secret_name)
-    if isinstance(secret, Failure):
-        engine.log(Level.WARNING, "QR payload not signed", problem=secret.kind.value)
-    else:
-        payload = signed(payload, secret)
-    qr_text = encode_payload(payload)
+    qr_text, url, unsigned = yield from sealed(engine, config, payload)
+    if unsigned is not None:
+        engine.log(Level.WARNING, "QR payload not signed", problem=unsigned.kind.value)
     answer: dict[str, object] = {
         "ok": True,
         "code": code,
         "qr_payload": qr_text,
-        "pairing_url": pairing_url(config.brand, qr_text),
+        "pairing_url": url,
         "host": host,
         "port": wanted.port,
         "tls": wanted.tls,
@@ -124,7 +114,3 @@ def _port(value: object) -> int:
     if not 1 <= port <= 65_535:
         raise invalid("port", "a port number")
     return port
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

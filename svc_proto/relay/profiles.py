@@ -6,12 +6,13 @@ The first is made from the main configuration file; each folder of `profiles/` b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from svc_proto.commands import Compute, Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -38,12 +39,11 @@ def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) ->
 
 def profile(name: str, config: Mapping[str, object]) -> dict[str, object]:
     """One entry, from the parsed configuration of that profile."""
-    model = _member(config, "model").get("default")
-    description = config.get("description")
+    config = Members.of(config)
     return {
         "name": name,
-        "model": model if isinstance(model, str) and model else "unknown",
-        "description": description if isinstance(description, str) else "",
+        "model": config.inner("model").text("default") or "unknown",
+        "description": config.text("description"),
         "system_message": None,
         "gateway_running": False,
         "has_soul": False,
@@ -64,8 +64,3 @@ def _add(engine: Engine, found: list[dict[str, object]], name: str, path: str) -
         found.append(profile(name, {}))
     else:
         engine.log(Level.WARNING, "profile not read", profile=name, problem=config.kind.value)
-
-
-def _member(config: Mapping[str, object], key: str) -> Mapping[str, object]:
-    value = config.get(key)
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

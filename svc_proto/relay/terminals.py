@@ -53,7 +53,7 @@ class Terminals:
 
     def handle(self, envelope: Envelope) -> None:
         """Take one message of the terminal channel."""
-        size = _size(envelope)
+        size = len(envelope.payload.text("data"))
         if self._waiting and (len(self._waiting) >= MAX_WAITING or self._waiting_size + size > MAX_UNREAD):
             self.error("too much waits for an attach", envelope.id, _name(envelope))
             return
@@ -104,7 +104,7 @@ class Terminals:
             except Refused as refused:
                 self.error(refused.message, envelope.id, _name(envelope))
             self._waiting.popleft()
-            self._waiting_size -= _size(envelope)
+            self._waiting_size -= len(envelope.payload.text("data"))
 
     def _worked_off(self, result: None) -> None:
         self._task = None
@@ -196,8 +196,8 @@ class Terminals:
         self.engine.log(Level.INFO, "shell opened", **self.client.who, terminal=name, reattach=reattach)
 
     def _input(self, envelope: Envelope) -> None:
-        terminal, data = self._meant(envelope), envelope.payload.get("data")
-        if terminal is None or not isinstance(data, str) or not data:
+        terminal, data = self._meant(envelope), envelope.payload.text("data")
+        if terminal is None or not data:
             return
         if terminal.child.credit.unsent > MAX_UNREAD:
             self.error("the shell does not read its input", envelope.id, terminal.name)
@@ -326,13 +326,8 @@ class Terminal:
 
 
 def _name(envelope: Envelope) -> str | None:
-    name = envelope.payload.get("session_name")
-    return name[:200] if isinstance(name, str) and name.strip() else None
-
-
-def _size(envelope: Envelope) -> int:
-    data = envelope.payload.get("data")
-    return len(data) if isinstance(data, str) else 0
+    name = envelope.payload.text("session_name")
+    return name[:200] if name.strip() else None
 
 
 def _liveness(terminal: Terminal | None, default: str, *, owned: bool) -> dict[str, object]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.engine.client import bearer as shown
 from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
@@ -41,7 +42,8 @@ class ApiProbe:
         digest, now = sha256_hex(bearer), self._engine.now.mono
         if self._known.get(digest, now):
             return True
-        if not (yield from self._ask(((b"authorization", b"Bearer " + bearer.encode("latin-1")),))):
+        fields = shown(bearer)
+        if not fields or not (yield from self._ask(fields)):
             return False
         now = self._engine.now.mono
         self._known.purge(now)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from svc_proto.engine.flow import Flow
+from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
 from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.fields import FALSE_WORDS
-from svc_proto.voice.profiles import Profile, find_profile, section
+from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.text import MAX_TEXT, clean_for_speech
 
@@ -80,7 +81,7 @@ class BasicVoice:
         speaks = yield from self._engine("tts", profile)
         listens = yield from self._engine("stt", profile)
         scope, fallback = profile.scope, profile.fallback
-        if scope == "profile" and not (section(profile.data, "tts") or section(profile.data, "stt")):
+        if scope == "profile" and not (profile.data.inner("tts") or profile.data.inner("stt")):
             scope, fallback = "global", True  # wire 3.1: what it gets are the global values
         return {
             "success": True,
@@ -153,19 +154,19 @@ class BasicVoice:
     def _engine(self, kind: str, profile: Profile) -> Flow[Engine]:
         """With a profile its section decides; what it does not name, the root's does (wire 3.2)."""
         voice = self._voice
-        said = section(profile.data, kind)
-        provider = _text(said, "provider").lower()
+        said = profile.data.inner(kind)
+        provider = said.word("provider").lower()
         if not provider and profile.path != voice.config.config_path:
-            root = section((yield from find_profile(voice.engine, voice.config.config_path, None)).data, kind)
-            provider = _text(root, "provider").lower()
+            root = (yield from find_profile(voice.engine, voice.config.config_path, None)).data.inner(kind)
+            provider = root.word("provider").lower()
             said = said or root
-        fields = section(said, provider) if provider else {}
+        fields = said.inner(provider) if provider else Members()
         return Engine(
             provider=provider or (yield from self._auto(kind)),
             enabled=str(said.get("enabled", True)).strip().lower() not in FALSE_WORDS,
-            model=_text(fields, "model") or _text(fields, "model_id"),
-            voice=_text(fields, "voice_id") or _text(fields, "voice"),
-            language=_text(fields, "language"),
+            model=fields.word("model", "model_id"),
+            voice=fields.word("voice_id", "voice"),
+            language=fields.word("language"),
         )
 
     def _auto(self, kind: str) -> Flow[str | None]:
@@ -224,8 +225,3 @@ def _enhanced(engine: Engine) -> dict[str, object] | None:
         "persona_prompt_file": None,
         "overrides": ["voice", "language"],
     }
-
-
-def _text(holder: Mapping[str, object], name: str) -> str:
-    value = holder.get(name)
-    return value.strip() if isinstance(value, str) else ""

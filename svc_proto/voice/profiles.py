@@ -13,7 +13,7 @@ A file that cannot be read or understood counts as empty.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
@@ -21,12 +21,13 @@ from svc_proto.commands import Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import Members
 from svc_proto.voice.errors import PlainRefused
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["DEFAULT", "Profile", "find_profile", "profile_of", "profile_path", "section"]
+__all__ = ["DEFAULT", "Profile", "find_profile", "profile_of", "profile_path"]
 
 DEFAULT = "default"
 MAX_NAME = 100  # characters
@@ -40,7 +41,7 @@ class Profile:
     scope: str
     fallback: bool
     path: str
-    data: Mapping[str, object] = field(repr=False)  # of the file
+    data: Members = field(repr=False)  # of the file
 
 
 def profile_of(query: Mapping[str, str], body: Mapping[str, object] | None = None) -> str | None:
@@ -74,15 +75,9 @@ def find_profile(engine: Engine, root: str, name: str | None) -> Flow[Profile]:
     return Profile(name=name, scope="global", fallback=name is not None, path=root, data=data)
 
 
-def section(holder: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """A mapping in a mapping; empty if there is none."""
-    value = holder.get(name)
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _usable(engine: Engine, path: str, found: dict[str, object] | Failure) -> Mapping[str, object]:
+def _usable(engine: Engine, path: str, found: Members | Failure) -> Members:
     if not isinstance(found, Failure):
         return found
     if found.kind is not FailureKind.NOT_FOUND:
         engine.log(Level.WARNING, "configuration not read", path=path, problem=found.kind.value)
-    return {}
+    return Members()

@@ -13,7 +13,7 @@ What goes wrong is a `ProviderError` without the key or a whole answer in it.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.engine.client import Fetched, fetch, websocket
@@ -21,6 +21,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 from svc_proto.voice.contract import AudioDelta, Dialect, Message, ProviderError, ProviderEvent
 
 if TYPE_CHECKING:
@@ -91,12 +92,9 @@ class ProviderLink:
 
     def on_text(self, text: str) -> None:
         """Something of the provider; what is no JSON object is passed over."""
-        try:
-            message = strict_json.loads(text)
-        except strict_json.JsonError:
-            return
-        if isinstance(message, dict) and self._problem is None:
-            for event in self._dialect.parse(cast("Message", message)):
+        message = Members.parse(text)
+        if message is not None and self._problem is None:
+            for event in self._dialect.parse(message):
                 self._events.append(event)
                 self._size += _size(event)
             if len(self._events) > MAX_EVENTS or self._size > MAX_BYTES:

@@ -12,8 +12,9 @@ from typing import Any, cast
 
 from attrs import frozen
 
+from svc_proto.schema.members import Members
 from svc_proto.voice.fields import FILE_ONLY, OUTPUT, PROMOTION, REALTIME, Rules, lenient
-from svc_proto.voice.profiles import Profile, section
+from svc_proto.voice.profiles import Profile
 from svc_proto.voice.registry import LOCAL, Registry, canonical_id, is_renderer
 from svc_proto.voice.settings import OutputSettings, Promotion, RealtimeSettings, Scope
 
@@ -50,11 +51,11 @@ class Family:
 
     def from_file(self, holder: Mapping[str, object]) -> dict[str, object]:
         """What the section of a file says; empty if there is none."""
-        return self._canonical(lenient(self.rules, self._flat(section(holder, self.section))))
+        return self._canonical(lenient(self.rules, self._flat(Members.of(holder).inner(self.section))))
 
     def flat_tts(self, holder: Mapping[str, object]) -> dict[str, object]:
         """What `tts:` says that concerns speech output."""
-        found = self._canonical(lenient(self.rules, self._flat(section(holder, "tts"))))
+        found = self._canonical(lenient(self.rules, self._flat(Members.of(holder).inner("tts"))))
         return {name: value for name, value in found.items() if name in _TTS_NAMES}
 
     def _flat(self, found: Mapping[str, object]) -> dict[str, object]:
@@ -118,7 +119,7 @@ def with_its_own(
     """A change of a file's section. One of the provider alone takes along what stands beside the last one's name, and
     what the new one does not know: a voice, a model.
     """
-    said = section(holder, family.section)
+    said = Members.of(holder).inner(family.section)
     info = registry.find(str(change.get("provider")))
     before = said.get("provider")
     if info is None or not isinstance(before, str) or canonical_id(before, family.kind) == info.id:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.schema.members import Members
 
 __all__ = ["Envelope", "parse_envelope", "parse_message", "write_envelope"]
-
-NO_PAYLOAD: Mapping[str, object] = {}
 
 
 @frozen
@@ -22,7 +20,7 @@ class Envelope:
     channel: str
     type: str
     id: str
-    payload: Mapping[str, object]
+    payload: Members
 
 
 def parse_message(text: str) -> object:
@@ -41,14 +39,8 @@ def parse_envelope(text: str) -> Envelope | None:
         return None
     if not isinstance(value, dict):
         return None
-    members = cast("dict[str, object]", value)
-    payload = members.get("payload")
-    return Envelope(
-        _text(members.get("channel")),
-        _text(members.get("type")),
-        _text(members.get("id")),
-        cast("dict[str, object]", payload) if isinstance(payload, dict) else NO_PAYLOAD,
-    )
+    members = Members.of(value)
+    return Envelope(members.text("channel"), members.text("type"), members.text("id"), members.inner("payload"))
 
 
 def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str, object], **beside: object) -> str:
@@ -66,7 +58,3 @@ def _with_long_texts(head: dict[str, str], payload: Mapping[str, object], beside
     )
     tail = strict_json.dumps(beside)[1:-1]
     return f'{strict_json.dumps(head)[:-1]},"payload":{{{",".join(members)}}}{"," if tail else ""}{tail}}}'
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

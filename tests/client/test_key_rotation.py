@@ -44,7 +44,7 @@ def test_the_configuration_file_first(text: bytes, where: str) -> None:
     assert done.key not in repr(done)
 
 
-@pytest.mark.parametrize("config", [None, b"", b"model: m-1\n", b"platforms: {api_server: {extra: {key: 5}}}\n"])
+@pytest.mark.parametrize("config", [None, b"", b"model: m-1\n", b"platforms: {api_server: {extra: {key: ' '}}}\n"])
 def test_then_the_env_file(config: bytes | None) -> None:
     there = world(config, "A=1\nexport API_SERVER_KEY='old'\nB=2", KEYED)
     done = there.run()

@@ -11,6 +11,7 @@ from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import Members
 from svc_proto.wire.envelope import Envelope
 from tests.client.world import REFUSED, Asked, World, as_json
 from tests.playbook import counting_entropy
@@ -205,7 +206,7 @@ def test_a_life() -> None:
     link.on_writable()
     assert (before, link.writable) == (False, True)
     link.on_closed(1006, "")
-    assert heard == [Envelope("terminal", "x", "7", {}), "drained", "closed with 1006"]
+    assert heard == [Envelope("terminal", "x", "7", Members()), "drained", "closed with 1006"]
     link.on_text('{"channel": "terminal", "type": "late", "payload": {}}')
     assert len(heard) == 3
 

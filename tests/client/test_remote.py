@@ -21,6 +21,7 @@ from svc_proto.client.remote import (
 )
 from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Exit
+from svc_proto.schema.members import Members
 from tests.client.world import REFUSED, Answer, Asked, World, as_json
 
 RELAY = Target("the relay", "http://h:8767", token="t")
@@ -31,7 +32,7 @@ OK = {"channel": "system", "type": "auth.ok", "id": "1", "payload": {"session_to
 # --- terminals ----------------------------------------------------------------------------------------------------
 
 
-def listing(answer: Mapping[str, Any] | str | None) -> World[list[Mapping[str, object]]]:
+def listing(answer: Mapping[str, Any] | str | None) -> World[list[Members]]:
     def socket(message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
         if message["type"] == "auth":
             return [OK]
@@ -95,9 +96,8 @@ def test_other_envelopes_are_not_for_us() -> None:
 
 
 def test_rows_of_terminals() -> None:
-    rows = terminal_rows(
-        [{"name": "a", "live": True, "attached": 2, "created_at": 40, "shell": "/bin/sh"}, {"name": 7}], 100.0
-    )
+    shown = {"name": "a", "live": True, "attached": 2, "created_at": 40, "shell": "/bin/sh"}
+    rows = terminal_rows([Members(shown), Members({"name": 7})], 100.0)
     assert rows == [("a", "attached", "2", "1m", "/bin/sh"), ("", "waiting", "-", "-", "")]
 
 
@@ -128,11 +128,11 @@ def test_no_notifications(status: int, says: str) -> None:
 
 
 def test_rows_of_notifications() -> None:
-    entries: list[Mapping[str, object]] = [
-        {"package_name": "org.mail", "title": "Hi\n\x1b[2J", "text": None, "posted_at": 40_000},
-        {},
+    shown = {"package_name": "org.mail", "title": "Hi\n\x1b[2J", "text": None, "posted_at": 40_000}
+    assert notification_rows([Members(shown), Members()], 100.0) == [
+        ("1m ago", "org.mail", "Hi  [2J", ""),
+        ("-", "", "", ""),
     ]
-    assert notification_rows(entries, 100.0) == [("1m ago", "org.mail", "Hi  [2J", ""), ("-", "", "", "")]
 
 
 # --- media --------------------------------------------------------------------------------------------------------

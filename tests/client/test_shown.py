@@ -6,7 +6,6 @@ from svc_proto.client.desk import Paired
 from svc_proto.client.shown import (
     DEVICE_COLUMNS,
     device_rows,
-    expiry_of,
     grants_text,
     paired_json,
     paired_lines,
@@ -14,6 +13,7 @@ from svc_proto.client.shown import (
     table,
 )
 from svc_proto.client.stored import StoredSession
+from svc_proto.schema.members import Members
 
 NOW = 1_000_000.0
 DAY = 86_400.0
@@ -89,21 +89,23 @@ def test_grants() -> None:
 def test_devices() -> None:
     found = device_rows(
         [
-            {
-                "token_prefix": "1c2d3e4f",
-                "device_name": "My\x1b[2J desk",
-                "device_model": "unknown",
-                "device_platform": "Linux",
-                "client_surface": "desktop",
-                "device_form_factor": "desktop",
-                "last_seen": NOW - 5,
-                "expires_at": None,
-                "transport_hint": "ws",
-                "grants": {"chat": None},
-                "is_current": True,
-            },
-            {"grants": 7, "last_seen": True},
-            {"online": True, "last_seen": NOW - 900},
+            Members(
+                {
+                    "token_prefix": "1c2d3e4f",
+                    "device_name": "My\x1b[2J desk",
+                    "device_model": "unknown",
+                    "device_platform": "Linux",
+                    "client_surface": "desktop",
+                    "device_form_factor": "desktop",
+                    "last_seen": NOW - 5,
+                    "expires_at": None,
+                    "transport_hint": "ws",
+                    "grants": {"chat": None},
+                    "is_current": True,
+                }
+            ),
+            Members({"grants": 7, "last_seen": True}),
+            Members({"online": True, "last_seen": NOW - 900}),
         ],
         NOW,
     )
@@ -115,7 +117,6 @@ def test_devices() -> None:
     lines = table(DEVICE_COLUMNS, found)
     assert lines[0].split("  ")[0] == "PREFIX"
     assert lines[0].index("DEVICE") == lines[1].index("My")
-    assert expiry_of({"expires_at": 5}) == 5
 
 
 def test_a_table_on_a_narrow_terminal() -> None:

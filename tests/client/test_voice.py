@@ -18,6 +18,7 @@ from svc_proto.client.voice import (
 )
 from svc_proto.commands import Tell
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import Members
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin
 from tests.client.world import World, as_json
 
@@ -130,11 +131,11 @@ def test_what_is_configured() -> None:
 
 
 def test_a_profile_that_is_mistyped() -> None:
-    rows = config_rows({**CONFIG, "config_scope": "global", "config_path": None, "fallback_to_global": True})
+    rows = config_rows(Members({**CONFIG, "config_scope": "global", "config_path": None, "fallback_to_global": True}))
     assert rows[2] == ("settings", "global, since the profile says nothing of speech, or is not there")
 
 
 @pytest.mark.parametrize("odd", [{}, {"tts": 5, "stt": [], "requirements": {"missing_packages": "all"}}])
 def test_an_odd_configuration(odd: dict[str, Any]) -> None:
-    rows = config_rows(odd)
+    rows = config_rows(Members(odd))
     assert rows == [("speaks", "nothing (off)"), ("listens", "nothing (off)"), ("settings", "global")]

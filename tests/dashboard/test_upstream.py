@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.client import MAX_ANSWER
-from svc_proto.voice.credential import ShownKey
+from svc_proto.engine.host_api import ShownKey
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
 from tests.peers.canned import Canned, http

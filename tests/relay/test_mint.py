@@ -221,7 +221,7 @@ def test_a_secret_that_fails_leaves_it_unsigned() -> None:
 # --- the chain of the API key ---------------------------------------------------------------------------------------
 
 EXTRA = b"platforms: {api_server: {extra: {key: from-extra}, api_key: from-api-key}}"
-OWN = b"platforms: {api_server: {extra: {key: 5}, api_key: from-api-key}}"
+OWN = b"platforms: {api_server: {extra: {key: ' '}, api_key: from-api-key}}"
 DOT_ENV = b"# API_SERVER_KEY=comment\nOTHER=1\nAPI_SERVER_KEY=\nexport API_SERVER_KEY = 'from-env-file'\n"
 
 

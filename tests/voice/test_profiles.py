@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.voice.errors import PlainRefused
-from svc_proto.voice.profiles import profile_of, profile_path, section
+from svc_proto.voice.profiles import profile_of, profile_path
 
 # How a file is found is in tests/relay/routes/test_voice_basic.py: the table needs files.
 
@@ -48,10 +48,3 @@ def test_the_profile_that_a_request_names(
 def test_a_profile_that_is_no_text() -> None:
     with pytest.raises(PlainRefused, match="profile"):
         profile_of({}, {"profile": 5})
-
-
-def test_a_section() -> None:
-    assert section({"a": {"b": 1}}, "a") == {"b": 1}
-    values: list[object] = [None, 5, "x", []]
-    for value in values:
-        assert section({"a": value}, "a") == {}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.schema.members import Members
 from svc_proto.voice.profiles import Profile
 from svc_proto.voice.registry import Registry
 from svc_proto.voice.sections import (
@@ -24,7 +25,7 @@ SCOPE = Scope(profile="work")
 
 
 def profile(**data: object) -> Profile:
-    return Profile(name="work", scope="profile", fallback=False, path="/p", data=data)
+    return Profile(name="work", scope="profile", fallback=False, path="/p", data=Members(data))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,8 @@ asks for the grant that it needs, and to have the others withheld.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.visible import is_visible
 from svc_proto.engine.client import Fetched, fetch, websocket
@@ -18,6 +16,7 @@ from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.grants import CHANNELS
+from svc_proto.schema.members import Members
 from svc_proto.wire.envelope import parse_envelope, write_envelope
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ def pair(engine: Engine, url: str, name: str = DEVICE_NAME) -> Flow[str | Failur
     made = yield from fetch(engine, "POST", f"{url}/pairing", headers=secret, within=WITHIN)
     if isinstance(made, Failure):
         return made
-    code = _member(made, "code")
-    if code is None:
+    code = Members.parsed(made.body).text("code") if made.status == 200 else ""
+    if not code:
         return Failure(FailureKind.DENIED, f"the relay gave no pairing code: {made.status}")
     handshake = _Handshake(engine, code, name)
     socket = yield from fetch(
@@ -82,9 +81,9 @@ class _Handshake:
         if envelope is None or envelope.channel != "system":
             return
         if envelope.type == "auth.ok":
-            token = envelope.payload.get("session_token")
-            usable = isinstance(token, str) and bool(token) and is_visible(token)
-            self._settle(cast("str", token) if usable else Failure(FailureKind.INVALID, "no session token"))
+            token = envelope.payload.text("session_token")
+            usable = bool(token) and is_visible(token)
+            self._settle(token if usable else Failure(FailureKind.INVALID, "no session token"))
         elif envelope.type == "auth.fail":
             self._settle(Failure(FailureKind.DENIED, "the relay refused the pairing code"))
 
@@ -102,12 +101,3 @@ class _Handshake:
         if self.outcome is None:
             self.outcome = outcome
             self._engine.resume(self.ticket, None)
-
-
-def _member(answer: Fetched, name: str) -> str | None:
-    try:
-        value = strict_json.loads(answer.body)
-    except strict_json.JsonError:
-        return None
-    found = cast("Mapping[str, object]", value).get(name) if isinstance(value, dict) else None
-    return found if answer.status == 200 and isinstance(found, str) and found else None

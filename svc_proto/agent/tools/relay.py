@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from attrs import frozen
@@ -22,6 +22,7 @@ from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import Members
 from svc_proto.wire.urls import parse_url
 
 if TYPE_CHECKING:
@@ -71,8 +72,7 @@ class RelayLink:
         if not self._is_here():
             return self.configured
         status = yield from self._status()
-        bridge = status.get("bridge")
-        able = not isinstance(bridge, dict) or bridge.get("device_control_supported") is not False
+        able = status.inner("bridge").get("device_control_supported") is not False
         return status.get("phone_connected") is True and able
 
     def has_gates(self, arguments: Mapping[str, object]) -> Flow[bool]:
@@ -86,11 +86,11 @@ class RelayLink:
         status = yield from self._status("" if device is None else f"?{urlencode({'device': device})}")
         return status.get("phone_connected") is True and bool(status.get("safety"))
 
-    def _status(self, query: str = "") -> Flow[Mapping[str, object]]:
+    def _status(self, query: str = "") -> Flow[Members]:
         secret = yield from secret_fields(self._engine)
         url = f"{self._url}/bridge/status{query}"
         answer = yield from fetch(self._engine, "GET", url, headers=secret, within=QUICK)
-        return {} if isinstance(answer, Failure) else _members(answer)
+        return Members() if isinstance(answer, Failure) else _members(answer)
 
     def media(self, token: str) -> Flow[bytes]:
         """A file that the phone has uploaded, by the token that its answer had. Raises `ToolFailed`."""
@@ -123,8 +123,7 @@ class RelayLink:
             token = yield from self._get_token(token)  # it was revoked, or has expired
 
     def _is_over(self, token: str) -> Flow[bool]:
-        headers = ((b"authorization", b"Bearer " + token.encode("ascii")),)
-        asked = yield from fetch(self._engine, "GET", f"{self._url}/sessions", headers=headers, within=QUICK)
+        asked = yield from fetch(self._engine, "GET", f"{self._url}/sessions", headers=bearer(token), within=QUICK)
         return isinstance(asked, Fetched) and asked.status == 401
 
     def _fetch(self, method: str, path: str, arguments: Mapping[str, object], token: str) -> Flow[PhoneAnswer]:
@@ -181,26 +180,17 @@ class RelayLink:
         text = yield from ask(engine, ReadConfig(engine.new_op(), self._file))
         if isinstance(text, Failure):
             return ""
-        members = _object(text)
-        token = members.get("token")
-        known = members.get("url") == self._url
-        return token if known and isinstance(token, str) and is_visible(token) else ""
+        members = Members.parsed(text)
+        token = members.text("token")
+        return token if members.get("url") == self._url and is_visible(token) else ""
 
 
-def _members(answer: Fetched) -> Mapping[str, object]:
+def _members(answer: Fetched) -> Members:
     text = answer.body.decode("utf-8", "replace")
-    members = _object(text)
+    members = Members.parsed(text)
     if not members and text.strip() not in ("", "{}"):
-        return {"error" if answer.status >= 400 else "value": text.strip()}
+        return Members({"error" if answer.status >= 400 else "value": text.strip()})
     return members
-
-
-def _object(text: str) -> Mapping[str, object]:
-    try:
-        value = strict_json.loads(text)
-    except strict_json.JsonError:
-        return {}
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
 def _query_text(value: object) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from svc_proto.basics.moment import Moment
 from svc_proto.device.safety.consent import Consents
 from svc_proto.device.safety.master import Master
+from svc_proto.schema.members import Members
 
 __all__ = ["UNKNOWN_APP", "overlaid"]
 
@@ -29,9 +30,9 @@ def overlaid(
     `master_enabled` reads false while the accessibility service is unbound, although the toggle stays where it is.
     """
     accessible = sideload and consents.accessibility
-    status = dict(base)
+    status = Members(base)
     bridge = {
-        **_members(base, "bridge"),
+        **status.inner("bridge"),
         "device_control_supported": sideload,
         "master_enabled": accessible and master.armed,
         "accessibility_granted": accessible,
@@ -49,7 +50,7 @@ def overlaid(
     }
     status["unattended"] = {
         "credential_lock_detected": False,
-        **_members(base, "unattended"),
+        **status.inner("unattended"),
         "supported": sideload,
         "enabled": sideload and unattended,
     }
@@ -57,12 +58,7 @@ def overlaid(
     if not accessible:
         if "current_app" in status:
             status["current_app"] = UNKNOWN_APP
-        device = _members(base, "device")
+        device = status.inner("device")
         if "current_app" in device:
             status["device"] = {**device, "current_app": UNKNOWN_APP}
     return status
-
-
-def _members(status: Mapping[str, object], name: str) -> dict[str, object]:
-    value = status.get(name)
-    return dict(value) if isinstance(value, Mapping) else {}

@@ -6,8 +6,7 @@ phone's answer, by the loss of its socket, or after 30 seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
@@ -21,6 +20,7 @@ from svc_proto.machines.bridge import Outcome, relay_outcome
 from svc_proto.machines.phones import take_selector
 from svc_proto.machines.session import Session
 from svc_proto.relay.access import Access
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
@@ -138,15 +138,10 @@ class _Control:
 
 def _arguments(request: Request) -> dict[str, object]:
     """The body of a POST without null members; what is not a JSON object counts as empty (wire bridge 2.1)."""
-    if not request.body:
-        return {}
     try:
-        value = parse_json(request.body)
+        members = Members.of(parse_json(request.body) if request.body else None)
     except strict_json.JsonError:
         return {}
-    if not isinstance(value, dict):
-        return {}
-    members = cast("Mapping[str, object]", value)
     return {key: member for key, member in members.items() if member is not None}
 
 

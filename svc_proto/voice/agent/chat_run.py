@@ -9,17 +9,18 @@ Whoever stops reading does not stop the run; `stop` does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level
-from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import SILENCE, EventReader, events
 from svc_proto.facts import Failure
 from svc_proto.machines.run_story import RunEvent, SessionBound
+from svc_proto.schema.members import Members
 from svc_proto.voice.agent.run_mapping import Over, Trouble, map_event
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
@@ -56,9 +57,7 @@ class ApiTarget:
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """Of a request to it."""
-        if not self.bearer:
-            return (JSON,)
-        return (JSON, (b"authorization", b"Bearer " + self.bearer.encode("latin-1", "replace")))
+        return (JSON, *bearer(self.bearer or ""))
 
 
 @frozen(kw_only=True)
@@ -119,8 +118,9 @@ class ChatRun:
             raise RunTrouble(f"The API server cannot be reached: {answer.detail or answer.kind.value}"[:MAX_SHOWN])
         if answer.status not in (200, 201):
             raise _refused(answer)
-        body = _object(answer)
-        session_id = _identity(body) or _identity(_inner(body, "session"))
+        body = Members.parsed(answer.body)
+        names = ("id", "session_id")
+        session_id = body.identity(*names) or body.inner("session").identity(*names)
         if not session_id:
             raise RunTrouble("The API server gave no session id.")
         self._tell(SessionBound(session_id, profile, reason))
@@ -157,7 +157,7 @@ class ChatRun:
 
     def _take(self, event: ServerSentEvent) -> bool:
         """One event; whether it was the last that matters."""
-        data = _data(event.data)
+        data = Members.parsed(event.data)
         self._note_run(data)
         over = False
         for mapped in map_event(event.event, data, self._order.word):
@@ -172,9 +172,9 @@ class ChatRun:
                     self._tell(mapped)
         return over
 
-    def _note_run(self, data: Mapping[str, object]) -> None:
-        run_id = data.get("run_id")
-        if isinstance(run_id, str) and run_id and not self.run_id:
+    def _note_run(self, data: Members) -> None:
+        run_id = data.text("run_id")
+        if run_id and not self.run_id:
             self.run_id = run_id[:MAX_SHOWN]
             if self._stopping:
                 self._stop()
@@ -197,7 +197,7 @@ def is_asking(engine: Engine, api: ApiTarget, run_id: str) -> Flow[bool]:
     answer = yield from _call(engine, api, "GET", f"/v1/runs/{encode_segment(run_id)}", None)
     if isinstance(answer, Failure) or answer.status != 200:
         return False
-    return _object(answer).get("status") == "waiting_for_approval"
+    return Members.parsed(answer.body).get("status") == "waiting_for_approval"
 
 
 def answer_question(engine: Engine, api: ApiTarget, run_id: str, call_id: str, choice: str) -> Flow[bool]:
@@ -213,15 +213,13 @@ def answer_question(engine: Engine, api: ApiTarget, run_id: str, call_id: str, c
     return True
 
 
-def read_history(engine: Engine, api: ApiTarget, session_id: str) -> Flow[list[Mapping[str, object]]]:
+def read_history(engine: Engine, api: ApiTarget, session_id: str) -> Flow[list[Members]]:
     """The messages of a chat session, for context; none when they cannot be had."""
     path = f"/api/sessions/{encode_segment(session_id)}/messages"
     answer = yield from _call(engine, api, "GET", path, None, within=HISTORY_WITHIN)
     if isinstance(answer, Failure) or answer.status != 200:
         return []
-    body = _object(answer)
-    rows = next((rows for name in ("messages", "items", "data") if isinstance(rows := body.get(name), list)), [])
-    return [cast("dict[str, object]", row) for row in rows if isinstance(row, dict)]
+    return Members.parsed(answer.body).rows("messages", "items", "data")
 
 
 def _call(
@@ -244,40 +242,14 @@ def _with_profile(body: dict[str, object], profile: str | None) -> dict[str, obj
 def _refused(answer: Fetched) -> RunTrouble:
     if answer.status in (401, 403):
         return RunTrouble("The API server does not accept the credential of this session.", auth=True)
-    error = _object(answer).get("error")
-    if isinstance(error, dict):
-        error = error.get("message")
-    text = f": {error}" if isinstance(error, str) and error.isprintable() else ""
+    body = Members.parsed(answer.body)
+    error = body.text("error") or body.inner("error").text("message")
+    text = f": {error}" if error and error.isprintable() else ""
     return RunTrouble(f"The API server answers with status {answer.status}{text}"[:MAX_SHOWN])
 
 
 def _is_lost(answer: Fetched) -> bool:
     """404 for the session, not for the route (wire api 2.1)."""
-    error = _inner(_object(answer), "error")
-    said = str(error.get("message") or "").lower()
+    error = Members.parsed(answer.body).inner("error")
+    said = error.text("message").lower()
     return answer.status == 404 and (error.get("code") == "session_not_found" or "session not found" in said)
-
-
-def _object(answer: Fetched) -> Mapping[str, object]:
-    return _data(answer.body)
-
-
-def _data(text: bytes | str) -> Mapping[str, object]:
-    try:
-        value = strict_json.loads(text)
-    except strict_json.JsonError:
-        return {}
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _inner(body: Mapping[str, object], name: str) -> Mapping[str, object]:
-    value = body.get(name)
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _identity(body: Mapping[str, object]) -> str:
-    for name in ("id", "session_id"):
-        value = body.get(name)
-        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-            return str(value)
-    return ""

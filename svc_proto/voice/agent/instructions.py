@@ -13,7 +13,8 @@ from attrs import frozen
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.voice.profiles import find_profile, profile_path, section
+from svc_proto.schema.members import Members
+from svc_proto.voice.profiles import find_profile, profile_path
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -151,13 +152,10 @@ def _fenced(title: str, text: str) -> str:
     return f"{title}:\n<<<\n{text.replace('<<<', '').replace('>>>', '')}\n>>>"
 
 
-def _persona(data: Mapping[str, object]) -> str:
+def _persona(data: Members) -> str:
     """`display.personality` of `agent.personalities`, in either form (wire api 8.1)."""
-    name = section(data, "display").get("personality")
-    found = section(section(data, "agent"), "personalities").get(name) if isinstance(name, str) else None
-    if isinstance(found, dict):
-        found = cast("dict[str, object]", found).get("system_prompt")
-    return found.strip()[:MAX_PERSONA] if isinstance(found, str) else ""
+    name, known = data.inner("display").text("personality"), data.inner("agent", "personalities")
+    return (known.word(name) or known.inner(name).word("system_prompt"))[:MAX_PERSONA]
 
 
 def _content(value: object) -> str:

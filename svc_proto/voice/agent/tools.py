@@ -6,11 +6,11 @@ Names begin with the product's word (wire terminal-voice 0.1); calls are accepte
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
 from svc_proto.machines.broker_calls import Call, CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
+from svc_proto.schema.members import Members
 
 __all__ = ["MAX_TASK", "function_schemas", "parse_call", "tool_surface"]
 
@@ -89,13 +89,13 @@ def parse_call(call_id: str, name: str, arguments: str, word: str) -> Call:
         return _bad(call_id, f"the arguments are not JSON: {error}")
     if not isinstance(value, dict):
         return _bad(call_id, "the arguments must be an object")
-    given = cast("dict[str, object]", value)
+    given = Members.of(value)
     match kind:
         case "run_task":
-            text = _text(given, "text")
+            text = given.word("text")
             if not text:
                 return _bad(call_id, "text is required")
-            session_id, profile = _text(given, "session_id")[:MAX_WORD], _text(given, "profile")[:MAX_WORD]
+            session_id, profile = given.word("session_id")[:MAX_WORD], given.word("profile")[:MAX_WORD]
             return RunCall(
                 call_id=call_id,
                 text=text[:MAX_TASK],
@@ -108,13 +108,8 @@ def parse_call(call_id: str, name: str, arguments: str, word: str) -> Call:
         case "cancel":
             return CancelCall(call_id)
         case _:
-            return ConfirmCall(call_id, _text(given, "confirmation_id")[:MAX_WORD], _text(given, "answer")[:MAX_WORD])
+            return ConfirmCall(call_id, given.word("confirmation_id")[:MAX_WORD], given.word("answer")[:MAX_WORD])
 
 
 def _bad(call_id: str, error: str) -> UnknownCall:
     return UnknownCall(call_id, {"ok": False, "error": error})
-
-
-def _text(given: Mapping[str, object], name: str) -> str:
-    value = given.get(name)
-    return value.strip() if isinstance(value, str) else ""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
+from svc_proto.engine.client import bearer
 from svc_proto.voice.contract import ProviderError
 
 __all__ = ["ELEVENLABS", "OPENAI", "OPENAI_REALTIME", "XAI", "XAI_REALTIME", "Access", "KeySource", "Vendor", "admit"]
@@ -42,9 +43,9 @@ class Access:
     key: str = field(repr=False)
 
     @property
-    def bearer(self) -> tuple[bytes, bytes]:
+    def bearer(self) -> tuple[tuple[bytes, bytes], ...]:
         """The key as most vendors want it."""
-        return b"authorization", b"Bearer " + self.key.encode("ascii")
+        return bearer(self.key)
 
 
 OPENAI = Vendor(

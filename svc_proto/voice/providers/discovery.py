@@ -56,8 +56,8 @@ class Discovered:
 def discover_elevenlabs(engine: Engine, access: Access) -> Flow[Discovered]:
     """`GET /v1/voices` and `GET /v1/models`. Raises `ProviderError`."""
     base = access.url.removesuffix("/v1")
-    found = yield from _get(engine, access, f"{base}/v1/voices", key_header(access))
-    offered = yield from _get(engine, access, f"{base}/v1/models", key_header(access))
+    found = yield from _get(engine, access, f"{base}/v1/voices", (key_header(access),))
+    offered = yield from _get(engine, access, f"{base}/v1/models", (key_header(access),))
     voices = {
         voice.id: voice
         for entry in _entries(found, "voices")
@@ -108,9 +108,9 @@ def discover_xai(engine: Engine, access: Access) -> Flow[Discovered]:
 
 
 def _get(
-    engine: Engine, access: Access, url: str, key: tuple[bytes, bytes], *, tolerated: tuple[int, ...] = ()
+    engine: Engine, access: Access, url: str, key: tuple[tuple[bytes, bytes], ...], *, tolerated: tuple[int, ...] = ()
 ) -> Flow[object]:
-    answer = yield from fetch(engine, "GET", url, headers=(key,), within=WITHIN)
+    answer = yield from fetch(engine, "GET", url, headers=key, within=WITHIN)
     if isinstance(answer, Failure):
         raise unreachable(access, answer)
     if answer.status in tolerated:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.commands import Compute
 from svc_proto.engine.child import Child, Finished, run_command, spawn_child
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.schema.members import Members
 from svc_proto.voice.contract import (
     AudioChunk,
     AudioSink,
@@ -331,12 +331,7 @@ def _heard(finished: Finished | Failure) -> str:
         if finished.kind is FailureKind.TIMED_OUT:
             raise ProviderError("listening to the recording took too long")
         raise ProviderError(f"the engine that listens cannot be started: {finished.detail or finished.kind.value}")
-    try:
-        answer = strict_json.loads(finished.output)
-    except strict_json.JsonError:
-        answer = None
-    if isinstance(answer, dict) and isinstance(text := answer.get("text"), str):
-        return text
-    if isinstance(answer, dict) and isinstance(error := answer.get("error"), str):
-        raise ProviderError(error)
-    raise ProviderError("the engine that listens broke down over the recording")
+    answer = Members.parsed(finished.output)
+    if isinstance(answer.get("text"), str):
+        return answer.text("text")
+    raise ProviderError(answer.text("error") or "the engine that listens broke down over the recording")

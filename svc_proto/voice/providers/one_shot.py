@@ -12,6 +12,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 from svc_proto.voice.contract import (
     AudioChunk,
     AudioDelta,
@@ -143,11 +144,8 @@ class _Listener:
         """Keep an object; what is none says nothing."""
         if self.gone or self._end is not None:
             return
-        try:
-            value = strict_json.loads(text)
-        except strict_json.JsonError:
-            return
-        if not isinstance(value, dict):
+        value = Members.parse(text)
+        if value is None:
             return
         self._size += len(text)
         if self._size > MAX_WAITING:

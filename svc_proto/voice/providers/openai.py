@@ -44,7 +44,7 @@ class OpenAi:
         fields = [("model", model or LISTENING_MODEL), ("response_format", "json")]
         if language:
             fields.append(("language", language))
-        return Form(url=f"{self.access.url}/audio/transcriptions", headers=(self.access.bearer,), fields=tuple(fields))
+        return Form(url=f"{self.access.url}/audio/transcriptions", headers=self.access.bearer, fields=tuple(fields))
 
     def _speech(self, request: SpeechRequest, response_format: str) -> Call:
         model, voice = request.model or SPEECH_MODEL, request.voice or VOICE
@@ -62,7 +62,7 @@ class OpenAi:
             asked["speed"] = speed
         return Call(
             url=f"{self.access.url}/audio/speech",
-            headers=(JSON, self.access.bearer),
+            headers=(JSON, *self.access.bearer),
             body=strict_json.dumps_bytes(asked),
             model=model,
             voice=voice,

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 from urllib.parse import quote
 
+from svc_proto.schema.members import Members
 from svc_proto.voice.contract import (
     AudioDelta,
     AudioDone,
@@ -75,7 +76,7 @@ class RealtimeDialect(ABC):
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """The key."""
-        return (self._access.bearer,)
+        return self._access.bearer
 
     # --- what is said -------------------------------------------------------------------------------------------
 
@@ -125,42 +126,45 @@ class RealtimeDialect(ABC):
 
     def parse(self, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
         """What an event means."""
-        kind = _text(message, "type")
+        return self._parse(Members.of(message))
+
+    def _parse(self, message: Members) -> tuple[ProviderEvent, ...]:
+        kind = message.text("type")
         if kind in _READY:
-            return (ProviderReady(_text(_object(message, "session"), "model") or None),)
+            return (ProviderReady(message.inner("session").text("model") or None),)
         if _HEARD in kind:
             return self._heard(kind.rpartition(".")[2], message)
         if kind == "error":
-            return (self._problem(_object(message, "error") or message),)
+            return (self._problem(message.inner("error") or message),)
         if kind.startswith("response.") or kind == "conversation.item.done":
             return self._response(kind, message)
         return ()
 
-    def _heard(self, kind: str, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
+    def _heard(self, kind: str, message: Members) -> tuple[ProviderEvent, ...]:
         item = _id(message, "item_id")
         match kind:
             case "delta":
-                delta = _text(message, "delta")
+                delta = message.text("delta")
                 return (TranscriptDelta(delta),) if delta else ()
             case "updated":  # cumulative
-                text, before = _text(message, "transcript"), self._told.get(item, "")
+                text, before = message.text("transcript"), self._told.get(item, "")
                 _remember(self._told, item, text)
                 delta = text.removeprefix(before) if text.startswith(before) else ""
                 return (TranscriptDelta(delta),) if delta else ()
             case "completed" | "done":
                 self._told.pop(item, None)
-                return (TranscriptFinal((_text(message, "transcript") or _text(message, "text")).strip()),)
+                return (TranscriptFinal((message.text("transcript", "text")).strip()),)
             case "failed":
-                return (self._problem(_object(message, "error")),)
+                return (self._problem(message.inner("error")),)
         return ()
 
-    def _response(self, kind: str, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
+    def _response(self, kind: str, message: Members) -> tuple[ProviderEvent, ...]:
         response_id = _id(message, "response_id")
         match kind:
             case "response.created":
-                return self._start(_id(_object(message, "response"), "id"))
+                return self._start(_id(message.inner("response"), "id"))
             case "response.output_item.added":
-                self._name(_object(message, "item"))
+                self._name(message.inner("item"))
                 return self._start(response_id)
             case "response.output_audio.delta" | "response.audio.delta":
                 pcm = self._mouth(response_id).feed(speech_of(message))
@@ -171,10 +175,10 @@ class RealtimeDialect(ABC):
             case "response.function_call_arguments.done":
                 return self._arguments(response_id, message)
             case "response.output_item.done" | "conversation.item.done":
-                return self._call(response_id, _object(message, "item"))
+                return self._call(response_id, message.inner("item"))
             case "response.done":
-                return self._done(_object(message, "response"), response_id)
-        if kind in _TEXT and (delta := _text(message, "delta")):
+                return self._done(message.inner("response"), response_id)
+        if kind in _TEXT and (delta := message.text("delta")):
             return (TextDelta(response_id, delta),)
         return ()
 
@@ -191,58 +195,52 @@ class RealtimeDialect(ABC):
             _remember(self._mouths, response_id, mouth)
         return mouth
 
-    def _name(self, item: Mapping[str, object]) -> None:
-        call_id, name = _id(item, "call_id"), _text(item, "name")
-        if _text(item, "type") == "function_call" and call_id and name:
+    def _name(self, item: Members) -> None:
+        call_id, name = _id(item, "call_id"), item.text("name")
+        if item.text("type") == "function_call" and call_id and name:
             _remember(self._names, _id(item, "id") or call_id, (call_id, name))
 
-    def _arguments(self, response_id: str, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
+    def _arguments(self, response_id: str, message: Members) -> tuple[ProviderEvent, ...]:
         call_id, name = self._names.get(_id(message, "item_id"), ("", ""))
-        call = {
-            "type": "function_call",
-            "call_id": _id(message, "call_id") or call_id,
-            "name": _text(message, "name") or name,
-            "arguments": _text(message, "arguments"),
-        }
-        return self._call(response_id, call)  # without a name it comes with its item, a moment later
+        call = {"type": "function_call", "call_id": _id(message, "call_id") or call_id}
+        call |= {"name": message.text("name") or name, "arguments": message.text("arguments")}
+        return self._call(response_id, Members(call))  # without a name it comes with its item, a moment later
 
-    def _call(self, response_id: str, item: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
-        call_id, name = _id(item, "call_id"), _text(item, "name")
-        if _text(item, "type") != "function_call" or not call_id or not name or call_id in self._called:
+    def _call(self, response_id: str, item: Members) -> tuple[ProviderEvent, ...]:
+        call_id, name = _id(item, "call_id"), item.text("name")
+        if item.text("type") != "function_call" or not call_id or not name or call_id in self._called:
             return ()
         if item.get("status") == "in_progress":
             return ()
         _remember(self._called, call_id, None)
-        return (FunctionCall(response_id, call_id, name, _text(item, "arguments")),)
+        return (FunctionCall(response_id, call_id, name, item.text("arguments")),)
 
-    def _done(self, response: Mapping[str, object], response_id: str) -> tuple[ProviderEvent, ...]:
+    def _done(self, response: Members, response_id: str) -> tuple[ProviderEvent, ...]:
         response_id = _id(response, "id") or response_id
         self._mouths.pop(response_id, None)
-        status = _text(response, "status")
+        status = response.text("status")
         events: list[ProviderEvent] = []
-        output = response.get("output")
-        for item in output if isinstance(output, list) and status != "cancelled" else ():
-            if isinstance(item, dict):
-                events += self._call(response_id, item)
+        for item in response.rows("output") if status != "cancelled" else ():
+            events += self._call(response_id, item)
         if status == "failed":
-            events.append(self._problem(_object(_object(response, "status_details"), "error")))
+            events.append(self._problem(response.inner("status_details", "error")))
         return (*events, ResponseDone(response_id, status if status in _STATUSES else "completed"))
 
-    def _problem(self, error: Mapping[str, object]) -> ProviderProblem:
-        said = _text(error, "message") or _text(error, "error")
+    def _problem(self, error: Members) -> ProviderProblem:
+        said = error.text("message", "error")
         low = said.lower()
         words = safe_words(said, self._access.key)
         return ProviderProblem(
             words or f"{self._access.vendor} reported an error",
-            benign=_text(error, "code") in BENIGN_CODES or any(phrase in low for phrase in BENIGN),
+            benign=error.text("code") in BENIGN_CODES or any(phrase in low for phrase in BENIGN),
             idle="timed out" in low and "inactivity" in low,
         )
 
 
-def speech_of(message: Mapping[str, object]) -> bytes:
+def speech_of(message: Members) -> bytes:
     """The sound in an audio event; none when it is no base64."""
     try:
-        return b64decode(_text(message, "delta"))
+        return b64decode(message.text("delta"))
     except (binascii.Error, ValueError):
         return b""
 
@@ -261,16 +259,6 @@ def _create(response: Message) -> Message:
     return {"type": "response.create", "response": response}
 
 
-def _object(message: Mapping[str, object], name: str) -> Mapping[str, object]:
-    value = message.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _text(message: Mapping[str, object], name: str) -> str:
-    value = message.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _id(message: Mapping[str, object], name: str) -> str:
-    value = _text(message, name)
+def _id(message: Members, name: str) -> str:
+    value = message.text(name)
     return value if len(value) <= MAX_ID else ""

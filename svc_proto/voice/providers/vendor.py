@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import field, frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import BodyReader, pieces
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 from svc_proto.voice.contract import (
     AudioChunk,
     AudioSink,
@@ -249,11 +249,7 @@ def _named(kind: bytes) -> str:
 
 
 def _transcript(access: Access, body: bytes) -> str:
-    try:
-        value = strict_json.loads(body)
-    except strict_json.JsonError:
-        value = None
-    text = value.get("text") if isinstance(value, dict) else None
+    text = Members.parsed(body).get("text")
     if not isinstance(text, str):
         raise ProviderError(f"{access.vendor} answered with something that is no transcript")
     return text.strip()[:MAX_TRANSCRIPT]

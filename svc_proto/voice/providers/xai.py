@@ -37,7 +37,7 @@ class Xai:
         """A transcription; it has one model and takes no name of any."""
         return Form(
             url=f"{self._base}/v1/stt",
-            headers=(self.access.bearer,),
+            headers=self.access.bearer,
             fields=(("language", language),) if language else (),
         )
 
@@ -57,7 +57,7 @@ class Xai:
             asked["text_normalization"] = normal
         return Call(
             url=f"{self._base}/v1/tts",
-            headers=(JSON, self.access.bearer),
+            headers=(JSON, *self.access.bearer),
             body=strict_json.dumps_bytes(asked),
             model=request.model or MODEL,
             voice=voice,

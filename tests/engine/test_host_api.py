@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from svc_proto.client.api_address import ApiServer, find_api
 from svc_proto.config import RelayConfig
+from svc_proto.engine.host_api import ApiServer, find_api, host_api_key, key_member, yaml_variables
 from svc_proto.facts import Failure
 from tests.client.world import World
 
@@ -11,11 +13,13 @@ CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="env-key",
 FULL = {"platforms": {"api_server": {"extra": {"key": "k1", "host": " h1 ", "port": "81"}, "api_key": "k2"}}}
 
 
-def found(yaml: object = None, dotenv: str | None = None, config: RelayConfig = CONFIG) -> ApiServer:
+def found(yaml: object = None, dotenv: str | None = None, config: RelayConfig = CONFIG, plan: Any = None) -> Any:
     files: dict[str, bytes | Failure] = {} if yaml is None else {"/h/config.yaml": b"x"}
     if dotenv is not None:
         files["/h/.env"] = dotenv.encode()
-    world = World(lambda engine: find_api(engine, config), files=files, compute={"yaml.load": lambda text: yaml})
+    world = World(
+        plan or (lambda engine: find_api(engine, config)), files=files, compute={"yaml.load": lambda text: yaml}
+    )
     return world.run()
 
 
@@ -24,7 +28,7 @@ def test_the_configuration_first() -> None:
 
 
 def test_each_value_falls_through_for_itself() -> None:
-    yaml = {"platforms": {"api_server": {"extra": {"key": "", "port": 0}, "api_key": "k2", "host": 7}}}
+    yaml = {"platforms": {"api_server": {"extra": {"key": "", "port": 0}, "api_key": "k2", "host": None}}}
     assert found(
         yaml, "# a comment\nexport API_SERVER_PORT='82'\nAPI_SERVER_HOST=h2\n#API_SERVER_KEY=x\n"
     ) == ApiServer(host="h2", port=82, key="k2")
@@ -64,3 +68,45 @@ def test_defaults() -> None:
 
 def test_the_key_is_not_shown() -> None:
     assert "secret" not in repr(ApiServer(key="secret"))
+
+
+@pytest.mark.parametrize(
+    ("yaml", "dotenv", "key"),
+    [
+        (FULL, "API_SERVER_KEY=k3", "k1"),
+        ({"platforms": {"api_server": {"extra": {"key": " "}, "api_key": " k2 "}}}, "API_SERVER_KEY=k3", "k2"),
+        ({"platforms": {"api_server": {"extra": {"key": 12345678}}}}, "API_SERVER_KEY=k3", "12345678"),
+        ({"platforms": {"api_server": {"api_key": True}}}, "export API_SERVER_KEY='k3'\n", "k3"),
+        ({"platforms": 5}, "OTHER=1", "env-key"),
+        (None, None, "env-key"),
+    ],
+)
+def test_one_key_for_all_who_look_for_it(yaml: Any, dotenv: str | None, key: str) -> None:
+    assert found(yaml, dotenv).key == key
+    assert found(yaml, dotenv, plan=lambda engine: host_api_key(engine, "/h/config.yaml", "/h", "env-key")) == key
+
+
+def test_what_a_configuration_file_sets_as_variables() -> None:
+    extra = {"host": "0.0.0.0", "port": 9000, "key": "k", "cors_origins": ["http://a", "*"]}
+    assert yaml_variables(
+        {"platforms": {"api_server": {"extra": extra}}, "gateway": {"api_server": {"max_concurrent_runs": 0}}}
+    ) == {
+        "API_SERVER_HOST": "0.0.0.0",
+        "API_SERVER_PORT": "9000",
+        "API_SERVER_KEY": "k",
+        "API_SERVER_CORS_ORIGINS": "http://a,*",
+        "API_SERVER_MAX_CONCURRENT_RUNS": "0",
+    }
+    assert yaml_variables({"platforms": {"api_server": {"extra": {"port": True, "key": None, "host": {}}}}}) == {}
+
+
+@pytest.mark.parametrize(
+    ("server", "member"),
+    [
+        ({"extra": {"key": 5}, "api_key": "k"}, "extra"),
+        ({"extra": {"key": " "}, "api_key": "k"}, "api_key"),
+        ([], None),
+    ],
+)
+def test_where_the_key_stands(server: object, member: str | None) -> None:
+    assert key_member({"platforms": {"api_server": server}}) == member

@@ -1,0 +1,126 @@
+"""This host's API server as its files have it: where it is, and its key, for all who look for it.
+
+First the agent's configuration file, then `.env` in the service home, then what the environment said: the chain of
+wire core 2.7, each value falling through for itself. The server itself takes them the other way round (wire api 9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from attrs import define, field, frozen
+
+from svc_proto.basics.dotenv import parse_dotenv
+from svc_proto.config import RelayConfig
+from svc_proto.engine.client import Fetched, bearer
+from svc_proto.engine.files import read_file, read_yaml
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["ApiServer", "ShownKey", "find_api", "host_api_key", "key_member", "yaml_variables"]
+
+T = TypeVar("T")
+MAX_PORT = 65_535
+EXTRA = {  # members of `platforms.api_server.extra`, and where some may stand beside `extra`
+    "host": ("API_SERVER_HOST", "host"),
+    "port": ("API_SERVER_PORT", "port"),
+    "key": ("API_SERVER_KEY", "api_key"),
+    "cors_origins": ("API_SERVER_CORS_ORIGINS", ""),
+}
+
+
+@frozen(kw_only=True)
+class ApiServer:
+    """Host, port, key and whether it serves TLS; an empty key means open access."""
+
+    host: str = "127.0.0.1"
+    port: int = 8642
+    key: str = field(default="", repr=False)
+    tls: bool = False
+
+
+@define
+class ShownKey:
+    """The key as a program shows it. Where it is refused `find` is asked for another, given the one that was shown."""
+
+    value: str = field(default="", repr=False)
+    find: Callable[[str], Flow[str]] | None = None
+
+    def show(self, ask: Callable[[tuple[tuple[bytes, bytes], ...]], Flow[T]]) -> Flow[T]:
+        """Ask with the header field that shows it, and once more if the key was replaced meanwhile."""
+        shown = self.value
+        answer = yield from ask(bearer(shown))
+        if self.find is None or not shown or not isinstance(answer, Fetched) or answer.status != 401:
+            return answer
+        self.value = yield from self.find(shown)
+        return answer if self.value == shown else (yield from ask(bearer(self.value)))
+
+
+def find_api(engine: Engine, config: RelayConfig) -> Flow[ApiServer]:
+    """Go through the chain. TLS is what `.env` or the environment gives a certificate for. One that runs has said
+    where it is.
+    """
+    said = yield from _said(engine, config.config_path, config.home)
+    key = _first(said, "API_SERVER_KEY", config.api_key)
+    if config.webapi_inside is not None:
+        there = config.webapi
+        return ApiServer(host=there.host, port=there.port, key=key, tls=there.tls)
+    ports = (_port(each.get("API_SERVER_PORT", "")) for each in said)
+    return ApiServer(
+        host=_first(said, "API_SERVER_HOST", config.api_host or "127.0.0.1"),
+        port=next(filter(None, ports), config.api_port or 8642),
+        key=key,
+        tls=config.api_tls or bool(said[1].get("API_SERVER_SSL_CERT")),
+    )
+
+
+def host_api_key(engine: Engine, config_path: str, home: str, otherwise: str) -> Flow[str]:
+    """The key alone; `otherwise` is what the environment said, and empty means that there is none."""
+    return _first((yield from _said(engine, config_path, home)), "API_SERVER_KEY", otherwise)
+
+
+def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
+    """What a parsed configuration file sets, as the variables that it stands for, so that they are checked once."""
+    server = Members.of(found).inner("platforms", "api_server")
+    extra, gateway = server.inner("extra"), Members.of(found).inner("gateway", "api_server")
+    variables = {
+        variable: _text(extra.get(name)) or _text(server.get(beside)) for name, (variable, beside) in EXTRA.items()
+    }
+    variables["API_SERVER_MAX_CONCURRENT_RUNS"] = _text(gateway.get("max_concurrent_runs"))
+    return {name: value for name, value in variables.items() if value}
+
+
+def key_member(found: Mapping[str, object]) -> str | None:
+    """Where in a parsed configuration file the key is, if it is there: `extra` (its `key`) or `api_key`."""
+    server = Members.of(found).inner("platforms", "api_server")
+    if _text(server.inner("extra").get("key")):
+        return "extra"
+    return "api_key" if _text(server.get("api_key")) else None
+
+
+def _said(engine: Engine, config_path: str, home: str) -> Flow[tuple[Mapping[str, str], Mapping[str, str]]]:
+    """What the two files say. One that cannot be read or understood counts as absent."""
+    settings = yield from read_yaml(engine, config_path)
+    lines = yield from read_file(engine, f"{home}/.env")
+    dotenv = {} if isinstance(lines, Failure) else parse_dotenv(lines.decode("utf-8", "replace"))
+    return {} if isinstance(settings, Failure) else yaml_variables(settings), dotenv
+
+
+def _first(said: tuple[Mapping[str, str], ...], name: str, otherwise: str) -> str:
+    return next((value for each in said if (value := each.get(name, "").strip())), otherwise)
+
+
+def _port(value: str) -> int:
+    port = int(value) if value.isascii() and value.isdecimal() and len(value) <= 5 else 0
+    return port if port <= MAX_PORT else 0
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(_text(part) for part in value)
+    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""

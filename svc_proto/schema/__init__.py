@@ -1,0 +1,1 @@
+"""What goes over the wires and into files, each said once: read and written side by side. Pure."""

@@ -1,0 +1,95 @@
+"""The one reader of JSON objects that others wrote: a peer's answer, a message, a file somebody may have edited.
+
+Nothing is taken for granted: what is missing, or of another type, reads as nothing. Booleans are never numbers (wire
+core 0.4). What has to be there, with an error that names the field, is read by `svc_proto.basics.validate`.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import cast
+
+from svc_proto.basics import strict_json
+
+__all__ = ["Members"]
+
+
+class Members(dict[str, object]):
+    """The members of one JSON object, with readers by type. An ordinary dict otherwise: compared and written as one."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, value: object) -> Members:
+        """The members of an object; none of anything else."""
+        if isinstance(value, cls):
+            return value
+        return cls(cast("dict[str, object]", value)) if isinstance(value, dict) else cls()
+
+    @classmethod
+    def parse(cls, text: bytes | str) -> Members | None:
+        """The members of a text that is a JSON object; None for any other text."""
+        try:
+            value = strict_json.loads(text)
+        except strict_json.JsonError:
+            return None
+        return cls(cast("dict[str, object]", value)) if isinstance(value, dict) else None
+
+    @classmethod
+    def parsed(cls, text: bytes | str) -> Members:
+        """The same, and no members of a text that is no JSON object."""
+        return cls.parse(text) or cls()
+
+    def text(self, *names: str) -> str:
+        """The first of these members that is text, and not empty; else empty."""
+        for name in names:
+            value = self.get(name)
+            if isinstance(value, str) and value:
+                return value
+        return ""
+
+    def word(self, *names: str) -> str:
+        """The first of these members that is text, and not blank, without the blanks around it; else empty."""
+        return next((word for name in names if (word := self.text(name).strip())), "")
+
+    def identity(self, *names: str) -> str:
+        """The first of these members that names something: text that is not empty, or a whole number; else empty."""
+        for name in names:
+            value = self.get(name)
+            if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+                return str(value)
+        return ""
+
+    def whole(self, name: str, low: float = -inf, high: float = inf) -> int | None:
+        """A whole number in these bounds, both included."""
+        value = self.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high else None
+
+    def number(self, name: str, low: float = -inf, high: float = inf) -> float | None:
+        """A number in these bounds, both included: as it was written, so that a whole one stays whole."""
+        value = self.get(name)
+        good = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+        return cast("float", value) if good else None
+
+    def inner(self, *names: str) -> Members:
+        """The object that these names lead to, one inside the other; without members where there is none."""
+        found = self
+        for name in names:
+            found = Members.of(found.get(name))
+        return found
+
+    def array(self, *names: str) -> list[object]:
+        """The first of these members that is an array; else an empty one."""
+        for name in names:
+            value = self.get(name)
+            if isinstance(value, list):
+                return value
+        return []
+
+    def rows(self, *names: str) -> list[Members]:
+        """The objects in the first of these members that is an array."""
+        return [Members.of(row) for row in self.array(*names) if isinstance(row, dict)]
+
+    def texts(self, *names: str) -> list[str]:
+        """The texts in the first of these members that is an array, empty ones too."""
+        return [value for value in self.array(*names) if isinstance(value, str)]

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics import strict_json
+from svc_proto.schema.members import Members
+
+FOUND = Members({"a": "x", "blank": " ", "none": "", "i": 3, "f": 2.5, "yes": True, "o": {"p": {"q": "z"}}, "l": [1]})
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "5", "NaN", '{"a":1,"a":2}', b"\xff"])
+def test_what_is_no_object(text: bytes | str) -> None:
+    assert Members.parse(text) is None
+    assert Members.parsed(text) == {}
+
+
+def test_an_object() -> None:
+    found = Members.parse(b'{"a": 1}')
+    assert found is not None
+    assert found == Members.parsed('{"a": 1}') == {"a": 1}
+    assert strict_json.dumps(found) == '{"a":1}'
+    assert Members.of(found) is found
+    assert Members.of({"a": 1}) == found
+    assert (Members.of([]), Members.of(None), Members.parse("{}")) == ({}, {}, {})
+
+
+def test_text() -> None:
+    assert (FOUND.text("a"), FOUND.text("none", "i", "a"), FOUND.text("blank")) == ("x", "x", " ")
+    assert (FOUND.text(), FOUND.text("i", "o", "l", "yes", "missing")) == ("", "")
+
+
+def test_a_word() -> None:
+    members = Members({"a": " x ", "b": " "})
+    assert (members.word("b", "a"), members.word("b"), members.word("c")) == ("x", "", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [("x", "x"), (7, "7"), (0, "0"), ("", ""), (True, ""), (2.0, ""), (None, "")]
+)
+def test_an_identity(value: object, name: str) -> None:
+    assert Members({"id": value}).identity("other", "id") == name
+
+
+@pytest.mark.parametrize("value", [True, False, "3", None, [3], {}])
+def test_what_is_no_number(value: object) -> None:
+    assert (Members({"n": value}).number("n"), Members({"n": value}).whole("n")) == (None, None)
+
+
+def test_numbers() -> None:
+    assert (FOUND.number("i"), FOUND.number("f"), FOUND.whole("i"), FOUND.whole("f")) == (3, 2.5, 3, None)
+    assert (FOUND.whole("i", 3, 3), FOUND.whole("i", 4), FOUND.whole("i", 0, 2)) == (3, None, None)
+    assert (FOUND.number("f", 2.5, 2.5), FOUND.number("f", 3), FOUND.number("f", 0, 2)) == (2.5, None, None)
+
+
+def test_inside() -> None:
+    assert FOUND.inner("o", "p") == {"q": "z"}
+    assert FOUND.inner("o", "p").text("q") == "z"
+    assert (FOUND.inner("a"), FOUND.inner("missing", "p"), FOUND.inner("l")) == ({}, {}, {})
+
+
+def test_arrays() -> None:
+    found = Members({"l": [{"a": 1}, 5, "x", ""], "e": [], "no": "x"})
+    assert (found.array("no", "l"), found.array("no")) == ([{"a": 1}, 5, "x", ""], [])
+    assert (found.rows("missing", "l"), found.texts("l"), found.rows("e", "l")) == ([{"a": 1}], ["x", ""], [])
+    assert isinstance(found.rows("l")[0], Members)
