@@ -130,7 +130,7 @@ class Demo:
         if event.event == "assistant.delta":
             return  # the whole text follows
         if event.event == "assistant.completed":
-            texts.append(str(found["content"]))
+            texts.append(found.text("content"))
         shown = " ".join(f"{name}={found[name]!r}" for name in SHOWN if isinstance(found.get(name), str | int))
         self._say(f"event: {event.event:20} {shown[:WIDTH]}".rstrip())
 

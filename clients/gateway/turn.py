@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import cast
+from collections.abc import Callable
 
-from svc_proto.basics import strict_json
+from svc_proto.schema import chat_events as events
+from svc_proto.schema.members import Members
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["Turn"]
@@ -22,7 +22,7 @@ class Turn:
         self._started = False
         self._text: list[str] = []
         self._final: str | None = None
-        self._usage: object = None
+        self._usage: Members = Members()
         self._interrupted = False
         self.over = False
         self.run_id: str | None = None
@@ -34,17 +34,12 @@ class Turn:
 
     def take(self, event: ServerSentEvent) -> None:
         """Take one event of the stream; what is no JSON object, or comes after the end, is passed over."""
-        if self.over:
+        data = Members.parse(event.data)
+        if self.over or data is None:
             return
-        try:
-            value = strict_json.loads(event.data)
-        except strict_json.JsonError:
-            return
-        if not isinstance(value, dict):
-            return
-        data = cast("dict[str, object]", value)
-        self.run_id = _text(data, "run_id") or self.run_id
-        self._usage = data["usage"] if isinstance(data.get("usage"), dict) else self._usage
+        self.run_id = data.text("run_id") or self.run_id
+        if "usage" in data:
+            self._usage = data.inner("usage")
         self._take(event.event, data)
 
     def complete(self, status: str) -> None:
@@ -53,7 +48,7 @@ class Turn:
             return
         self.start()
         self.over = True
-        self._tell("message.complete", {"text": self.text, "usage": self._usage or {}, "status": status})
+        self._tell("message.complete", {"text": self.text, "usage": self._usage, "status": status})
 
     def fail(self, message: str) -> None:
         """The turn is over because something went wrong."""
@@ -67,79 +62,61 @@ class Turn:
             self._started = True
             self._tell("message.start", None)
 
-    def _take(self, kind: str, data: Mapping[str, object]) -> None:
-        match kind:
-            case "message.started":
+    def _take(self, kind: str, data: Members) -> None:
+        match events.read_event(kind, data):
+            case events.AssistantDelta(delta=delta) if delta:
                 self.start()
-            case "assistant.delta":
-                self._delta(_text(data, "delta"))
-            case "assistant.completed":
-                self._final = _text(data, "content") or self._final
-                self._interrupted = data.get("interrupted") is True
-            case "run.completed":
-                interrupted = self._interrupted or data.get("interrupted") is True
-                self.complete("interrupted" if interrupted else "complete")
-            case "error":
-                self.fail(_text(data, "message") or _text(data, "error") or "the run failed")
-            case "done":
+                self._text.append(delta)
+                self._tell("message.delta", {"text": delta})
+            case events.MessageStarted():
+                self.start()
+            case events.AssistantCompleted(content=content, interrupted=interrupted):
+                self._final = content or self._final
+                self._interrupted = interrupted
+            case events.RunCompleted(interrupted=interrupted):
+                self.complete("interrupted" if self._interrupted or interrupted else "complete")
+            case events.Error(message=message):
+                self.fail(message or "the run failed")
+            case events.Done():
                 self.complete("interrupted" if self._interrupted else "complete")
-            case _:
-                self._take_work(kind, data)
+            case event:
+                self._take_work(kind, event, data)
 
-    def _take_work(self, kind: str, data: Mapping[str, object]) -> None:
-        name = _text(data, "tool_name")
-        identity = _text(data, "call_id") or _text(data, "tool_call_id") or name
-        match kind:
-            case "tool.pending":
+    def _take_work(self, kind: str, event: events.ChatEvent | None, data: Members) -> None:
+        match event:
+            case events.ToolPending(tool_name=name):
                 self._tell("tool.generating", {"name": name})
-            case "tool.started":
-                self._tell("tool.start", {"tool_id": identity, "name": name, "context": _preview(data, "preview")})
-            case "tool.progress" if name and not name.startswith("_"):
-                self._tell("tool.progress", {"name": name, "preview": _preview(data, "delta")})
-            case "tool.progress":
-                self._tell("reasoning.delta", {"text": _text(data, "delta")})
-            case "tool.completed":
-                self._tell("tool.complete", {"tool_id": identity, "name": name, **_outcome(data)})
-            case "tool.failed":
-                error = _text(data, "error") or "the tool failed"
-                self._tell("tool.complete", {"tool_id": identity, "name": name, "error": error})
-            case "approval.request":
-                words = {key: _text(data, key) for key in ("command", "description")}
-                self._tell("approval.request", {**words, "choices": data.get("choices"), "call_id": identity})
-            case "memory.updated" | "skill.loaded" | "artifact.created":
-                names = ("added", "removed", "name", "target", "path")
-                what = next((found for key in names if (found := _preview(data, key))), "")
+            case events.ToolStarted(tool_name=name, preview=preview):
+                self._tell("tool.start", {**_call(data, name), "context": (preview or "")[:SHOWN]})
+            case events.ToolProgress(tool_name=name, delta=delta) if name and not name.startswith("_"):
+                self._tell("tool.progress", {"name": name, "preview": delta[:SHOWN]})
+            case events.ToolProgress(delta=delta):
+                self._tell("reasoning.delta", {"text": delta})
+            case events.ToolCompleted(tool_name=name):
+                self._tell("tool.complete", {**_call(data, name), **_outcome(event)})
+            case events.ToolFailed(tool_name=name, error=error):
+                self._tell("tool.complete", {**_call(data, name), "error": error or "the tool failed"})
+            case events.ApprovalRequest(command=command, description=description, choices=choices, tool_name=name):
+                words = {"command": command, "description": description, "choices": choices}
+                self._tell("approval.request", {**words, "call_id": _call(data, name)["tool_id"]})
+            case _ if kind in ("memory.updated", "skill.loaded", "artifact.created"):
+                what = data.text("added", "removed", "name", "target", "path")[:SHOWN]
                 self._tell("status.update", {"kind": kind, "text": f"{kind.replace('.', ' ')} {what}".strip()})
             case _:
                 pass  # `session.created`, `run.started`, and what later servers may say
 
-    def _delta(self, text: str) -> None:
-        if text:
-            self.start()
-            self._text.append(text)
-            self._tell("message.delta", {"text": text})
+
+def _call(data: Members, name: str) -> dict[str, object]:
+    return {"tool_id": data.text("call_id", "tool_call_id") or name, "name": name}
 
 
-def _text(data: Mapping[str, object], name: str) -> str:
-    value = data.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _preview(data: Mapping[str, object], name: str) -> str:
-    return _text(data, name)[:SHOWN]
-
-
-def _outcome(data: Mapping[str, object]) -> dict[str, object]:
-    outcome: dict[str, object] = {}
-    if isinstance(data.get("args"), dict):
-        outcome["args"] = data["args"]
-    result = _preview(data, "result_preview")
+def _outcome(event: events.ToolCompleted) -> dict[str, object]:
+    outcome: dict[str, object] = {} if event.args is None else {"args": event.args}
+    result = (event.result_preview or "")[:SHOWN]
     if result:
-        outcome["result"] = result
-        outcome["summary"] = result.partition("\n")[0]
-    duration = data.get("duration")
-    if isinstance(duration, int | float) and not isinstance(duration, bool):
-        outcome["duration_s"] = duration
-    if data.get("success") is False:
+        outcome |= {"result": result, "summary": result.partition("\n")[0]}
+    if event.duration is not None:
+        outcome["duration_s"] = event.duration
+    if not event.success:
         outcome["error"] = result or "the tool failed"
     return outcome

@@ -6,20 +6,23 @@ Null counts: booleans are never null, times are numbers beside their ISO text, a
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from svc_proto.agent.contract import ApprovalAsked, ApprovalGiven, NoteChanged, ToolCall
 from svc_proto.api.rows import ChatSession, Content, Message, Usage
 from svc_proto.basics.brand import Brand
+from svc_proto.schema.chat_events import ApprovalRequest, ApprovalResponded, MemoryUpdated
+from svc_proto.schema.members import Members
 
 __all__ = [
-    "answer_view",
-    "call_view",
+    "answer_event",
+    "call_members",
     "content_view",
     "function_call",
     "iso",
     "message_view",
-    "note_view",
-    "question_view",
+    "note_event",
+    "question_event",
     "session_answer",
     "session_view",
     "usage_view",
@@ -107,44 +110,45 @@ def usage_view(usage: Usage) -> dict[str, int]:
     }
 
 
-def call_view(call: ToolCall, *names: str) -> dict[str, object]:
-    """A tool call, its name as these members, and both spellings of its id (wire api 4.3)."""
-    return {**dict.fromkeys(names, call.name), "call_id": call.id, "tool_call_id": call.id, "args": dict(call.args)}
+def call_members(call: ToolCall) -> dict[str, Any]:
+    """A tool call as the events of a chat have it (wire api 4.3)."""
+    return {"tool_name": call.name, "call_id": call.id, "tool_call_id": call.id, "args": Members(call.args)}
 
 
-def question_view(asked: ApprovalAsked) -> dict[str, object]:
+def question_event(asked: ApprovalAsked) -> ApprovalRequest:
     """What somebody has to allow, and may answer (wire api 6.3 `approval.request`)."""
-    return {
-        **call_view(asked.call, "tool", "tool_name"),
-        "command": asked.command,
-        "description": asked.description,
-        "pattern_key": asked.pattern,
-        "pattern_keys": [asked.pattern],
-        "allow_permanent": "always" in asked.choices,
-        "choices": list(asked.choices),
-    }
+    return ApprovalRequest(
+        tool=asked.call.name,
+        **call_members(asked.call),
+        command=asked.command,
+        description=asked.description,
+        pattern_key=asked.pattern,
+        pattern_keys=[asked.pattern],
+        allow_permanent="always" in asked.choices,
+        choices=list(asked.choices),
+    )
 
 
-def answer_view(given: ApprovalGiven) -> dict[str, object]:
+def answer_event(given: ApprovalGiven) -> ApprovalResponded:
     """What became of it (wire api 6.3 `approval.responded`)."""
-    ids = {"call_id": given.call.id, "tool_call_id": given.call.id}
-    return {**ids, "choice": given.choice, "resolved": given.resolved}
+    identity = given.call.id
+    return ApprovalResponded(call_id=identity, tool_call_id=identity, choice=given.choice, resolved=given.resolved)
 
 
-def note_view(event: NoteChanged) -> dict[str, object]:
+def note_event(event: NoteChanged) -> MemoryUpdated:
     """A note that was written, and the call of `/api/memory` that undoes it (wire api 4.3, 8.3)."""
     change = event.change
-    body: dict[str, object] = {"target": change.target}
+    body = Members(target=change.target)
     if change.added is not None:
         body["old_text"] = change.added
     if change.removed is not None:
         body["content"] = change.removed
     method = "DELETE" if change.removed is None else "POST" if change.added is None else "PATCH"
-    return {
-        **call_view(event.call, "tool_name"),
-        "target": change.target,
-        "entry_count": change.count,
-        "added": change.added,
-        "removed": change.removed,
-        "undo": {"method": method, "body": body},
-    }
+    return MemoryUpdated(
+        **call_members(event.call),
+        target=change.target,
+        entry_count=change.count,
+        added=change.added,
+        removed=change.removed,
+        undo=Members(method=method, body=body),
+    )

@@ -10,7 +10,6 @@ News for the program, as `Tell`: `text` (`text`: a piece of the answer), `tool` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
 
 from attrs import field, frozen
 
@@ -31,6 +30,8 @@ from svc_proto.engine.local_secret import operator_fields
 from svc_proto.engine.reach import ANYWHERE, bracketed
 from svc_proto.engine.readers import each_event, events
 from svc_proto.facts import Accepted, Failure
+from svc_proto.schema import chat_events
+from svc_proto.schema.members import Members
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
 
@@ -197,46 +198,39 @@ class _Turn:
         self.tokens: int | None = None
         self._told = ""
 
-    def take(self, event: ServerSentEvent) -> None:
-        try:
-            value = strict_json.loads(event.data)
-        except strict_json.JsonError:
+    def take(self, event: ServerSentEvent) -> None:  # noqa: C901 - one row for each event
+        data = Members.parse(event.data)
+        if data is None:
             return  # `[DONE]`, of some servers
-        data = cast("dict[str, object]", value) if isinstance(value, dict) else {}
         self.begun = True
-        self._note_run(_string(data, "run_id"))
+        self._note_run(data.text("run_id"))
         if self.muted:
             return
         if self._raw:
             self._engine.emit(Tell("event", {"event": event.event, "data": data}))
-        match event.event:
-            case "assistant.delta":
-                self._text(_string(data, "delta"))
-            case "assistant.completed" if not self._told:
-                self._text(_string(data, "content"))
-            case "tool.started" | "tool.pending":
-                self._tool("→", data, "preview", "args")
-            case "tool.completed":
-                self._tool("←", data, "result_preview")
-            case "tool.failed":
-                self._tool("✗", data, "error")
-            case "run.completed":
-                self.completed = data.get("completed") is not False
-                self._count(data.get("usage"))
-            case "error":
-                self.problem = plain(_string(data, "message") or _string(data, "error")) or "no reason given"
-            case _:
-                self._take_ours(event.event, data)
-
-    def _take_ours(self, kind: str, data: Mapping[str, object]) -> None:
-        """What only servers of ours tell."""
-        match kind:
-            case "approval.request":
-                self._questions.ask(data)
-            case "approval.responded":
-                self._questions.settle(data.get("call_id"))
-            case "memory.updated":
-                self._tool("✎", data, "added", "removed")
+        match chat_events.read_event(event.event, data):
+            case chat_events.AssistantDelta(delta=delta):
+                self._text(delta)
+            case chat_events.AssistantCompleted(content=content) if not self._told:
+                self._text(content)
+            case chat_events.ToolStarted(tool_name=name) | chat_events.ToolPending(tool_name=name) as call:
+                self._tool("→", name, call.preview or call.args)
+            case chat_events.ToolCompleted(tool_name=name, result_preview=preview):
+                self._tool("←", name, preview)
+            case chat_events.ToolFailed(tool_name=name, error=error):
+                self._tool("✗", name, error)
+            case chat_events.RunCompleted(completed=completed, usage=usage):
+                self.completed = completed
+                self._count(usage)
+            case chat_events.Error(message=message):
+                self.problem = plain(message) or "no reason given"
+            # What only servers of ours tell.
+            case chat_events.ApprovalRequest() as asked:
+                self._questions.ask(asked)
+            case chat_events.ApprovalResponded(call_id=call_id):
+                self._questions.settle(call_id)
+            case chat_events.MemoryUpdated(tool_name=name, added=added, removed=removed):
+                self._tool("✎", name, added or removed)
             case _:
                 pass
 
@@ -250,30 +244,20 @@ class _Turn:
         if text and not self._raw:
             self._engine.emit(Tell("text", {"text": text}))
 
-    def _tool(self, sign: str, data: Mapping[str, object], *names: str) -> None:
+    def _tool(self, sign: str, name: str, shown: str | Members | None) -> None:
         if self._raw:
             return
-        shown = next((data[name] for name in names if data.get(name)), "")
-        text = shown if isinstance(shown, str) else strict_json.dumps(shown)
-        tool = _Tool(plain(_string(data, "tool_name")) or "tool", plain(text, PREVIEW))
+        text = strict_json.dumps(shown) if isinstance(shown, Members) and shown else str(shown or "")
+        tool = _Tool(plain(name) or "tool", plain(text, PREVIEW))
         self._engine.emit(Tell("tool", {"line": f"{sign} {tool.line}"}))
 
-    def _count(self, usage: object) -> None:
-        if isinstance(usage, dict):
-            counts = [usage.get(name) for name in ("input_tokens", "output_tokens")]
-            known = [count for count in counts if isinstance(count, int) and not isinstance(count, bool)]
-            self.tokens = sum(known) if known else None
+    def _count(self, usage: Members) -> None:
+        known = [count for name in ("input_tokens", "output_tokens") if (count := usage.whole(name)) is not None]
+        self.tokens = sum(known) if known else None
 
 
-def _session_id(answer: Mapping[str, object]) -> str:
-    nested = answer.get("session")
-    inner = cast("dict[str, object]", nested) if isinstance(nested, dict) else {}
-    identity = answer.get("id") or inner.get("id")
-    if not isinstance(identity, str | int) or isinstance(identity, bool):
+def _session_id(answer: Members) -> str:
+    identity = answer.identity("id") or answer.inner("session").identity("id")
+    if not identity:
         raise Problem("the API server gave no session id: is it really one?")
-    return str(identity)
-
-
-def _string(data: Mapping[str, object], name: str) -> str:
-    value = data.get(name)
-    return value if isinstance(value, str) else ""
+    return identity

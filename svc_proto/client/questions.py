@@ -6,7 +6,7 @@ meant for that: the question is shown again. Whatever is not clearly a yes is a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from attrs import frozen
 
@@ -16,6 +16,7 @@ from svc_proto.client.talk_ends import Line as Typed
 from svc_proto.commands import Tell
 from svc_proto.machines.approvals import DENY, SETTLING
 from svc_proto.machines.confirmations import choice_for
+from svc_proto.schema.chat_events import ApprovalRequest
 
 __all__ = ["Questions"]
 
@@ -43,14 +44,13 @@ class Questions:
         self._since = 0.0  # when the last of them was
         self._ended = False  # nobody types any more
 
-    def ask(self, data: Mapping[str, object]) -> None:
+    def ask(self, asked: ApprovalRequest) -> None:
         """There is a question."""
-        call_id, choices = data.get("call_id"), data.get("choices")
-        if not isinstance(call_id, str):
+        if not asked.call_id:
             return  # it could not be answered
-        words = (plain(str(data[name]), MAX_TEXT) for name in ("description", "command") if data.get(name))
-        offered = tuple(map(str, choices)) if isinstance(choices, list) else ("once", DENY)
-        self._open.append(_Question(call_id, "\n".join(words), offered))
+        words = (plain(text, MAX_TEXT) for text in (asked.description, asked.command) if text)
+        offered = ("once", DENY) if asked.choices is None else tuple(asked.choices)
+        self._open.append(_Question(asked.call_id, "\n".join(words), offered))
         if self._ended:
             self._settle(self._open[-1], DENY)
         elif len(self._open) == 1:

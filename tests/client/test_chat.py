@@ -107,7 +107,7 @@ def test_an_answer_that_comes_at_once() -> None:
 
 
 def test_what_is_not_understood_is_passed_over() -> None:
-    body = b"data: [DONE]\n\nevent: run.completed\ndata: [1]\n\nevent: tool.started\ndata: {}\n\n"
+    body = b"data: [DONE]\n\nevent: run.completed\ndata: {}\n\nevent: tool.started\ndata: {}\n\n"
     there = world((200, body))
     assert there.run() == ChatEnd("s1", True)
     assert there.told[-1] == Tell("tool", {"line": "→ tool"})

@@ -7,6 +7,8 @@ import pytest
 from svc_proto.client.questions import MAX_TEXT, Questions
 from svc_proto.client.talk_ends import Ended, Line, News, TooLong
 from svc_proto.commands import Tell
+from svc_proto.schema.chat_events import ApprovalRequest, read_event
+from svc_proto.schema.members import Members
 
 ALL = ["once", "session", "always", "deny"]
 
@@ -28,7 +30,11 @@ class Bench:
         return [dict(tell.fields) for tell in told]
 
     def ask(self, call_id: object, **data: object) -> list[dict[str, Any]]:
-        self.questions.ask({"call_id": call_id, "command": f"do {call_id}", "choices": ALL, **data})
+        asked = read_event(
+            "approval.request", Members({"command": f"do {call_id}", "choices": ALL, **data}, call_id=call_id)
+        )
+        assert isinstance(asked, ApprovalRequest)
+        self.questions.ask(asked)
         return self.shown()
 
     def type(self, news: News | str) -> list[dict[str, Any]]:

@@ -37,6 +37,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals import Terminal
 from svc_proto.relay.tui import Tui
 from svc_proto.relay.voice_access import VoiceGate
+from svc_proto.schema import chat_events
 from svc_proto.voice.agent.runs import RunHolder
 from svc_proto.voice.agent.session import AgentSession
 from svc_proto.voice.session import VoiceSession
@@ -280,8 +281,8 @@ def _a_delta_is_lost(patch: Patch) -> None:
 def _done_comes_twice(patch: Patch) -> None:
     ended = SessionProjection._ended
 
-    def twice(self: SessionProjection, event: Any, ts: str) -> str:
-        return ended(self, event, ts) + self._frame("done", ts, {"state": "final"})
+    def twice(self: SessionProjection, event: Any) -> list[chat_events.ChatEvent]:
+        return [*ended(self, event), chat_events.Done()]
 
     patch.setattr(SessionProjection, "_ended", twice)
 

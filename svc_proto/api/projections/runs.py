@@ -14,11 +14,12 @@ from svc_proto.agent.contract import (
     NoteChanged,
     ReasoningDelta,
     TextDelta,
+    ToolCall,
     ToolFinished,
     ToolStarted,
 )
 from svc_proto.api.projections.story import Stamp, StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.views import answer_view, call_view, note_view, question_view, usage_view
+from svc_proto.api.views import answer_event, call_members, note_event, question_event, usage_view
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 
@@ -71,11 +72,11 @@ class RunProjection:
         return self._frame("reasoning.available", ts, {"text": event.text})
 
     def _started(self, event: ToolStarted, ts: str) -> str:
-        return self._frame("tool.started", ts, {**call_view(event.call, "tool"), "preview": event.call.preview})
+        return self._frame("tool.started", ts, {**_call(event.call), "preview": event.call.preview})
 
     def _finished(self, event: ToolFinished, ts: str) -> str:
         members = {
-            **call_view(event.call, "tool"),
+            **_call(event.call),
             "duration": round(event.seconds, 3),
             "error": event.error is not None,
             "result_preview": event.preview if event.error is None else event.error,
@@ -83,13 +84,13 @@ class RunProjection:
         return self._frame("tool.completed", ts, members)
 
     def _noted(self, event: NoteChanged, ts: str) -> str:
-        return self._frame("memory.updated", ts, {"tool": event.call.name, **note_view(event)})
+        return self._frame("memory.updated", ts, {"tool": event.call.name, **note_event(event).members()})
 
     def _asked(self, event: ApprovalAsked, ts: str) -> str:
-        return self._frame("approval.request", ts, question_view(event))
+        return self._frame("approval.request", ts, question_event(event).members())
 
     def _given(self, event: ApprovalGiven, ts: str) -> str:
-        return self._frame("approval.responded", ts, answer_view(event))
+        return self._frame("approval.responded", ts, answer_event(event).members())
 
     def _ended(self, event: TurnEnded, ts: str) -> str:
         if event.interrupted:
@@ -98,3 +99,8 @@ class RunProjection:
             return self._frame("run.failed", ts, {"error": event.error}) + CLOSED
         members: dict[str, object] = {"output": event.content, "usage": usage_view(event.usage)}
         return self._frame("run.completed", ts, members) + CLOSED
+
+
+def _call(call: ToolCall) -> dict[str, object]:
+    """As in a chat's events, but for the member of its name."""
+    return {"tool": call.name} | {name: value for name, value in call_members(call).items() if name != "tool_name"}

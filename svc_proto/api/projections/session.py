@@ -1,13 +1,11 @@
-"""The thirteen events of a session's chat stream (SPEC.md "Chat stream", wire api 4.2 to 4.4), notes that the agent
-keeps (`memory.updated`), and the questions of a turn (`approval.request`, `approval.responded`, as in wire api 6.3).
+"""A turn as the events of a session's chat stream (`svc_proto/schema/chat_events.py`): what is told when.
 
-A type that a phone does not expect makes it drop the event without a word, so the types are exact: `ts` a number,
-`args` an object, everything that is shown a string. All tool events carry `call_id` and `tool_call_id`, equal.
+Everything that is shown is a string. All tool events carry `call_id` and `tool_call_id`, equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from svc_proto.agent.contract import (
@@ -21,14 +19,16 @@ from svc_proto.agent.contract import (
     ToolStarted,
 )
 from svc_proto.api.projections.story import Stamp, StoryEvent, TurnBegun, TurnEnded
-from svc_proto.api.views import answer_view, call_view, note_view, question_view, usage_view
+from svc_proto.api.views import answer_event, call_members, note_event, question_event, usage_view
 from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
+from svc_proto.schema import chat_events as events
+from svc_proto.schema.chat_events import THINKING, AssistantDelta, ChatEvent, ToolProgress
+from svc_proto.schema.members import Members
 
 __all__ = ["SessionProjection"]
 
 MAX_ECHO = 128 * 1024  # characters said back of a message: readers bound their lines, and have the whole of it
-THINKING = "_thinking"  # wire api 4.3: the tool name of a reasoning chunk
 
 
 class SessionProjection:
@@ -41,18 +41,17 @@ class SessionProjection:
         self._seq = 0
         self._stamp = Stamp()
         self._pending: set[str] = set()  # calls that were told to wait: asked about, never iterated
-        self._head = f'data: {{"session_id":{_quoted(session_id)},"run_id":{_quoted(run_id)},"seq":'
-        tail = f',"message_id":{_quoted(message_id)},'
-        self._delta = f"event: assistant.delta\n{self._head}", f'{tail}"delta":'
-        self._thought = f"event: tool.progress\n{self._head}", f'{tail}"tool_name":"{THINKING}","delta":'
-        self._by_type: Mapping[type, Callable[[Any, str], str]] = {
+        self._head = f'{{"session_id":{_quoted(session_id)},"run_id":{_quoted(run_id)},"seq":'
+        self._delta = AssistantDelta(message_id=message_id).around(self._head)
+        self._thought = ToolProgress(message_id=message_id, tool_name=THINKING).around(self._head)
+        self._by_type: Mapping[type, Callable[[Any], Iterable[ChatEvent]]] = {
             TurnBegun: self._begun,
             ToolPending: self._waits,
-            ApprovalAsked: self._asked,
-            ApprovalGiven: self._given,
-            ToolStarted: self._started,
-            ToolFinished: self._finished,
-            NoteChanged: self._noted,
+            ApprovalAsked: lambda asked: (*self._waits(asked), question_event(asked)),
+            ApprovalGiven: lambda given: (answer_event(given),),
+            ToolStarted: lambda begun: (events.ToolStarted(**call_members(begun.call), preview=begun.call.preview),),
+            ToolFinished: _finished,
+            NoteChanged: lambda changed: (note_event(changed),),
             TurnEnded: self._ended,
         }
 
@@ -63,66 +62,52 @@ class SessionProjection:
         if isinstance(event, ReasoningDelta):
             return self._piece(self._thought, event.text, now)
         tell = self._by_type.get(type(event))
-        return "" if tell is None else tell(event, self._stamp.at(now))
+        return "" if tell is None else "".join([self._frame(told, now) for told in tell(event)])
 
     def _piece(self, around: tuple[str, str], text: str, now: Moment) -> str:
         self._seq += 1
         return f'{around[0]}{self._seq},"ts":{self._stamp.at(now)}{around[1]}{_quoted(text)}}}\n\n'
 
-    def _frame(self, event: str, ts: str, members: dict[str, object]) -> str:
+    def _frame(self, event: ChatEvent, now: Moment) -> str:
         self._seq += 1
-        return f'event: {event}\n{self._head}{self._seq},"ts":{ts},{strict_json.dumps(members)[1:]}\n\n'
+        return event.write(self._head, self._seq, self._stamp.at(now))
 
-    def _begun(self, event: TurnBegun, ts: str) -> str:
-        user = {"id": event.user_id, "role": "user", "content": _echo(event.user_text)}
-        message = {"id": self._message_id, "role": "assistant"}
+    def _begun(self, event: TurnBegun) -> Iterable[ChatEvent]:
+        user = Members(id=event.user_id, role="user", content=_echo(event.user_text))
         return (
-            self._frame("session.created", ts, {"title": event.title, "model": event.model})
-            + self._frame("run.started", ts, {"user_message": user})
-            + self._frame("message.started", ts, {"message": message})
+            events.SessionCreated(title=event.title, model=event.model),
+            events.RunStarted(user_message=user),
+            events.MessageStarted(message=Members(id=self._message_id, role="assistant")),
         )
 
-    def _waits(self, event: ToolPending | ApprovalAsked, ts: str) -> str:
+    def _waits(self, event: ToolPending | ApprovalAsked) -> Iterable[ChatEvent]:
         if event.call.id in self._pending:
-            return ""  # a phone draws a card for each
+            return ()  # a phone draws a card for each
         self._pending.add(event.call.id)
-        return self._frame("tool.pending", ts, {**call_view(event.call, "tool_name"), "preview": event.call.preview})
+        return (events.ToolPending(**call_members(event.call), preview=event.call.preview),)
 
-    def _asked(self, event: ApprovalAsked, ts: str) -> str:
-        return self._waits(event, ts) + self._frame("approval.request", ts, question_view(event))
-
-    def _given(self, event: ApprovalGiven, ts: str) -> str:
-        return self._frame("approval.responded", ts, answer_view(event))
-
-    def _started(self, event: ToolStarted, ts: str) -> str:
-        return self._frame("tool.started", ts, {**call_view(event.call, "tool_name"), "preview": event.call.preview})
-
-    def _finished(self, event: ToolFinished, ts: str) -> str:
-        members: dict[str, object] = {**call_view(event.call, "tool_name"), "duration": round(event.seconds, 3)}
+    def _ended(self, event: TurnEnded) -> Iterable[ChatEvent]:
         if event.error is not None:
-            return self._frame("tool.failed", ts, {**members, "error": event.error, "success": False})
-        return self._frame("tool.completed", ts, {**members, "result_preview": event.preview, "success": True})
-
-    def _noted(self, event: NoteChanged, ts: str) -> str:
-        return self._frame("memory.updated", ts, note_view(event))
-
-    def _ended(self, event: TurnEnded, ts: str) -> str:
-        done = {"state": "final"}
-        if event.error is not None:
-            error: dict[str, object] = {"message": event.error, "error": event.code}
-            return self._frame("error", ts, error) + self._frame("done", ts, dict(done))
-        flags: dict[str, object] = {
+            return (events.Error(message=event.error, error=event.code), events.Done())
+        flags: dict[str, Any] = {
             "message_id": self._message_id,
             "completed": event.completed,
             "partial": event.partial,
             "interrupted": event.interrupted,
-            "usage": usage_view(event.usage),
+            "usage": Members(usage_view(event.usage)),
         }
         return (
-            self._frame("assistant.completed", ts, {**flags, "content": event.content})
-            + self._frame("run.completed", ts, {**flags, "api_calls": event.api_calls})
-            + self._frame("done", ts, dict(done))
+            events.AssistantCompleted(**flags, content=event.content),
+            events.RunCompleted(**flags, api_calls=event.api_calls),
+            events.Done(),
         )
+
+
+def _finished(event: ToolFinished) -> Iterable[ChatEvent]:
+    call: dict[str, Any] = {**call_members(event.call), "duration": round(event.seconds, 3)}
+    if event.error is not None:
+        return (events.ToolFailed(**call, error=event.error),)
+    return (events.ToolCompleted(**call, result_preview=event.preview),)
 
 
 def _echo(text: str) -> str:

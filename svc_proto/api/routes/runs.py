@@ -15,7 +15,7 @@ from svc_proto.api.run import Run
 from svc_proto.api.subscriber import SubscriberState
 from svc_proto.api.titles import check_session_id
 from svc_proto.api.turn import TurnOrder
-from svc_proto.api.views import question_view, usage_view
+from svc_proto.api.views import question_event, usage_view
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Route
@@ -168,7 +168,7 @@ def _view(run: Run, kind: str) -> dict[str, object]:
     if run.last_event is not None:
         view["last_event"] = run.last_event
     if run.questions:
-        view["approvals"] = [question_view(asked) for asked in run.questions]
+        view["approvals"] = [question_event(asked).members() for asked in run.questions]
     if ended is not None and record.state.value == "completed":
         view |= {"output": ended.content, "usage": usage_view(ended.usage)}
     if ended is not None and record.state.value == "failed":

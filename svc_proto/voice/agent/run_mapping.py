@@ -5,12 +5,10 @@ A foreign server may leave members out or write them otherwise: what makes no se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from svc_proto.basics.brand import BRANDS
 from svc_proto.machines.confirmations import Question
 from svc_proto.machines.run_story import (
     AnswerComplete,
@@ -26,16 +24,16 @@ from svc_proto.machines.run_story import (
     ToolSucceeded,
     ToolWaits,
 )
+from svc_proto.schema import chat_events as events
+from svc_proto.schema.members import Members
 
 __all__ = ["Over", "Trouble", "map_event"]
 
-THINKING = "_thinking"  # the tool name of reasoning, wire api 4.3
-QUESTIONS = ("confirmation.requested", "approval.requested", "approval.request")
-CHANGES = {  # what a forked server tells besides: each is a tool that is done
-    "memory.updated": ("memory", "target"),
+CHANGES = {  # what a forked server tells besides, as it does notes: each is a tool that is done
     "skill.loaded": ("skill", "name"),
     "artifact.created": ("artifact", "path"),
 }
+APPROVAL = "approval.request"  # stands for the id of a question without one
 MAX_ID = 200  # characters of an id that comes from the API server
 MAX_MESSAGE = 500  # characters of what went wrong
 MAX_QUESTION = 10_000  # characters: an API server of ours asks with all of what is to be allowed
@@ -56,82 +54,46 @@ class Trouble:
 Mapped: TypeAlias = RunEvent | Over | Trouble
 
 
-def map_event(kind: str, data: Mapping[str, object], word: str) -> tuple[Mapped, ...]:  # noqa: C901 - one row for each event
+def map_event(kind: str, data: Members, word: str) -> tuple[Mapped, ...]:  # noqa: C901 - one row for each event
     """What an event means, perhaps nothing. `word` stands for the tool that a delta does not name."""
-    for brand in BRANDS.values():
-        kind = kind.removeprefix(brand.event_prefix)
-    match kind:
-        case "assistant.delta":
-            return (AnswerDelta(delta),) if (delta := _text(data, "delta")) else ()
-        case "run.started":
-            return (RunBegan(_text(data, "run_id")[:MAX_ID]),)
-        case "message.started":
-            message = data.get("message")
-            identity = _text(cast("dict[str, object]", message), "id") if isinstance(message, dict) else ""
-            return (MessageBegan((identity or _text(data, "message_id"))[:MAX_ID]),)
-        case "tool.progress":
-            return _progress(data, word)
-        case "tool.pending" | "tool.started":
-            begun = ToolWaits if kind == "tool.pending" else ToolBegan
-            name = _tool(data, word)
-            preview = _text(data, "preview") or None
-            return (begun(call_id=_call_id(data, name), name=name, arguments=_arguments(data), preview=preview),)
-        case "tool.completed":
-            name = _tool(data, word)
-            preview = _text(data, "result_preview", "preview", "result") or None
-            success = data.get("success") is not False
-            return (ToolSucceeded(call_id=_call_id(data, name), name=name, preview=preview, success=success),)
-        case "tool.failed":
-            name = _tool(data, word)
-            error = _text(data, "error", "message") or "no reason given"
-            return (ToolFailed(call_id=_call_id(data, name), name=name, error=error),)
-        case "memory.updated" if _text(data, "call_id"):
-            return ()  # that call has an end of its own
-        case "memory.updated" | "skill.loaded" | "artifact.created":
-            name, member = CHANGES[kind]
-            return (ToolSucceeded(call_id=_call_id(data, name), name=name, preview=_text(data, member) or None),)
-        case _ if kind in QUESTIONS:
-            identity = _text(data, "confirmation_id", "approval_id", "call_id", "tool_call_id", "id") or kind
-            words = _text(data, "message") or " ".join(
-                filter(None, (_text(data, "description"), _text(data, "command")))
-            )
+    match events.read_event(kind, data):
+        case events.AssistantDelta(delta=delta) if delta:
+            return (AnswerDelta(delta),)
+        case events.RunStarted():
+            return (RunBegan(data.text("run_id")[:MAX_ID]),)
+        case events.MessageStarted(message=message):
+            return (MessageBegan((message.text("id") or data.text("message_id"))[:MAX_ID]),)
+        case events.ToolProgress(delta=delta, tool_name=name) if delta:
+            if name == events.THINKING:
+                return (ThoughtDelta(delta),)
+            return (ToolSaid(**_call(data, name or word), delta=delta),)
+        case events.ToolPending() | events.ToolStarted() as call:
+            begun = ToolWaits if isinstance(call, events.ToolPending) else ToolBegan
+            return (begun(**_call(data, call.tool_name or word), arguments=call.args, preview=call.preview),)
+        case events.ToolCompleted(tool_name=name, result_preview=preview, success=success):
+            return (ToolSucceeded(**_call(data, name or word), preview=preview, success=success),)
+        case events.ToolFailed(tool_name=name, error=error):
+            return (ToolFailed(**_call(data, name or word), error=error or "no reason given"),)
+        case events.MemoryUpdated() if not data.text("call_id"):  # with one that call has an end of its own
+            return _changed(data, "memory", "target")
+        case events.ApprovalRequest(call_id=call_id, description=description, command=command):
+            identity = data.text("confirmation_id", "approval_id") or call_id or APPROVAL
+            words = data.text("message") or " ".join(filter(None, (description, command)))
             return (ApprovalAsked(Question(identity[:MAX_ID], words[:MAX_QUESTION] or "May I go on?")),)
-        case "assistant.completed":
-            return (AnswerComplete(_text(data, "content"), data.get("interrupted") is True),)
-        case "run.completed" | "done":
+        case events.AssistantCompleted(content=content, interrupted=interrupted):
+            return (AnswerComplete(content, interrupted),)
+        case events.RunCompleted() | events.Done():
             return (AnswerComplete("", interrupted=True), Over()) if data.get("interrupted") is True else (Over(),)
-        case "error":
-            return (Trouble(_text(data, "message", "error")[:MAX_MESSAGE] or "the agent failed"),)
+        case events.Error(message=message):
+            return (Trouble(message[:MAX_MESSAGE] or "the agent failed"),)
         case _:
-            return ()
+            name, member = next((found for end, found in CHANGES.items() if kind.endswith(end)), ("", ""))
+            return _changed(data, name, member) if name else ()
 
 
-def _progress(data: Mapping[str, object], word: str) -> tuple[Mapped, ...]:
-    delta = _text(data, "delta")
-    name = _tool(data, word)
-    if not delta:
-        return ()
-    if name == THINKING:
-        return (ThoughtDelta(delta),)
-    return (ToolSaid(call_id=_call_id(data, name), name=name, delta=delta),)
+def _changed(data: Members, name: str, member: str) -> tuple[Mapped, ...]:
+    return (ToolSucceeded(**_call(data, name), preview=data.text(member) or None),)
 
 
-def _tool(data: Mapping[str, object], word: str) -> str:
-    return (_text(data, "tool_name", "tool", "name") or word)[:MAX_ID]
-
-
-def _call_id(data: Mapping[str, object], name: str) -> str:
-    return (_text(data, "call_id", "tool_call_id", "id") or name)[:MAX_ID]
-
-
-def _arguments(data: Mapping[str, object]) -> Mapping[str, object] | None:
-    value = data.get("args", data.get("arguments"))
-    return cast("dict[str, object]", value) if isinstance(value, dict) else None
-
-
-def _text(data: Mapping[str, object], *names: str) -> str:
-    for name in names:
-        value = data.get(name)
-        if isinstance(value, str) and value:
-            return value
-    return ""
+def _call(data: Members, name: str) -> dict[str, Any]:
+    return {"call_id": (data.text("call_id", "tool_call_id", "id") or name)[:MAX_ID], "name": name[:MAX_ID]}

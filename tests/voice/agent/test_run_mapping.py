@@ -22,6 +22,7 @@ from svc_proto.machines.run_story import (
     ToolSucceeded,
     ToolWaits,
 )
+from svc_proto.schema.members import Members
 from svc_proto.voice.agent.run_mapping import Over, Trouble, map_event
 
 TOOL = {"tool_name": "terminal", "call_id": "t1", "tool_call_id": "t1"}
@@ -92,7 +93,7 @@ TOOL = {"tool_name": "terminal", "call_id": "t1", "tool_call_id": "t1"}
     ],
 )
 def test_the_table(kind: str, data: dict[str, Any], mapped: tuple[object, ...]) -> None:
-    assert map_event(kind, data, "svc") == mapped
+    assert map_event(kind, Members(data), "svc") == mapped
 
 
 JSON = st.recursive(
@@ -109,4 +110,4 @@ confirmation.requested assistant.completed run.completed error
 
 @given(st.sampled_from(KINDS.split()), st.dictionaries(st.sampled_from(NAMES.split()), JSON))
 def test_nothing_raises(kind: str, data: dict[str, Any]) -> None:
-    map_event(kind, data, "svc")
+    map_event(kind, Members(data), "svc")

@@ -1,0 +1,270 @@
+"""The events of a session's chat stream (SPEC.md "Chat stream", wire api 4.2 to 4.4), notes that the agent keeps, and
+the questions of a turn (wire api 6.3): each a class whose fields are the members that go over the wire, in their order.
+
+Every event has a head before them: `session_id`, `run_id`, `seq`, `ts`. A type that a phone does not expect makes it
+drop the event without a word, so the types are exact. A server that is not ours may leave members out or write them
+otherwise: what is read has the field's default then, or what stands under another name that is in use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from attrs import fields, frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.brand import BRANDS
+from svc_proto.schema.members import Members
+
+__all__ = [
+    "THINKING",
+    "ChatEvent",
+    "ApprovalRequest",
+    "ApprovalResponded",
+    "AssistantCompleted",
+    "AssistantDelta",
+    "Done",
+    "Error",
+    "MemoryUpdated",
+    "MessageStarted",
+    "RunCompleted",
+    "RunStarted",
+    "SessionCreated",
+    "ToolCompleted",
+    "ToolFailed",
+    "ToolPending",
+    "ToolProgress",
+    "ToolStarted",
+    "read_event",
+]
+
+THINKING = "_thinking"  # wire api 4.3: the tool name of a reasoning chunk
+NOTHING = Members()
+EMPTY = '""}'  # how the members of an empty delta end
+
+
+@frozen(kw_only=True)
+class ChatEvent:
+    """What all events have: a name, which is that of the class: `AssistantDelta` is `assistant.delta`."""
+
+    def members(self) -> dict[str, object]:
+        """What goes over the wire behind the head, in its order."""
+        return {name: getattr(self, name) for name in _READERS[type(self)]}
+
+    def write(self, head: str, seq: int, ts: str) -> str:
+        """The server-sent event. `head`: its JSON up to the value of `seq`; `ts`: Unix seconds as a JSON number."""
+        members = strict_json.dumps(self.members())
+        return f'event: {_KINDS[type(self)]}\ndata: {head}{seq},"ts":{ts},{members[1:]}\n\n'
+
+    def around(self, head: str) -> tuple[str, str]:
+        """Of a delta, which is empty: what is written before `seq`, and between `ts` and the delta's text."""
+        members = strict_json.dumps(self.members())
+        return f"event: {_KINDS[type(self)]}\ndata: {head}", f",{members[1:].removesuffix(EMPTY)}"
+
+
+def read_event(kind: str, data: Members) -> ChatEvent | None:
+    """An event by its name, under any brand; None for one that is not known."""
+    known = _KNOWN.get(kind)
+    return None if known is None else known(**{name: read(data) for name, read in _READERS[known].items()})
+
+
+@frozen(kw_only=True)
+class SessionCreated(ChatEvent):
+    """The chat that is spoken in."""
+
+    title: str | None = None
+    model: str = ""
+
+
+@frozen(kw_only=True)
+class RunStarted(ChatEvent):
+    """The user's message is stored: `{id, role, content}`."""
+
+    user_message: Members = NOTHING
+
+
+@frozen(kw_only=True)
+class MessageStarted(ChatEvent):
+    """The answer begins: `{id, role}`."""
+
+    message: Members = NOTHING
+
+
+@frozen(kw_only=True, slots=False)  # made in half the time
+class AssistantDelta(ChatEvent):
+    """A piece of the answer."""
+
+    message_id: str = ""
+    delta: str = ""
+
+
+@frozen(kw_only=True, slots=False)  # made in half the time
+class ToolProgress(ChatEvent):
+    """A piece of what a tool says; of the tool `THINKING` a piece of reasoning."""
+
+    message_id: str = ""
+    tool_name: str = ""
+    delta: str = ""
+
+
+@frozen(kw_only=True)
+class _Call(ChatEvent):
+    tool_name: str = ""
+    call_id: str = ""
+    tool_call_id: str = ""
+    args: Members | None = None
+
+
+@frozen(kw_only=True)
+class ToolPending(_Call):
+    """A call that waits, for its turn or for somebody's word."""
+
+    preview: str | None = None
+
+
+@frozen(kw_only=True)
+class ToolStarted(_Call):
+    """A call is being carried out."""
+
+    preview: str | None = None
+
+
+@frozen(kw_only=True)
+class ToolCompleted(_Call):
+    """It has an answer. `duration` in s."""
+
+    duration: float | None = None
+    result_preview: str | None = None
+    success: bool = True
+
+
+@frozen(kw_only=True)
+class ToolFailed(_Call):
+    """It has none. `duration` in s."""
+
+    duration: float | None = None
+    error: str = ""
+    success: bool = False
+
+
+@frozen(kw_only=True)
+class ApprovalRequest(ChatEvent):
+    """What somebody has to allow, and may answer."""
+
+    tool: str = ""
+    tool_name: str = ""
+    call_id: str = ""
+    tool_call_id: str = ""
+    args: Members | None = None
+    command: str = ""
+    description: str = ""
+    pattern_key: str = ""
+    pattern_keys: Sequence[str] = ()
+    allow_permanent: bool = False
+    choices: Sequence[str] | None = None
+
+
+@frozen(kw_only=True)
+class ApprovalResponded(ChatEvent):
+    """What became of it."""
+
+    call_id: str = ""
+    tool_call_id: str = ""
+    choice: str = ""
+    resolved: int = 0
+
+
+@frozen(kw_only=True)
+class MemoryUpdated(_Call):
+    """A note was written, and the call of `/api/memory` that undoes it: `{method, body}`."""
+
+    target: str = ""
+    entry_count: int = 0
+    added: str | None = None
+    removed: str | None = None
+    undo: Members = NOTHING
+
+
+@frozen(kw_only=True)
+class _Ended(ChatEvent):
+    message_id: str = ""
+    completed: bool = True
+    partial: bool = False
+    interrupted: bool = False
+    usage: Members = NOTHING
+
+
+@frozen(kw_only=True)
+class AssistantCompleted(_Ended):
+    """The whole answer."""
+
+    content: str = ""
+
+
+@frozen(kw_only=True)
+class RunCompleted(_Ended):
+    """The turn is over, and how."""
+
+    api_calls: int = 0
+
+
+@frozen(kw_only=True)
+class Error(ChatEvent):
+    """The turn failed: words for people, and a code."""
+
+    message: str = ""
+    error: str = ""
+
+
+@frozen(kw_only=True)
+class Done(ChatEvent):
+    """Nothing comes after it."""
+
+    state: str = "final"
+
+
+# --- how a field is read ------------------------------------------------------------------------------------------
+
+Reader: TypeAlias = Callable[[Members], object]
+ALSO = {  # other names that are in use
+    "tool_name": ("tool", "name"),
+    "call_id": ("tool_call_id", "id"),
+    "args": ("arguments",),
+    "result_preview": ("preview", "result"),
+    "message": ("error",),
+    "error": ("message",),
+}
+
+
+def _reader(name: str, kind: object, default: object) -> Reader:
+    names = (name, *ALSO.get(name, ()))
+    match kind:
+        case "str" if len(names) == 1:  # of each delta: no call more than it takes
+            return lambda data: found if type(found := data.get(name)) is str else ""
+        case "str":
+            return lambda data: data.text(*names)
+        case "str | None":
+            return lambda data: data.text(*names) or None
+        case "bool":
+            return lambda data: found if isinstance(found := data.get(name), bool) else default
+        case "int":
+            return lambda data: data.whole(name) or 0
+        case "float | None":
+            return lambda data: data.number(name)
+        case "Sequence[str]" | "Sequence[str] | None":
+            return lambda data: data.texts(name) if isinstance(data.get(name), list) else default
+        case "Members":
+            return lambda data: data.inner(name)
+        case _:  # an object or None
+            return lambda data: next((data.inner(each) for each in names if isinstance(data.get(each), dict)), None)
+
+
+_EVENTS = [each for each in globals().values() if isinstance(each, type) and issubclass(each, ChatEvent)]
+_READERS = {each: {one.name: _reader(one.name, one.type, one.default) for one in fields(each)} for each in _EVENTS}
+_PREFIXES = ("", *(brand.event_prefix for brand in BRANDS.values()))
+_KINDS = {each: re.sub("(?<=.)(?=[A-Z])", ".", each.__name__).lower() for each in _EVENTS}
+_CLASSES = {kind: each for each, kind in _KINDS.items() if each.__name__ in __all__[2:]}
+_CLASSES |= dict.fromkeys(("confirmation.requested", "approval.requested"), ApprovalRequest)  # names of other servers
+_KNOWN = {prefix + kind: each for prefix in _PREFIXES for kind, each in _CLASSES.items()}
