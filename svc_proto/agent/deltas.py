@@ -8,13 +8,14 @@ that was not streamed is one chunk with a `message`. What is of a wrong type cou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias, cast
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from attrs import define, field
 
 from svc_proto.agent.contract import ReasoningDelta, TextDelta
 from svc_proto.basics import strict_json
+from svc_proto.schema.members import Members
 
 __all__ = ["MAX_CALLS", "MAX_TEXT", "Assembly", "Fragment", "UpstreamProblem", "error_text"]
 
@@ -28,8 +29,6 @@ MAX_NAME = 200  # characters of an id or the name of a tool
 REASONING = ("reasoning_content", "reasoning", "thinking")
 _WORDS = re.compile('[^"\\\\\0-\x1f\ud800-\udfff]++')  # as they are in JSON, without an escape
 Delta: TypeAlias = TextDelta | ReasoningDelta
-Members: TypeAlias = Mapping[str, object]
-NOTHING: Members = {}
 
 
 class UpstreamProblem(Exception):  # noqa: N818 - it becomes the outcome of a turn
@@ -100,7 +99,7 @@ class Assembly:
             self.done = True
             return ()
         try:
-            chunk = _object(strict_json.loads(data))
+            chunk = Members.of(strict_json.loads(data))
         except strict_json.JsonError:
             raise UpstreamProblem("it sent an event that is not JSON") from None
         text = _plain(chunk)
@@ -116,21 +115,17 @@ class Assembly:
         error = chunk.get("error")
         if error:
             raise UpstreamProblem(error_text(error) or "it reported an error")
-        self._count(_object(chunk.get("usage")))
-        choices = chunk.get("choices")
-        choice = _object(choices[0]) if isinstance(choices, list) and choices else NOTHING
+        self._count(chunk.inner("usage"))
+        choice = Members.of(next(iter(chunk.array("choices")), None))
         whole = choice.get("message")
         if isinstance(whole, dict):
             self.done = True
-        delta = _object(whole or choice.get("delta"))
+        delta = Members.of(whole or choice.get("delta"))
         yield from self._reason(delta)
         yield from self._say(delta)
-        fragments = delta.get("tool_calls")
-        for fragment in fragments if isinstance(fragments, list) else []:
-            self._call(_object(fragment))
-        finish = choice.get("finish_reason")
-        if isinstance(finish, str) and finish:
-            self.finish = finish
+        for fragment in delta.array("tool_calls"):
+            self._call(Members.of(fragment))
+        self.finish = choice.text("finish_reason") or self.finish
 
     def _reason(self, delta: Members) -> Iterator[Delta]:
         text = next((text for name in REASONING if (text := _text(delta.get(name)))), "")
@@ -151,8 +146,8 @@ class Assembly:
             yield TextDelta(text)
 
     def _call(self, fragment: Members) -> None:
-        function = _object(fragment.get("function"))
-        identity, name = _short(fragment.get("id")), _short(function.get("name"))
+        function = fragment.inner("function")
+        identity, name = fragment.text("id")[:MAX_NAME], function.text("name")[:MAX_NAME]
         call = self._slot(fragment.get("index"), identity, name)
         call.id = call.id or identity
         if name and name != call.name and not call.pieces:
@@ -187,8 +182,9 @@ class Assembly:
         return fresh
 
     def _count(self, usage: Members) -> None:
-        self.input_tokens = _whole(usage.get("prompt_tokens"), self.input_tokens)
-        self.output_tokens = _whole(usage.get("completion_tokens"), self.output_tokens)
+        given, made = usage.whole("prompt_tokens", 0), usage.whole("completion_tokens", 0)
+        self.input_tokens = self.input_tokens if given is None else given
+        self.output_tokens = self.output_tokens if made is None else made
 
 
 class _Mould:
@@ -218,7 +214,7 @@ class _Mould:
         self._lessons -= 1
         for member in CONTENT:
             before, found, after = data.partition(f'{member}"{text}"')
-            if found and _plain(_object(strict_json.loads(f'{before}{member}"{PROBE}"{after}'))) == PROBE:
+            if found and _plain(Members.of(strict_json.loads(f'{before}{member}"{PROBE}"{after}'))) == PROBE:
                 self._before, self._after = f'{before}{member}"', f'"{after}'
 
 
@@ -241,25 +237,11 @@ def error_text(error: object) -> str:
     """What an `error` member says, whatever its form."""
     if isinstance(error, str):
         return error
-    members = _object(error)
-    inner = members.get("message") or members.get("error") or members.get("detail")
-    return inner if isinstance(inner, str) else ""
-
-
-def _object(value: object) -> Members:
-    return cast("Members", value) if isinstance(value, dict) else NOTHING
+    return Members.of(error).text("message", "error", "detail")
 
 
 def _text(value: object) -> str:
     """Text, or the text of content parts."""
     if isinstance(value, list):
-        return "".join(_text(_object(part).get("text")) for part in value)
+        return "".join(_text(Members.of(part).get("text")) for part in value)
     return value if isinstance(value, str) else ""
-
-
-def _short(value: object) -> str:
-    return value[:MAX_NAME] if isinstance(value, str) else ""
-
-
-def _whole(value: object, otherwise: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else otherwise

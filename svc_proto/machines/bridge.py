@@ -17,6 +17,7 @@ from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.redact import abridge, redact, summary
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.members import Members
 
 __all__ = [
     "BRIDGE_TABLE",
@@ -120,7 +121,9 @@ class Pending:
 
 
 @define(kw_only=True)
-class _Command:
+class BridgeCommandRecord:
+    """One element of `GET /bridge/activity` (spec "Bridge command record"), and the command that it is of."""
+
     pending: Pending
     method: str
     path: str
@@ -167,8 +170,8 @@ class BridgeCommands:
     def __init__(self, *, hide_text: bool = False, cap: int = MAX_PENDING) -> None:
         self._hide_text = hide_text
         self._cap = cap
-        self._pending: ExpiringMap[str, _Command] = ExpiringMap(cap)  # on the monotonic clock
-        self._ring: deque[_Command] = deque(maxlen=MAX_RECORDS)
+        self._pending: ExpiringMap[str, BridgeCommandRecord] = ExpiringMap(cap)  # on the monotonic clock
+        self._ring: deque[BridgeCommandRecord] = deque(maxlen=MAX_RECORDS)
 
     @property
     def pending_count(self) -> int:
@@ -197,7 +200,7 @@ class BridgeCommands:
             raise Refused(503, "too_many_commands", "too many commands wait for their phones")
         pending = Pending(request_id, socket, now.mono + RESPONSE_TIMEOUT)
         sent = {**params, **body}
-        command = _Command(
+        command = BridgeCommandRecord(
             pending=pending,
             method=method,
             path=path,
@@ -267,12 +270,12 @@ class BridgeCommands:
         command = self._pending.peek(request_id)
         return None if command is None else self._give_up(command, trigger, code)
 
-    def _give_up(self, command: _Command, trigger: BridgeTrigger, code: str) -> Outcome:
+    def _give_up(self, command: BridgeCommandRecord, trigger: BridgeTrigger, code: str) -> Outcome:
         command.error = _RELAY_MADE[code][1]
         self._settle(command, trigger)
         return relay_outcome(code)
 
-    def _settle(self, command: _Command, trigger: BridgeTrigger) -> None:
+    def _settle(self, command: BridgeCommandRecord, trigger: BridgeTrigger) -> None:
         command.step(trigger)
         self._pending.discard(command.pending.request_id)
 
@@ -291,7 +294,7 @@ def phone_outcome(payload: Mapping[str, object]) -> Outcome:
 
     What cannot be the status of a final response (below 200, above 599) becomes a 502.
     """
-    status = _status(payload)
+    status = Members.of(payload).whole("status")
     if status is not None and _possible_status(payload) is None:
         return relay_outcome("bad_phone_status")
     result = payload.get("result")
@@ -319,10 +322,17 @@ def parse_limit(value: str | None) -> int:
 
 
 def _classify(payload: Mapping[str, object]) -> BridgeTrigger:
-    status = _status(payload)
-    result = payload.get("result")
-    members: Mapping[str, object] = result if isinstance(result, dict) else {}
-    if _is_policy_refusal(payload, members, status):
+    status, members = Members.of(payload).whole("status"), Members.of(payload.get("result"))
+    code = members.text("error_code")
+    if (
+        members.get("blocked") is True
+        or payload.get("blocked") is True
+        or "safety" in Members.of(payload).text("error").lower()
+        or status in _BLOCKED_STATUSES
+        or members.get("status") == "blocked"
+        or code in _BLOCKED_CODES
+        or code.startswith(_BLOCKED_PREFIXES)
+    ):
         return BridgeTrigger.POLICY_REFUSAL
     if members.get("confirmation_required") is True or members.get("confirmed") is True:
         return BridgeTrigger.CONFIRMATION
@@ -333,28 +343,9 @@ def _classify(payload: Mapping[str, object]) -> BridgeTrigger:
     return BridgeTrigger.SUCCESS
 
 
-def _is_policy_refusal(payload: Mapping[str, object], members: Mapping[str, object], status: int | None) -> bool:
-    error = payload.get("error")
-    code = members.get("error_code")
-    return (
-        members.get("blocked") is True
-        or payload.get("blocked") is True
-        or (isinstance(error, str) and "safety" in error.lower())
-        or status in _BLOCKED_STATUSES
-        or members.get("status") == "blocked"
-        or (isinstance(code, str) and (code in _BLOCKED_CODES or code.startswith(_BLOCKED_PREFIXES)))
-    )
-
-
-def _status(payload: Mapping[str, object]) -> int | None:
-    status = payload.get("status")
-    return status if isinstance(status, int) and not isinstance(status, bool) else None
-
-
 def _possible_status(payload: Mapping[str, object]) -> int | None:
-    status = _status(payload)
     # An interim status cannot end an HTTP exchange, so 1xx is as impossible as 600.
-    return status if status is not None and 200 <= status <= 599 else None
+    return Members.of(payload).whole("status", 200, 599)
 
 
 def _error_text(payload: Mapping[str, object], outcome: Outcome) -> str | None:

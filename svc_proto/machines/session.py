@@ -32,6 +32,19 @@ __all__ = [
 
 PREFIX_LENGTH = 8  # characters, spec "Limits": token prefix
 MAX_DEVICE_TEXT = 200  # characters of a device's name, id, …: the rest is cut
+TEXTS = {  # of the stored form, and what they are where it is an older one
+    "device_name": "Unknown device",
+    "device_id": "unknown",
+    "device_model": "unknown",
+    "device_platform": "unknown",
+    "client_surface": "unknown",
+    "device_form_factor": "unknown",
+    "transport_hint": "unknown",
+}
+SHOWN = (  # in the order of wire core 4.2
+    *("token_prefix", "device_name", "device_id", "created_at", "first_seen", "last_seen", "expires_at", "grants"),
+    *("transport_hint", "client_surface", "device_form_factor", "device_model", "device_platform"),
+)
 NEVER = "never"  # wire core 0.1: in a stored session; a lost column must not read as "forever"
 
 
@@ -139,16 +152,7 @@ class Session:
         return {
             "token_hash": self.token_hash,
             "token_prefix": self.token_prefix,
-            "device_name": self.device_name,
-            "device_id": self.device_id,
-            "device_model": self.device_model,
-            "device_platform": self.device_platform,
-            "client_surface": self.client_surface,
-            "device_form_factor": self.device_form_factor,
-            "transport_hint": self.transport_hint,
-            "created_at": self.created_at,
-            "first_seen": self.first_seen,
-            "last_seen": self.last_seen,
+            **{name: getattr(self, name) for name in (*TEXTS, "created_at", "first_seen", "last_seen")},
             "expires_at": _stored(self.expires_at),
             "grants": {channel: _stored(expiry) for channel, expiry in self.grants.items()},
             "preset": list(self.preset),
@@ -183,13 +187,7 @@ class Session:
         return cls(
             token_hash=token_hash,
             token_prefix=token_prefix,
-            device_name=text(members.get("device_name", "Unknown device"), "device_name"),
-            device_id=text(members.get("device_id", "unknown"), "device_id"),
-            device_model=text(members.get("device_model", "unknown"), "device_model"),
-            device_platform=text(members.get("device_platform", "unknown"), "device_platform"),
-            client_surface=text(members.get("client_surface", "unknown"), "client_surface"),
-            device_form_factor=text(members.get("device_form_factor", "unknown"), "device_form_factor"),
-            transport_hint=text(members.get("transport_hint", "unknown"), "transport_hint"),
+            **{name: text(members.get(name, default), name) for name, default in TEXTS.items()},
             created_at=created_at,
             first_seen=number(members.get("first_seen", created_at), "first_seen"),
             last_seen=last_seen,
@@ -205,19 +203,8 @@ class Session:
 def session_record(session: Session, is_current: bool, *, online: bool = False) -> dict[str, object]:
     """One element of `GET /sessions` (wire core 4.2); null for what never expires. `online`, with a socket, is ours."""
     return {
-        "token_prefix": session.token_prefix,
-        "device_name": session.device_name,
-        "device_id": session.device_id,
-        "created_at": session.created_at,
-        "first_seen": session.first_seen,
-        "last_seen": session.last_seen,
-        "expires_at": session.expires_at,
+        **{name: getattr(session, name) for name in SHOWN},
         "grants": dict(session.grants),
-        "transport_hint": session.transport_hint,
-        "client_surface": session.client_surface,
-        "device_form_factor": session.device_form_factor,
-        "device_model": session.device_model,
-        "device_platform": session.device_platform,
         "is_current": is_current,
         "online": online,
     }

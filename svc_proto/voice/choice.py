@@ -11,7 +11,7 @@ from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.registry import LOCAL, Registry, canonical_id
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 
-__all__ = ["MAX_RATE", "MIN_RATE", "SettingsT", "choose", "whole"]
+__all__ = ["MAX_RATE", "MIN_RATE", "SettingsT", "choose", "chosen_text", "whole"]
 
 MIN_RATE, MAX_RATE = 8_000, 96_000  # Hz, wire 4.1
 LENGTHS = {"provider": 80, "model": 160, "voice": 160, "language": 24}  # characters, wire 4.1
@@ -26,7 +26,7 @@ def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) 
     """
     output = hasattr(settings, "language")  # realtime has none
     names = [name for name in LENGTHS if output or name != "language"]
-    named = {name: text for name in names if (text := _text(body, name))}
+    named = {name: text for name in names if (text := chosen_text(body, name))}
     picked: dict[str, Any] = dict(named)
     if "provider" in picked:
         provider = picked["provider"] = canonical_id(picked["provider"], "tts" if output else "realtime")
@@ -64,10 +64,11 @@ def whole(value: object, name: str, low: int, high: int) -> int:
     return value
 
 
-def _text(body: Mapping[str, object], name: str) -> str:
+def chosen_text(body: Mapping[str, object], name: str, otherwise: str = "") -> str:
+    """A member that is text of one line, no longer than its kind may be, without blanks around. `PlainRefused` 400."""
     value = body.get(name)
     if value is None:
-        return ""
+        return otherwise
     if not isinstance(value, str) or not value.isprintable() or len(value.strip()) > LENGTHS[name]:
         raise PlainRefused(400, f"{name} must be text of at most {LENGTHS[name]} characters")
     return value.strip()

@@ -19,7 +19,6 @@ LIMITS = {
     "agent_calls.LARGEST_TURN": 10_000_000,
     # its own, of which no other test knows the number
     "phone_calls.MAX_TAG": 64,
-    "invite.LAN_WITHIN": 1.0,
     "service.LIMITS": evolve(DEFAULT_LIMITS, max_connections=512),
     "service.QR_WITHIN": 5.0,
 }

@@ -15,7 +15,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import Access
-from svc_proto.voice.choice import LENGTHS, whole
+from svc_proto.voice.choice import chosen_text, whole
 from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.errors import PlainRefused, plainly
 from svc_proto.voice.fields import OUTPUT as OUTPUT_RULES
@@ -166,19 +166,10 @@ def _choice(body: Mapping[str, object], settings: OutputSettings | RealtimeSetti
         rate = settings.sample_rate if known else info.sample_rates[0]
     language = None
     if isinstance(settings, OutputSettings):
-        language = _chosen(body, "language", settings.language)
+        language = chosen_text(body, "language", settings.language)
     return Choice(
-        model=_chosen(body, "model", model),
-        voice=_chosen(body, "voice", voice),
+        model=chosen_text(body, "model", model),
+        voice=chosen_text(body, "voice", voice),
         sample_rate=whole(rate, "sample_rate", 1, MAX_RATE),
         language=language,
     )
-
-
-def _chosen(body: Mapping[str, object], name: str, otherwise: str) -> str:
-    value = body.get(name)
-    if value is None:
-        return otherwise
-    if not isinstance(value, str) or not value.isprintable() or len(value) > LENGTHS[name]:
-        raise PlainRefused(400, f"{name} must be text of at most {LENGTHS[name]} characters")
-    return value.strip()
