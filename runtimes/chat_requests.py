@@ -50,6 +50,7 @@ from svc_proto.api.store import (
 )
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
+from svc_proto.schema.members import content_text
 
 __all__ = ["ERASES", "READS", "Handler", "chat_handlers"]
 
@@ -323,7 +324,9 @@ def _add_messages(hand: Hand, request: AddMessages) -> bool:
             preview = _first_preview(text for (text,) in hand.rows(_TEXTS_OF_USER, wanted=session.id, role="user"))
         elif preview is None:
             fresh = (message for message in messages.values() if message.id not in old)
-            preview = _first_preview(_text_of(message.content) for message in fresh if message.role == "user")
+            preview = _first_preview(
+                storable(content_text(message.content)) for message in fresh if message.role == "user"
+            )
         latest = max(message.timestamp for message in request.messages)
         counted = {
             "preview": preview,
@@ -418,7 +421,7 @@ def _first_preview(texts: Iterable[str]) -> str | None:
 
 def _columns(message: Message, session_id: str) -> dict[str, object]:
     content, usage = message.content, message.usage
-    text = _text_of(content)
+    text = storable(content_text(content))
     return {
         "session_id": session_id,
         "id": message.id,
@@ -459,13 +462,6 @@ def _as_message(row: Sequence[Any]) -> Message:
 
 def _content(value: str | list[Mapping[str, object]]) -> Content:
     return value if isinstance(value, str) else tuple(value)
-
-
-def _text_of(content: Content) -> str:
-    """What there is to read in a content, as every database takes it."""
-    if not isinstance(content, str):
-        content = "\n".join(text for part in content if isinstance(text := part.get("text"), str))
-    return storable(content)
 
 
 def _to_json(value: object) -> str:

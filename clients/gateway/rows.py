@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, content_text
 
 __all__ = ["listed_session", "listed_toolset", "shown_message"]
 
@@ -33,8 +33,7 @@ def listed_toolset(row: Members) -> dict[str, object]:
 
 def shown_message(row: Members) -> dict[str, object] | None:
     """A message of `session.resume`; None for what is not shown."""
-    # The text of a message may come in parts.
-    text = row.text("content") or "\n".join(found for part in row.rows("content") if (found := part.text("text")))
+    text = content_text(row.get("content"))
     match row.get("role"):
         case "user" | "assistant" as role if text:
             return {"role": role, "text": text}

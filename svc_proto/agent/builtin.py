@@ -23,13 +23,12 @@ from svc_proto.agent.contract import (
     TurnHost,
 )
 from svc_proto.agent.memory import TARGETS, Memory, usage_of
-from svc_proto.agent.prompt import text_of
 from svc_proto.agent.toolbox import Toolbox, Wanted, call_preview
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, content_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -62,7 +61,7 @@ class BuiltinAgent:
 
     def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
         """Answer one turn."""
-        prompt = text_of(turn.prompt).strip()
+        prompt = content_text(turn.prompt).strip()
         plan = plan_for(prompt, self._toolbox.tools) if prompt.startswith("/") else Plan(say=GREETING)
         asked = (
             _words(turn.system) + _words(prompt) + sum(_words(Members.of(row).text("content")) for row in turn.history)

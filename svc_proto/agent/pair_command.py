@@ -12,12 +12,11 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.contract import Outcome, TextDelta, Turn, TurnHost, Unkept
-from svc_proto.agent.prompt import text_of
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.commands import Compute
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, content_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -45,7 +44,7 @@ class PairCommand:
     @staticmethod
     def is_meant(turn: Turn) -> bool:
         """Whether a turn is this command."""
-        return text_of(turn.prompt).strip().lower() in COMMANDS
+        return content_text(turn.prompt).strip().lower() in COMMANDS
 
     def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
         """Answer it."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from svc_proto.agent.contract import Content
 from svc_proto.agent.memory import CAPS, TARGETS
 
-__all__ = ["NO_PHONE", "PHONE", "TOOLS", "notes_part", "skills_part", "system_prompt", "text_of"]
+__all__ = ["NO_PHONE", "PHONE", "TOOLS", "notes_part", "skills_part", "system_prompt"]
 
 MAX_SKILLS_SHOWN = 50  # the tool lists the rest
 MAX_DESCRIPTION = 160  # characters of one skill's
@@ -46,10 +45,3 @@ def skills_part(rows: Sequence[tuple[str, str]]) -> str:
         return ""
     lines = [f"- {name}: {description[:MAX_DESCRIPTION]}" for name, description in rows[:MAX_SKILLS_SHOWN]]
     return "\n".join(["Skills (read one with skill_view before you do what it is about):", *lines])
-
-
-def text_of(content: Content) -> str:
-    """The text of a prompt; what is no text is left out."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part["text"]) for part in content if isinstance(part.get("text"), str))

@@ -17,6 +17,7 @@ from attrs import frozen
 from svc_proto.api.errors import invalid
 from svc_proto.api.rows import Content
 from svc_proto.basics.errors import Refused
+from svc_proto.schema.members import content_text
 
 __all__ = ["MAX_MESSAGES", "MAX_PARTS", "Conversation", "read_conversation", "read_history", "read_prompt", "read_text"]
 
@@ -77,7 +78,7 @@ def read_conversation(value: object, name: str, *, whole: bool = False) -> Conve
     for place, entry in _entries(value, name):
         role, content = _entry(entry, place)
         if role in ("system", "developer"):
-            system.append(_text_only(content))
+            system.append(content_text(content))
         elif role in ("user", "assistant"):
             calls = _calls(entry, place) if whole and role == "assistant" else {}
             kept.append((place, content, {**_message(role, content), **calls}))
@@ -158,7 +159,7 @@ def _result(entry: object, place: str) -> Mapping[str, object]:
     identity = members.get("tool_call_id")
     if not isinstance(identity, str) or not identity:
         raise invalid("a result must say whose it is", param=f"{place}.tool_call_id")
-    content = _text_only(_content(_parts(members.get("content"), f"{place}.content")))
+    content = content_text(_content(_parts(members.get("content"), f"{place}.content")))
     return {"role": "tool", "tool_call_id": identity, "content": content}
 
 
@@ -250,12 +251,6 @@ def _content(parts: Sequence[Mapping[str, object]]) -> Content:
     """Text where there is nothing but text."""
     texts = [str(part["text"]) for part in parts if part["type"] == "text"]
     return "\n".join(texts) if len(texts) == len(parts) else tuple(parts)
-
-
-def _text_only(content: Content) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part["text"]) for part in content if part["type"] == "text")
 
 
 def _is_visible(content: Content) -> bool:

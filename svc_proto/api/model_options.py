@@ -35,16 +35,14 @@ REFUSED = {  # what nobody answers here
 }
 HARMLESS: Mapping[str, tuple[object, ...]] = {"n": (1,), "logprobs": (False,)}  # values that ask for nothing
 
-Members = Mapping[str, object]
-
 
 @frozen(kw_only=True)
 class ModelOptions:
     """`members` go into each request to the model. `tools` are the client's, None where it has none."""
 
-    members: Members = field(factory=dict)
+    members: Mapping[str, object] = field(factory=dict)
     max_tokens: int | None = None
-    tools: tuple[Members, ...] | None = None
+    tools: tuple[Mapping[str, object], ...] | None = None
 
     @property
     def must_call(self) -> bool:
@@ -52,7 +50,7 @@ class ModelOptions:
         return self.members.get("tool_choice", "auto") not in ("auto", "none")
 
 
-def read_model_options(body: Members) -> ModelOptions:
+def read_model_options(body: Mapping[str, object]) -> ModelOptions:
     """The options of a body. Refuses 400 with the member's name."""
     for name, why in REFUSED.items():
         if body.get(name) is not None and body[name] not in HARMLESS.get(name, ()):
@@ -99,7 +97,7 @@ def _response_format(value: object) -> object:
     return value
 
 
-def _tools(value: object) -> tuple[Members, ...] | None:
+def _tools(value: object) -> tuple[Mapping[str, object], ...] | None:
     if value is None or value == []:
         return None
     if not isinstance(value, list) or len(value) > MAX_TOOLS:
@@ -113,10 +111,10 @@ def _tools(value: object) -> tuple[Members, ...] | None:
         if not isinstance(function.get("parameters", {}), dict):
             text = "the parameters of a function must be a JSON schema"
             raise invalid(text, param=f"tools[{place}].function.parameters")
-    return tuple(cast("list[Members]", value))
+    return tuple(cast("list[Mapping[str, object]]", value))
 
 
-def _choice(body: Members, tools: tuple[Members, ...] | None) -> Members:
+def _choice(body: Mapping[str, object], tools: tuple[Mapping[str, object], ...] | None) -> Mapping[str, object]:
     """`tool_choice` and `parallel_tool_calls`, which say something of a client's own tools only."""
     choice, parallel = body.get("tool_choice"), body.get("parallel_tool_calls")
     if choice is not None and choice not in CHOICES and not isinstance(choice, dict):

@@ -23,11 +23,12 @@ from svc_proto.api.store import AddMessages, BeginTurn
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
+from svc_proto.schema.members import content_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
 
-__all__ = ["TurnOrder", "perform", "text_of"]
+__all__ = ["TurnOrder", "perform"]
 
 
 @frozen(kw_only=True)
@@ -68,7 +69,7 @@ def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
         return run.ending(finish="interrupted", error=text, code="interrupted", interrupted=True)
     rows = _incoming(api, order)
     history = yield from _open(api, order, rows)
-    text = text_of(order.prompt)
+    text = content_text(order.prompt)
     run.begin(TurnBegun(title=order.title, user_id=rows[-1].id, user_text=text, model=order.model))
     turn = Turn(
         session_id=order.session_id,
@@ -95,13 +96,6 @@ def _perform(api: Api, run: Run, order: TurnOrder) -> Flow[TurnEnded]:
     if rows:
         yield from _store(api, *rows)
     return ended
-
-
-def text_of(content: Content) -> str:
-    """The text of a message without its images."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(text for part in content if isinstance(text := part.get("text"), str))
 
 
 def _open(api: Api, order: TurnOrder, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:

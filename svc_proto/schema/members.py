@@ -11,7 +11,7 @@ from typing import cast
 
 from svc_proto.basics import strict_json
 
-__all__ = ["Members"]
+__all__ = ["Members", "content_text"]
 
 
 class Members(dict[str, object]):
@@ -93,3 +93,11 @@ class Members(dict[str, object]):
     def texts(self, *names: str) -> list[str]:
         """The texts in the first of these members that is an array, empty ones too."""
         return [value for value in self.array(*names) if isinstance(value, str)]
+
+
+def content_text(content: object) -> str:
+    """What there is to read in the content of a message: text, or the text of its parts, a line each (wire api 4.1)."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list | tuple) else ()
+    return "\n".join(text for part in parts if isinstance(text := Members.of(part).get("text"), str))

@@ -11,7 +11,6 @@ from svc_proto.agent.prompt import (
     notes_part,
     skills_part,
     system_prompt,
-    text_of,
 )
 
 
@@ -33,8 +32,3 @@ def test_skills() -> None:
     lines = skills_part([(f"s{number}", "x" * 500) for number in range(100)]).splitlines()
     assert len(lines) == MAX_SKILLS_SHOWN + 1
     assert lines[1] == f"- s0: {'x' * 160}"
-
-
-def test_text() -> None:
-    assert text_of("a") == "a"
-    assert text_of(({"type": "text", "text": "a"}, {"type": "image_url"}, {"text": 5}, {"text": "b"})) == "a\nb"

@@ -1,14 +1,7 @@
 from __future__ import annotations
 
 from svc_proto.api.store import AddMessages, BeginTurn
-from svc_proto.api.turn import text_of
 from tests.api.puppet import TurnBook
-
-
-def test_the_text_of_a_message() -> None:
-    assert text_of("Hi") == "Hi"
-    parts = ({"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "x"}}, {"text": "b"})
-    assert text_of(parts) == "a\nb"
 
 
 def test_the_store_is_asked_in_order() -> None:

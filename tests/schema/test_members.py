@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics import strict_json
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, content_text
 
 FOUND = Members({"a": "x", "blank": " ", "none": "", "i": 3, "f": 2.5, "yes": True, "o": {"p": {"q": "z"}}, "l": [1]})
 
@@ -63,3 +63,9 @@ def test_arrays() -> None:
     assert (found.array("no", "l"), found.array("no")) == ([{"a": 1}, 5, "x", ""], [])
     assert (found.rows("missing", "l"), found.texts("l"), found.rows("e", "l")) == ([{"a": 1}], ["x", ""], [])
     assert isinstance(found.rows("l")[0], Members)
+
+
+@pytest.mark.parametrize("made", [list, tuple])
+def test_the_text_of_a_message(made: type) -> None:
+    parts = made([{"type": "text", "text": "a"}, {"type": "image_url"}, {"text": 5}, 7, {"text": "b"}])
+    assert (content_text("x"), content_text(parts), content_text(None)) == ("x", "a\nb", "")

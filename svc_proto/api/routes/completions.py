@@ -22,12 +22,13 @@ from svc_proto.api.rows import ChatSession
 from svc_proto.api.run import Run
 from svc_proto.api.store import GetChat
 from svc_proto.api.titles import check_session_id
-from svc_proto.api.turn import TurnOrder, text_of
+from svc_proto.api.turn import TurnOrder
 from svc_proto.api.views import function_call
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
+from svc_proto.schema.members import content_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -210,13 +211,9 @@ def _wants_usage(body: Mapping[str, object]) -> bool:
 
 def _derived(talk: Conversation) -> str:
     """The same for every request of one conversation: a hash over system prompt and first user text (wire api 5.3)."""
-    first = next((str(text) for role, text in map(_said, talk.history) if role == "user"), text_of(talk.prompt))
+    asked = (content_text(message["content"]) for message in talk.history if message["role"] == "user")
+    first = next(asked, content_text(talk.prompt))
     return f"api-{sha256_hex(talk.system + chr(0) + first)[:DERIVED]}"
-
-
-def _said(message: Mapping[str, object]) -> tuple[object, str]:
-    content = message["content"]
-    return message["role"], text_of(tuple(content) if isinstance(content, list) else str(content))
 
 
 def _completion_id(run: Run) -> str:

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from svc_proto.api.access import Access
 from svc_proto.api.errors import invalid, no_such_session
-from svc_proto.api.rows import ChatSession, Content, Message, SearchHit
+from svc_proto.api.rows import ChatSession, Message, SearchHit
 from svc_proto.api.store import (
     CreateChat,
     DeleteChat,
@@ -27,6 +27,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, empty_response, json_response
 from svc_proto.engine.router import Route
+from svc_proto.schema.members import content_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -298,11 +299,4 @@ def _hit_view(hit: SearchHit) -> dict[str, object]:
 
 
 def _context(row: Message) -> dict[str, object]:
-    return {"role": row.role, "content": _plain(row.content)[:MAX_CONTEXT]}
-
-
-def _plain(content: Content) -> str:
-    if isinstance(content, str):
-        return content
-    texts = (part.get("text") for part in content)
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return {"role": row.role, "content": content_text(row.content)[:MAX_CONTEXT]}

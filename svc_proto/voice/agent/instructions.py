@@ -6,14 +6,14 @@ Whatever comes from files and from the chat is fenced off as information: it is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, content_text
 from svc_proto.voice.profiles import find_profile, profile_path
 
 if TYPE_CHECKING:
@@ -79,13 +79,10 @@ def context_of(rows: Sequence[object]) -> tuple[ContextMessage, ...]:
     """Messages of a client or of the API server: the last 20 are read, blanks dropped, 14 kept (wire 6.2)."""
     kept: list[ContextMessage] = []
     for row in rows[-MAX_READ:]:
-        if not isinstance(row, dict):
-            continue
-        message = cast("Mapping[str, object]", row)
-        role, source = message.get("role"), message.get("source")
-        content = " ".join(_content(message.get("content")).split())[:MAX_CONTENT]
-        if role in ROLES and content:
-            kept.append(ContextMessage(str(role), content, source[:MAX_SOURCE] if isinstance(source, str) else ""))
+        message = Members.of(row)
+        content = " ".join(content_text(message.get("content")).split())[:MAX_CONTENT]
+        if message.get("role") in ROLES and content:
+            kept.append(ContextMessage(message.text("role"), content, message.text("source")[:MAX_SOURCE]))
     return tuple(kept[-MAX_KEPT:])
 
 
@@ -156,16 +153,6 @@ def _persona(data: Members) -> str:
     """`display.personality` of `agent.personalities`, in either form (wire api 8.1)."""
     name, known = data.inner("display").text("personality"), data.inner("agent", "personalities")
     return (known.word(name) or known.inner(name).word("system_prompt"))[:MAX_PERSONA]
-
-
-def _content(value: object) -> str:
-    """Text, or the text of content parts."""
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, list):
-        return ""
-    texts = (part.get("text") for part in value if isinstance(part, dict))
-    return " ".join(text for text in texts if isinstance(text, str))
 
 
 def _text_of(engine: Engine, path: str) -> Flow[str]:
