@@ -37,7 +37,7 @@ KEPT: Mapping[str, str] = {
     "MediaRegistry._entries": _SHELF,
     "Media._expired": _SHOWN,
     "BridgeCommands._ring": _SHOWN,
-    "_Command.params": _SHOWN,
+    "BridgeCommandRecord.params": _SHOWN,
     "Notifications._ring": _SHOWN,
     "Phone.status": _SHOWN,
     "SessionTable._over": "voice sessions: who comes back is told that it is over",

@@ -43,7 +43,6 @@ LIMITS = {
     "history.MAX_ROWS": 1_000,
     "routes.responses.TRUNCATED": 100,
     "projections.session.MAX_ECHO": 131_072,
-    "run.NOBODY": 0,
     "run.PATIENCE": 60.0,
     "subscriber.NOBODY": 0,
 }

@@ -169,6 +169,7 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: Visitor) -> None:
     assert walk.device.end()[0] == 0
     assert walk.run("svc-relay shell") == "Linux\nstatus 3\n"
     assert walk.run("svc-relay doctor").count("✓") == 4
+    assert "claude" in walk.run("svc mcp install claude")
 
     # The model, by every door.
     model.answers += [plain(HELLO)] * 2
