@@ -1,7 +1,8 @@
 """The engine: a `Core` made of channels, timers and flows, on which a service (relay, API, phone) is built.
 
 Order of work in `handle`: due timers first, each at its own deadline, so that the outcome does not depend on when the
-loop woke up; then the fact; then every connection with something to say is flushed once.
+loop woke up (a `Pause` alone is for once in a round, and waits for a call without a fact); then the fact; then every
+connection with something to say is flushed once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Protocol
 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.timers import Timers
+from svc_proto.basics.timers import Pause, Timers
 from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, Task
@@ -116,7 +117,7 @@ class Engine:
             return []
         out = self._out = []
         if self.timers.first <= now.mono:
-            self._fire_due(now)
+            self._fire_due(now, in_a_pause=fact is None)
             if out and fact is not None:
                 _drop_overtaken(out, fact)
         self.now = now
@@ -231,11 +232,21 @@ class Engine:
 
     # --- facts ---
 
-    def _fire_due(self, now: Moment) -> None:
+    def _fire_due(self, now: Moment, *, in_a_pause: bool) -> None:
+        pauses: list[tuple[float, Pause]] = []
         while (timer := self.timers.pop_due(now.mono)) is not None:
             assert timer.when is not None  # a cancelled timer never surfaces
+            if isinstance(timer, Pause):
+                pauses.append((timer.when, timer))
+                continue
             self.now = now.at(max(timer.when, self.now.mono))
             self._guard(timer.fire, timer.owner)
+        self.now = now
+        for when, pause in pauses:
+            if in_a_pause and pause.when == when:
+                self._guard(pause.fire, pause.owner)
+            else:
+                pause.unfile(when)
 
     def _started(self, fact: Started) -> None:
         try:

@@ -36,7 +36,7 @@ __all__ = ["Door", "Visit"]
 
 WORTH_IT = 8 * 1024 * 1024  # bytes of memory that strangers have left, for which the host is asked to give it back
 GIVE_BACK_AFTER = 3.0  # s behind the first who left
-HEAD = 256  # bytes that a request over HTTP/2 counts for, which may have come in 18
+HEAD = 1024  # bytes that a request over HTTP/2 counts for, which may have come in 18
 CROWD = 64  # strangers; from there on it counts for what keeps the loop half free, whatever they all send at once
 HEAD_IN_A_CROWD = 32 * 1024  # that is 512 of them a second
 SAID_FOR = 60.0  # s for which one line of the log about people who are turned away will do
@@ -57,7 +57,7 @@ class Door:
         )
         self.turns = Turns[Visit](at_once=limits.stranger_turn, rate=limits.stranger_rate)
         self._app = app
-        self._next_turn = engine.timers.timer(self._go_on)
+        self._next_turn = engine.timers.pause(self._go_on)
         self._quiet_until = 0.0
         self._most = 0  # bytes that they have held at once since memory was given back
         self._timer = engine.timers.timer(self._give_back)

@@ -3,7 +3,8 @@
 A loop serves everybody who has sent something before it looks again. A thousand strangers, each with the dearest bytes
 that it may send, would make that one round of many seconds, and who is known would wait for its end. So strangers have
 `at_once` bytes together, which come back at `rate`. Whoever comes while nothing is left, or while somebody waits, gets
-in line; from its head one goes on at a time, with `PART` bytes, and back to its end.
+in line; from its head one goes on at a time, with `PART` bytes, and back to its end. Asked for the `next` once in a
+round, as many go on as `rate` has room for by then, up to `ROUND` bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Generic, TypeVar
 __all__ = ["PART", "Turns"]
 
 PART = 2 * 1024  # bytes of one who had to wait that are read before it is somebody else's turn
+ROUND = 64 * 1024  # bytes that are read in one round of the loop of those who had to wait: 15 ms of the dearest
 
 T = TypeVar("T")
 
@@ -80,6 +82,7 @@ class Turns(Generic[T]):
 
     def _fill(self, now: float) -> float:
         """What is left by now."""
-        self._left = min(self._at_once, self._left + (now - self._at) * self._rate)
+        most = ROUND if self._line else self._at_once
+        self._left = min(most, self._left + (now - self._at) * self._rate)
         self._at = now
         return self._left

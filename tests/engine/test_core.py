@@ -158,6 +158,48 @@ def test_each_timer_fires_at_its_own_time() -> None:
     assert book.engine.now == late
 
 
+def test_a_pause_waits_for_the_end_of_a_round() -> None:
+    book = open_book()
+    seen: list[float] = []
+
+    def again() -> None:
+        seen.append(book.engine.now.mono - START.mono)
+        pause.set(START.mono + 2.0)
+
+    pause = book.engine.timers.pause(again)
+    pause.set(START.mono + 1.0)
+    nobody = Sent(FOUR, 1)
+    for seconds in (1.0, 3.0):  # facts of one round
+        assert book.engine.handle(nobody, START.at(START.mono + seconds)) == []
+    assert seen == []
+    assert book.engine.next_deadline() == START.mono + 1.0
+    assert book.engine.handle(None, START.at(START.mono + 4.0)) == []
+    assert seen == [4.0]  # once, although it is due again
+    assert book.engine.handle(None, START.at(START.mono + 5.0)) == []
+    assert seen == [4.0, 5.0]
+
+
+def test_a_pause_that_is_put_off_in_the_same_call_does_not_fire() -> None:
+    book = open_book()
+    seen: list[float] = []
+    pause, other = (book.engine.timers.pause(lambda at=at: seen.append(at)) for at in (1.0, 2.0))  # type: ignore[misc]  # lambda
+    book.engine.timers.timer(lambda: pause.set(START.mono + 9.0)).set(START.mono + 2.0)
+    book.engine.timers.timer(other.cancel).set(START.mono + 2.0)
+    for each in (pause, other):
+        each.set(START.mono + 1.0)
+    assert book.engine.handle(None, START.at(START.mono + 3.0)) == []
+    assert seen == []
+    assert book.engine.handle(None, START.at(START.mono + 9.0)) == []
+    assert seen == [1.0]
+
+
+def test_a_bug_in_a_pause() -> None:
+    book = open_book()
+    book.engine.timers.pause(fail).set(START.mono + 1.0)
+    book.after(1.0) << []
+    assert book.logs[0].fields["error"] == "RuntimeError"
+
+
 def test_time_never_goes_back() -> None:
     book = open_book()
     seen: list[float] = []

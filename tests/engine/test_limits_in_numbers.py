@@ -30,7 +30,7 @@ LIMITS = {
     "answers.SPILL": 16 * 1024,
     "door.CROWD": 64,
     "door.GIVE_BACK_AFTER": 3.0,
-    "door.HEAD": 256,
+    "door.HEAD": 1024,
     "door.HEAD_IN_A_CROWD": 32 * 1024,
     "door.WORTH_IT": 8 * 1024 * 1024,
     "http2_channel.HEADS": 8,

@@ -1,6 +1,9 @@
 """What strangers can make a real relay do: hundreds, each with the worst that is heard from anybody.
 
 What they leave behind when they go is bounded by `LEFT`: pools of Python's allocator in which something small lives on.
+
+A round trip takes as long as the relay lets it: what either end waits for a processor that others have is not counted
+(the kernel tells, /proc/PID/schedstat), so that the worst of them can be held to `ROUND_TRIP` wherever this runs.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ FIGURES = logging.getLogger(__name__)  # shown by `--log-cli-level INFO`
 STRANGERS, FEWER = 1000, 100
 GROWTH, LEFT = 96, 40  # MiB
 GONE = 10.0  # s in which that is free
-ROUND_TRIP = 0.25  # s at the median; the worst may be more where others use the machine
+ROUND_TRIP = 0.25  # s
 MIB = 1024 * 1024
 PAGE = os.sysconf("SC_PAGE_SIZE")
 UPGRADE = (
@@ -96,6 +99,11 @@ def memory(relay: Scarce) -> int:
     return int(Path(f"/proc/{relay.process.pid}/statm").read_text().split()[1]) * PAGE
 
 
+def waited(process: int) -> float:
+    """Seconds for which the first thread of a process was ready to run and did not, by now."""
+    return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
+
+
 class Household:
     """A phone and somebody who has it do things, again and again."""
 
@@ -109,10 +117,13 @@ class Household:
         self._phone = RawSocket(self._wire)
         self._token = self._phone.sign_in(code)
         self._phone.say("bridge", "bridge.status", {"accessibility_enabled": True})
-        self.times: list[float] = []
+        self._processes = relay.process.pid, os.getpid()
+        self.times: list[float] = []  # by the clock
+        self.kept: list[float] = []  # without what others had of the processors
 
     def act(self) -> None:
         """One round trip."""
+        before = sum(map(waited, self._processes))
         began = time.monotonic()
         self.caller.send(
             f"GET /ping HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self._token}\r\n\r\n".encode()
@@ -122,7 +133,9 @@ class Household:
         answer = {"request_id": message["payload"]["request_id"], "status": 200, "result": {}}
         self._phone.say("bridge", "bridge.response", answer)
         assert read_response(self.caller)[0] == 200
-        self.times.append(time.monotonic() - began)
+        took = time.monotonic() - began
+        self.times.append(took)
+        self.kept.append(took - (sum(map(waited, self._processes)) - before))
 
 
 def crowd(relay: Scarce, said: bytes, size: int) -> Iterator[socket.socket]:
@@ -148,6 +161,7 @@ def test_the_worst_that_strangers_may_say(runtime: str, tmp_path: Path, full: bo
             for _ in range(20):
                 household.act()
             household.times.clear()
+            household.kept.clear()
             before = peak = memory(relay)
             strangers: list[socket.socket] = []
             for stranger in crowd(relay, WORST[worst], STRANGERS if full else FEWER):
@@ -163,11 +177,12 @@ def test_the_worst_that_strangers_may_say(runtime: str, tmp_path: Path, full: bo
             while memory(relay) - before > LEFT * MIB:
                 assert time.monotonic() - gone < GONE, f"{(memory(relay) - before) / MIB:.0f} MiB are left"
                 household.act()
-            times, left = household.times, memory(relay) - before
-            grown, waited = (peak - before) / MIB, (median(times) * 1e3, max(times) * 1e3)
-            FIGURES.info("%s: %.0f MiB, %.0f left; round trip %.0f ms, worst %.0f", worst, grown, left / MIB, *waited)
-            assert peak - before < GROWTH * MIB
-            assert median(times) < ROUND_TRIP
+            left, grown = (memory(relay) - before) / MIB, (peak - before) / MIB
+            trips = [seconds * 1e3 for seconds in (median(household.times), max(household.times), max(household.kept))]
+            told = "%s: %.0f MiB, %.0f left; round trip %.0f ms, worst %.0f, of that by the relay at most %.0f"
+            FIGURES.info(told, worst, grown, left, *trips)
+            assert grown < GROWTH
+            assert max(household.kept) < ROUND_TRIP
     finally:
         relay.process.kill()
         relay.process.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.machines.turns import PART, Turns
+from svc_proto.machines.turns import PART, ROUND, Turns
 
 AT_ONCE, RATE = 4 * PART, 1_000_000.0
 
@@ -59,7 +59,10 @@ def test_a_moment_is_not_longer_for_having_waited_long() -> None:
     while turns.next(100.0) is not None:
         turns.wait("a")
         went += 1
-    assert went * PART == AT_ONCE
+    assert went * PART == ROUND
+    turns.leave("a")
+    assert not turns.reads_all(AT_ONCE + 1, 100.0)
+    assert turns.take("b", 2 * AT_ONCE, 200.0) == AT_ONCE  # which is for those who wait alone
 
 
 def test_who_has_more_goes_to_the_end_of_the_line() -> None:
