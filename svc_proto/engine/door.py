@@ -149,7 +149,8 @@ class Visit(Guest):
     def began(self, heads: int, *, more: bool) -> None:
         """So many requests were begun in one go, which cost more than their bytes tell. `more` wait in the channel."""
         door = self._door
-        self.turns.charge(heads * (HEAD_IN_A_CROWD if door.strangers.guests > CROWD else HEAD))
+        each = HEAD_IN_A_CROWD if door.strangers.guests > CROWD else HEAD
+        self.turns.charge(heads * each, door.engine.now.mono)
         if more:
             self.turns.wait(self)
             door.wait()

@@ -49,12 +49,17 @@ class HttpChannel(Channel):
     def received(self, data: bytes) -> None:
         """Read it, or keep it until it is the turn of a peer that nobody knows."""
         visit = self.visit
-        if visit is not None and not self.closing and not visit.turns.reads_all(len(data), self.engine.now.mono):
-            data = visit.takes(data)
-            if visit.late:
-                self.hold(self.crowded)
-            if not data:
-                return
+        if visit is not None:
+            turns = visit.turns
+            left = turns.at_hand - len(data)
+            if left >= 0:
+                turns.at_hand = left
+            elif not self.closing and not turns.reads_all(len(data), self.engine.now.mono):
+                data = visit.takes(data)
+                if visit.late:
+                    self.hold(self.crowded)
+                if not data:
+                    return
         self.parse(data)
 
     def parse(self, data: bytes) -> None:

@@ -5,6 +5,9 @@ that it may send, would make that one round of many seconds, and who is known wo
 `at_once` bytes together, which come back at `rate`. Whoever comes while nothing is left, or while somebody waits, gets
 in line; from its head one goes on at a time, with `PART` bytes, and back to its end. Asked for the `next` once in a
 round, as many go on as `rate` has room for by then, up to `ROUND` bytes.
+
+Nearly every read is small, and a look at the clock costs as much as to read it. So a quarter of `at_once` is taken out
+beforehand, and is `at_hand`: who sends less takes it from there, and nobody is asked. While somebody waits it is empty.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ class Turns(Generic[T]):
     """A line of those who wait. Times are monotonic seconds, sizes bytes, `rate` bytes a second."""
 
     def __init__(self, *, at_once: int, rate: float) -> None:
-        self._at_once = float(at_once)
+        self.at_hand = self._handful = at_once // 4
         self._rate = rate
-        self._left = float(at_once)
+        self._most = self._left = float(at_once - self._handful)
         self._at = 0.0
         self._line: dict[T, None] = {}
 
@@ -33,23 +36,24 @@ class Turns(Generic[T]):
         return guest in self._line
 
     def reads_all(self, size: int, now: float) -> bool:
-        """Somebody sent so much, and all of it may be read now, as nearly everybody's. If not, see `take`."""
+        """Somebody sent so much, more than is at hand, and all of it may be read now. If not, see `take`."""
         if self._line:
             return False
-        left = self._left + (now - self._at) * self._rate  # `_fill`, without a call: this is asked about each read
-        if left > self._at_once:
-            left = self._at_once
-        if size > left:
+        left = self._fill(now) + self.at_hand - size
+        if left < 0:
             return False
-        self._left, self._at = left - size, now
+        self.at_hand = min(self._handful, int(left))
+        self._left = left - self.at_hand
         return True
 
     def take(self, guest: T, size: int, now: float) -> int:
         """It sent so much. How much of it to read now; if that is not all, it is in line."""
         taken = 0
-        if not self._line and (left := self._fill(now)) > 0:
-            taken = min(size, max(PART, int(left)))
-            self._left -= taken
+        if not self._line:
+            self.charge(0, now)
+            if self._left > 0:
+                taken = min(size, max(PART, int(self._left)))
+                self._left -= taken
         if taken < size:
             self._line[guest] = None
         return taken
@@ -63,12 +67,14 @@ class Turns(Generic[T]):
         self._left -= PART
         return guest
 
-    def charge(self, size: int) -> None:
+    def charge(self, size: int, now: float) -> None:
         """What was read costs as much as so many bytes more."""
-        self._left -= size
+        self._left = self._fill(now) + self.at_hand - size
+        self.at_hand = 0
 
     def wait(self, guest: T) -> None:
         """It has more, and goes to the end of the line."""
+        self.at_hand = 0
         self._line[guest] = None
 
     def leave(self, guest: T) -> None:
@@ -82,7 +88,7 @@ class Turns(Generic[T]):
 
     def _fill(self, now: float) -> float:
         """What is left by now."""
-        most = ROUND if self._line else self._at_once
+        most = ROUND if self._line else self._most
         self._left = min(most, self._left + (now - self._at) * self._rate)
         self._at = now
         return self._left

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.machines.turns import PART, ROUND, Turns
 
 AT_ONCE, RATE = 4 * PART, 1_000_000.0
+HANDFUL = AT_ONCE // 4
 
 
 def new() -> Turns[str]:
@@ -33,8 +35,36 @@ def test_what_fits_is_read_without_a_line() -> None:
     assert not turns.reads_all(1, 0.0)
     assert turns.reads_all(10, 10 / RATE)  # what has come back since
     assert not turns.reads_all(AT_ONCE + 1, 100.0)
-    assert turns.take("a", AT_ONCE + 1, 100.0) == AT_ONCE
+    assert turns.take("a", AT_ONCE + 1, 100.0) == AT_ONCE - HANDFUL
     assert not turns.reads_all(1, 200.0)  # nobody goes before those who wait
+
+
+def test_what_is_at_hand_is_taken_without_asking_and_comes_back() -> None:
+    turns = new()
+    assert turns.at_hand == HANDFUL
+    turns.at_hand -= HANDFUL  # as a channel does
+    assert turns.reads_all(AT_ONCE - 2 * HANDFUL, 0.0)
+    assert turns.at_hand == HANDFUL  # and nothing besides
+    turns.at_hand -= 10
+    assert not turns.reads_all(HANDFUL - 9, 0.0)
+    assert turns.reads_all(HANDFUL - 10, 0.0)
+    assert turns.at_hand == 0
+    assert turns.reads_all(1, 100.0)
+    assert turns.at_hand == HANDFUL
+    assert turns.take("a", 2 * AT_ONCE, 100.0) == AT_ONCE - HANDFUL - 1  # never more in one go than `AT_ONCE`
+
+
+@pytest.mark.parametrize("how", ["take", "charge", "wait"])
+def test_nothing_is_at_hand_while_somebody_waits(how: str) -> None:
+    turns = new()
+    if how == "take":
+        turns.take("a", 2 * AT_ONCE, 0.0)
+    elif how == "charge":
+        turns.charge(AT_ONCE + 1, 0.0)
+    else:
+        turns.wait("a")
+    assert turns.at_hand == 0
+    assert not turns.reads_all(1, 0.0)
 
 
 def test_of_much_some_is_read_at_once() -> None:
@@ -62,7 +92,7 @@ def test_a_moment_is_not_longer_for_having_waited_long() -> None:
     assert went * PART == ROUND
     turns.leave("a")
     assert not turns.reads_all(AT_ONCE + 1, 100.0)
-    assert turns.take("b", 2 * AT_ONCE, 200.0) == AT_ONCE  # which is for those who wait alone
+    assert turns.take("b", 2 * AT_ONCE, 200.0) == AT_ONCE - HANDFUL  # so much is for those who wait alone
 
 
 def test_who_has_more_goes_to_the_end_of_the_line() -> None:
@@ -114,7 +144,7 @@ def test_everybody_is_heard_out_and_never_too_fast(arrivals: list[tuple[int, flo
 def test_what_costs_more_than_its_bytes_is_waited_for() -> None:
     turns = Turns[str](at_once=4096, rate=16_384.0)
     assert turns.take("a", 100, 0.0) == 100
-    turns.charge(4096 - 100 + 8192)
+    turns.charge(3072 + 8192, 0.0)
     turns.wait("a")
     assert turns.due == 0.5
     assert turns.next(0.5) is None
