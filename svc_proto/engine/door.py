@@ -23,7 +23,7 @@ from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
-from svc_proto.machines.strangers import Guest, GuestState, Strangers
+from svc_proto.machines.strangers import ONE_READ, Guest, GuestState, Strangers
 from svc_proto.machines.turns import PART, Turns
 from svc_proto.wire.limits import Limits
 
@@ -117,7 +117,7 @@ class Door:
 class Visit(Guest):
     """A connection whose peer nobody knows."""
 
-    __slots__ = ("_door", "_timer", "behind", "channel", "late", "turns")
+    __slots__ = ("_door", "_timer", "behind", "channel", "ended", "late", "turns")
 
     def __init__(self, door: Door, channel: HttpChannel) -> None:
         super().__init__()
@@ -126,6 +126,7 @@ class Visit(Guest):
         self.turns = door.turns
         self.behind = door.behind is not None  # whoever sits there may be a proxy
         self.late = b""  # what it has sent, and whose turn has not come
+        self.ended = False  # its FIN came behind that
         self._timer: Timer | None = None
 
     def takes(self, data: bytes) -> bytes:
@@ -144,6 +145,8 @@ class Visit(Guest):
         """It is its turn; whether it has more."""
         part, self.late = self.late[:PART], self.late[PART:]
         self.channel.parse(part)
+        if not self.late:
+            self.hear_end()
         return bool(self.late) or self.channel.unheard
 
     def began(self, heads: int, *, more: bool) -> None:
@@ -155,13 +158,11 @@ class Visit(Guest):
             self.turns.wait(self)
             door.wait()
 
-    def hear_out(self) -> HttpChannel:
-        """It will send no more: whatever it has sent is read. Its channel now."""
-        late, self.late = self.late, b""
-        if late:
-            self.turns.leave(self)
-            self.channel.parse(late)
-        return self.channel
+    def hear_end(self) -> None:
+        """Whatever it has sent is read: so is its FIN, if that has come."""
+        if self.ended:
+            self.ended = False
+            self.channel.parse_end()
 
     def weigh(self, size: int) -> bool:
         """So many bytes are held. True: nothing more is to be read; the channel may have been cut."""
@@ -170,7 +171,7 @@ class Visit(Guest):
             self._out_of_patience()
             return True
         if self.state is GuestState.READING:
-            return bool(self.late)
+            return len(self.late) >= ONE_READ
         if self._timer is None:
             engine = self._door.engine
             self._timer = engine.timers.timer(self._out_of_patience)

@@ -74,7 +74,14 @@ class HttpChannel(Channel):
         self.pump()
 
     def read_closed(self) -> None:
-        """The peer's FIN: what was asked is still answered."""
+        """The peer's FIN: it is taken behind what came before."""
+        if self.visit is not None and self.visit.late:
+            self.visit.ended = True
+        else:
+            self.parse_end()
+
+    def parse_end(self) -> None:
+        """No more will come: what was asked is still answered."""
         self.eof = True
         if self.closing:
             return
@@ -159,6 +166,7 @@ class HttpChannel(Channel):
             self.parse(late)
         elif waited:
             self.settle()
+        visit.hear_end()
 
     def trust(self, stream: StreamId) -> None:
         """The peer of a WebSocket is known."""

@@ -135,16 +135,12 @@ class ServerChannel(HttpChannel):
                 return
         super().parse(data)
 
-    def read_closed(self) -> None:
-        """The peer's FIN: what was asked is still answered."""
-        visit = self.visit
-        if visit is not None and visit.hear_out() is not self:
-            visit.channel.read_closed()
-            return
+    def parse_end(self) -> None:
+        """As of any channel; what might have become HTTP/2 did not."""
         if self._first:
             self.conn.receive_data(self._first)
             self._first = b""
-        super().read_closed()
+        super().parse_end()
 
     def closed(self, why: str) -> None:
         """Cancel the work of everyone who was waiting on this connection."""

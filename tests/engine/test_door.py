@@ -411,11 +411,39 @@ def busy() -> TestBook:
 def test_who_sends_much_is_read_a_part_at_a_time() -> None:
     book = open_book(TURNS)
     come(book, FOUR)
-    book >> Received(FOUR, PING * 1000) << [PauseReading(FOUR), sends(FOUR, startswith=b"\x8a\x00")]
+    pongs = sends(FOUR, startswith=b"\x8a\x00")
+    book >> Received(FOUR, PING * 1000) << [pongs]
     left = 1000 * len(PING) - (4 * KIB - len(OPEN))
     assert left <= held(book) < left + len(PING)
-    pongs = sends(FOUR, startswith=b"\x8a\x00")
-    book.after(1.0) << [pongs, ResumeReading(FOUR), pongs]
+    book.after(1.0) << [pongs, pongs]
+    assert held(book) == 0
+
+
+def test_of_who_waits_so_much_is_kept_and_no_more() -> None:
+    book = busy()
+    book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
+    said = OPEN + PING * 10_000 + some(30 * KIB)
+    for at in range(0, 64 * KIB - 1024, 1024):
+        book >> Received(FOUR, said[at : at + 1024]) << []
+    book >> Received(FOUR, said[63 * KIB : 70 * KIB]) << [PauseReading(FOUR)]
+    assert held(book) == 70 * KIB
+    book >> Received(FOUR, said[70 * KIB :]) << []  # on its way already
+    book.after(1.0)
+    assert book.take().count(ResumeReading(FOUR)) == 1
+    assert 30 * KIB < held(book) < 31 * KIB
+
+
+def test_what_those_in_line_have_sent_counts() -> None:
+    book = open_book(evolve(TURNS, stranger_budget=100 * KIB, stranger_share=100 * KIB))
+    come(book, FOUR, "192.0.2.4")
+    book >> Received(FOUR, some(60 * KIB)) << []
+    for ch in (SIX, EIGHT):
+        book >> accepted(ch, Address(f"192.0.2.{ch}", 5)) << []
+    book >> Received(SIX, bytes(30 * KIB)) << []
+    book >> Received(EIGHT, bytes(30 * KIB)) << [PauseReading(EIGHT)]
+    book >> Closed(SIX, "") << [ResumeReading(EIGHT)]
+    book >> Closed(EIGHT, "") << []
+    book >> Closed(FOUR, "") << []
     assert held(book) == 0
 
 
@@ -423,20 +451,20 @@ def test_others_who_come_meanwhile_wait_and_who_is_known_does_not() -> None:
     book = open_book(TURNS)
     book >> Received(CH, get(b"/hello")) << [book.says(200, b"hello")]  # somebody who is known from here on
     come(book, FOUR)
-    book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << [PauseReading(FOUR)]
+    book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << []
     book >> accepted(SIX, Address("192.0.2.9", 5)) << []
-    book >> Received(SIX, get(b"/open")) << [PauseReading(SIX)]
-    book >> Received(SIX, get(b"/open")) << []  # on its way already
+    for _ in range(2):
+        book >> Received(SIX, get(b"/open")) << []
     book >> Received(CH, get(b"/hello")) << [book.says(200, b"hello")]
     book.after(0.004)
     assert wire_bytes(book.take(), 6).count(b"HTTP/1.1 200") == 2
-    book.after(1.0) << [ResumeReading(FOUR)]
+    book.after(1.0) << []
 
 
 def test_those_who_wait_go_on_once_in_a_round_of_the_loop() -> None:
     book = open_book(TURNS)
     come(book, FOUR)
-    book >> Received(FOUR, PING * 10_000) << [PauseReading(FOUR), sends(FOUR, startswith=b"\x8a\x00")]
+    book >> Received(FOUR, PING * 10_000) << [sends(FOUR, startswith=b"\x8a\x00")]
     left = held(book)
     for _ in range(10):  # facts that one round of the loop has, each later than the one before
         book.now = book.now.at(book.now.mono + 0.002)
@@ -449,11 +477,9 @@ def test_those_who_wait_go_on_once_in_a_round_of_the_loop() -> None:
 def test_who_is_known_in_the_middle_is_read_to_the_end() -> None:
     book = open_book(TURNS)
     book >> Received(CH, get(b"/open", b"X: " + b"x" * 3900)) << [book.says(200, b"")]
-    book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << [PauseReading(CH)]
+    book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << []
     book.after(1.0)
-    commands = book.take()
-    assert wire_bytes(commands, 2).count(b"hello") == 3
-    assert ResumeReading(CH) in commands
+    assert wire_bytes(book.take(), 2).count(b"hello") == 3
     assert not book.toy.door.strangers.held
 
 
@@ -466,35 +492,46 @@ def test_who_is_known_in_the_middle_of_http2_is_read_to_the_end() -> None:
     assert len(said) > 5 * KIB  # more than is read of a stranger in one go; its first request says who it is
     book.book >> Received(CH, said)
     assert answers(book.hear(book.book.take())) == dict.fromkeys(streams, (200, b"hello"))
-    assert [type(pause) for pause in book.pauses] == [PauseReading, ResumeReading]
+    assert not book.pauses
     assert held(book.book) == 0
 
 
-def test_the_end_of_what_waits_is_heard() -> None:
+def test_the_end_of_what_waits_is_heard_in_its_turn() -> None:
     book = busy()
-    book >> Received(CH, get(b"/open")) << [PauseReading(CH)]
-    book >> ReadClosed(CH)
-    assert wire_bytes(book.take(), 2).startswith(b"HTTP/1.1 200")
-    book.after(0.5) << []
+    book >> Received(CH, get(b"/open")) << []
+    book >> ReadClosed(CH) << []
+    book.after(0.5) << [book.says(200, b""), CloseWrite(CH)]
+
+
+def test_the_end_of_what_waits_is_heard_of_who_is_known_in_the_middle() -> None:
+    book = open_book(TURNS)
+    book >> Received(CH, get(b"/open", b"X: " + b"x" * 3900)) << [book.says(200, b"")]
+    book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << []
+    book >> ReadClosed(CH) << []
+    book.after(1.0)
+    commands = book.take()
+    assert wire_bytes(commands, 2).count(b"hello") == 3
+    assert commands[-1] == CloseWrite(CH)
 
 
 def test_who_had_to_wait_and_speaks_http2_is_read_on() -> None:
     book = busy()
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
     client = Http2Connection(Role.CLIENT, entropy=seeded())
-    book >> Received(FOUR, client.data_to_send()) << [PauseReading(FOUR)]
+    book >> Received(FOUR, client.data_to_send()) << []
     book.after(0.1)
-    commands = book.take()
-    assert wire_bytes(commands, 4)[3:4] == b"\x04"  # SETTINGS
-    assert ResumeReading(FOUR) in commands
+    assert wire_bytes(book.take(), 4)[3:4] == b"\x04"  # SETTINGS
 
 
 def test_the_end_is_heard_behind_the_preface_of_http2() -> None:
     book = busy()
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
     client = Http2Connection(Role.CLIENT, entropy=seeded())
-    book >> Received(FOUR, client.data_to_send()) << [PauseReading(FOUR)]
-    book >> ReadClosed(FOUR)
+    said = client.data_to_send()
+    book >> Received(FOUR, said[:10]) << []
+    book >> Received(FOUR, said[10:]) << []
+    book >> ReadClosed(FOUR) << []
+    book.after(0.1)
     commands = book.take()
     assert wire_bytes(commands, 4)[3:4] == b"\x04"  # SETTINGS
     assert CloseWrite(FOUR) in commands
@@ -503,7 +540,7 @@ def test_the_end_is_heard_behind_the_preface_of_http2() -> None:
 def test_who_waits_and_goes_is_forgotten() -> None:
     book = open_book(TURNS)
     come(book, FOUR)
-    book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << [PauseReading(FOUR)]
+    book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << []
     book >> Closed(FOUR, "") << []
     assert held(book) == 0
     book.after(1.0) << []
