@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from types import MethodType
 
-__all__ = ["Pause", "Timer", "Timers"]
+__all__ = ["Timer", "Timers"]
 
 SWEEP_FROM = 64  # heap entries below which a sweep would not pay
 
@@ -76,16 +76,6 @@ class Timer:
             self._call(self._bound)
 
 
-class Pause(Timer):
-    """What fires once in a round of the loop: in the next call of the core, at or after `when`, that brings no fact.
-
-    Time passes from each fact of a round to the next. What others are not to wait for for long would else be done
-    between any two of them, and the round be as long as there is anything of it left.
-    """
-
-    __slots__ = ()
-
-
 class Timers:
     """The timers of one core. Fires in order of deadline, then of filing, so replays agree."""
 
@@ -98,10 +88,6 @@ class Timers:
     def timer(self, fire: Callable[[], None]) -> Timer:
         """A new timer, not set."""
         return Timer(self, fire)
-
-    def pause(self, fire: Callable[[], None]) -> Pause:
-        """A new one that fires once in a round of the loop, not set."""
-        return Pause(self, fire)
 
     def file(self, when: float, timer: Timer) -> None:
         """For `Timer` alone: put an entry on the heap."""

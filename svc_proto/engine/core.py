@@ -1,8 +1,8 @@
 """The engine: a `Core` made of channels, timers and flows, on which a service (relay, API, phone) is built.
 
 Order of work in `handle`: due timers first, each at its own deadline, so that the outcome does not depend on when the
-loop woke up (a `Pause` alone is for once in a round, and waits for a call without a fact); then the fact; then every
-connection with something to say is flushed once.
+loop woke up; then the fact, or where there is none, what waits in `pauses`; then every connection with something to
+say is flushed once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.timers import Pause, Timers
+from svc_proto.basics.timers import Timers
 from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, Task
@@ -40,6 +40,7 @@ from svc_proto.facts import (
 __all__ = ["Engine", "Flushed", "Service"]
 
 STOP_MARGIN = 0.25  # s before the end of the grace at which what is left is cut, so that the exit is within it
+IN_A_ROUND = 64  # of `pauses` at most: a few ms
 WRONG_TYPE = Failure(FailureKind.INTERNAL, "the runtime gave an answer of the wrong type")
 
 
@@ -72,13 +73,19 @@ class Service(Protocol):
 
 
 class Engine:
-    """One core. `entropy(n)` gives n random bytes; records under `log_level` are not even built."""
+    """One core. `entropy(n)` gives n random bytes; records under `log_level` are not even built.
+
+    What `pauses` has is done in a call without a fact, of which a loop makes one in a round, and some of it in each.
+    Time passes from each fact of a round to the next: what many peers can bring about, and nobody waits for, would be
+    done between any two of them, and the round be as long as there is anything of it left.
+    """
 
     def __init__(self, service: Service, *, entropy: Entropy, log_level: Level = Level.INFO) -> None:
         self.entropy = entropy
         self.log_level = log_level
         self.now = Moment(0.0, 0.0)
         self.timers = Timers()
+        self.pauses = Timers()
         self.stopping = False
         self.holders = Holders()
         self.without_sockets: dict[tuple[str, int], None] = {}  # servers whose HTTP/2 opens no WebSockets, see `client`
@@ -117,7 +124,7 @@ class Engine:
             return []
         out = self._out = []
         if self.timers.first <= now.mono:
-            self._fire_due(now, in_a_pause=fact is None)
+            self._fire_due(now)
             if out and fact is not None:
                 _drop_overtaken(out, fact)
         self.now = now
@@ -126,6 +133,8 @@ class Engine:
                 self._apply[type(fact)](fact)
             except Exception as error:
                 self._bug(error, getattr(fact, "ch", None))
+        elif self.pauses.first <= now.mono:
+            self._catch_up()
         while self._dirty:
             dirty, self._dirty = self._dirty, []
             for channel in dirty:
@@ -139,7 +148,9 @@ class Engine:
 
     def next_deadline(self) -> float | None:
         """See `svc_proto.engine.boundary.Core`."""
-        first = self.timers.first
+        first, pause = self.timers.first, self.pauses.first
+        if pause < first:
+            first = pause
         return None if self._exited or first == inf else first
 
     # --- for services, channels and flows ---
@@ -232,21 +243,18 @@ class Engine:
 
     # --- facts ---
 
-    def _fire_due(self, now: Moment, *, in_a_pause: bool) -> None:
-        pauses: list[tuple[float, Pause]] = []
+    def _fire_due(self, now: Moment) -> None:
         while (timer := self.timers.pop_due(now.mono)) is not None:
             assert timer.when is not None  # a cancelled timer never surfaces
-            if isinstance(timer, Pause):
-                pauses.append((timer.when, timer))
-                continue
             self.now = now.at(max(timer.when, self.now.mono))
             self._guard(timer.fire, timer.owner)
-        self.now = now
-        for when, pause in pauses:
-            if in_a_pause and pause.when == when:
-                self._guard(pause.fire, pause.owner)
-            else:
-                pause.unfile(when)
+
+    def _catch_up(self) -> None:
+        for _ in range(IN_A_ROUND):
+            timer = self.pauses.pop_due(self.now.mono)
+            if timer is None:
+                return
+            self._guard(timer.fire, timer.owner)
 
     def _started(self, fact: Started) -> None:
         try:

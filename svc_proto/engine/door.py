@@ -57,7 +57,7 @@ class Door:
         )
         self.turns = Turns[Visit](at_once=limits.stranger_turn, rate=limits.stranger_rate)
         self._app = app
-        self._next_turn = engine.timers.pause(self._go_on)
+        self._next_turn = engine.pauses.timer(self._go_on)
         self._quiet_until = 0.0
         self._most = 0  # bytes that they have held at once since memory was given back
         self._timer = engine.timers.timer(self._give_back)

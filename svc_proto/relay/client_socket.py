@@ -121,7 +121,7 @@ class ClientSocket:
         """Wait for `system/auth`."""
         self.socket = socket
         engine = self.relay.engine
-        self._timer = engine.timers.timer(self._timed_out)
+        self._timer = engine.pauses.timer(self._timed_out)
         self._timer.set(engine.now.mono + AUTH_TIMEOUT)
 
     def on_text(self, text: str) -> None:

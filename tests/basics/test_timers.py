@@ -5,7 +5,7 @@ import weakref
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.basics.timers import Pause, Timer, Timers
+from svc_proto.basics.timers import Timer, Timers
 
 
 def nothing() -> None:
@@ -113,18 +113,6 @@ def test_a_retired_timer_lets_go_of_its_owner() -> None:
     due = timers.pop_due(7.0)
     assert due is timer
     due.fire()
-
-
-def test_a_pause_is_a_timer() -> None:
-    timers, owner = Timers(), Owner()
-    pause = timers.pause(owner.fire)
-    pause.set(5.0)
-    due = timers.pop_due(6.0)
-    assert due is pause
-    assert isinstance(due, Pause)
-    assert timers.next() is None
-    pause.unfile(5.0)  # not yet
-    assert timers.next() == 5.0
 
 
 steps = st.tuples(st.integers(0, 3), st.none() | st.integers(0, 20))

@@ -10,6 +10,7 @@ import pytest
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Level
 from svc_proto.config import LocalTrust, RelayConfig
+from svc_proto.engine.core import IN_A_ROUND
 from svc_proto.engine.store import SaveSession
 from svc_proto.facts import Address
 from svc_proto.machines.table import step
@@ -182,6 +183,17 @@ def test_a_first_frame_that_is_not_auth_is_refused_and_not_counted(text: str) ->
     assert phone.closed is not None
     assert phone.closed.code == 1000
     assert "authentication failed" not in book.events()
+
+
+def test_of_many_who_say_nothing_some_are_told_in_each_round() -> None:
+    book = RelayBook()
+    phones = [book.websocket() for _ in range(IN_A_ROUND + 1)]
+    book.clock.now += 30.0
+    phones[0].binary(b"a fact of the same round")
+    assert all(phone.is_open for phone in phones)
+    for left in (1, 0):
+        book.wake(book.clock.now)
+        assert sum(phone.is_open for phone in phones) == left
 
 
 def test_thirty_seconds_without_a_text_frame() -> None:
