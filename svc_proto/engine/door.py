@@ -145,9 +145,14 @@ class Visit(Guest):
         """It is its turn; whether it has more."""
         part, self.late = self.late[:PART], self.late[PART:]
         self.channel.parse(part)
-        if not self.late:
-            self.hear_end()
-        return bool(self.late) or self.channel.unheard
+        if self.late:
+            return True
+        self.hear_end()
+        if self.channel.unheard:
+            return True
+        if not self.waiting:
+            self._calm()
+        return False
 
     def began(self, heads: int, *, more: bool) -> None:
         """So many requests were begun in one go, which cost more than their bytes tell. `more` wait in the channel."""
@@ -157,6 +162,13 @@ class Visit(Guest):
         if more:
             self.turns.wait(self)
             door.wait()
+
+    def ends(self) -> bool:
+        """Its FIN came. Whether that, too, has to wait for its turn: not for long, since most who send one are gone."""
+        if self in self.turns:
+            self._be_patient()
+        self.ended = bool(self.late)
+        return self.ended
 
     def hear_end(self) -> None:
         """Whatever it has sent is read: so is its FIN, if that has come."""
@@ -172,15 +184,13 @@ class Visit(Guest):
             return True
         if self.state is GuestState.READING:
             return len(self.late) >= ONE_READ
-        if self._timer is None:
-            engine = self._door.engine
-            self._timer = engine.timers.timer(self._out_of_patience)
-            self._timer.set(engine.now.mono + self._door.limits.stranger_patience)
+        self._be_patient()
         return True
 
     def wake(self) -> None:
         """It may read on."""
-        self._calm()
+        if not (self.ended or self.channel.eof):
+            self._calm()
         self.channel.settle()
 
     def named(self, request: Request) -> None:
@@ -198,13 +208,20 @@ class Visit(Guest):
         self._door.leave(self)
         return waited, late
 
+    def _be_patient(self) -> None:
+        if self._timer is None:
+            engine = self._door.engine
+            self._timer = engine.pauses.timer(self._out_of_patience)
+            self._timer.set(engine.now.mono + self._door.limits.stranger_patience)
+
     def _calm(self) -> None:
         if self._timer is not None:
             self._timer.retire()
             self._timer = None
 
     def _out_of_patience(self) -> None:
-        self._door.complain("no memory left for strangers", held=self._door.strangers.held)
+        if not (self.ended or self.channel.eof):
+            self._door.complain("no memory left for strangers", held=self._door.strangers.held)
         self.channel.drop()
 
 

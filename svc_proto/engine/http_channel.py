@@ -75,9 +75,7 @@ class HttpChannel(Channel):
 
     def read_closed(self) -> None:
         """The peer's FIN: it is taken behind what came before."""
-        if self.visit is not None and self.visit.late:
-            self.visit.ended = True
-        else:
+        if self.visit is None or not self.visit.ends():
             self.parse_end()
 
     def parse_end(self) -> None:

@@ -441,10 +441,23 @@ def test_what_those_in_line_have_sent_counts() -> None:
         book >> accepted(ch, Address(f"192.0.2.{ch}", 5)) << []
     book >> Received(SIX, bytes(30 * KIB)) << []
     book >> Received(EIGHT, bytes(30 * KIB)) << [PauseReading(EIGHT)]
+    book >> ReadClosed(EIGHT) << []  # on its way already
     book >> Closed(SIX, "") << [ResumeReading(EIGHT)]
     book >> Closed(EIGHT, "") << []
     book >> Closed(FOUR, "") << []
     assert held(book) == 0
+
+
+def test_who_waits_for_room_is_heard_in_its_turn_and_goes() -> None:
+    book = open_book(evolve(TURNS, stranger_budget=100 * KIB, stranger_share=100 * KIB))
+    for ch in (FOUR, SIX):
+        come(book, ch, f"192.0.2.{ch}")
+    said = some(60 * KIB)[: 55 * KIB]
+    book >> Received(FOUR, said) << []
+    book >> Received(SIX, said) << [PauseReading(SIX)]
+    book >> ReadClosed(SIX) << []
+    book.after(TURNS.stranger_patience)
+    assert Abort(SIX) in book.take()
 
 
 def test_others_who_come_meanwhile_wait_and_who_is_known_does_not() -> None:
@@ -512,6 +525,20 @@ def test_the_end_of_what_waits_is_heard_of_who_is_known_in_the_middle() -> None:
     commands = book.take()
     assert wire_bytes(commands, 2).count(b"hello") == 3
     assert commands[-1] == CloseWrite(CH)
+
+
+def test_who_has_said_the_end_does_not_wait_for_long() -> None:
+    book = busy()
+    for ch in (FOUR, SIX):
+        book >> accepted(ch, Address(f"192.0.2.{ch}", 5)) << []
+        book >> Received(ch, get(b"/open", b"X: " + b"x" * 3000)) << []
+        book >> ReadClosed(ch) << []
+    book.toy.door.turns.charge(30_000 * KIB, book.now.mono)  # what others have had read
+    book.after(TURNS.stranger_patience) << [Abort(FOUR), Abort(SIX)]
+    assert not book.logs
+    for ch in (FOUR, SIX):
+        book >> Closed(ch, "") << []
+    assert held(book) == 0
 
 
 def test_who_had_to_wait_and_speaks_http2_is_read_on() -> None:

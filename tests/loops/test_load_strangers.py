@@ -117,6 +117,9 @@ class Household:
         self._phone = RawSocket(self._wire)
         self._token = self._phone.sign_in(code)
         self._phone.say("bridge", "bridge.status", {"accessibility_enabled": True})
+        self._phone.say("system", "ping", {"ts": 1})
+        while self._phone.hear()["type"] != "pong":  # the phone is there before anybody asks for it
+            pass
         self._processes = relay.process.pid, os.getpid()
         self.times: list[float] = []  # by the clock
         self.kept: list[float] = []  # without what others had of the processors
