@@ -14,7 +14,7 @@ __all__ = ["subplots"]
 
 VOICE_WEIGHTS: dict[Deed, int] = {Deed.SPEAK: 4, Deed.TALK: 5, Deed.SAY: 4}
 LIFE_WEIGHTS: dict[Deed, int] = {
-    Deed.COME_BACK: 4,
+    Deed.COME_BACK: 6,
     Deed.CUT_SHORT: 3,
     Deed.RENEW: 4,
     Deed.REFUSE: 4,
