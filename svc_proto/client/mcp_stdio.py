@@ -9,8 +9,8 @@ from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted
-from svc_proto.mcp.answers import Offer
-from svc_proto.mcp.conversation import Conversation
+from svc_proto.mcp.answers import Answers, Offer
+from svc_proto.mcp.conversation import Conversation, Said
 from svc_proto.mcp.messages import PARSE_ERROR, RpcError, write_error
 
 __all__ = ["StdioServer"]
@@ -27,8 +27,8 @@ class StdioServer:
     def bind(self, engine: Engine) -> None:
         """Keep the engine."""
         self._engine = engine
-        offer = self._make_offer(engine)
-        self._conversation = Conversation(engine, offer, self._say, on_idle=self._close_if_done)
+        answers = Answers(engine, self._make_offer(engine))
+        self._conversation = Conversation(engine, answers, self._say, on_idle=self._close_if_done)
 
     def on_started(self) -> None:
         """There is nothing to load."""
@@ -49,14 +49,14 @@ class StdioServer:
         if line.strip():
             self._conversation.heard(line)
 
-    def _say(self, message: bytes) -> None:
-        if self._lines is not None and not self._lines.gone:
-            self._lines.write(message + b"\n")
+    def _say(self, said: Said) -> None:
+        if said.text and self._lines is not None and not self._lines.gone:
+            self._lines.write(said.text + b"\n")
 
     def _ended(self, problem: str) -> None:
         """Calls under way are answered first."""
         if problem:
-            self._say(write_error(RpcError(PARSE_ERROR, problem)))
+            self._say(Said(write_error(RpcError(PARSE_ERROR, problem)), None))
         self._closing = True
         self._close_if_done()
 

@@ -31,6 +31,7 @@ NOBODY = (
     "This needs the user's word, and nobody can be asked: the phone asks no questions of its own, and this client "
     "cannot ask (elicitation). Tell the user; do not try the same by other means."
 )
+MAX_ASKED = 32  # questions in the stateless way that nobody has answered: the oldest is forgotten
 DENIED = "The user denied this, or did not answer. Stop here and tell the user; do not try the same by other means."
 
 
@@ -88,9 +89,13 @@ class InputRequired(Exception):  # noqa: N818 - an answer, not an error
 
 
 class Answers:
-    """The methods by name."""
+    """The methods by name, for one client, and what it was asked in the stateless way."""
 
     def __init__(self, engine: Engine, offer: Offer) -> None:
+        self.offer = offer
+        self.info = {"name": offer.name, "title": offer.title, "version": offer.version}
+        self._engine = engine
+        self._pending: dict[str, tuple[str, Members]] = {}  # the call that was asked about, by its state
         self._tools = {offered.tool.name: offered for offered in offer.tools}
         self._resources = {resource.uri: resource for resource in offer.resources}
         self._prompts = {prompt.name: prompt for prompt in offer.prompts}
@@ -104,6 +109,20 @@ class Answers:
             "prompts/list": self._list_prompts,
             "prompts/get": self._prompt,
         }
+
+    # --- questions in the stateless way ---
+
+    def note(self, name: str, arguments: Members) -> str:
+        """A call is asked about: the state under which it comes again."""
+        state = self._engine.entropy(16).hex()
+        self._pending[state] = name, arguments
+        if len(self._pending) > MAX_ASKED:
+            del self._pending[next(iter(self._pending))]
+        return state
+
+    def was_asked(self, state: str, name: str, arguments: Members) -> bool:
+        """Whether it was about this very call. A state is good once."""
+        return self._pending.pop(state, None) == (name, arguments)
 
     # --- tools ---
 

@@ -23,7 +23,7 @@ from svc_proto.engine.flow import Flow, Task, sleep, wait
 from svc_proto.facts import OperationId
 from svc_proto.machines.table import Table
 from svc_proto.machines.table import step as follow
-from svc_proto.mcp.answers import Answers, Asking, InputRequired
+from svc_proto.mcp.answers import Asking, InputRequired
 from svc_proto.mcp.messages import (
     INTERNAL,
     INVALID_PARAMS,
@@ -33,6 +33,7 @@ from svc_proto.mcp.messages import (
     UNSUPPORTED_VERSION,
     Answer,
     Members,
+    Message,
     Note,
     Request,
     RequestId,
@@ -47,9 +48,9 @@ from svc_proto.mcp.messages import (
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.mcp.answers import Offer
+    from svc_proto.mcp.answers import Answers
 
-__all__ = ["HANDSHAKES", "LIFE", "MODERN", "Conversation", "State", "Trigger"]
+__all__ = ["HANDSHAKES", "LIFE", "META", "MODERN", "Conversation", "Said", "State", "Trigger", "unsupported"]
 
 HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN: Final = "2026-07-28"
@@ -64,7 +65,6 @@ FRESH = {  # ms for which a client may keep an answer (CacheableResult)
     "resources/read": 0,
 }
 MAX_CALLS = 32  # under way for one client
-MAX_ASKED = 32  # questions in the stateless way that nobody has answered: the oldest is forgotten
 EVERY = 5.0  # s between two notes of progress
 PATIENCE = 180.0  # s for a person to answer
 NO_FORM = {"type": "object", "properties": {}}  # a question that is answered by accepting it
@@ -105,23 +105,39 @@ class _Context:
         return self.version == MODERN
 
 
+@frozen
+class Said:
+    """A message of ours, or that there is none: a `final` one without a text is for a request that was cancelled."""
+
+    text: bytes
+    about: RequestId | None  # the request of theirs that it belongs to
+    final: bool = False  # it is its answer
+    code: int = 0  # of the error that it tells
+
+
 class Conversation:
-    """Give it messages with `heard`; it gives its own to `say`. `close` when the client has gone."""
+    """Give it messages with `heard` or `take`; it gives its own to `say`. `close` when the client has gone.
+
+    Several may share their `answers`, if they are one client's.
+    """
 
     def __init__(
-        self, engine: Engine, offer: Offer, say: Callable[[bytes], None], *, on_idle: Callable[[], None]
+        self,
+        engine: Engine,
+        answers: Answers,
+        say: Callable[[Said], None],
+        *,
+        on_idle: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
-        self._offer = offer
+        self._offer = answers.offer
         self._say = say
         self._on_idle = on_idle
-        self._answers = Answers(engine, offer)
-        self._info = {"name": offer.name, "title": offer.title, "version": offer.version}
+        self._answers = answers
         self._state = State.NEW
         self._agreed = _Context("", elicits=False)  # by the handshake
         self._calls: dict[RequestId, Task | None] = {}
         self._questions: dict[RequestId, OperationId] = {}  # that we have asked by a request: who waits for the answer
-        self._pending: dict[str, tuple[str, Members]] = {}  # asked in the stateless way: the call, by its state
         self._asked = 0
 
     @property
@@ -129,13 +145,22 @@ class Conversation:
         """Whether calls are under way."""
         return bool(self._calls)
 
+    @property
+    def version(self) -> str:
+        """What the handshake has agreed on; empty without one."""
+        return self._agreed.version
+
     def heard(self, data: bytes) -> None:
-        """Take one message."""
+        """Take one message, as bytes."""
         try:
             message = parse(data)
         except RpcError as error:
-            self._say(write_error(error))
+            self._say(Said(write_error(error), error.identity, final=True, code=error.code))
             return
+        self.take(message)
+
+    def take(self, message: Message) -> None:
+        """Take one message."""
         if isinstance(message, Request):
             self._begin(message)
         elif isinstance(message, Note):
@@ -154,10 +179,10 @@ class Conversation:
     def _begin(self, request: Request) -> None:
         identity = request.identity
         if identity in self._calls:
-            self._say(write_error(RpcError(INVALID_REQUEST, "a request of this id is under way"), identity))
+            self._say(_failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), identity))
             return
         if len(self._calls) >= MAX_CALLS:
-            self._say(write_error(RpcError(TOO_MANY, f"{MAX_CALLS} requests are under way"), identity))
+            self._say(_failed(RpcError(TOO_MANY, f"{MAX_CALLS} requests are under way"), identity))
             return
         self._calls[identity] = None
         task = self._engine.spawn(self._carry_out(request))
@@ -166,18 +191,19 @@ class Conversation:
 
     def _carry_out(self, request: Request) -> Flow[None]:
         progress = self._show_progress(request)
+        identity = request.identity
         try:
-            text = write_result(request.identity, (yield from self._result(request)))
+            said = Said(write_result(identity, (yield from self._result(request))), identity, final=True)
         except RpcError as error:
-            text = write_error(error, request.identity)
+            said = _failed(error, identity)
         except Exception as error:  # noqa: BLE001, RUF100 - the client waits for an answer, whatever happens
             reference = self._engine.bug(error)
-            text = write_error(RpcError(INTERNAL, f"internal error, reference {reference}"), request.identity)
+            said = _failed(RpcError(INTERNAL, f"internal error, reference {reference}"), identity)
         finally:
             if progress is not None:
                 progress.cancel()
-        self._calls.pop(request.identity, None)
-        self._say(text)
+        self._calls.pop(identity, None)
+        self._say(said)
         if not self._calls:
             self._on_idle()
 
@@ -198,14 +224,14 @@ class Conversation:
                 found = handler(params, self._asking(request, context))
                 result = (yield from found) if isinstance(found, Generator) else found
         except InputRequired as needed:
-            return {"resultType": "input_required", **needed.result, "_meta": {f"{META}serverInfo": self._info}}
+            return {"resultType": "input_required", **needed.result, "_meta": {f"{META}serverInfo": self._answers.info}}
         return self._dressed(method, result) if context.modern else result
 
     def _dressed(self, method: str, result: Members) -> Members:
         """With what each result has since 2026-07-28."""
         fresh = FRESH.get(method)
         cached = {} if fresh is None else {"ttlMs": fresh, "cacheScope": "private"}
-        return {"resultType": "complete", **result, **cached, "_meta": {f"{META}serverInfo": self._info}}
+        return {"resultType": "complete", **result, **cached, "_meta": {f"{META}serverInfo": self._answers.info}}
 
     def _context(self, request: Request) -> _Context:
         meta = members_of(request.params.get("_meta"))
@@ -215,8 +241,7 @@ class Conversation:
                 raise RpcError(INVALID_REQUEST, "initialize comes first, or _meta with the version of the protocol")
             return self._agreed
         if version != MODERN:
-            data = {"supported": [MODERN, *HANDSHAKES], "requested": str(version)[:100]}
-            raise RpcError(UNSUPPORTED_VERSION, "this version of the protocol is not spoken here", data=data)
+            raise unsupported(version)
         capabilities = meta.get(f"{META}clientCapabilities")
         if not isinstance(capabilities, dict):
             raise RpcError(INVALID_PARAMS, f"_meta needs {META}clientCapabilities")
@@ -232,7 +257,7 @@ class Conversation:
         elicits = version in ELICITS and "elicitation" in members_of(params.get("capabilities"))
         self._agreed = _Context(version, elicits=elicits)
         self._state = follow(LIFE, self._state, Trigger.INITIALIZE)
-        return {"protocolVersion": version, "serverInfo": self._info, **self._about()}
+        return {"protocolVersion": version, "serverInfo": self._answers.info, **self._about()}
 
     def _about(self) -> Members:
         offered = {"tools": self._offer.tools, "resources": self._offer.resources, "prompts": self._offer.prompts}
@@ -249,7 +274,8 @@ class Conversation:
             while True:
                 yield from sleep(self._engine, EVERY)
                 done = {"progress": round(self._engine.now.mono - since), "message": "waiting"}
-                self._say(write_note("notifications/progress", {"progressToken": token, **done}))
+                note = write_note("notifications/progress", {"progressToken": token, **done})
+                self._say(Said(note, request.identity))
 
         return self._engine.spawn(tell())
 
@@ -267,6 +293,7 @@ class Conversation:
             task = self._calls.pop(identity, None)
             if task is not None:
                 task.cancel()
+                self._say(Said(b"", identity, final=True))
                 if not self._calls:
                     self._on_idle()
 
@@ -285,35 +312,41 @@ class Conversation:
         def ask(name: str, arguments: Members, text: str) -> Flow[bool]:
             if context.modern:
                 return self._ask_stateless(request.params, name, arguments, text)
-            return self._ask(text)
+            return self._ask(request.identity, text)
 
         return ask
 
-    def _ask(self, text: str) -> Flow[bool]:
+    def _ask(self, about: RequestId, text: str) -> Flow[bool]:
         self._asked += 1
         identity = f"ask-{self._asked}"
         ticket = self._questions[identity] = self._engine.new_op()
-        self._say(write_request(identity, "elicitation/create", {"message": text, "requestedSchema": NO_FORM}))
+        question = {"message": text, "requestedSchema": NO_FORM}
+        self._say(Said(write_request(identity, "elicitation/create", question), about))
         try:
             answer = yield from wait(ticket, self._engine.now.mono + PATIENCE)
         finally:
             if self._questions.pop(identity, None) is not None:
                 told = {"requestId": identity, "reason": "nobody waits for it any more"}
-                self._say(write_note("notifications/cancelled", told))
+                self._say(Said(write_note("notifications/cancelled", told), about))
         return isinstance(answer, Mapping) and answer.get("action") == "accept"
 
     def _ask_stateless(self, params: Members, name: str, arguments: Members, text: str) -> Flow[bool]:
         """The call comes again, with the answer and with what only we can have made."""
         yield from ()
         state = params.get("requestState")
-        known = self._pending.pop(state, None) if isinstance(state, str) else None
-        if known == (name, arguments):
+        if isinstance(state, str) and self._answers.was_asked(state, name, arguments):
             answer = members_of(members_of(params.get("inputResponses")).get("confirm"))
             return answer.get("action") == "accept"
-        state = self._engine.entropy(16).hex()
-        self._pending[state] = name, arguments
-        if len(self._pending) > MAX_ASKED:
-            del self._pending[next(iter(self._pending))]
         question = {"mode": "form", "message": text, "requestedSchema": NO_FORM}
         requests = {"confirm": {"method": "elicitation/create", "params": question}}
-        raise InputRequired({"inputRequests": requests, "requestState": state})
+        raise InputRequired({"inputRequests": requests, "requestState": self._answers.note(name, arguments)})
+
+
+def unsupported(version: object) -> RpcError:
+    """A version was asked for that is not spoken."""
+    data = {"supported": [MODERN, *HANDSHAKES], "requested": str(version)[:100]}
+    return RpcError(UNSUPPORTED_VERSION, "this version of the protocol is not spoken here", data=data)
+
+
+def _failed(error: RpcError, identity: RequestId) -> Said:
+    return Said(write_error(error, identity), identity, final=True, code=error.code)

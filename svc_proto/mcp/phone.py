@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.tools.phone import ROWS, Row, phone_tools
+from svc_proto.agent.tools.phone import ROWS, Row, tools_of
 from svc_proto.agent.tools.phone_answer import result_of
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
 from svc_proto.basics.brand import SVC
@@ -16,7 +16,7 @@ from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Resource
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
-    from svc_proto.agent.tools.relay import RelayLink
+    from svc_proto.agent.tools.relay import PhoneLink
 
 __all__ = ["phone_offer"]
 
@@ -48,10 +48,10 @@ PROMPTS = (
 )
 
 
-def phone_offer(link: RelayLink) -> Offer:
+def phone_offer(link: PhoneLink) -> Offer:
     """What MCP clients get of the phone behind this link."""
     rows = {f"phone_{row.name}": row for row in ROWS}
-    tools = phone_tools(link, SVC).tools
+    tools = tools_of(link, SVC)
 
     def read(path: str) -> Callable[[], Flow[str]]:
         return partial(_read, link, path)
@@ -88,7 +88,7 @@ def phone_offer(link: RelayLink) -> Offer:
     )  # fmt: skip
 
 
-def _offered(tool: Tool, row: Row, link: RelayLink) -> OfferedTool:
+def _offered(tool: Tool, row: Row, link: PhoneLink) -> OfferedTool:
     def run(arguments: Arguments) -> Flow[Sequence[Content]]:
         if row.name == "screenshot":
             kind, data = yield from _picture(link, arguments)
@@ -104,18 +104,18 @@ def _offered(tool: Tool, row: Row, link: RelayLink) -> OfferedTool:
     )
 
 
-def _read(link: RelayLink, path: str) -> Flow[str]:
+def _read(link: PhoneLink, path: str) -> Flow[str]:
     wanted = {"include_bounds": True} if path == "/screen" else {}
     answer = yield from link.call("GET", path, wanted)
     return result_of(path.strip("/"), answer, SVC)
 
 
-def _picture_alone(link: RelayLink) -> Flow[bytes]:
+def _picture_alone(link: PhoneLink) -> Flow[bytes]:
     _, data = yield from _picture(link, {})
     return data
 
 
-def _picture(link: RelayLink, arguments: Arguments) -> Flow[tuple[str, bytes]]:
+def _picture(link: PhoneLink, arguments: Arguments) -> Flow[tuple[str, bytes]]:
     """A fresh one, and its type. Raises `ToolFailed`."""
     answer = yield from link.call("GET", "/screenshot", arguments)
     if answer.status >= 400:

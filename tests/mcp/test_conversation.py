@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from svc_proto.mcp.conversation import HANDSHAKES, MAX_ASKED, MAX_CALLS, MODERN, PATIENCE
+from svc_proto.mcp.answers import MAX_ASKED
+from svc_proto.mcp.conversation import HANDSHAKES, MAX_CALLS, MODERN, PATIENCE
 from tests.mcp.desk import ELICITS, Desk, Shop, modern
 
 

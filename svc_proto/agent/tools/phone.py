@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, cast
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svc_proto.agent.tools.phone_answer import result_of
-from svc_proto.agent.tools.relay import RelayLink
+from svc_proto.agent.tools.relay import PhoneLink, RelayLink
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed, Toolset, schema
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
 
-__all__ = ["ROWS", "Row", "phone_tools"]
+__all__ = ["ROWS", "Row", "phone_tools", "tools_of"]
 
 SWIPE_PART = {"short": 15, "medium": 30, "long": 45}  # per cent of the axis that a finger travels
 Properties: TypeAlias = "Mapping[str, Mapping[str, object]]"
@@ -40,7 +40,12 @@ class Row:
     asks: str | None = None
     asks_there: bool = False  # a phone with gates asks its user by itself (wire bridge 5.2, "always confirm")
     asks_by: tuple[str, ...] = ()
-    prepare: Callable[[RelayLink, Arguments], Flow[Arguments]] | None = None
+    prepare: Callable[[PhoneLink, Arguments], Flow[Arguments]] | None = None
+    parameters: Mapping[str, object] = field(init=False)  # made once, whoever is offered the tool
+
+    @parameters.default
+    def _schema(self) -> Mapping[str, object]:
+        return schema(self.required, **self.properties, device=DEVICE)
 
 
 def phone_tools(link: RelayLink, brand: Brand) -> Toolset:
@@ -51,11 +56,16 @@ def phone_tools(link: RelayLink, brand: Brand) -> Toolset:
         description="Device Control: look at the paired phone and act on it",
         configured=link.configured,
         there=link.phone_is_there,
-        tools=tuple(_tool(row, link, brand) for row in ROWS),
+        tools=tools_of(link, brand),
     )
 
 
-def _tool(row: Row, link: RelayLink, brand: Brand) -> Tool:
+def tools_of(link: PhoneLink, brand: Brand) -> tuple[Tool, ...]:
+    """The tools alone."""
+    return tuple(_tool(row, link, brand) for row in ROWS)
+
+
+def _tool(row: Row, link: PhoneLink, brand: Brand) -> Tool:
     path = brand.self_foreground if row.name == "return_to_app" else row.path
 
     def run(arguments: Arguments) -> Flow[str]:
@@ -68,7 +78,7 @@ def _tool(row: Row, link: RelayLink, brand: Brand) -> Tool:
     return Tool(
         name=f"phone_{row.name}",
         description=row.description,
-        parameters=schema(row.required, **row.properties, device=DEVICE),
+        parameters=row.parameters,
         run=run,
         asks=row.asks,
         asks_itself=link.has_gates if row.asks_there else None,
@@ -79,13 +89,13 @@ def _tool(row: Row, link: RelayLink, brand: Brand) -> Tool:
     )
 
 
-def _screen(link: RelayLink, arguments: Arguments) -> Flow[Arguments]:
+def _screen(link: PhoneLink, arguments: Arguments) -> Flow[Arguments]:
     """Bounds are always asked for: without, phones in use find no nodes at all (wire bridge 3.4)."""
     yield from ()
     return {**arguments, "include_bounds": True}
 
 
-def _swipe(link: RelayLink, arguments: Arguments) -> Flow[Arguments]:
+def _swipe(link: PhoneLink, arguments: Arguments) -> Flow[Arguments]:
     """A direction becomes coordinates, since phones in use know no directions (wire bridge 3.9)."""
     if all(name in arguments for name in ("start_x", "start_y", "end_x", "end_y")):
         return arguments

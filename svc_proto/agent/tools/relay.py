@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlencode
 
 from attrs import frozen
@@ -28,7 +28,7 @@ from svc_proto.wire.urls import parse_url
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["FILE", "PhoneAnswer", "RelayLink"]
+__all__ = ["FILE", "PhoneAnswer", "PhoneLink", "RelayLink", "query_text"]
 
 FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, mode 0600
 WITHIN = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
@@ -48,6 +48,22 @@ class PhoneAnswer:
 
     status: int
     body: Mapping[str, object]
+
+
+class PhoneLink(Protocol):
+    """A way to the phones: what tools need of it."""
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
+        """Call a route of the relay. Raises `ToolFailed` when there is no way to it."""
+        ...
+
+    def media(self, token: str) -> Flow[bytes]:
+        """A file that a phone has uploaded, by the token that its answer had. Raises `ToolFailed`."""
+        ...
+
+    def has_gates(self, arguments: Mapping[str, object]) -> Flow[bool]:
+        """Whether the phone that a call would go to asks its user by itself (wire bridge 1.3, 5.5)."""
+        ...
 
 
 class RelayLink:
@@ -131,7 +147,7 @@ class RelayLink:
         if method == "POST":
             body = strict_json.dumps_bytes(arguments)
         elif arguments:
-            path = f"{path}?{urlencode({name: _query_text(value) for name, value in arguments.items()})}"
+            path = f"{path}?{urlencode({name: query_text(value) for name, value in arguments.items()})}"
         headers = (*bearer(token), (b"content-type", b"application/json"))
         fetched = yield from fetch(self._engine, method, self._url + path, headers=headers, body=body, within=WITHIN)
         if isinstance(fetched, Failure):
@@ -193,5 +209,6 @@ def _members(answer: Fetched) -> Members:
     return members
 
 
-def _query_text(value: object) -> str:
+def query_text(value: object) -> str:
+    """An argument as a query has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

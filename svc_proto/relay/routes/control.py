@@ -25,7 +25,7 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["DEVICE_CONTROL", "routes"]
+__all__ = ["DEVICE_CONTROL", "drive", "routes"]
 
 GRACE = 1.0  # s after a command's own deadline at which its caller stops waiting, come what may
 
@@ -92,48 +92,58 @@ class _Control:
         self._relay = relay
 
     def forward(self, request: Request) -> Flow[Response]:
-        relay = self._relay
-        engine = relay.engine
-        method = "GET" if request.method == "HEAD" else request.method
-        selector, params, body = take_selector(request.query, _arguments(request) if method == "POST" else {})
-        check_arguments(method, request.path, params if method == "GET" else body)
-        phone, client = relay.phone_for(selector)
-        path = SENT_AS.get(request.path, request.path)
-        request_id = new_uuid(engine.entropy)
         by = request.principal
         assert isinstance(by, Session)
-        pending = relay.bridge.begin(
-            request_id,
-            socket=phone.socket,
-            method=method,
-            path=request.path,
-            params=params,
-            body=body,
-            now=engine.now,
-            device_id=phone.device_id,
-            device_name=phone.name,
-            alias_used=selector,
-            asked_by=by.device_name,
-        )
-        ticket = relay.park(request_id)
-        try:
-            payload: dict[str, object] = {
-                "request_id": request_id,
-                "method": method,
-                "path": path,
-                "params": params,
-                "body": params if method == "GET" else body,
-            }
-            if not client.send("bridge", "bridge.command", payload, request_id):
-                answer = _answer(relay.bridge.send_failed(request_id))
-            else:
-                answer = _answer((yield from wait(ticket, pending.deadline + GRACE)))
-        finally:
-            relay.unpark(request_id)
-        # What the command was about, and what came of it in words, is nobody's business.
-        what = {"phone": phone.name, "command": f"{method} {path}", "status": answer.status}
-        engine.log(Level.INFO, "phone driven", by=by.device_name, session=by.token_prefix, **what)
-        return answer
+        method = "GET" if request.method == "HEAD" else request.method
+        given = _arguments(request) if method == "POST" else {}
+        outcome = yield from drive(self._relay, by, method, request.path, request.query, given)
+        return json_response(outcome.status, outcome.body, outcome.headers)
+
+
+def drive(
+    relay: Relay, by: Session, method: str, path: str, query: Mapping[str, object], given: Mapping[str, object]
+) -> Flow[Outcome]:
+    """Have a phone do what a row of the table says, and wait for it. `Refused` before it reaches one."""
+    engine = relay.engine
+    selector, params, body = take_selector(query, given)
+    check_arguments(method, path, params if method == "GET" else body)
+    phone, client = relay.phone_for(selector)
+    sent = SENT_AS.get(path, path)
+    request_id = new_uuid(engine.entropy)
+    pending = relay.bridge.begin(
+        request_id,
+        socket=phone.socket,
+        method=method,
+        path=path,
+        params=params,
+        body=body,
+        now=engine.now,
+        device_id=phone.device_id,
+        device_name=phone.name,
+        alias_used=selector,
+        asked_by=by.device_name,
+    )
+    ticket = relay.park(request_id)
+    try:
+        payload: dict[str, object] = {
+            "request_id": request_id,
+            "method": method,
+            "path": sent,
+            "params": params,
+            "body": params if method == "GET" else body,
+        }
+        if not client.send("bridge", "bridge.command", payload, request_id):
+            outcome: object = relay.bridge.send_failed(request_id)
+        else:
+            outcome = yield from wait(ticket, pending.deadline + GRACE)
+    finally:
+        relay.unpark(request_id)
+    if not isinstance(outcome, Outcome):
+        outcome = relay_outcome("phone_timeout")
+    # What the command was about, and what came of it in words, is nobody's business.
+    what = {"phone": phone.name, "command": f"{method} {sent}", "status": outcome.status}
+    engine.log(Level.INFO, "phone driven", by=by.device_name, session=by.token_prefix, **what)
+    return outcome
 
 
 def _arguments(request: Request) -> dict[str, object]:
@@ -143,9 +153,3 @@ def _arguments(request: Request) -> dict[str, object]:
     except strict_json.JsonError:
         return {}
     return {key: member for key, member in members.items() if member is not None}
-
-
-def _answer(outcome: object) -> Response:
-    if not isinstance(outcome, Outcome):
-        outcome = relay_outcome("phone_timeout")
-    return json_response(outcome.status, outcome.body, outcome.headers)
