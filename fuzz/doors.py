@@ -53,6 +53,10 @@ RELAY_DOORS: dict[str, tuple[str, str]] = {
         POST /broadcast, GET /events, POST /events/stream, GET /location, POST /search_contacts, POST /call,
         POST /send_sms, POST /share_media, POST /send_mms""",
     ),
+    "a session with bridge, but no page's": (
+        "401  401  403  403  401  401  403  in   401",
+        "POST /mcp, GET /mcp, DELETE /mcp",
+    ),
     "a session with voice": (
         "401  401  401  401  401  401  403  in   403",
         """GET /voice/config, POST /voice/transcribe, POST /voice/synthesize, GET /voice/output/config,

@@ -22,8 +22,8 @@ PICTURE = {  # of docs/security.md: the callers and the doors of `fuzz/doors.py`
     "local_door": "programs of this host",
     "devices": "this host, or a session",
     "session": "a session; whoever has signed in",
-    "granted": "a session with bridge; a session with voice; a session with voice, but no page's; "
-    "a session with terminal; a session with tui",
+    "granted": "a session with bridge; a session with bridge, but no page's; a session with voice; "
+    "a session with voice, but no page's; a session with terminal; a session with tui",
 }
 
 

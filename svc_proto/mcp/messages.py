@@ -13,6 +13,7 @@ from attrs import frozen
 from svc_proto.basics import strict_json
 
 __all__ = [
+    "HEADER_MISMATCH",
     "INTERNAL",
     "INVALID_PARAMS",
     "INVALID_REQUEST",
@@ -44,6 +45,7 @@ INTERNAL = -32603
 TOO_MANY = -32000  # ours
 NOT_FOUND = -32002  # of a resource, until 2025-11-25; INVALID_PARAMS since
 UNSUPPORTED_VERSION = -32022  # since 2026-07-28
+HEADER_MISMATCH = -32020  # the same: head and body disagree
 
 RequestId: TypeAlias = "int | str"
 Members: TypeAlias = "Mapping[str, object]"

@@ -27,6 +27,7 @@ class Access(Enum):
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
     LOCAL_OR_BEARER = "local or bearer"  # loopback, whatever its Authorization [None], else as BEARER [Session]
     BRIDGE = "bridge"  # a session token whose `bridge` grant is live, else 403 [Session]
+    AGENT = "agent"  # as BRIDGE, but no other site's page, else 403 [Session]
     # A session token with the named grant, or the API server's bearer: see `relay.voice_access` [Principal]
     VOICE_CONFIG = "voice:config"
     VOICE_STT = "voice:stt"
@@ -62,10 +63,11 @@ def authorize(
         case Access.LOCAL_OR_BEARER:
             return None if door.admits(request) else _bearer(request, sessions, now)
         case Access.BRIDGE:
-            session = _bearer(request, sessions, now)
-            if not session.holds("bridge", now.wall):
-                raise Refused(403, "grant_required", "this session holds no live bridge grant")
-            return session
+            return _with_bridge(request, sessions, now)
+        case Access.AGENT:
+            if is_foreign_page(request):
+                raise Refused(403, "origin_not_allowed", "web pages may not call this")
+            return _with_bridge(request, sessions, now)
         case _:
             raise LocalProtocolError("voice routes have a gate of their own")
 
@@ -74,6 +76,13 @@ def session_of(request: Request, sessions: Sessions, now: Moment) -> Session | N
     """The live session whose token `Authorization` shows."""
     scheme, _, token = (request.headers.get(b"authorization") or b"").partition(b" ")
     return sessions.lookup(token.strip().decode("latin-1"), now) if scheme.lower() == b"bearer" else None
+
+
+def _with_bridge(request: Request, sessions: Sessions, now: Moment) -> Session:
+    session = _bearer(request, sessions, now)
+    if not session.holds("bridge", now.wall):
+        raise Refused(403, "grant_required", "this session holds no live bridge grant")
+    return session
 
 
 def _bearer(request: Request, sessions: Sessions, now: Moment) -> Session:

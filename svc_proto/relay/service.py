@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from math import ceil
+from typing import cast
 
 from attrs import evolve
 
@@ -29,14 +30,19 @@ from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
+from svc_proto.mcp.answers import Offer
+from svc_proto.mcp.http import McpServer
+from svc_proto.mcp.phone import phone_offer
 from svc_proto.relay.access import Access, authorize, session_of
 from svc_proto.relay.client_socket import ClientSocket, ClientState
 from svc_proto.relay.local_door import LocalDoor
+from svc_proto.relay.mcp_link import RelayPhones
 from svc_proto.relay.media import Media
 from svc_proto.relay.profiles import RESCAN_EVERY, load_profiles
 from svc_proto.relay.routes import (
     control,
     inbox,
+    mcp,
     media,
     pairing,
     sessions,
@@ -93,6 +99,7 @@ class Relay:
                 *media.routes(self),
                 *inbox.routes(self),
                 *control.routes(self),
+                *mcp.routes(self),
                 *voice_basic.routes(self),
                 *voice_settings.routes(self),
                 *voice_sessions.routes(self),
@@ -112,6 +119,7 @@ class Relay:
         self._records = SessionRecords(engine, self.sessions)
         self.shells = Shells(engine, self.config)
         self.media = Media(engine, self.config)
+        self.mcp = McpServer(engine, self._offer)
         config = self.config
         inside = evolve(config.voice, webapi_url=config.api_url)
         self.voice_parts = build_voice(engine, inside)
@@ -137,6 +145,7 @@ class Relay:
         for client in list(self.clients.values()):
             self._phone_lost(client.number)
             client.stop_programs()
+        self.mcp.stop()
         self.media.stop()
         for family in self.voice_parts.sessions.values():
             family.stop()
@@ -193,6 +202,8 @@ class Relay:
 
     def grants_changed(self, session: Session) -> None:
         """Close what a grant of a session let in that has ended now. Everything else asks with each message."""
+        if not session.holds("bridge", self.engine.now.wall):
+            self.mcp.end_of(session.token_hash)
         for family in self.voice_parts.sessions.values():
             family.recheck(session.token_hash)
 
@@ -201,6 +212,7 @@ class Relay:
         # Requests first: one that waits for a phone of the same session is refused, and has not just lost the phone.
         for holder in session.holders:
             self.engine.holders.end(holder, Refused(401, "unauthorized", reason))
+        self.mcp.end_of(session.token_hash)
         for client in list(self.clients.values()):
             if client.session is session:
                 self.remove_phone(client.number)
@@ -317,6 +329,9 @@ class Relay:
         self._parked.pop(request_id, None)
 
     # --- helpers ---
+
+    def _offer(self, session: object) -> Offer:
+        return phone_offer(RelayPhones(self, cast("Session", session)))
 
     def _mention(self, refused: Refused, request: Request) -> None:
         """A bearer that nobody has: somebody guesses, or has been revoked."""

@@ -1,10 +1,11 @@
-"""A shop, and a client of it."""
+"""A shop, and clients of it."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.mcp.desk import Desk, Shop
+from tests.mcp.web import Web
 
 
 @pytest.fixture
@@ -15,3 +16,8 @@ def shop() -> Shop:
 @pytest.fixture
 def desk(shop: Shop) -> Desk:
     return Desk(shop.offer())
+
+
+@pytest.fixture
+def web() -> Web:
+    return Web()

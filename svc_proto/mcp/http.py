@@ -1,0 +1,180 @@
+"""Streamable HTTP of the Model Context Protocol: POST brings a message, GET tells events, DELETE ends a session.
+
+An answer is JSON, unless something is said before it (progress, a question) or it takes longer than `DEFER`: then it is
+a stream of server-sent events. A connection that ends cancels a call in the stateless way (2026-07-28); with a
+session the call goes on, and its events may be read on by GET with `Last-Event-ID`.
+
+A request's `holder` says whose a session is; the policy has set it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, Streamed, empty_response
+from svc_proto.mcp import messages
+from svc_proto.mcp.answers import Answers, Offer
+from svc_proto.mcp.http_rules import EVENT_STREAM, JSON, SESSION_ID, STATUSES, accept, is_stateless, with_handshake
+from svc_proto.mcp.http_sessions import HttpSession, HttpSessions, Talk
+from svc_proto.mcp.messages import INVALID_REQUEST, RpcError, parse, write_error
+from svc_proto.wire.events import Headers
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.stream import ResponseWriter
+    from svc_proto.mcp.http_stream import EventLog
+
+__all__ = ["McpServer"]
+
+DEFER = 5.0  # s after which an answer becomes a stream, so that nobody on the way takes the connection for dead
+MAX_CALLERS = 64  # whose offers are kept ready
+GREETED = "2025-11-25"  # from this version on clients take an event without data, which only has a number
+EVENTS = (
+    (b"content-type", EVENT_STREAM),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+)
+_EVENT_ID = re.compile(rb"([0-9]{1,9})-([0-9]{1,9})")
+
+Answered: TypeAlias = Response | Flow[Response | Streamed]
+
+
+class McpServer:
+    """The three methods of one path. `offer` is what a caller gets, by the principal of his request."""
+
+    def __init__(self, engine: Engine, offer: Callable[[object], Offer]) -> None:
+        self._engine = engine
+        self._make_offer = offer
+        self._answers: dict[str, Answers] = {}  # by caller, those who called last at the end
+        self.sessions = HttpSessions(engine)
+
+    # --- routes ---
+
+    def post(self, request: Request) -> Answered:
+        """One message."""
+        headers = request.headers
+        accept(headers, JSON, EVENT_STREAM)
+        if (headers.get(b"content-type") or b"").partition(b";")[0].strip().lower() != JSON:
+            raise Refused(415, "unsupported_media_type", "a message is application/json")
+        try:
+            message = parse(request.body)
+        except RpcError as error:
+            return _failed(error)
+        try:
+            stateless = is_stateless(headers, message)
+        except RpcError as error:
+            return _failed(error, message.identity if isinstance(message, messages.Request) else None)
+        if stateless:
+            if not isinstance(message, messages.Request):
+                return empty_response(202)  # a note: there is nothing that it could be about
+            talk = Talk(self._engine, self._answers_for(request))
+            return self._answer(talk, talk.ask(message))
+        identity = headers.get(SESSION_ID)
+        if identity is None and isinstance(message, messages.Request) and message.method == "initialize":
+            return self._open(request, message)
+        session = self.sessions.find(request.holder, identity)
+        if not isinstance(message, messages.Request):
+            session.conversation.take(message)
+            return empty_response(202)
+        if session.asks(message.identity):
+            return _failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), message.identity)
+        return self._answer(session, session.ask(message))
+
+    def get(self, request: Request) -> Streamed:
+        """What is said without a request; or with `Last-Event-ID` what comes after that event."""
+        headers = request.headers
+        with_handshake(headers)
+        accept(headers, EVENT_STREAM)
+        session = self.sessions.find(request.holder, headers.get(SESSION_ID))
+        last = headers.get(b"last-event-id", b"0-0")
+        named = _EVENT_ID.fullmatch(last or b"")
+        log = None if named is None else session.logs.get(int(named[1]))
+        if named is None or log is None:
+            raise Refused(400, "unknown_event", "this event is not known, or not any more")
+        return Streamed(200, Headers(EVENTS), partial(log.tell, after=int(named[2])))
+
+    def delete(self, request: Request) -> Response:
+        """The caller has had enough."""
+        with_handshake(request.headers)
+        self.sessions.end(self.sessions.find(request.holder, request.headers.get(SESSION_ID)))
+        return empty_response(204)
+
+    # --- for the service ---
+
+    def end_of(self, caller: str) -> None:
+        """What let a caller in is over."""
+        self._answers.pop(caller, None)
+        self.sessions.end_of(caller)
+
+    def stop(self) -> None:
+        """The process will end."""
+        self.sessions.end_of()
+
+    # --- helpers ---
+
+    def _answers_for(self, request: Request) -> Answers:
+        answers = self._answers.pop(request.holder, None)
+        if answers is None:
+            answers = Answers(self._engine, self._make_offer(request.principal))
+        self._answers[request.holder] = answers
+        if len(self._answers) > MAX_CALLERS:
+            del self._answers[next(iter(self._answers))]
+        return answers
+
+    def _open(self, request: Request, message: messages.Request) -> Response:
+        session = self.sessions.open(request.holder, self._answers_for(request))
+        log = session.ask(message)
+        if log.code:
+            self.sessions.end(session)
+            return Response(STATUSES[log.code], Headers([(b"content-type", JSON)]), log.answer or b"")
+        fields = ((b"content-type", JSON), (SESSION_ID, session.identity.encode("ascii")))
+        return Response(200, Headers(fields), log.answer or b"")
+
+    def _answer(self, talk: Talk, log: EventLog) -> Answered:
+        whole = _whole(talk, log)
+        return self._later(talk, log) if whole is None else whole
+
+    def _later(self, talk: Talk, log: EventLog) -> Flow[Response | Streamed]:
+        told = False
+        try:
+            yield from log.heard(DEFER)
+            whole = _whole(talk, log)
+            told = True
+        finally:
+            if not told and not isinstance(talk, HttpSession):
+                talk.close()
+        if whole is not None:
+            return whole
+        if isinstance(talk, HttpSession):
+            talk.number(log)
+            greet = talk.conversation.version >= GREETED
+            return Streamed(200, Headers(EVENTS), partial(log.tell, after=0, greet=greet))
+        return Streamed(200, Headers(EVENTS), partial(_tell, talk, log))
+
+
+def _tell(talk: Talk, log: EventLog, writer: ResponseWriter) -> Flow[None]:
+    """Nobody can come back to it."""
+    try:
+        yield from log.tell(writer, 0)
+    finally:
+        talk.close()
+
+
+def _whole(talk: Talk, log: EventLog) -> Response | None:
+    """The answer, if it can be given in one piece."""
+    text = log.answer
+    if text is None:
+        return None
+    if not text:
+        return empty_response(202)  # it was cancelled
+    status = 200 if isinstance(talk, HttpSession) else STATUSES.get(log.code, 200)
+    return Response(status, Headers([(b"content-type", JSON)]), text)
+
+
+def _failed(error: RpcError, identity: messages.RequestId | None = None) -> Response:
+    return Response(STATUSES[error.code], Headers([(b"content-type", JSON)]), write_error(error, identity))

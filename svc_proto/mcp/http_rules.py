@@ -1,0 +1,117 @@
+"""What the head of a request has to say for Streamable HTTP, and which status an error has there.
+
+Versions with the handshake may leave `MCP-Protocol-Version` out. From 2026-07-28 on the head says again what the body
+says, for those who route by it, and the two must agree.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from typing import Final
+
+from svc_proto.basics.errors import Refused
+from svc_proto.mcp.conversation import HANDSHAKES, META, MODERN, unsupported
+from svc_proto.mcp.messages import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    UNSUPPORTED_VERSION,
+    Answer,
+    Members,
+    Message,
+    Request,
+    RpcError,
+    members_of,
+)
+from svc_proto.wire.events import Headers
+
+__all__ = ["EVENT_STREAM", "JSON", "SESSION_ID", "STATUSES", "accept", "is_stateless", "with_handshake"]
+
+SESSION_ID: Final = b"mcp-session-id"
+VERSION: Final = b"mcp-protocol-version"
+METHOD: Final = b"mcp-method"
+NAME: Final = b"mcp-name"
+JSON: Final = b"application/json"
+EVENT_STREAM: Final = b"text/event-stream"
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # what `Mcp-Name` says again
+STATUSES = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
+    UNSUPPORTED_VERSION: 400,
+    METHOD_NOT_FOUND: 404,
+}  # of an error that answers in the stateless way, or is about the request as such; others have 200
+ENCODED = ("=?base64?", "?=")  # around a name that no header could carry
+
+
+def accept(headers: Headers, *types: bytes) -> None:
+    """Refuse with 406 whoever does not take these types of answer."""
+    taken = {token.partition(b";")[0].strip() for token in headers.tokens(b"accept")}
+    for wanted in types:
+        if not taken & {wanted, wanted.partition(b"/")[0] + b"/*", b"*/*"}:
+            raise Refused(406, "not_acceptable", f"Accept must have {b' and '.join(types).decode()}")
+
+
+def with_handshake(headers: Headers) -> None:
+    """Refuse a version that has no sessions (405), or that is not known (400)."""
+    version = _version(headers)
+    if version == MODERN:
+        raise Refused(405, "method_not_allowed", "this version takes POST", headers=((b"allow", b"POST"),))
+    if version is not None and version not in HANDSHAKES:
+        raise Refused(400, "unsupported_version", "this MCP-Protocol-Version is not spoken here")
+
+
+def is_stateless(headers: Headers, message: Message) -> bool:
+    """Whether it speaks the version without sessions. Raises `RpcError` where head and body disagree."""
+    meta = members_of(message.params.get("_meta")) if isinstance(message, Request) else {}
+    version = _version(headers)
+    if (version is None or version in HANDSHAKES) and f"{META}protocolVersion" not in meta:
+        return False
+    if isinstance(message, Answer):
+        raise RpcError(INVALID_REQUEST, "there is nothing to answer in this version")
+    if isinstance(message, Request):
+        _check(headers, version, message, meta)
+    if version != MODERN:
+        raise unsupported(version)
+    return True
+
+
+def _check(headers: Headers, version: str | None, request: Request, meta: Members) -> None:
+    for name in ("protocolVersion", "clientCapabilities"):
+        if f"{META}{name}" not in meta:
+            raise RpcError(INVALID_PARAMS, f"_meta needs {META}{name}")
+    for field in (VERSION, METHOD, NAME):
+        if len(headers.all(field)) > 1:
+            raise RpcError(HEADER_MISMATCH, f"{field.decode()} is there twice")
+    if version != meta[f"{META}protocolVersion"]:
+        raise RpcError(HEADER_MISMATCH, "MCP-Protocol-Version is not what _meta says")
+    if _text(headers, METHOD) != request.method:
+        raise RpcError(HEADER_MISMATCH, "Mcp-Method is not the method")
+    named = NAMED.get(request.method)
+    if named is not None and named in request.params and _decoded(_text(headers, NAME)) != request.params[named]:
+        raise RpcError(HEADER_MISMATCH, f"Mcp-Name is not the {named}")
+
+
+def _version(headers: Headers) -> str | None:
+    return _text(headers, VERSION)
+
+
+def _text(headers: Headers, name: bytes) -> str | None:
+    value = headers.get(name)
+    return None if value is None else value.decode("latin-1")
+
+
+def _decoded(value: str | None) -> str | None:
+    """None for what was not encoded as it should have been, which is like nothing in a body."""
+    start, end = ENCODED
+    if value is None or not (value.startswith(start) and value.endswith(end)):
+        return value
+    payload = value[len(start) : -len(end)]
+    try:
+        data = b64decode(payload, validate=True)
+        return data.decode("utf-8") if b64encode(data).decode("ascii") == payload else None
+    except ValueError:
+        return None

@@ -1,0 +1,198 @@
+"""Conversations over HTTP: one of a single request, and sessions, which their callers come back to by a number.
+
+A session ends when its caller says so, when nobody has used it for a while, with what let its caller in, or, if it is
+idle, to make room for another. What was told as events is kept for readers who were cut off, as long as there is room.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics.errors import Refused
+from svc_proto.mcp.conversation import Conversation, Said
+from svc_proto.mcp.http_stream import EventLog
+from svc_proto.mcp.messages import Request, RequestId
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.mcp.answers import Answers
+
+__all__ = ["HttpSession", "HttpSessions", "Talk"]
+
+MAX_SESSIONS = 1024
+MAX_OF_CALLER = 16
+IDLE = 1800.0  # s after which a session ends
+MAX_KEPT = 16 * 1024 * 1024  # bytes of answers that were told as events, of all sessions together
+OWN = 0  # number of the stream of what a server says by itself
+
+
+class Talk:
+    """One conversation. What it says goes to those who wait for the request that it is about."""
+
+    __slots__ = ("_engine", "_logs", "conversation")
+
+    def __init__(self, engine: Engine, answers: Answers) -> None:
+        self.conversation = Conversation(engine, answers, self._say)
+        self._engine = engine
+        self._logs: dict[RequestId, EventLog] = {}
+
+    def ask(self, request: Request) -> EventLog:
+        """Take a request; what is said about it."""
+        log = self._logs[request.identity] = EventLog(self._engine)
+        self.conversation.take(request)
+        return log
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self.conversation.close()
+        logs, self._logs = self._logs, {}
+        for log in logs.values():
+            log.end()
+
+    def _say(self, said: Said) -> None:
+        about = cast("RequestId", said.about)  # all that is said so far is
+        log = self._logs[about]
+        if said.final:
+            del self._logs[about]
+        log.put(said)
+        if said.final:
+            self._over(log)
+
+    def _over(self, log: EventLog) -> None:
+        """All was said about a request."""
+
+
+class HttpSession(Talk):
+    """A conversation with the handshake."""
+
+    __slots__ = ("_count", "_on_told", "caller", "identity", "logs", "used")
+
+    def __init__(
+        self,
+        engine: Engine,
+        answers: Answers,
+        *,
+        caller: str,
+        identity: str,
+        on_told: Callable[[HttpSession, EventLog], None],
+    ) -> None:
+        super().__init__(engine, answers)
+        self.caller = caller
+        self.identity = identity
+        self.used = engine.now.mono
+        self.logs = {OWN: EventLog(engine, OWN)}  # which readers may come back to
+        self._count = OWN
+        self._on_told = on_told
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is under way, or somebody listens."""
+        return self.conversation.busy or any(log.reader is not None for log in self.logs.values())
+
+    def asks(self, identity: RequestId) -> bool:
+        """Whether a request of that number is under way."""
+        return identity in self._logs
+
+    def number(self, log: EventLog) -> None:
+        """It is told as events from now on."""
+        self._count += 1
+        log.number = self._count
+        self.logs[self._count] = log
+
+    def close(self) -> None:
+        """It is over, for readers too."""
+        super().close()
+        logs, self.logs = self.logs, {}
+        for log in logs.values():
+            log.end()
+
+    def _over(self, log: EventLog) -> None:
+        if log.number is not None:
+            self._on_told(self, log)
+
+
+class HttpSessions:
+    """All of them, those that were not used for longest first."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._sessions: dict[str, HttpSession] = {}
+        self._timer = engine.timers.timer(self._expire)
+        self._kept: deque[tuple[HttpSession, int, int]] = deque()  # session, number of the stream, bytes
+        self._kept_size = 0
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, caller: str, answers: Answers) -> HttpSession:
+        """A new one. `Refused` 429 where its caller has too many that are busy, 503 where all have."""
+        mine = [session for session in self._sessions.values() if session.caller == caller]
+        if len(mine) >= MAX_OF_CALLER:
+            self._make_room(mine, Refused(429, "too_many_sessions", f"{MAX_OF_CALLER} sessions of yours are busy"))
+        elif len(self) >= MAX_SESSIONS:
+            self._make_room(list(self._sessions.values()), Refused(503, "too_many_sessions", "all sessions are busy"))
+        identity = self._engine.entropy(16).hex()
+        session = HttpSession(self._engine, answers, caller=caller, identity=identity, on_told=self._keep)
+        self._sessions[identity] = session
+        self._watch()
+        return session
+
+    def find(self, caller: str, identity: bytes | None) -> HttpSession:
+        """That of this caller with that number. `Refused` 400 without one, 404 where there is none."""
+        if identity is None:
+            raise Refused(400, "session_required", "Mcp-Session-Id is missing: initialize gives one")
+        session = self._sessions.get(identity.decode("latin-1"))
+        if session is None or session.caller != caller:
+            raise Refused(404, "session_not_found", "there is no such session: initialize again")
+        self._use(session)
+        return session
+
+    def end(self, session: HttpSession) -> None:
+        """It is over."""
+        del self._sessions[session.identity]
+        session.close()
+        self._watch()
+
+    def end_of(self, caller: str | None = None) -> None:
+        """All of a caller, or of everybody."""
+        for session in list(self._sessions.values()):
+            if caller in (None, session.caller):
+                self.end(session)
+
+    def _make_room(self, among: list[HttpSession], refused: Refused) -> None:
+        idle = next((session for session in among if not session.busy), None)
+        if idle is None:
+            raise refused
+        self.end(idle)
+
+    def _use(self, session: HttpSession) -> None:
+        session.used = self._engine.now.mono
+        self._sessions[session.identity] = self._sessions.pop(session.identity)
+
+    def _expire(self) -> None:
+        while self._sessions:
+            oldest = next(iter(self._sessions.values()))
+            if oldest.used + IDLE > self._engine.now.mono:
+                break
+            if oldest.busy:
+                self._use(oldest)
+            else:
+                self.end(oldest)
+        self._watch()
+
+    def _watch(self) -> None:
+        if self._sessions:
+            self._timer.set(next(iter(self._sessions.values())).used + IDLE)
+        else:
+            self._timer.cancel()
+
+    def _keep(self, session: HttpSession, log: EventLog) -> None:
+        size = log.size
+        self._kept.append((session, cast("int", log.number), size))
+        self._kept_size += size
+        while self._kept_size > MAX_KEPT or len(self._kept) > MAX_SESSIONS:
+            old, number, gone = self._kept.popleft()
+            self._kept_size -= gone
+            old.logs.pop(number, None)

@@ -1,0 +1,107 @@
+"""What is said about one request, for whoever reads it: as one answer, or as server-sent events.
+
+Nothing is lost with a connection: a stream keeps what was said, and each event has a number by which a reader who comes
+back goes on. There is one reader at a time, and the last who came is it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import Failure, OperationId
+from svc_proto.wire.sse import encode_comment, encode_event
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.stream import ResponseWriter
+    from svc_proto.mcp.conversation import Said
+
+__all__ = ["EventLog"]
+
+MAX_EVENTS = 64  # of one request: a reader who is further behind cannot go on
+KEEPALIVE_EVERY = 15.0  # s of silence
+KEEPALIVE = encode_comment("keepalive")
+NOBODY = OperationId(0)  # no wait has this ticket
+
+
+class EventLog:
+    """What was said, oldest first."""
+
+    __slots__ = ("_dropped", "_engine", "_said", "_ticket", "code", "number", "over", "reader")
+
+    def __init__(self, engine: Engine, number: int | None = None) -> None:
+        self.number = number  # by which readers come back; None: there is no way back
+        self.over = False  # nothing more will be said
+        self.code = 0  # of the error that was the answer
+        self.reader: object = None
+        self._engine = engine
+        self._said: list[bytes] = []
+        self._dropped = 0
+        self._ticket = NOBODY
+
+    # --- for the conversation ---
+
+    @property
+    def size(self) -> int:
+        """Bytes that are kept."""
+        return sum(map(len, self._said))
+
+    def put(self, said: Said) -> None:
+        """This is said next."""
+        if said.text:
+            self._said.append(said.text)
+        if len(self._said) > MAX_EVENTS:
+            del self._said[0]
+            self._dropped += 1
+        self.code = said.code
+        self.over = said.final
+        self._wake()
+
+    def end(self) -> None:
+        """Nothing more will be said."""
+        self.over = True
+        self._wake()
+
+    # --- for the answer ---
+
+    @property
+    def answer(self) -> bytes | None:
+        """All that was said, if it is the answer and nothing else; empty if there was none."""
+        return b"".join(self._said) if self.over and len(self._said) < 2 and not self._dropped else None
+
+    def heard(self, within: float) -> Flow[None]:
+        """Wait until something was said, at most so many seconds."""
+        if not (self._said or self.over):
+            yield from self._wait(within)
+
+    def tell(self, writer: ResponseWriter, after: int, *, greet: bool = False) -> Flow[None]:
+        """Write what comes after the event of that number, until all was said or another reader comes."""
+        at = after
+        mine = self.reader = object()
+        self._wake()
+        if greet:
+            writer.write(encode_event("", id=f"{self.number}-{at}"))
+        try:
+            while self.reader is mine and at >= self._dropped:
+                new = self._said[at - self._dropped :]
+                if new:
+                    for text in new:
+                        at += 1
+                        name = None if self.number is None else f"{self.number}-{at}"
+                        writer.write(encode_event(text.decode("utf-8"), id=name))
+                    yield from writer.drained()
+                elif self.over:
+                    return
+                elif isinstance((yield from self._wait(KEEPALIVE_EVERY)), Failure):
+                    writer.write(KEEPALIVE)
+        finally:
+            if self.reader is mine:
+                self.reader = None
+
+    def _wait(self, within: float) -> Flow[object]:
+        self._ticket = self._engine.new_op()
+        return (yield from wait(self._ticket, self._engine.now.mono + within))
+
+    def _wake(self) -> None:
+        self._engine.resume(self._ticket, None)

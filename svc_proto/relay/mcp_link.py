@@ -1,0 +1,83 @@
+"""The phones for MCP clients of the relay itself: the Device Control routes without a request over HTTP.
+
+The same happens as on the routes: the grant is asked for with each call, arguments are checked, and what was done is
+recorded with the name of the session that asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from svc_proto.agent.tools.relay import PhoneAnswer, query_text
+from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import ReadFile, ReleaseFile
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.facts import Failure
+from svc_proto.machines.inbox import Notifications
+from svc_proto.machines.phones import take_selector
+from svc_proto.machines.session import Session
+from svc_proto.relay.routes.control import drive
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["RelayPhones"]
+
+MAX_PICTURE = 16 * 1024 * 1024  # bytes: it is sent as base64 in one message
+
+
+class RelayPhones:
+    """A `PhoneLink` for one session."""
+
+    def __init__(self, relay: Relay, session: Session) -> None:
+        self._relay = relay
+        self._session = session
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
+        """As the route of that name."""
+        relay = self._relay
+        if not self._session.holds("bridge", relay.engine.now.wall):
+            return PhoneAnswer(403, {"code": "grant_required", "error": "this session holds no live bridge grant"})
+        if path == "/notifications/recent":
+            found = relay.notifications.recent(Notifications.parse_limit(None))
+            return PhoneAnswer(200, {"ok": True, "notifications": found, "count": len(found)})
+        given = {name: value for name, value in arguments.items() if value is not None}
+        query = {name: query_text(value) for name, value in given.items()} if method == "GET" else {}
+        try:
+            outcome = yield from drive(relay, self._session, method, path, query, {} if method == "GET" else given)
+        except Refused as refused:
+            return PhoneAnswer(refused.status, {"code": refused.code, "error": refused.message})
+        body = outcome.body
+        return PhoneAnswer(outcome.status, body if isinstance(body, dict) else {"value": strict_json.dumps(body)})
+
+    def media(self, token: str) -> Flow[bytes]:
+        """From the registry."""
+        engine = self._relay.engine
+        try:
+            _, opened = yield from self._relay.media.open_token(token)
+        except Refused as refused:
+            raise ToolFailed(f"the relay does not hand out the phone's picture ({refused.status})") from None
+        try:
+            if opened.size > MAX_PICTURE:
+                raise ToolFailed("the phone's picture is too large")
+            data = yield from ask(engine, ReadFile(engine.new_op(), opened.handle, 0, opened.size))
+        finally:
+            engine.emit(ReleaseFile(opened.handle))
+        if isinstance(data, Failure):
+            raise ToolFailed(f"the phone's picture cannot be read: {data.kind.value}")
+        return data
+
+    def has_gates(self, arguments: Mapping[str, object]) -> Flow[bool]:
+        """What the phone has said of itself."""
+        yield from ()
+        relay = self._relay
+        relay.drop_lapsed_phones()
+        try:
+            selector, _, _ = take_selector(arguments, {})
+            status = relay.phones.status_report(selector, relay.engine.now)
+        except Refused:
+            return False
+        return status.get("phone_connected") is True and bool(status.get("safety"))

@@ -1,0 +1,82 @@
+"""Sessions: whose they are, how many, and how long."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.mcp.conversation import MODERN
+from svc_proto.mcp.http_sessions import IDLE, MAX_KEPT, MAX_OF_CALLER, MAX_SESSIONS
+from tests.mcp.desk import ELICITS
+from tests.mcp.web import HANDSHAKE, Web, message
+
+PING = message("ping")
+
+
+def test_what_opens_no_session(web: Web) -> None:
+    answer = web.post(message("initialize", protocolVersion=5))
+    assert (answer.status, answer.json["error"]["code"]) == (400, -32602)
+    assert len(web.server.sessions) == 0
+    for method in ("GET", "DELETE"):
+        assert web.call(method).result.status == 400
+        modern = web.call(method, headers={"mcp-protocol-version": MODERN}).result
+        assert (modern.status, modern.headers.get(b"allow")) == (405, b"POST")
+        assert web.call(method, headers={"mcp-protocol-version": "1"}).result.status == 400
+    assert web.call("PUT", b"x").result.status == 405
+
+
+def test_another_bearers_session_is_not_there(web: Web) -> None:
+    session = web.open()
+    other = web.book.pair().token
+    assert web.post(PING, web.of(session), token=other).status == 404
+    assert web.call("DELETE", headers=web.of(session), token=other).result.status == 404
+    assert web.post(PING, web.of(session)).status == 200
+
+
+def test_what_was_told_is_kept_as_long_as_there_is_room(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_KEPT > 4096
+    monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_KEPT", 4096)
+    session = web.open(ELICITS)
+    word = "x" * 1024
+    for number in range(1, 19):
+        (asked,) = web.told(call := web.tool(session, "pay", number, word=word))
+        web.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}, web.of(session))
+        assert call.answer is not None
+    assert web.call("GET", headers=web.of(session, **{"last-event-id": "1-1"})).result.status == 400
+    assert web.call("GET", headers=web.of(session, **{"last-event-id": "18-1"})).result.status == 200
+
+
+def test_an_idle_session_ends(web: Web) -> None:
+    used, heard, idle = web.open(), web.open(), web.open()
+    listening = web.call("GET", headers=web.of(heard))
+    web.book.after(IDLE - 60)
+    assert web.post(PING, web.of(used)).status == 200
+    web.book.after(60)
+    assert [web.post(PING, web.of(session)).status for session in (used, heard, idle)] == [200, 200, 404]
+    listening.vanish()
+    web.book.after(2 * IDLE)
+    assert len(web.server.sessions) == 0
+
+
+def test_the_idle_make_room(web: Web) -> None:
+    busy = web.open()
+    web.tool(busy, "wait")
+    idle = web.open()
+    sessions = [web.open() for _ in range(MAX_OF_CALLER - 1)]
+    assert web.post(PING, web.of(busy)).status == 200
+    assert web.post(PING, web.of(idle)).status == 404
+    for session in sessions:
+        web.tool(session, "wait")
+    assert web.post(message("initialize", protocolVersion=HANDSHAKE)).status == 429
+
+
+def test_there_is_a_bound_for_all(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_SESSIONS > MAX_OF_CALLER
+    monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_SESSIONS", 2)
+    first, _ = web.open(), web.open()
+    second = web.book.pair().token
+    mine = web.open(token=second)
+    assert web.post(PING, web.of(first)).status == 404
+    assert len(web.server.sessions) == 2
+    for session, token in ((mine, second), (web.open(), web.token)):
+        web.call("POST", message("tools/call", 9, name="wait"), web.of(session), token=token)
+    assert web.post(message("initialize", protocolVersion=HANDSHAKE)).status == 503

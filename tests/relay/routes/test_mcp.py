@@ -1,0 +1,47 @@
+"""`/mcp` of the relay: who may, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.agent.tools.phone import ROWS
+from tests.mcp.web import message
+from tests.relay.mcp_agent import TYPES, Agent, result
+from tests.relay.routes.media_world import open_book
+from tests.relay.world import REMOTE, Answer, Paired, RelayBook
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return open_book()
+
+
+@pytest.fixture
+def agent(book: RelayBook) -> Agent:
+    return Agent(book)
+
+
+def test_what_is_offered(agent: Agent) -> None:
+    assert len(result(agent.ask("tools/list"))["tools"]) == len(ROWS)
+    assert len(result(agent.ask("resources/list"))["resources"]) == 5
+    assert len(result(agent.ask("prompts/list"))["prompts"]) == 3
+
+
+def test_a_grant_that_is_taken_ends_the_sessions(book: RelayBook, agent: Agent) -> None:
+    call = agent.tool("ping")
+    answer = book.request("PATCH", f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": False}})
+    assert answer.status == 200, answer
+    assert call.result.status == 202
+    assert len(book.relay.mcp.sessions) == 0
+
+
+def test_who_may(book: RelayBook) -> None:
+    def met(*fields: tuple[bytes, bytes], token: str | None = None) -> Answer:
+        return book.request("POST", "/mcp", message("ping"), token=token, headers=(*TYPES, *fields), peer=REMOTE)
+
+    poor: Paired = book.pair(operator={"grants": {"bridge": False}})
+    nobody, page = met(), met((b"origin", b"https://evil.example"))
+    assert (nobody.status, nobody.headers.get(b"www-authenticate")) == (401, b"Bearer")
+    assert (page.status, page.json["code"]) == (403, "origin_not_allowed")
+    assert met(token=poor.token).json["code"] == "grant_required"
+    assert met(token="guessed").headers.get(b"www-authenticate") == b"Bearer"

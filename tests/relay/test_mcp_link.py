@@ -1,0 +1,105 @@
+"""The phones for MCP clients of the relay: what the routes do, without them."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+
+import pytest
+
+from svc_proto.commands import ReadFile, ReleaseFile
+from tests.relay.mcp_agent import Agent, result, text, upload
+from tests.relay.routes.media_world import PNG, open_book
+from tests.relay.world import REMOTE, Call, RelayBook
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return open_book()
+
+
+@pytest.fixture
+def agent(book: RelayBook) -> Agent:
+    return Agent(book)
+
+
+def test_a_tool_is_the_route(book: RelayBook, agent: Agent) -> None:
+    called = agent.tool("tap", x=1, y=2)
+    command = agent.paired.phone.command()
+    assert (command["method"], command["path"], command["body"]) == ("POST", "/tap", {"x": 1, "y": 2})
+    agent.paired.phone.reply(command, 200, {"ok": True})
+    assert json.loads(text(called)) == {"ok": True}
+    (record,) = book.activity()
+    assert (record["path"], record["decision"], record["asked_by"]) == ("/tap", "executed", "Pixel")
+    (log,) = [log for log in book.logs if log.event == "phone driven"]
+    assert log.fields["session"] == agent.paired.prefix
+    read = agent.tool("screen", device="Pixel", include_bounds=False)
+    command = agent.paired.phone.command()
+    assert command["params"] == {"include_bounds": "true"}
+    agent.paired.phone.reply(command, 200, [1])
+    assert json.loads(text(read)) == {"value": "[1]"}
+
+
+def test_what_the_route_refuses(book: RelayBook, agent: Agent) -> None:
+    assert "404 unknown_device" in text(agent.tool("ping", device="nobody"))
+    assert "400 invalid_field" in text(agent.tool("open_app", package=" "))
+    agent.paired.phone.vanish()
+    assert "503 phone_not_connected" in text(agent.tool("ping"))
+    waiting = Agent(book)
+    call = waiting.tool("ping")
+    book.after(40.0)
+    assert call.answer is not None
+    assert "504 phone_timeout" in bytes(call.inbox).decode()
+
+
+def test_a_phone_that_asks_by_itself(agent: Agent) -> None:
+    call = agent.tool("call", number="1")
+    assert b"elicitation/create" in bytes(call.inbox)
+    agent.paired.phone.send("bridge", "bridge.status", {"safety": {"blocklist_count": 1}})
+    agent.tool("call", number="1")
+    assert agent.paired.phone.command()["path"] == "/call"
+    elsewhere = agent.tool("call", number="1", device="nobody")
+    assert b"elicitation/create" in bytes(elsewhere.inbox)
+
+
+def test_the_grant_is_asked_for_with_each_call(book: RelayBook, agent: Agent) -> None:
+    path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
+    assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
+    first, second = agent.tool("tap", x=1, y=2), agent.tool("tap", x=3, y=4)
+    command = agent.paired.phone.command()
+    book.after(11.0)
+    agent.paired.phone.reply(command, 403, {"error": "late"})
+    assert (first.answer is not None, b"grant_required" in bytes(second.inbox)) == (True, True)
+    assert [envelope["type"] for envelope in agent.paired.phone.envelopes()] == ["error"]  # no second command
+    assert agent.ask("ping").result.status == 403
+
+
+def test_pictures_come_from_the_registry(book: RelayBook, agent: Agent) -> None:
+    def shoot(token: str, ask: str = "tool") -> Call:
+        call = agent.tool("screenshot") if ask == "tool" else agent.read("screenshot")
+        agent.paired.phone.reply(agent.paired.phone.command(), 200, {"media": f"MEDIA:hermes-relay://{token}"})
+        return call
+
+    token = upload(book, agent)
+    (block,) = result(shoot(token))["content"]
+    assert (block["type"], block["mimeType"], b64decode(block["data"])) == ("image", "image/png", PNG)
+    (read,) = result(shoot(token, "read"))["contents"]
+    assert b64decode(read["blob"]) == PNG
+    assert "(404)" in text(shoot("nothing"))
+    book.refuse = (ReadFile,)
+    assert "cannot be read" in text(shoot(token))
+    opened = [command for command in book.commands if isinstance(command, ReleaseFile)]
+    assert opened
+
+
+def test_a_picture_that_is_too_large(book: RelayBook, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svc_proto.relay.mcp_link.MAX_PICTURE", 8)
+    token = upload(book, agent)
+    call = agent.tool("screenshot")
+    agent.paired.phone.reply(agent.paired.phone.command(), 200, {"media": f"MEDIA:hermes-relay://{token}"})
+    assert "too large" in text(call)
+
+
+def test_notifications(agent: Agent) -> None:
+    (read,) = result(agent.read("notifications"))["contents"]
+    assert json.loads(read["text"]) == {"ok": True, "notifications": [], "count": 0}
