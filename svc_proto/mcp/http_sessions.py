@@ -1,7 +1,7 @@
 """Conversations over HTTP: one of a single request, and sessions, which their callers come back to by a number.
 
-A session ends when its caller says so, when nobody has used it for a while, with what let its caller in, or, if it is
-idle, to make room for another. What was told as events is kept for readers who were cut off, as long as there is room.
+A session ends when its caller says so, when nobody has used it for a while, with what let its caller in, or, if no call
+is under way, to make room for another. What was told as events is kept for readers who were cut off, as long as there is room.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["HttpSession", "HttpSessions", "Talk"]
 
 MAX_SESSIONS = 1024
-MAX_OF_CALLER = 16
+MAX_OF_CALLER = 32
 IDLE = 1800.0  # s after which a session ends
 MAX_KEPT = 16 * 1024 * 1024  # bytes of answers that were told as events, of all sessions together
 OWN = 0  # number of the stream of what a server says by itself
@@ -162,10 +162,11 @@ class HttpSessions:
                 self.end(session)
 
     def _make_room(self, among: list[HttpSession], refused: Refused) -> None:
-        idle = next((session for session in among if not session.busy), None)
-        if idle is None:
+        """Whoever only listens is idle, too, if nobody else is."""
+        idle = [session for session in among if not session.conversation.busy]
+        if not idle:
             raise refused
-        self.end(idle)
+        self.end(next((session for session in idle if not session.busy), idle[0]))
 
     def _use(self, session: HttpSession) -> None:
         session.used = self._engine.now.mono
