@@ -81,6 +81,11 @@ class Exchange:
         return self.state in COMING and not self.full
 
     @property
+    def ends_with_peer(self) -> bool:
+        """It is not answered yet, and nobody is left to be, once the peer has closed its end."""
+        return self.state in (ExchangeState.RUNNING, ExchangeState.SENDING) and self._route.hangs_up
+
+    @property
     def held(self) -> int:
         """Bytes that are kept of the body, and whole KiB of the head: what everybody says there is no burden."""
         body = self.received if self.state in KEEPING and self.received and self._route.body_limit else 0

@@ -41,7 +41,8 @@ class Route:
     whose segments in braces match any one segment that is not empty and become `request.params`. A GET route answers
     HEAD as well. With `body_limit` 0 no body is taken: a small one is thrown away, since some clients send one with a
     GET, and a large one refused. With `streamed` the handler runs as soon as the head is there and reads
-    `request.stream`; before it answers with a file or a stream of its own, it must have read to the end.
+    `request.stream`; before it answers with a file or a stream of its own, it must have read to the end. With
+    `hangs_up` a peer that closes its end unanswered has gone: elsewhere it has only said all that it wants to say.
     """
 
     method: str
@@ -51,6 +52,7 @@ class Route:
     kind: Kind = Kind.HTTP
     body_limit: int = BODY_LIMIT
     streamed: bool = False
+    hangs_up: bool = False
     segments: tuple[str, ...] = field(init=False)
 
     @segments.default

@@ -141,6 +141,8 @@ class ServerChannel(HttpChannel):
             self.conn.receive_data(self._first)
             self._first = b""
         super().parse_end()
+        if any(exchange.ends_with_peer for exchange in self.exchanges.values()):
+            self.drop()
 
     def closed(self, why: str) -> None:
         """Cancel the work of everyone who was waiting on this connection."""

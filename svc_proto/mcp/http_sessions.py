@@ -1,7 +1,7 @@
 """Conversations over HTTP: one of a single request, and sessions, which their callers come back to by a number.
 
 A session ends when its caller says so, when nobody has used it for a while, with what let its caller in, or, if no call
-is under way, to make room for another. What was told as events is kept for readers who were cut off, as long as there is room.
+is under way, to make room for another. What was told as events is kept for readers who were cut off, in bounds.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.engine.flow import Flow, wait
-from svc_proto.facts import Failure, OperationId
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.waits import Bell
+from svc_proto.facts import Failure
 from svc_proto.wire.sse import encode_comment, encode_event
 
 if TYPE_CHECKING:
@@ -22,13 +23,12 @@ __all__ = ["EventLog"]
 MAX_EVENTS = 64  # of one request: a reader who is further behind cannot go on
 KEEPALIVE_EVERY = 15.0  # s of silence
 KEEPALIVE = encode_comment("keepalive")
-NOBODY = OperationId(0)  # no wait has this ticket
 
 
 class EventLog:
     """What was said, oldest first."""
 
-    __slots__ = ("_dropped", "_engine", "_said", "_ticket", "code", "number", "over", "reader")
+    __slots__ = ("_bell", "_dropped", "_engine", "_said", "code", "number", "over", "reader")
 
     def __init__(self, engine: Engine, number: int | None = None) -> None:
         self.number = number  # by which readers come back; None: there is no way back
@@ -38,7 +38,7 @@ class EventLog:
         self._engine = engine
         self._said: list[bytes] = []
         self._dropped = 0
-        self._ticket = NOBODY
+        self._bell = Bell(engine)
 
     # --- for the conversation ---
 
@@ -56,12 +56,12 @@ class EventLog:
             self._dropped += 1
         self.code = said.code
         self.over = said.final
-        self._wake()
+        self._bell.ring()
 
     def end(self) -> None:
         """Nothing more will be said."""
         self.over = True
-        self._wake()
+        self._bell.ring()
 
     # --- for the answer ---
 
@@ -79,7 +79,7 @@ class EventLog:
         """Write what comes after the event of that number, until all was said or another reader comes."""
         at = after
         mine = self.reader = object()
-        self._wake()
+        self._bell.ring()
         if greet:
             writer.write(encode_event("", id=f"{self.number}-{at}"))
         try:
@@ -100,8 +100,4 @@ class EventLog:
                 self.reader = None
 
     def _wait(self, within: float) -> Flow[object]:
-        self._ticket = self._engine.new_op()
-        return (yield from wait(self._ticket, self._engine.now.mono + within))
-
-    def _wake(self) -> None:
-        self._engine.resume(self._ticket, None)
+        return self._bell.wait(self._engine.now.mono + within)

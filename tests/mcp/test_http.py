@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.facts import ReadClosed
 from svc_proto.mcp.conversation import HANDSHAKES, MODERN
 from svc_proto.mcp.http import DEFER, MAX_CALLERS
 from tests.mcp.desk import ELICITS
@@ -47,6 +48,19 @@ def test_who_goes_away_cancels(web: Web) -> None:
     assert web.status(late) == 200
     late.vanish()
     assert web.shop.done[2:] == ["b", "end of b"]
+
+
+def test_who_closes_his_end_has_gone_away(web: Web) -> None:
+    call = web.stateless("tools/call", name="wait", arguments={"word": "a"})
+    web.book.feed(ReadClosed(call.ch))
+    assert (call.aborted, web.shop.done) == (True, ["a", "end of a"])
+    session = web.open()
+    listening = web.call("GET", headers=web.of(session))
+    web.book.feed(ReadClosed(listening.ch))
+    assert listening.aborted
+    asked = web.call("POST", message("ping"))
+    web.book.feed(ReadClosed(asked.ch))
+    assert asked.result.status == 400
 
 
 def test_two_callers_with_one_number(web: Web) -> None:

@@ -6,6 +6,7 @@ phone's answer, by the loss of its socket, or after 30 seconds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.message import Request, Response, Streamed
@@ -29,8 +30,9 @@ def routes(relay: Relay) -> list[Route]:
     def delete(request: Request) -> Response:
         return relay.mcp.delete(request)
 
+    row = partial(Route, pattern=PATH, access=Access.AGENT, hangs_up=True)
     return [
-        Route(method="POST", pattern=PATH, access=Access.AGENT, handler=post),
-        Route(method="GET", pattern=PATH, access=Access.AGENT, handler=get, body_limit=0),
-        Route(method="DELETE", pattern=PATH, access=Access.AGENT, handler=delete, body_limit=0),
+        row(method="POST", handler=post),
+        row(method="GET", handler=get, body_limit=0),
+        row(method="DELETE", handler=delete, body_limit=0),
     ]
