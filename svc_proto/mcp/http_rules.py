@@ -35,6 +35,7 @@ METHOD: Final = b"mcp-method"
 NAME: Final = b"mcp-name"
 JSON: Final = b"application/json"
 EVENT_STREAM: Final = b"text/event-stream"
+USUAL: Final = JSON + b", " + EVENT_STREAM  # what clients of MCP say as a rule
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # what `Mcp-Name` says again
 STATUSES = {
     PARSE_ERROR: 400,
@@ -49,6 +50,8 @@ ENCODED = ("=?base64?", "?=")  # around a name that no header could carry
 
 def accept(headers: Headers, *types: bytes) -> None:
     """Refuse with 406 whoever does not take these types of answer."""
+    if headers.get(b"accept") == USUAL:
+        return
     taken = {token.partition(b";")[0].strip() for token in headers.tokens(b"accept")}
     for wanted in types:
         if not taken & {wanted, wanted.partition(b"/")[0] + b"/*", b"*/*"}:

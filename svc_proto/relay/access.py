@@ -9,7 +9,7 @@ from enum import Enum
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.engine.callers import is_foreign_page
+from svc_proto.engine.callers import is_foreign_page, names_this_network
 from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
@@ -65,7 +65,7 @@ def authorize(
         case Access.BRIDGE:
             return _with_bridge(request, sessions, now)
         case Access.AGENT:
-            if is_foreign_page(request):
+            if is_foreign_page(request) or _is_rebound(request):
                 raise Refused(403, "origin_not_allowed", "web pages may not call this")
             return _with_bridge(request, sessions, now)
         case _:
@@ -76,6 +76,12 @@ def session_of(request: Request, sessions: Sessions, now: Moment) -> Session | N
     """The live session whose token `Authorization` shows."""
     scheme, _, token = (request.headers.get(b"authorization") or b"").partition(b" ")
     return sessions.lookup(token.strip().decode("latin-1"), now) if scheme.lower() == b"bearer" else None
+
+
+def _is_rebound(request: Request) -> bool:
+    """Whether a page says that it is ours, by a name that anybody may point here; we have none that calls this."""
+    headers = request.headers
+    return headers.get(b"origin") is not None and not names_this_network(headers.get(b"host") or b"")
 
 
 def _with_bridge(request: Request, sessions: Sessions, now: Moment) -> Session:

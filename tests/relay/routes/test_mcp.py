@@ -43,5 +43,15 @@ def test_who_may(book: RelayBook) -> None:
     nobody, page = met(), met((b"origin", b"https://evil.example"))
     assert (nobody.status, nobody.headers.get(b"www-authenticate")) == (401, b"Bearer")
     assert (page.status, page.json["code"]) == (403, "origin_not_allowed")
+    rebound = book.request(
+        "POST",
+        "/mcp",
+        message("ping"),
+        token=poor.token,
+        headers=(*TYPES, (b"origin", b"http://evil.example")),
+        host=b"evil.example",
+    )
+    assert rebound.json["code"] == "origin_not_allowed"
+    assert met((b"origin", b"http://127.0.0.1:8767")).status == 401
     assert met(token=poor.token).json["code"] == "grant_required"
     assert met(token="guessed").headers.get(b"www-authenticate") == b"Bearer"
