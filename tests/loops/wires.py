@@ -179,6 +179,11 @@ class HttpClient:
         self.wire.send(self._conn.data_to_send())
         return self
 
+    def some(self, timeout: float = PATIENCE) -> HttpClient:
+        """Wait for a part of the answer, which `finish` gives as well."""
+        self._conn.receive_data(self.wire.read_some(timeout))
+        return self
+
     def finish(self, timeout: float = PATIENCE) -> Answer:
         """Wait for the answer; ConnectionError when none comes."""
         head: ResponseHead | None = None
