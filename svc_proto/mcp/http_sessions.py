@@ -121,7 +121,7 @@ class HttpSessions:
         self._sessions: dict[str, HttpSession] = {}
         self._timer = engine.timers.timer(self._expire)
         self._kept: deque[tuple[HttpSession, int, int]] = deque()  # session, number of the stream, bytes
-        self._kept_size = 0
+        self.kept = 0  # bytes of them
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -153,6 +153,8 @@ class HttpSessions:
         """It is over."""
         del self._sessions[session.identity]
         session.close()
+        self._kept = deque(kept for kept in self._kept if kept[0] is not session)
+        self.kept = sum(size for _, _, size in self._kept)
         self._watch()
 
     def end_of(self, caller: str | None = None) -> None:
@@ -192,8 +194,8 @@ class HttpSessions:
     def _keep(self, session: HttpSession, log: EventLog) -> None:
         size = log.size
         self._kept.append((session, cast("int", log.number), size))
-        self._kept_size += size
-        while self._kept_size > MAX_KEPT or len(self._kept) > MAX_SESSIONS:
+        self.kept += size
+        while self.kept > MAX_KEPT or len(self._kept) > MAX_SESSIONS:
             old, number, gone = self._kept.popleft()
-            self._kept_size -= gone
+            self.kept -= gone
             old.logs.pop(number, None)

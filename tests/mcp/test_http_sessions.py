@@ -43,6 +43,9 @@ def test_what_was_told_is_kept_as_long_as_there_is_room(web: Web, monkeypatch: p
         assert call.answer is not None
     assert web.call("GET", headers=web.of(session, **{"last-event-id": "1-1"})).result.status == 400
     assert web.call("GET", headers=web.of(session, **{"last-event-id": "18-1"})).result.status == 200
+    assert web.server.sessions.kept > 1024
+    web.call("DELETE", headers=web.of(session))
+    assert web.server.sessions.kept == 0
 
 
 def test_an_idle_session_ends(web: Web) -> None:
