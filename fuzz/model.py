@@ -22,7 +22,7 @@ MAX_FAILURES = 5
 WINDOW = 60.0  # s
 BLOCK_FOR = 300.0  # s
 COMMAND_TIME = 30.0  # s
-STORE_FAILED = ("store_failed", "session_not_found", "store_unavailable")
+STORE_FAILED = ("session_db_unavailable", "session_not_found", "store_failed", "store_unavailable")
 SLACK = 10.0  # s that an answer may be on its way, retransmissions included
 
 

@@ -127,8 +127,8 @@ def _a_question_outlives_its_connection(patch: Patch) -> None:
 
 LIVES = (
     Plant(_a_socket_keeps_the_grants_of_its_welcome, 31, (Invariant.LIVE_GRANT, Invariant.GRANT_HELD)),
-    Plant(_a_revoked_caller_waits_on, 46, (Invariant.SETTLED, Invariant.AFTER_END)),
-    Plant(_a_store_that_takes_no_change_is_not_told, 13, (Invariant.LIFETIME,)),
+    Plant(_a_revoked_caller_waits_on, 2, (Invariant.SETTLED, Invariant.AFTER_END)),
+    Plant(_a_store_that_takes_no_change_is_not_told, 29, (Invariant.LIFETIME,)),
     Plant(_a_lifetime_counts_from_the_clock_of_the_start, 0, (Invariant.LIFETIME,)),
     Plant(_a_renewal_counts_from_the_clock_of_the_start, 8, (Invariant.LIFETIME,)),
     Plant(_nobody_looks_at_a_clock_that_was_set, 11, (Invariant.SOCKETS_ENDED,)),
