@@ -60,6 +60,7 @@ class Door:
         self._next_turn = engine.pauses.timer(self._go_on)
         self._quiet_until = 0.0
         self._most = 0  # bytes that they have held at once since memory was given back
+        self._crowd = 0  # how many of them there were at once since then: each leaves more than what it held
         self._timer = engine.timers.timer(self._give_back)
 
     def admit(self, fact: Accepted) -> ServerChannel | None:
@@ -74,6 +75,7 @@ class Door:
             self.complain("too many connections of one address", limit=self.limits.stranger_connections)
             return None
         channel.visit = visit
+        self._crowd = max(self._crowd, self.strangers.guests)
         return channel
 
     def complain(self, event: str, **fields: object) -> None:
@@ -99,7 +101,9 @@ class Door:
         """It is over."""
         self.strangers.leave(visit)
         self.turns.leave(visit)
-        if self._timer.when is None and self._most - self.strangers.held >= WORTH_IT:
+        if self._timer.when is None and (
+            self._most - self.strangers.held >= WORTH_IT or self._crowd - self.strangers.guests >= CROWD
+        ):
             self._timer.set(self.engine.now.mono + GIVE_BACK_AFTER)
 
     def _go_on(self) -> None:
@@ -110,7 +114,7 @@ class Door:
         self.wait()
 
     def _give_back(self) -> None:
-        self._most = self.strangers.held
+        self._most, self._crowd = self.strangers.held, self.strangers.guests
         self.engine.spawn(_give_back(self.engine))
 
 

@@ -394,6 +394,20 @@ def test_what_a_crowd_held_is_given_back_once() -> None:
     book.after(3.0) << []
 
 
+def test_what_a_crowd_leaves_that_held_nothing_is_given_back_until_all_have_gone() -> None:
+    book = open_book(PATIENT)
+    crowd = [ChannelId(4 + 2 * number) for number in range(2 * CROWD)]
+    for ch in crowd:
+        come(book, ch, f"192.0.{ch}.1")
+    for part in (crowd[:CROWD], crowd[CROWD:]):
+        for ch in part:
+            book >> Closed(ch, "") << []
+        (order,) = book.after(GIVE_BACK_AFTER).take()
+        assert isinstance(order, Compute)
+        book >> Done(order.op, None) << []
+    book.after(60.0).take()
+
+
 # --- in turn --------------------------------------------------------------------------------------------------------
 
 TURNS = evolve(DEFAULT_LIMITS, stranger_turn=4 * KIB, stranger_rate=1000.0 * KIB)
