@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Door", "Visit"]
 
 WORTH_IT = 8 * 1024 * 1024  # bytes of memory that strangers have left, for which the host is asked to give it back
-GIVE_BACK_AFTER = 3.0  # s behind the first who left
+GIVE_BACK_AFTER = 1.0  # s behind the first who left
 HEAD = 1024  # bytes that a request over HTTP/2 counts for, which may have come in 18
 CROWD = 64  # strangers; from there on it counts for what keeps the loop half free, whatever they all send at once
 HEAD_IN_A_CROWD = 32 * 1024  # that is 512 of them a second

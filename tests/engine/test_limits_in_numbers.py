@@ -29,7 +29,7 @@ LIMITS = {
     "stream.PIECE": 64 * 1024,
     "answers.SPILL": 16 * 1024,
     "door.CROWD": 64,
-    "door.GIVE_BACK_AFTER": 3.0,
+    "door.GIVE_BACK_AFTER": 1.0,
     "door.HEAD": 1024,
     "door.HEAD_IN_A_CROWD": 32 * 1024,
     "door.WORTH_IT": 8 * 1024 * 1024,
