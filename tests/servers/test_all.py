@@ -44,9 +44,10 @@ def test_no_code_is_made_for_a_journal(runtime: str, tmp_path: Path) -> None:
 
 
 def relay_of(servers: Running) -> int:
-    """The relay's port, of what was said already."""
-    (port,) = [found[1] for line in servers.seen if (found := re.match(r"relay: https?://[^ ]+:(\d+) ", line))]
-    return int(port)
+    """The relay's port. Its line may have come already: two streams are read, each by itself."""
+    said = r"^relay: https?://[^ ]+:(\d+) "
+    seen = [found for line in servers.seen if (found := re.match(said, line))]
+    return int((seen[0] if seen else servers.line(said))[1])
 
 
 def invite_of(servers: Running) -> dict[str, Any]:
