@@ -1,0 +1,58 @@
+"""Strangers at a small door: what they send, and who comes."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from svc_proto.facts import Address, ChannelId, Received
+from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
+from svc_proto.wire.limits import Limits
+from tests.engine.http2_book import HOST, Book2
+from tests.engine.service import HANDSHAKE, TestBook, open_book
+from tests.playbook import PATIENT, accepted, sends
+from tests.wire.test_websocket import frame
+
+__all__ = ["AGREED", "CH", "EIGHT", "FOUR", "KIB", "OPEN", "SIX", "TIGHT", "come", "crowd", "held", "many", "some"]
+
+KIB = 1024
+TIGHT = evolve(PATIENT, stranger_budget=100 * KIB, stranger_share=100 * KIB, stranger_connections=3)
+OPEN = HANDSHAKE % b"/open-ws"
+AGREED = OPEN.replace(b"\r\n\r\n", b"\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n")
+FOUR, SIX, EIGHT = ChannelId(4), ChannelId(6), ChannelId(8)
+CH = ChannelId(2)
+
+
+def some(size: int) -> bytes:
+    """So much of a binary message that has no end."""
+    return frame(0x02, bytes(size))
+
+
+def held(book: TestBook) -> int:
+    return book.toy.door.strangers.held
+
+
+def come(book: TestBook, ch: ChannelId, host: str = "192.0.2.7") -> None:
+    book >> accepted(ch, Address(host, 5)) << []
+    book >> Received(ch, OPEN) << [sends(ch, startswith=b"HTTP/1.1 101")]
+
+
+def crowd(limits: Limits = TIGHT) -> TestBook:
+    """Two strangers, of whom the first has nearly spent the budget."""
+    book = open_book(limits)
+    come(book, FOUR, "192.0.2.4")
+    come(book, SIX, "192.0.2.6")
+    for _ in range(2):
+        book >> Received(FOUR, some(32 * KIB) if not held(book) else frame(0x00, bytes(30 * KIB))) << []
+    assert 62 * KIB < held(book) < 63 * KIB
+    return book
+
+
+def many(book: Book2, heads: int, path: str = "/open") -> bytes:
+    """So many requests, packed."""
+    data = b""
+    for number in range(heads):
+        stream = StreamId(2 * number + 1)
+        book.client.send(RequestHead(stream, "GET", path, HOST))
+        book.client.send(RequestEnd(stream))
+        data += book.client.data_to_send()
+    return data
