@@ -28,6 +28,7 @@ __all__ = [
     "print_lines",
     "print_table",
     "shown",
+    "why",
 ]
 
 INTERRUPTED = 130  # the shell's code for Ctrl-C
@@ -77,6 +78,11 @@ def shown(text: str, *, on_terminal: bool) -> str:
 def plain(text: str) -> str:
     """A name that a device or a file made up, on one line: it does nothing to a terminal."""
     return "".join(sign for sign in text if sign.isprintable())
+
+
+def why(error: OSError) -> str:
+    """A few words in the middle of a sentence."""
+    return (error.strerror or type(error).__name__).lower()
 
 
 class Single(click.Command):
@@ -133,7 +139,7 @@ def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, An
         code = _abandon_output()
     except OSError as error:
         code = _abandon_output()
-        _say(f"the output cannot be written: {(error.strerror or type(error).__name__).lower()}")
+        _say(f"the output cannot be written: {why(error)}")
     leave(code)
 
 

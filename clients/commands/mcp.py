@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy, Single
+from clients.commands.cli import SETTINGS, Lazy, Single, why
 from runtimes.option import runtime_option
 from svc_proto.client.problem import Problem
 
@@ -129,7 +129,7 @@ def _merge(path: Path, entry: dict[str, Any]) -> None:
         servers = settings.setdefault("mcpServers", {})
         servers[NAME] = entry
     except OSError as error:
-        raise Problem(f"{path} cannot be read: {(error.strerror or 'failed').lower()}") from None
+        raise Problem(f"{path} cannot be read: {why(error)}") from None
     except (ValueError, AttributeError, TypeError):
         raise Problem(f"{path} is not what was expected; svc mcp install print shows what belongs into it") from None
     try:
@@ -138,4 +138,4 @@ def _merge(path: Path, entry: dict[str, Any]) -> None:
             file.write(json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
         os.replace(file.name, path.resolve())
     except OSError as error:
-        raise Problem(f"{path} cannot be written: {(error.strerror or 'failed').lower()}") from None
+        raise Problem(f"{path} cannot be written: {why(error)}") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, why
 from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
@@ -260,7 +260,7 @@ def _write_png(text: str) -> str:
             segno.make(text, error="l", micro=False).save(file, kind="png", scale=6)
     except OSError as error:
         os.unlink(path)
-        raise Problem(f"the QR cannot be written to {path}: {(error.strerror or 'failed').lower()}") from None
+        raise Problem(f"the QR cannot be written to {path}: {why(error)}") from None
     return path
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from clients.commands.cli import why
 from svc_proto.client.problem import Problem
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class SavedFile:
             raise Problem(f"{self._path} is there already: --force replaces it, -o names another") from None
         except OSError as error:
             where = self._path or "standard output"
-            raise Problem(f"{where} cannot be written: {(error.strerror or 'failed').lower()}") from None
+            raise Problem(f"{where} cannot be written: {why(error)}") from None
         return str(self._path)
 
     def give_up(self) -> None:

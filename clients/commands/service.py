@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, plain, print_json, print_lines
+from clients.commands.cli import SETTINGS, Single, json_option, plain, print_json, print_lines, why
 from clients.commands.glance import glance
 from runtimes.running import ROLES, Running, find_all, is_held
 from runtimes.service_home import find_home
@@ -82,7 +82,7 @@ def down() -> None:
         try:
             os.kill(pid, signal.SIGTERM)
         except OSError as error:
-            raise Problem(f"process {pid} cannot be told to stop: {(error.strerror or 'failed').lower()}") from None
+            raise Problem(f"process {pid} cannot be told to stop: {why(error)}") from None
     until = time.monotonic() + STOP_WITHIN
     while left := [one for one in found if is_held(home, one.role)]:
         if time.monotonic() > until:

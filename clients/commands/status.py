@@ -6,7 +6,7 @@ import time
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, why
 from svc_proto.client.problem import Problem
 
 __all__ = ["main"]
@@ -34,7 +34,7 @@ def main(*, reveal_tokens: bool, as_json: bool) -> None:
     try:
         sessions = parse_sessions(file.read())
     except OSError as error:
-        raise Problem(f"{file.path} cannot be read: {(error.strerror or 'failed').lower()}") from None
+        raise Problem(f"{file.path} cannot be read: {why(error)}") from None
     if as_json:
         print_json(status_json(sessions, reveal=reveal_tokens))
     else:

@@ -14,7 +14,7 @@ from shutil import which
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy, Single
+from clients.commands.cli import SETTINGS, Lazy, Single, why
 from clients.commands.units import LABEL, MARK, UNIT, Wanted, launchd_agent, systemd_service, systemd_socket
 from runtimes.log_file import LOG_FOLDER
 from runtimes.service_home import ENV_FILE, find_home
@@ -278,14 +278,14 @@ def _systemctl(*, system: bool) -> tuple[str, ...]:
 def _call(*words: str, must: bool = True) -> None:
     try:
         said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=WITHIN)
-        why = " ".join(said.stderr.split()) or f"exit code {said.returncode}"
+        problem = " ".join(said.stderr.split()) or f"exit code {said.returncode}"
         well = said.returncode == 0
     except (OSError, subprocess.TimeoutExpired) as error:
-        why, well = _why(error) if isinstance(error, OSError) else "no answer in time", False
+        problem, well = _why(error) if isinstance(error, OSError) else "no answer in time", False
     if must and not well:
-        raise Problem(f"{' '.join(words[:3])} failed: {why}")
+        raise Problem(f"{' '.join(words[:3])} failed: {problem}")
 
 
 def _why(error: OSError) -> str:
     where = "" if error.filename is None else f" ({error.filename})"
-    return f"{(error.strerror or 'failed').lower()}{where}"
+    return f"{why(error)}{where}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, shown
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, shown, why
 from clients.commands.desktop import on_desktop, on_desktop_chore, who_options, whom
 from clients.commands.saved_file import SavedFile
 from runtimes.option import runtime_option
@@ -81,7 +81,7 @@ def transcribe(
             with open(file, "rb") as opened:
                 upload = Upload(Path(file).name, opened.read(MAX_RECORDING + 1))
     except OSError as error:
-        raise Problem(f"{file} cannot be read: {(error.strerror or 'failed').lower()}", code=MISUSED) from None
+        raise Problem(f"{file} cannot be read: {why(error)}", code=MISUSED) from None
 
     def plan(engine: Engine) -> Flow[Heard]:
         session = yield from find_session(engine, who)
