@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from clients.gateway.rpc import NOT_STORED, UPSTREAM, RpcError
+from clients.gateway.rpc import NOT_STORED, UPSTREAM
 from svc_proto.basics import strict_json
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.host_api import ShownKey, host_api_key
 from svc_proto.engine.readers import EventReader, each_event, events
 from svc_proto.facts import Failure
+from svc_proto.schema.json_rpc import RpcError
 from svc_proto.schema.members import Members
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
@@ -45,7 +46,7 @@ class Api:
         self._settings = settings
         self._key = ShownKey(settings.key, None if settings.files is None else self._find_key)
 
-    def create_session(self, title: str | None) -> Flow[str]:
+    def create_session(self, title: str) -> Flow[str]:
         """A new session; its id."""
         body = {name: value for name, value in (("title", title), ("profile", self._settings.profile)) if value}
         answer = yield from self._json("POST", "/api/sessions", body)
@@ -78,10 +79,10 @@ class Api:
         """Ask for the end of a run."""
         yield from self._json("POST", f"/v1/runs/{encode_segment(run)}/stop", {})
 
-    def approve(self, run: str, choice: str, *, call_id: str | None, everything: bool) -> Flow[int]:
+    def approve(self, run: str, choice: str, *, call_id: str, everything: bool) -> Flow[int]:
         """Answer what a run waits for; how many were answered."""
         body: dict[str, object] = {"choice": choice, "all": everything}
-        if call_id is not None:
+        if call_id:
             body["call_id"] = call_id
         answer = yield from self._json("POST", f"/v1/runs/{encode_segment(run)}/approval", body)
         return answer.whole("resolved") or 0

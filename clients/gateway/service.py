@@ -12,18 +12,7 @@ from attrs import define, field
 
 from clients.gateway.api import Api, ApiSettings
 from clients.gateway.rows import listed_session, listed_toolset, shown_message
-from clients.gateway.rpc import (
-    BUSY,
-    INTERNAL,
-    INVALID_PARAMS,
-    NO_SESSION,
-    UNKNOWN_METHOD,
-    Call,
-    RpcError,
-    event_line,
-    parse_call,
-    result_line,
-)
+from clients.gateway.rpc import BUSY, INTERNAL, NO_SESSION, Call, event_line, parse_call
 from clients.gateway.turn import Turn
 from svc_proto.client.lines import LineChannel
 from svc_proto.commands import Ready
@@ -32,6 +21,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.readers import EventReader
 from svc_proto.facts import Accepted
+from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
 from svc_proto.version import VERSION
 
 __all__ = ["Gateway"]
@@ -118,7 +108,7 @@ class Gateway:
     def say(self, line: bytes) -> None:
         """Write a line, if anybody is there."""
         if self._lines is not None and not self._lines.gone:
-            self._lines.write(line)
+            self._lines.write(line + b"\n")
             self.hold(self._lines.credit.blocked)
 
     def hold(self, holding: bool) -> None:
@@ -134,9 +124,9 @@ class Gateway:
             call = parse_call(line)
             method = self._methods.get(call.method)
             if method is None:
-                raise RpcError(UNKNOWN_METHOD, f"no method {call.method[:60]!r}", call.identity)
+                raise RpcError(METHOD_NOT_FOUND, f"no method {call.method[:60]!r}", identity=call.identity)
         except RpcError as error:
-            self.say(error.line())
+            self.say(write_error(error))
             return
         self.engine.spawn(self._answer(call, method))
 
@@ -150,7 +140,7 @@ class Gateway:
     # --- methods ---
 
     def _create(self, call: Call) -> Flow[Result]:
-        identity = yield from self._api.create_session(call.word("title"))
+        identity = yield from self._api.create_session(call.params.text("title"))
         self._open(identity)
         return {
             "session_id": identity,
@@ -209,7 +199,7 @@ class Gateway:
 
         session.turn = Turn(tell)
         # The answer to this call comes first, then the turn.
-        self.say(result_line(call, {"status": "streaming"}))
+        self.say(write_result(call.identity, {"status": "streaming"}))
         session.task = self.engine.spawn(
             self._run(session, session.turn, message), on_error=lambda error: self._failed(session, error)
         )
@@ -229,9 +219,8 @@ class Gateway:
         if turn is None or turn.run_id is None:
             raise RpcError(BUSY, "no run waits for an approval")
         everything = call.params.get("all") is True
-        resolved = yield from self._api.approve(
-            turn.run_id, choice, call_id=call.word("call_id"), everything=everything
-        )
+        call_id = call.params.text("call_id")
+        resolved = yield from self._api.approve(turn.run_id, choice, call_id=call_id, everything=everything)
         return {"resolved": resolved}
 
     def _expired(self, call: Call) -> Result:
@@ -239,11 +228,11 @@ class Gateway:
 
     def _attach_image(self, call: Call) -> Result:
         session = self._session(call)
-        content = call.word("content_base64") or call.text("bytes_base64")
+        content = call.params.text("content_base64") or call.text("bytes_base64")
         if len(content) > MAX_IMAGE or len(session.images) >= MAX_IMAGES:
             raise RpcError(INVALID_PARAMS, f"at most {MAX_IMAGES} images of {MAX_IMAGE} characters in base64")
-        name = call.word("filename") or call.word("filename_hint") or "image"
-        kind = call.word("format") or name.rpartition(".")[2].lower()
+        name = call.params.text("filename", "filename_hint") or "image"
+        kind = call.params.text("format") or name.rpartition(".")[2].lower()
         kind = {"jpg": "jpeg"}.get(kind, kind)
         session.images.append(f"data:image/{kind if kind.isalnum() else 'png'};base64,{content}")
         return {"attached": True, "path": name, "count": len(session.images)}
@@ -258,7 +247,7 @@ class Gateway:
             yield from self._api.chat(session.identity, message, on_event=turn.take, on_open=opened)
             turn.complete("complete")  # a stream that ends without a word is complete, too (wire api 4.5)
         except RpcError as error:
-            turn.fail(error.message)
+            turn.fail(str(error))
         self._turn_over(session)
 
     def _failed(self, session: _Session, error: Exception) -> None:
@@ -279,7 +268,7 @@ class Gateway:
             found = method(call)
             result = (yield from found) if isinstance(found, Generator) else found
             if result and not call.notification:
-                self.say(result_line(call, result))
+                self.say(write_result(call.identity, result))
         except RpcError as error:
             self._refuse(call, error)
         except Exception as error:  # noqa: BLE001, RUF100 - the caller waits for an answer, whatever happens
@@ -290,12 +279,12 @@ class Gateway:
 
     def _refuse(self, call: Call, error: RpcError) -> None:
         if call.notification:
-            self.say(event_line("error", call.word("session_id"), {"message": error.message}))
+            self.say(event_line("error", call.params.text("session_id") or None, {"message": str(error)}))
             return
-        self.say(RpcError(error.code, error.message, call.identity).line())
+        self.say(write_error(error, call.identity))
 
     def _session(self, call: Call) -> _Session:
-        session = self._sessions.get(call.word("session_id") or "")
+        session = self._sessions.get(call.params.text("session_id"))
         if session is None:
             raise RpcError(NO_SESSION, "no such session is open here: create or resume it")
         return session

@@ -11,7 +11,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted
 from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.conversation import Conversation, Said
-from svc_proto.mcp.messages import PARSE_ERROR, RpcError, write_error
+from svc_proto.schema.json_rpc import PARSE_ERROR, RpcError, write_error
 
 __all__ = ["StdioServer"]
 

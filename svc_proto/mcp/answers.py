@@ -16,16 +16,21 @@ from svc_proto.agent.tools.arguments import check
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
-from svc_proto.mcp.messages import INVALID_PARAMS, NOT_FOUND, Members, RpcError
+from svc_proto.mcp.messages import NOT_FOUND
+from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Answers", "Asking", "Content", "InputRequired", "Offer", "OfferedTool", "Prompt", "Resource"]
+__all__ = ["Answers", "Asking", "Content", "InputRequired", "Offer", "OfferedTool", "Prompt", "Resource", "Result"]
 
 Content: TypeAlias = Mapping[str, object]  # a content block: `{"type": "text", ...}`, `{"type": "image", ...}`
-Asking: TypeAlias = "Callable[[str, Members, str], Flow[bool]]"  # tool, arguments, question: whether the user says yes
-Handler: TypeAlias = "Callable[[Members, Asking | None], Flow[Members] | Members]"
+Result: TypeAlias = Mapping[str, object]
+Asking: TypeAlias = (
+    "Callable[[str, Arguments, str], Flow[bool]]"  # tool, arguments, question: whether the user says yes
+)
+Handler: TypeAlias = "Callable[[Members, Asking | None], Flow[Result] | Result]"
 
 NOBODY = (
     "This needs the user's word, and nobody can be asked: the phone asks no questions of its own, and this client "
@@ -83,7 +88,7 @@ class Offer:
 class InputRequired(Exception):  # noqa: N818 - an answer, not an error
     """The call is answered by a question, and comes again (2026-07-28, InputRequiredResult)."""
 
-    def __init__(self, result: Members) -> None:
+    def __init__(self, result: Result) -> None:
         super().__init__("input required")
         self.result = result
 
@@ -95,7 +100,7 @@ class Answers:
         self.offer = offer
         self.info = {"name": offer.name, "title": offer.title, "version": offer.version}
         self._engine = engine
-        self._pending: dict[str, tuple[str, Members]] = {}  # the call that was asked about, by its state
+        self._pending: dict[str, tuple[str, Arguments]] = {}  # the call that was asked about, by its state
         self._tools = {offered.tool.name: offered for offered in offer.tools}
         self._resources = {resource.uri: resource for resource in offer.resources}
         self._prompts = {prompt.name: prompt for prompt in offer.prompts}
@@ -112,7 +117,7 @@ class Answers:
 
     # --- questions in the stateless way ---
 
-    def note(self, name: str, arguments: Members) -> str:
+    def note(self, name: str, arguments: Arguments) -> str:
         """A call is asked about: the state under which it comes again."""
         state = self._engine.entropy(16).hex()
         self._pending[state] = name, arguments
@@ -120,21 +125,20 @@ class Answers:
             del self._pending[next(iter(self._pending))]
         return state
 
-    def was_asked(self, state: str, name: str, arguments: Members) -> bool:
+    def was_asked(self, state: str, name: str, arguments: Arguments) -> bool:
         """Whether it was about this very call. A state is good once."""
         return self._pending.pop(state, None) == (name, arguments)
 
     # --- tools ---
 
-    def _list_tools(self, params: Members, asking: Asking | None) -> Members:
+    def _list_tools(self, params: Members, asking: Asking | None) -> Result:
         _whole(params)
         return {"tools": [_shown_tool(offered) for offered in self._tools.values()]}
 
-    def _call(self, params: Members, asking: Asking | None) -> Flow[Members]:
-        name, given = params.get("name"), params.get("arguments", {})
-        offered = self._tools.get(name) if isinstance(name, str) else None
+    def _call(self, params: Members, asking: Asking | None) -> Flow[Result]:
+        offered, given = self._tools.get(params.text("name")), params.get("arguments", {})
         if offered is None:
-            raise RpcError(INVALID_PARAMS, f"no tool {str(name)[:100]!r}")
+            raise RpcError(INVALID_PARAMS, f"no tool {str(params.get('name'))[:100]!r}")
         if not isinstance(given, dict):
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
         tool = offered.tool
@@ -152,7 +156,7 @@ class Answers:
             return {"content": [{"type": "text", "text": str(failed)}], "isError": True}
         return {"content": list(content), "isError": False}
 
-    def _allow(self, offered: OfferedTool, arguments: Members, asking: Asking | None) -> Flow[None]:
+    def _allow(self, offered: OfferedTool, arguments: Arguments, asking: Asking | None) -> Flow[None]:
         """Raises `ToolFailed` unless it may be done: a phone that asks by itself is left to do so."""
         tool = offered.tool
         if tool.asks is None:
@@ -167,19 +171,18 @@ class Answers:
 
     # --- resources ---
 
-    def _list_resources(self, params: Members, asking: Asking | None) -> Members:
+    def _list_resources(self, params: Members, asking: Asking | None) -> Result:
         _whole(params)
         return {"resources": [_shown_resource(resource) for resource in self._resources.values()]}
 
-    def _list_templates(self, params: Members, asking: Asking | None) -> Members:
+    def _list_templates(self, params: Members, asking: Asking | None) -> Result:
         _whole(params)
         return {"resourceTemplates": []}
 
-    def _read(self, params: Members, asking: Asking | None) -> Flow[Members]:
-        uri = params.get("uri")
-        resource = self._resources.get(uri) if isinstance(uri, str) else None
+    def _read(self, params: Members, asking: Asking | None) -> Flow[Result]:
+        resource = self._resources.get(params.text("uri"))
         if resource is None:
-            raise RpcError(NOT_FOUND, "there is no such resource", data={"uri": str(uri)[:300]})
+            raise RpcError(NOT_FOUND, "there is no such resource", data={"uri": str(params.get("uri"))[:300]})
         try:
             found = yield from resource.read()
         except ToolFailed as failed:
@@ -189,18 +192,17 @@ class Answers:
 
     # --- prompts ---
 
-    def _list_prompts(self, params: Members, asking: Asking | None) -> Members:
+    def _list_prompts(self, params: Members, asking: Asking | None) -> Result:
         _whole(params)
         return {"prompts": [_shown_prompt(prompt) for prompt in self._prompts.values()]}
 
-    def _prompt(self, params: Members, asking: Asking | None) -> Members:
-        name, given = params.get("name"), params.get("arguments", {})
-        prompt = self._prompts.get(name) if isinstance(name, str) else None
+    def _prompt(self, params: Members, asking: Asking | None) -> Result:
+        prompt, given = self._prompts.get(params.text("name")), params.inner("arguments")
         if prompt is None:
-            raise RpcError(INVALID_PARAMS, f"no prompt {str(name)[:100]!r}")
+            raise RpcError(INVALID_PARAMS, f"no prompt {str(params.get('name'))[:100]!r}")
         blanks = dict[str, str]()
         for blank in prompt.arguments:
-            value = given.get(blank) if isinstance(given, dict) else None
+            value = given.get(blank)
             if not isinstance(value, str):
                 raise RpcError(INVALID_PARAMS, f"the argument {blank} must be a string")
             blanks[blank] = value
@@ -215,7 +217,7 @@ def _whole(params: Members) -> None:
         raise RpcError(INVALID_PARAMS, "there is no such cursor")
 
 
-def _shown_tool(offered: OfferedTool) -> Members:
+def _shown_tool(offered: OfferedTool) -> Result:
     hints = {
         "title": offered.title,
         "readOnlyHint": offered.reads_only,
@@ -228,11 +230,11 @@ def _shown_tool(offered: OfferedTool) -> Members:
     return {**about, "inputSchema": tool.parameters, "annotations": hints}
 
 
-def _shown_resource(resource: Resource) -> Members:
+def _shown_resource(resource: Resource) -> Result:
     about = {"uri": resource.uri, "name": resource.name, "description": resource.description}
     return {**about, "mimeType": resource.media_type}
 
 
-def _shown_prompt(prompt: Prompt) -> Members:
+def _shown_prompt(prompt: Prompt) -> Result:
     arguments = [{"name": name, "description": text, "required": True} for name, text in prompt.arguments.items()]
     return {"name": prompt.name, "description": prompt.description, "arguments": arguments}

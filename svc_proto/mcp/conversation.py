@@ -13,7 +13,7 @@ which version it speaks (`_meta`), and there is no state. One client may speak e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Final
 
@@ -23,30 +23,33 @@ from svc_proto.engine.flow import Flow, Task, sleep, wait
 from svc_proto.facts import OperationId
 from svc_proto.machines.table import Table
 from svc_proto.machines.table import step as follow
-from svc_proto.mcp.answers import Asking, InputRequired
+from svc_proto.mcp.answers import Asking, InputRequired, Result
 from svc_proto.mcp.messages import (
     INTERNAL,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
     TOO_MANY,
     UNSUPPORTED_VERSION,
     Answer,
-    Members,
     Message,
     Note,
     Request,
     RequestId,
-    RpcError,
-    members_of,
     parse,
+    request_id,
+)
+from svc_proto.schema.json_rpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    RpcError,
     write_error,
     write_note,
     write_request,
     write_result,
 )
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
+    from svc_proto.agent.tools.tool import Arguments
     from svc_proto.engine.core import Engine
     from svc_proto.mcp.answers import Answers
 
@@ -155,7 +158,7 @@ class Conversation:
         try:
             message = parse(data)
         except RpcError as error:
-            self._say(Said(write_error(error), error.identity, final=True, code=error.code))
+            self._say(Said(write_error(error), None))
             return
         self.take(message)
 
@@ -207,12 +210,12 @@ class Conversation:
         if not self._calls:
             self._on_idle()
 
-    def _result(self, request: Request) -> Flow[Members]:
+    def _result(self, request: Request) -> Flow[Result]:
         context = self._context(request)
         method, params = request.method, request.params
         try:
             if method == "server/discover" and context.modern:
-                result: Members = {"supportedVersions": [MODERN, *HANDSHAKES], **self._about()}
+                result: Result = {"supportedVersions": [MODERN, *HANDSHAKES], **self._about()}
             elif method == "initialize" and not context.modern:
                 result = self._initialize(params)
             elif method == "ping" and not context.modern:
@@ -227,14 +230,14 @@ class Conversation:
             return {"resultType": "input_required", **needed.result, "_meta": {f"{META}serverInfo": self._answers.info}}
         return self._dressed(method, result) if context.modern else result
 
-    def _dressed(self, method: str, result: Members) -> Members:
+    def _dressed(self, method: str, result: Result) -> Result:
         """With what each result has since 2026-07-28."""
         fresh = FRESH.get(method)
         cached = {} if fresh is None else {"ttlMs": fresh, "cacheScope": "private"}
         return {"resultType": "complete", **result, **cached, "_meta": {f"{META}serverInfo": self._answers.info}}
 
     def _context(self, request: Request) -> _Context:
-        meta = members_of(request.params.get("_meta"))
+        meta = request.params.inner("_meta")
         version = meta.get(f"{META}protocolVersion")
         if version is None:
             if self._state is State.NEW and request.method not in ("initialize", "ping"):
@@ -247,26 +250,26 @@ class Conversation:
             raise RpcError(INVALID_PARAMS, f"_meta needs {META}clientCapabilities")
         return _Context(MODERN, elicits="elicitation" in capabilities)
 
-    def _initialize(self, params: Members) -> Members:
+    def _initialize(self, params: Members) -> Result:
         if (self._state, Trigger.INITIALIZE) not in LIFE:
             raise RpcError(INVALID_REQUEST, "this was initialized already")
         wanted = params.get("protocolVersion")
         if not isinstance(wanted, str):
             raise RpcError(INVALID_PARAMS, "protocolVersion must be a string")
         version = wanted if wanted in HANDSHAKES else HANDSHAKES[-1]
-        elicits = version in ELICITS and "elicitation" in members_of(params.get("capabilities"))
+        elicits = version in ELICITS and "elicitation" in params.inner("capabilities")
         self._agreed = _Context(version, elicits=elicits)
         self._state = follow(LIFE, self._state, Trigger.INITIALIZE)
         return {"protocolVersion": version, "serverInfo": self._answers.info, **self._about()}
 
-    def _about(self) -> Members:
+    def _about(self) -> Result:
         offered = {"tools": self._offer.tools, "resources": self._offer.resources, "prompts": self._offer.prompts}
         capabilities = {name: dict[str, object]() for name, there in offered.items() if there}
         return {"capabilities": capabilities, "instructions": self._offer.instructions}
 
     def _show_progress(self, request: Request) -> Task | None:
-        token = members_of(request.params.get("_meta")).get("progressToken")
-        if not isinstance(token, int | str) or isinstance(token, bool):
+        token = request_id(request.params.inner("_meta").get("progressToken"))
+        if token is None:
             return None
 
         def tell() -> Flow[None]:
@@ -285,17 +288,16 @@ class Conversation:
         if note.method == "notifications/initialized" and (self._state, Trigger.INITIALIZED) in LIFE:
             self._state = follow(LIFE, self._state, Trigger.INITIALIZED)
         elif note.method == "notifications/cancelled":
-            self._cancelled(note.params.get("requestId"))
+            self._cancelled(request_id(note.params.get("requestId")))
 
-    def _cancelled(self, identity: object) -> None:
+    def _cancelled(self, identity: RequestId | None) -> None:
         """Its call ends here, and is not answered; what the phone has been told, it does."""
-        if isinstance(identity, int | str) and not isinstance(identity, bool):
-            task = self._calls.pop(identity, None)
-            if task is not None:
-                task.cancel()
-                self._say(Said(b"", identity, final=True))
-                if not self._calls:
-                    self._on_idle()
+        task = None if identity is None else self._calls.pop(identity, None)
+        if task is not None:
+            task.cancel()
+            self._say(Said(b"", identity, final=True))
+            if not self._calls:
+                self._on_idle()
 
     def _answered(self, answer: Answer) -> None:
         ticket = self._questions.pop(answer.identity, None)
@@ -309,7 +311,7 @@ class Conversation:
         if not context.elicits:
             return None
 
-        def ask(name: str, arguments: Members, text: str) -> Flow[bool]:
+        def ask(name: str, arguments: Arguments, text: str) -> Flow[bool]:
             if context.modern:
                 return self._ask_stateless(request.params, name, arguments, text)
             return self._ask(request.identity, text)
@@ -328,15 +330,13 @@ class Conversation:
             if self._questions.pop(identity, None) is not None:
                 told = {"requestId": identity, "reason": "nobody waits for it any more"}
                 self._say(Said(write_note("notifications/cancelled", told), about))
-        return isinstance(answer, Mapping) and answer.get("action") == "accept"
+        return Members.of(answer).get("action") == "accept"
 
-    def _ask_stateless(self, params: Members, name: str, arguments: Members, text: str) -> Flow[bool]:
+    def _ask_stateless(self, params: Members, name: str, arguments: Arguments, text: str) -> Flow[bool]:
         """The call comes again, with the answer and with what only we can have made."""
         yield from ()
-        state = params.get("requestState")
-        if isinstance(state, str) and self._answers.was_asked(state, name, arguments):
-            answer = members_of(members_of(params.get("inputResponses")).get("confirm"))
-            return answer.get("action") == "accept"
+        if self._answers.was_asked(params.text("requestState"), name, arguments):
+            return params.inner("inputResponses", "confirm").get("action") == "accept"
         question = {"mode": "form", "message": text, "requestedSchema": NO_FORM}
         requests = {"confirm": {"method": "elicitation/create", "params": question}}
         raise InputRequired({"inputRequests": requests, "requestState": self._answers.note(name, arguments)})

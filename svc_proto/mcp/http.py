@@ -21,7 +21,8 @@ from svc_proto.mcp import messages
 from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.http_rules import EVENT_STREAM, JSON, SESSION_ID, STATUSES, accept, is_stateless, with_handshake
 from svc_proto.mcp.http_sessions import HttpSession, HttpSessions, Talk
-from svc_proto.mcp.messages import INVALID_REQUEST, RpcError, parse, write_error
+from svc_proto.mcp.messages import parse
+from svc_proto.schema.json_rpc import INVALID_REQUEST, RpcError, write_error
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:

@@ -11,20 +11,9 @@ from typing import Final
 
 from svc_proto.basics.errors import Refused
 from svc_proto.mcp.conversation import HANDSHAKES, META, MODERN, unsupported
-from svc_proto.mcp.messages import (
-    HEADER_MISMATCH,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    UNSUPPORTED_VERSION,
-    Answer,
-    Members,
-    Message,
-    Request,
-    RpcError,
-    members_of,
-)
+from svc_proto.mcp.messages import HEADER_MISMATCH, UNSUPPORTED_VERSION, Answer, Message, Request
+from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError
+from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
 
 __all__ = ["EVENT_STREAM", "JSON", "SESSION_ID", "STATUSES", "accept", "is_stateless", "with_handshake"]
@@ -69,7 +58,7 @@ def with_handshake(headers: Headers) -> None:
 
 def is_stateless(headers: Headers, message: Message) -> bool:
     """Whether it speaks the version without sessions. Raises `RpcError` where head and body disagree."""
-    meta = members_of(message.params.get("_meta")) if isinstance(message, Request) else {}
+    meta = message.params.inner("_meta") if isinstance(message, Request) else Members()
     version = _version(headers)
     if (version is None or version in HANDSHAKES) and f"{META}protocolVersion" not in meta:
         return False

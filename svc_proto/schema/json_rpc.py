@@ -1,0 +1,74 @@
+"""JSON-RPC 2.0: what all who speak it here have in common. How strictly a request is read is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svc_proto.basics import strict_json
+from svc_proto.schema.members import Members
+
+__all__ = [
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHOD_NOT_FOUND",
+    "PARSE_ERROR",
+    "RpcError",
+    "read_object",
+    "write_error",
+    "write_note",
+    "write_request",
+    "write_result",
+]
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+
+
+class RpcError(Exception):
+    """A request that is answered with an error; `identity` is None where none could be read, or it is known anyhow."""
+
+    def __init__(self, code: int, text: str, *, data: object = None, identity: object = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.data = data
+        self.identity = identity
+
+
+def read_object(text: bytes) -> Members:
+    """The members of one message. Raises `RpcError`; batches are refused."""
+    try:
+        value = strict_json.loads(text)
+    except strict_json.JsonError as error:
+        raise RpcError(PARSE_ERROR, f"not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise RpcError(INVALID_REQUEST, "a request must be an object")
+    return Members.of(value)
+
+
+def write_result(identity: object, result: Mapping[str, object]) -> bytes:
+    """The answer to a request."""
+    return _write({"id": identity, "result": result})
+
+
+def write_error(error: RpcError, identity: object = None) -> bytes:
+    """The other one."""
+    told: dict[str, object] = {"code": error.code, "message": str(error)}
+    if error.data is not None:
+        told["data"] = error.data
+    return _write({"id": identity if error.identity is None else error.identity, "error": told})
+
+
+def write_note(method: str, params: Mapping[str, object]) -> bytes:
+    """A notification of ours."""
+    return _write({"method": method, "params": params})
+
+
+def write_request(identity: object, method: str, params: Mapping[str, object]) -> bytes:
+    """A request of ours."""
+    return _write({"id": identity, "method": method, "params": params})
+
+
+def _write(members: Mapping[str, object]) -> bytes:
+    return strict_json.dumps_bytes({"jsonrpc": "2.0", **members})
