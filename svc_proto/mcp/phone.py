@@ -12,7 +12,9 @@ from svc_proto.agent.tools.phone_answer import result_of
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
 from svc_proto.basics.brand import SVC
 from svc_proto.engine.flow import Flow
+from svc_proto.machines.inbox import image_type
 from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Resource
+from svc_proto.schema.members import Members
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ INSTRUCTIONS = (
     "confirmed by the phone's owner; a refusal is final."
 )
 READS_TOO = ("diff_screen", "find_nodes", "describe_node", "search_contacts")  # by POST, and change nothing
-PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp", b"GIF8": "image/gif"}
 PROMPTS = (
     Prompt(
         name="read_screen",
@@ -120,10 +121,8 @@ def _picture(link: PhoneLink, arguments: Arguments) -> Flow[tuple[str, bytes]]:
     answer = yield from link.call("GET", "/screenshot", arguments)
     if answer.status >= 400:
         result_of("screenshot", answer, SVC)  # which says why
-    marker = answer.body.get("media")
-    token = marker.rpartition("/")[2] if isinstance(marker, str) else ""
-    data = yield from link.media(token)
-    kind = next((kind for start, kind in PICTURES.items() if data.startswith(start)), None)
+    data = yield from link.media(Members.of(answer.body).text("media").rpartition("/")[2])
+    kind = image_type(data)
     if kind is None:
         raise ToolFailed("the phone's picture could not be had from the relay")
-    return kind, data
+    return f"image/{kind}", data

@@ -19,7 +19,7 @@ from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.phone import phone_offer
 from tests.agent.world import AgentWorld
 
-PNG = b"\x89PNG\r\n"
+PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def with_offer(world: AgentWorld, plan: Callable[[Offer], Flow[Any]]) -> Any:
@@ -117,7 +117,12 @@ def run(flow: Flow[Any]) -> Any:
 
 @pytest.mark.parametrize(
     ("data", "kind"),
-    [(PNG, "image/png"), (b"\xff\xd8\xff\xe0", "image/jpeg"), (b"RIFF", "image/webp"), (b"GIF8", "image/gif")],
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"RIFF....WEBP", "image/webp"),
+        (b"GIF89a", "image/gif"),
+    ],
 )
 @pytest.mark.parametrize("marker", ["MEDIA:hermes-relay://t0", "MEDIA:svc-relay://t0"])
 def test_what_kind_of_picture_it_is(data: bytes, kind: str, marker: str) -> None:
