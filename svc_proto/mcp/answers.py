@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from attrs import frozen
 
@@ -30,6 +31,7 @@ Result: TypeAlias = Mapping[str, object]
 Asking: TypeAlias = (
     "Callable[[str, Arguments, str], Flow[bool]]"  # tool, arguments, question: whether the user says yes
 )
+Row = TypeVar("Row")
 Handler: TypeAlias = "Callable[[Members, Asking | None], Flow[Result] | Result]"
 
 NOBODY = (
@@ -106,12 +108,12 @@ class Answers:
         self._prompts = {prompt.name: prompt for prompt in offer.prompts}
         self._line = OneAtATime(engine)  # what acts on the screen happens in the order of the calls
         self.handlers: Mapping[str, Handler] = {
-            "tools/list": self._list_tools,
+            "tools/list": partial(_list, "tools", _shown_tool, offer.tools),
             "tools/call": self._call,
-            "resources/list": self._list_resources,
-            "resources/templates/list": self._list_templates,
+            "resources/list": partial(_list, "resources", _shown_resource, offer.resources),
+            "resources/templates/list": partial(_list, "resourceTemplates", _shown_resource, ()),
             "resources/read": self._read,
-            "prompts/list": self._list_prompts,
+            "prompts/list": partial(_list, "prompts", _shown_prompt, offer.prompts),
             "prompts/get": self._prompt,
         }
 
@@ -130,10 +132,6 @@ class Answers:
         return self._pending.pop(state, None) == (name, arguments)
 
     # --- tools ---
-
-    def _list_tools(self, params: Members, asking: Asking | None) -> Result:
-        _whole(params)
-        return {"tools": [_shown_tool(offered) for offered in self._tools.values()]}
 
     def _call(self, params: Members, asking: Asking | None) -> Flow[Result]:
         offered, given = self._tools.get(params.text("name")), params.get("arguments", {})
@@ -171,14 +169,6 @@ class Answers:
 
     # --- resources ---
 
-    def _list_resources(self, params: Members, asking: Asking | None) -> Result:
-        _whole(params)
-        return {"resources": [_shown_resource(resource) for resource in self._resources.values()]}
-
-    def _list_templates(self, params: Members, asking: Asking | None) -> Result:
-        _whole(params)
-        return {"resourceTemplates": []}
-
     def _read(self, params: Members, asking: Asking | None) -> Flow[Result]:
         resource = self._resources.get(params.text("uri"))
         if resource is None:
@@ -191,10 +181,6 @@ class Answers:
         return {"contents": [{"uri": resource.uri, "mimeType": resource.media_type, **text}]}
 
     # --- prompts ---
-
-    def _list_prompts(self, params: Members, asking: Asking | None) -> Result:
-        _whole(params)
-        return {"prompts": [_shown_prompt(prompt) for prompt in self._prompts.values()]}
 
     def _prompt(self, params: Members, asking: Asking | None) -> Result:
         prompt, given = self._prompts.get(params.text("name")), params.inner("arguments")
@@ -211,10 +197,13 @@ class Answers:
         return {"description": prompt.description, "messages": [message]}
 
 
-def _whole(params: Members) -> None:
+def _list(
+    name: str, show: Callable[[Row], Result], rows: Sequence[Row], params: Members, asking: Asking | None
+) -> Result:
     """Lists are whole: there is no second page, and no cursor to one."""
     if params.get("cursor") is not None:
         raise RpcError(INVALID_PARAMS, "there is no such cursor")
+    return {name: [show(row) for row in rows]}
 
 
 def _shown_tool(offered: OfferedTool) -> Result:
