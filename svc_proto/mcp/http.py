@@ -132,9 +132,8 @@ class McpServer:
         log = session.ask(message)
         if log.code:
             self.sessions.end(session)
-            return Response(STATUSES[log.code], Headers([(b"content-type", JSON)]), log.answer or b"")
-        fields = ((b"content-type", JSON), (SESSION_ID, session.identity.encode("ascii")))
-        return Response(200, Headers(fields), log.answer or b"")
+            return _json(STATUSES[log.code], log.answer or b"")
+        return _json(200, log.answer or b"", (SESSION_ID, session.identity.encode("ascii")))
 
     def _answer(self, talk: Talk, log: EventLog) -> Answered:
         whole = _whole(talk, log)
@@ -174,8 +173,12 @@ def _whole(talk: Talk, log: EventLog) -> Response | None:
     if not text:
         return empty_response(202)  # it was cancelled
     status = 200 if isinstance(talk, HttpSession) else STATUSES.get(log.code, 200)
-    return Response(status, Headers([(b"content-type", JSON)]), text)
+    return _json(status, text)
 
 
 def _failed(error: RpcError, identity: messages.RequestId | None = None) -> Response:
-    return Response(STATUSES[error.code], Headers([(b"content-type", JSON)]), write_error(error, identity))
+    return _json(STATUSES[error.code], write_error(error, identity))
+
+
+def _json(status: int, text: bytes, *fields: tuple[bytes, bytes]) -> Response:
+    return Response(status, Headers([(b"content-type", JSON), *fields]), text)

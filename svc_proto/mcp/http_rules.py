@@ -49,7 +49,7 @@ def accept(headers: Headers, *types: bytes) -> None:
 
 def with_handshake(headers: Headers) -> None:
     """Refuse a version that has no sessions (405), or that is not known (400)."""
-    version = _version(headers)
+    version = _text(headers, VERSION)
     if version == MODERN:
         raise Refused(405, "method_not_allowed", "this version takes POST", headers=((b"allow", b"POST"),))
     if version is not None and version not in HANDSHAKES:
@@ -59,7 +59,7 @@ def with_handshake(headers: Headers) -> None:
 def is_stateless(headers: Headers, message: Message) -> bool:
     """Whether it speaks the version without sessions. Raises `RpcError` where head and body disagree."""
     meta = message.params.inner("_meta") if isinstance(message, Request) else Members()
-    version = _version(headers)
+    version = _text(headers, VERSION)
     if (version is None or version in HANDSHAKES) and f"{META}protocolVersion" not in meta:
         return False
     if isinstance(message, Answer):
@@ -85,10 +85,6 @@ def _check(headers: Headers, version: str | None, request: Request, meta: Member
     named = NAMED.get(request.method)
     if named is not None and named in request.params and _decoded(_text(headers, NAME)) != request.params[named]:
         raise RpcError(HEADER_MISMATCH, f"Mcp-Name is not the {named}")
-
-
-def _version(headers: Headers) -> str | None:
-    return _text(headers, VERSION)
 
 
 def _text(headers: Headers, name: bytes) -> str | None:

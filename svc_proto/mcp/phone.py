@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -51,22 +51,16 @@ PROMPTS = (
 
 def phone_offer(link: PhoneLink) -> Offer:
     """What MCP clients get of the phone behind this link."""
-    rows = {f"phone_{row.name}": row for row in ROWS}
-    tools = tools_of(link, SVC)
-
-    def read(path: str) -> Callable[[], Flow[str]]:
-        return partial(_read, link, path)
-
     return Offer(
         name="svc-relay",
         title="Phone",
         version=VERSION,
         instructions=INSTRUCTIONS,
-        tools=tuple(_offered(tool, rows[tool.name], link) for tool in tools),
+        tools=tuple(_offered(tool, row, link) for tool, row in zip(tools_of(link, SVC), ROWS, strict=True)),
         resources=(
             Resource(
                 uri="phone://screen", name="screen", description="What is on the screen: texts, controls, node ids.",
-                media_type="application/json", read=read("/screen"),
+                media_type="application/json", read=partial(_read, link, "/screen"),
             ),
             Resource(
                 uri="phone://screenshot", name="screenshot", description="A picture of the screen.",
@@ -74,15 +68,15 @@ def phone_offer(link: PhoneLink) -> Offer:
             ),
             Resource(
                 uri="phone://current_app", name="current_app", description="The app in front.",
-                media_type="application/json", read=read("/current_app"),
+                media_type="application/json", read=partial(_read, link, "/current_app"),
             ),
             Resource(
                 uri="phone://apps", name="apps", description="The apps that can be opened.",
-                media_type="application/json", read=read("/get_apps"),
+                media_type="application/json", read=partial(_read, link, "/get_apps"),
             ),
             Resource(
                 uri="phone://notifications", name="notifications", description="What the phone has been told lately.",
-                media_type="application/json", read=read("/notifications/recent"),
+                media_type="application/json", read=partial(_read, link, "/notifications/recent"),
             ),
         ),
         prompts=PROMPTS,
