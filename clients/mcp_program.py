@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from clients.commands.host import service_home
 from runtimes.host import Program, Services
 from runtimes.logs import setup
 from servers.launch import CannotStartError, say_why
@@ -31,8 +32,6 @@ def mcp_program(url: str, token: str) -> Program:
         usable = False
     if not usable:
         raise CannotStartError("the relay's address must be an http:// or https:// URL", code=2)
-    from clients.commands.host import service_home
-
     core = Engine(StdioServer(partial(_offer, url, token)), entropy=os.urandom, log_level=Level.WARNING)
     services = Services(state=service_home(), logger=setup(int(Level.WARNING), name="svc.mcp"))
     return Program(core=core, stdio=True, services=services, on_exit=say_why)

@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -67,14 +66,12 @@ def main(ctx: click.Context, *, relay_url: str | None, runtime: str) -> None:
         return
     if sys.stdin.isatty():
         raise Problem("this is for an agent's program to start: svc mcp install, or svc mcp --help")
-    from importlib import import_module
-
     from clients.commands.host import read_relay_config
     from clients.mcp_program import mcp_program
+    from servers.launch import launch
     from svc_proto.client.operator import local_relay
 
     url = relay_url or local_relay(read_relay_config()).url
-    launch = import_module("servers.launch").launch
     launch(lambda: [mcp_program(url, os.environ.get("SVC_RELAY_TOKEN", ""))], runtime)
 
 
@@ -123,6 +120,9 @@ def _tell(*words: str) -> None:
 
 def _merge(path: Path, entry: dict[str, Any]) -> None:
     """Put the server into a client's file, which is written whole or not at all."""
+    from clients.commands.host import service_home
+    from runtimes.state import StateFolder
+
     try:
         text = path.read_text("utf-8") if path.exists() else "{}"
         settings = json.loads(text or "{}")
@@ -133,9 +133,7 @@ def _merge(path: Path, entry: dict[str, Any]) -> None:
     except (ValueError, AttributeError, TypeError):
         raise Problem(f"{path} is not what was expected; svc mcp install print shows what belongs into it") from None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as file:
-            file.write(json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
-        os.replace(file.name, path.resolve())
+        text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+        StateFolder(service_home(), (path.parent,)).write(str(path), text.encode("utf-8"), follow=True)
     except OSError as error:
         raise Problem(f"{path} cannot be written: {why(error)}") from None
