@@ -14,7 +14,7 @@ from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
 
-__all__ = ["Access", "authorize", "session_of"]
+__all__ = ["Access", "authorize", "need_bridge", "session_of"]
 
 
 class Access(Enum):
@@ -63,11 +63,11 @@ def authorize(
         case Access.LOCAL_OR_BEARER:
             return None if door.admits(request) else _bearer(request, sessions, now)
         case Access.BRIDGE:
-            return _with_bridge(request, sessions, now)
+            return need_bridge(_bearer(request, sessions, now), now)
         case Access.AGENT:
             if is_foreign_page(request) or _is_rebound(request):
                 raise Refused(403, "origin_not_allowed", "web pages may not call this")
-            return _with_bridge(request, sessions, now)
+            return need_bridge(_bearer(request, sessions, now), now)
         case _:
             raise LocalProtocolError("voice routes have a gate of their own")
 
@@ -78,17 +78,17 @@ def session_of(request: Request, sessions: Sessions, now: Moment) -> Session | N
     return sessions.lookup(token.strip().decode("latin-1"), now) if scheme.lower() == b"bearer" else None
 
 
+def need_bridge(session: Session, now: Moment) -> Session:
+    """This session; one that may not drive the phone, or not any more, is refused with 403."""
+    if not session.holds("bridge", now.wall):
+        raise Refused(403, "grant_required", "this session holds no live bridge grant")
+    return session
+
+
 def _is_rebound(request: Request) -> bool:
     """Whether a page says that it is ours, by a name that anybody may point here; we have none that calls this."""
     headers = request.headers
     return headers.get(b"origin") is not None and not names_this_network(headers.get(b"host") or b"")
-
-
-def _with_bridge(request: Request, sessions: Sessions, now: Moment) -> Session:
-    session = _bearer(request, sessions, now)
-    if not session.holds("bridge", now.wall):
-        raise Refused(403, "grant_required", "this session holds no live bridge grant")
-    return session
 
 
 def _bearer(request: Request, sessions: Sessions, now: Moment) -> Session:

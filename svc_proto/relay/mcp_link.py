@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.tools.relay import PhoneAnswer, query_text
+from svc_proto.agent.tools.relay import PhoneAnswer, asks_by_itself, query_text
 from svc_proto.agent.tools.tool import ToolFailed
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
@@ -19,6 +19,7 @@ from svc_proto.facts import Failure
 from svc_proto.machines.inbox import Notifications
 from svc_proto.machines.phones import take_selector
 from svc_proto.machines.session import Session
+from svc_proto.relay.access import need_bridge
 from svc_proto.relay.routes.control import drive
 
 if TYPE_CHECKING:
@@ -39,14 +40,13 @@ class RelayPhones:
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
         """As the route of that name."""
         relay = self._relay
-        if not self._session.holds("bridge", relay.engine.now.wall):
-            return PhoneAnswer(403, {"code": "grant_required", "error": "this session holds no live bridge grant"})
-        if path == "/notifications/recent":
-            found = relay.notifications.recent(Notifications.parse_limit(None))
-            return PhoneAnswer(200, {"ok": True, "notifications": found, "count": len(found)})
         given = {name: value for name, value in arguments.items() if value is not None}
         query = {name: query_text(value) for name, value in given.items()} if method == "GET" else {}
         try:
+            need_bridge(self._session, relay.engine.now)
+            if path == "/notifications/recent":
+                found = relay.notifications.recent(Notifications.parse_limit(None))
+                return PhoneAnswer(200, {"ok": True, "notifications": found, "count": len(found)})
             outcome = yield from drive(relay, self._session, method, path, query, {} if method == "GET" else given)
         except Refused as refused:
             return PhoneAnswer(refused.status, {"code": refused.code, "error": refused.message})
@@ -80,4 +80,4 @@ class RelayPhones:
             status = relay.phones.status_report(selector, relay.engine.now)
         except Refused:
             return False
-        return status.get("phone_connected") is True and bool(status.get("safety"))
+        return asks_by_itself(status)

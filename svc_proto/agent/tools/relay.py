@@ -28,7 +28,7 @@ from svc_proto.wire.urls import parse_url
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["FILE", "PhoneAnswer", "PhoneLink", "RelayLink", "query_text"]
+__all__ = ["FILE", "PhoneAnswer", "PhoneLink", "RelayLink", "asks_by_itself", "query_text"]
 
 FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, mode 0600
 WITHIN = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
@@ -92,15 +92,12 @@ class RelayLink:
         return status.get("phone_connected") is True and able
 
     def has_gates(self, arguments: Mapping[str, object]) -> Flow[bool]:
-        """Whether the phone that a call would go to asks its user about calls and messages by itself.
-
-        It says so by the `safety` of its status (wire bridge 1.3, 5.5). One that has said nothing may have none.
-        """
+        """Whether the phone that a call would go to asks its user about calls and messages by itself."""
         if not self._is_here():
             return False
         device = arguments.get("device")
         status = yield from self._status("" if device is None else f"?{urlencode({'device': device})}")
-        return status.get("phone_connected") is True and bool(status.get("safety"))
+        return asks_by_itself(status)
 
     def _status(self, query: str = "") -> Flow[Members]:
         secret = yield from secret_fields(self._engine)
@@ -207,6 +204,11 @@ def _members(answer: Fetched) -> Members:
     if not members and text.strip() not in ("", "{}"):
         return Members({"error" if answer.status >= 400 else "value": text.strip()})
     return members
+
+
+def asks_by_itself(status: Mapping[str, object]) -> bool:
+    """By the `safety` of a phone's status (wire bridge 1.3, 5.5): one that has said nothing may have no gates."""
+    return status.get("phone_connected") is True and bool(status.get("safety"))
 
 
 def query_text(value: object) -> str:
