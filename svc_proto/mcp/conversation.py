@@ -133,7 +133,6 @@ class Conversation:
         on_idle: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
-        self._offer = answers.offer
         self._say = say
         self._on_idle = on_idle
         self._answers = answers
@@ -227,7 +226,7 @@ class Conversation:
                 found = handler(params, self._asking(request, context))
                 result = (yield from found) if isinstance(found, Generator) else found
         except InputRequired as needed:
-            return {"resultType": "input_required", **needed.result, "_meta": {f"{META}serverInfo": self._answers.info}}
+            result = needed.result
         return self._dressed(method, result) if context.modern else result
 
     def _dressed(self, method: str, result: Result) -> Result:
@@ -263,9 +262,10 @@ class Conversation:
         return {"protocolVersion": version, "serverInfo": self._answers.info, **self._about()}
 
     def _about(self) -> Result:
-        offered = {"tools": self._offer.tools, "resources": self._offer.resources, "prompts": self._offer.prompts}
+        offer = self._answers.offer
+        offered = {"tools": offer.tools, "resources": offer.resources, "prompts": offer.prompts}
         capabilities = {name: dict[str, object]() for name, there in offered.items() if there}
-        return {"capabilities": capabilities, "instructions": self._offer.instructions}
+        return {"capabilities": capabilities, "instructions": offer.instructions}
 
     def _show_progress(self, request: Request) -> Task | None:
         token = request_id(request.params.inner("_meta").get("progressToken"))
@@ -339,7 +339,8 @@ class Conversation:
             return params.inner("inputResponses", "confirm").get("action") == "accept"
         question = {"mode": "form", "message": text, "requestedSchema": NO_FORM}
         requests = {"confirm": {"method": "elicitation/create", "params": question}}
-        raise InputRequired({"inputRequests": requests, "requestState": self._answers.note(name, arguments)})
+        state = self._answers.note(name, arguments)
+        raise InputRequired({"resultType": "input_required", "inputRequests": requests, "requestState": state})
 
 
 def unsupported(version: object) -> RpcError:
