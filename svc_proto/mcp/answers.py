@@ -15,6 +15,7 @@ from attrs import frozen
 
 from svc_proto.agent.tools.arguments import check
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
+from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.mcp.messages import NOT_FOUND
@@ -102,7 +103,7 @@ class Answers:
         self.offer = offer
         self.info = {"name": offer.name, "title": offer.title, "version": offer.version}
         self._engine = engine
-        self._pending: dict[str, tuple[str, Arguments]] = {}  # the call that was asked about, by its state
+        self._pending: ExpiringMap[str, tuple[str, Arguments]] = ExpiringMap(MAX_ASKED)  # asked about, by its state
         self._tools = {offered.tool.name: offered for offered in offer.tools}
         self._resources = {resource.uri: resource for resource in offer.resources}
         self._prompts = {prompt.name: prompt for prompt in offer.prompts}
@@ -122,14 +123,12 @@ class Answers:
     def note(self, name: str, arguments: Arguments) -> str:
         """A call is asked about: the state under which it comes again."""
         state = self._engine.entropy(16).hex()
-        self._pending[state] = name, arguments
-        if len(self._pending) > MAX_ASKED:
-            del self._pending[next(iter(self._pending))]
+        self._pending.put(state, (name, arguments), None)
         return state
 
     def was_asked(self, state: str, name: str, arguments: Arguments) -> bool:
         """Whether it was about this very call. A state is good once."""
-        return self._pending.pop(state, None) == (name, arguments)
+        return self._pending.pop(state, 0.0) == (name, arguments)
 
     # --- tools ---
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.mcp.conversation import Conversation, Said
 from svc_proto.mcp.http_stream import EventLog
 from svc_proto.mcp.messages import Request, RequestId
@@ -67,7 +68,7 @@ class Talk:
 class HttpSession(Talk):
     """A conversation with the handshake."""
 
-    __slots__ = ("_count", "_on_told", "caller", "identity", "logs", "used")
+    __slots__ = ("_count", "_on_told", "caller", "identity", "logs")
 
     def __init__(
         self,
@@ -81,7 +82,6 @@ class HttpSession(Talk):
         super().__init__(engine, answers)
         self.caller = caller
         self.identity = identity
-        self.used = engine.now.mono
         self.logs = {OWN: EventLog(engine, OWN)}  # which readers may come back to
         self._count = OWN
         self._on_told = on_told
@@ -118,7 +118,7 @@ class HttpSessions:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._sessions: dict[str, HttpSession] = {}
+        self._sessions: ExpiringMap[str, HttpSession] = ExpiringMap(MAX_SESSIONS)
         self._timer = engine.timers.timer(self._expire)
         self._kept: deque[tuple[HttpSession, int, int]] = deque()  # session, number of the stream, bytes
         self.kept = 0  # bytes of them
@@ -132,10 +132,10 @@ class HttpSessions:
         if len(mine) >= MAX_OF_CALLER:
             self._make_room(mine, Refused(429, "too_many_sessions", f"{MAX_OF_CALLER} sessions of yours are busy"))
         elif len(self) >= MAX_SESSIONS:
-            self._make_room(list(self._sessions.values()), Refused(503, "too_many_sessions", "all sessions are busy"))
+            self._make_room(self._sessions.values(), Refused(503, "too_many_sessions", "all sessions are busy"))
         identity = self._engine.entropy(16).hex()
         session = HttpSession(self._engine, answers, caller=caller, identity=identity, on_told=self._keep)
-        self._sessions[identity] = session
+        self._use(session)
         self._watch()
         return session
 
@@ -143,7 +143,7 @@ class HttpSessions:
         """That of this caller with that number. `Refused` 400 without one, 404 where there is none."""
         if identity is None:
             raise Refused(400, "session_required", "Mcp-Session-Id is missing: initialize gives one")
-        session = self._sessions.get(identity.decode("latin-1"))
+        session = self._sessions.peek(identity.decode("latin-1"))
         if session is None or session.caller != caller:
             raise Refused(404, "session_not_found", "there is no such session: initialize again")
         self._use(session)
@@ -151,7 +151,7 @@ class HttpSessions:
 
     def end(self, session: HttpSession) -> None:
         """It is over."""
-        del self._sessions[session.identity]
+        self._sessions.discard(session.identity)
         session.close()
         self._kept = deque(kept for kept in self._kept if kept[0] is not session)
         self.kept = sum(size for _, _, size in self._kept)
@@ -159,7 +159,7 @@ class HttpSessions:
 
     def end_of(self, caller: str | None = None) -> None:
         """All of a caller, or of everybody."""
-        for session in list(self._sessions.values()):
+        for session in self._sessions.values():
             if caller in (None, session.caller):
                 self.end(session)
 
@@ -171,25 +171,22 @@ class HttpSessions:
         self.end(next((session for session in idle if not session.busy), idle[0]))
 
     def _use(self, session: HttpSession) -> None:
-        session.used = self._engine.now.mono
-        self._sessions[session.identity] = self._sessions.pop(session.identity)
+        self._sessions.put(session.identity, session, self._engine.now.mono + IDLE)
 
     def _expire(self) -> None:
-        while self._sessions:
-            oldest = next(iter(self._sessions.values()))
-            if oldest.used + IDLE > self._engine.now.mono:
-                break
-            if oldest.busy:
-                self._use(oldest)
+        for _, session in self._sessions.purge(self._engine.now.mono):
+            if session.busy:
+                self._use(session)
             else:
-                self.end(oldest)
+                self.end(session)
         self._watch()
 
     def _watch(self) -> None:
-        if self._sessions:
-            self._timer.set(next(iter(self._sessions.values())).used + IDLE)
-        else:
+        when = self._sessions.next_expiry()
+        if when is None:
             self._timer.cancel()
+        else:
+            self._timer.set(when)
 
     def _keep(self, session: HttpSession, log: EventLog) -> None:
         size = log.size
