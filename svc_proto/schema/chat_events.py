@@ -45,7 +45,7 @@ NOTHING = Members()
 EMPTY = '""}'  # how the members of an empty delta end
 
 
-@frozen(kw_only=True)
+@frozen
 class ChatEvent:
     """What all events have: a name, which is that of the class: `AssistantDelta` is `assistant.delta`."""
 
@@ -67,10 +67,10 @@ class ChatEvent:
 def read_event(kind: str, data: Members) -> ChatEvent | None:
     """An event by its name, under any brand; None for one that is not known."""
     known = _KNOWN.get(kind)
-    return None if known is None else known(**{name: read(data) for name, read in _READERS[known].items()})
+    return None if known is None else known(*[read(data) for read in _READERS[known].values()])
 
 
-@frozen(kw_only=True)
+@frozen
 class SessionCreated(ChatEvent):
     """The chat that is spoken in."""
 
@@ -78,21 +78,21 @@ class SessionCreated(ChatEvent):
     model: str = ""
 
 
-@frozen(kw_only=True)
+@frozen
 class RunStarted(ChatEvent):
     """The user's message is stored: `{id, role, content}`."""
 
     user_message: Members = NOTHING
 
 
-@frozen(kw_only=True)
+@frozen
 class MessageStarted(ChatEvent):
     """The answer begins: `{id, role}`."""
 
     message: Members = NOTHING
 
 
-@frozen(kw_only=True, slots=False)  # made in half the time
+@frozen(slots=False)  # made in half the time
 class AssistantDelta(ChatEvent):
     """A piece of the answer."""
 
@@ -100,7 +100,7 @@ class AssistantDelta(ChatEvent):
     delta: str = ""
 
 
-@frozen(kw_only=True, slots=False)  # made in half the time
+@frozen(slots=False)  # made in half the time
 class ToolProgress(ChatEvent):
     """A piece of what a tool says; of the tool `THINKING` a piece of reasoning."""
 
@@ -109,7 +109,7 @@ class ToolProgress(ChatEvent):
     delta: str = ""
 
 
-@frozen(kw_only=True)
+@frozen
 class _Call(ChatEvent):
     tool_name: str = ""
     call_id: str = ""
@@ -117,21 +117,21 @@ class _Call(ChatEvent):
     args: Members | None = None
 
 
-@frozen(kw_only=True)
+@frozen
 class ToolPending(_Call):
     """A call that waits, for its turn or for somebody's word."""
 
     preview: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen
 class ToolStarted(_Call):
     """A call is being carried out."""
 
     preview: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen
 class ToolCompleted(_Call):
     """It has an answer. `duration` in s."""
 
@@ -140,7 +140,7 @@ class ToolCompleted(_Call):
     success: bool = True
 
 
-@frozen(kw_only=True)
+@frozen
 class ToolFailed(_Call):
     """It has none. `duration` in s."""
 
@@ -149,7 +149,7 @@ class ToolFailed(_Call):
     success: bool = False
 
 
-@frozen(kw_only=True)
+@frozen
 class ApprovalRequest(ChatEvent):
     """What somebody has to allow, and may answer."""
 
@@ -166,7 +166,7 @@ class ApprovalRequest(ChatEvent):
     choices: Sequence[str] | None = None
 
 
-@frozen(kw_only=True)
+@frozen
 class ApprovalResponded(ChatEvent):
     """What became of it."""
 
@@ -176,7 +176,7 @@ class ApprovalResponded(ChatEvent):
     resolved: int = 0
 
 
-@frozen(kw_only=True)
+@frozen
 class MemoryUpdated(_Call):
     """A note was written, and the call of `/api/memory` that undoes it: `{method, body}`."""
 
@@ -187,7 +187,7 @@ class MemoryUpdated(_Call):
     undo: Members = NOTHING
 
 
-@frozen(kw_only=True)
+@frozen
 class _Ended(ChatEvent):
     message_id: str = ""
     completed: bool = True
@@ -196,21 +196,21 @@ class _Ended(ChatEvent):
     usage: Members = NOTHING
 
 
-@frozen(kw_only=True)
+@frozen
 class AssistantCompleted(_Ended):
     """The whole answer."""
 
     content: str = ""
 
 
-@frozen(kw_only=True)
+@frozen
 class RunCompleted(_Ended):
     """The turn is over, and how."""
 
     api_calls: int = 0
 
 
-@frozen(kw_only=True)
+@frozen
 class Error(ChatEvent):
     """The turn failed: words for people, and a code."""
 
@@ -218,7 +218,7 @@ class Error(ChatEvent):
     error: str = ""
 
 
-@frozen(kw_only=True)
+@frozen
 class Done(ChatEvent):
     """Nothing comes after it."""
 
@@ -239,12 +239,11 @@ ALSO = {  # other names that are in use
 
 
 def _reader(name: str, kind: object, default: object) -> Reader:
-    names = (name, *ALSO.get(name, ()))
+    others = ALSO.get(name, ())
+    names = (name, *others)
     match kind:
-        case "str" if len(names) == 1:  # of each delta: no call more than it takes
-            return lambda data: found if type(found := data.get(name)) is str else ""
-        case "str":
-            return lambda data: data.text(*names)
+        case "str":  # of each delta: as a rule no call more than it takes
+            return lambda data: found if type(found := data.get(name)) is str and found else data.text(*others)
         case "str | None":
             return lambda data: data.text(*names) or None
         case "bool":
