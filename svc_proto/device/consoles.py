@@ -17,12 +17,13 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from svc_proto.machines.table import Table, step
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.schema.members import Members
     from svc_proto.wire.envelope import Envelope
 
 __all__ = ["LIFE", "Consoles", "LineState", "LineTrigger"]
@@ -86,11 +87,11 @@ class Consoles:
         """A message of one of the two channels."""
         (self.terminal if envelope.channel == "terminal" else self.agent).hear(envelope.type, envelope.payload)
 
-    def refused(self, payload: Payload) -> None:
+    def refused(self, payload: Members) -> None:
         """`system/error`: of a line that was asked for, most likely that the session has no grant for it."""
         for line in (self.terminal, self.agent):
             if line.state is LineState.COMING:
-                line.leave(_text(payload, "message"))
+                line.leave(payload.text("message"))
 
     def drop(self) -> None:
         """The connection is lost."""
@@ -148,7 +149,7 @@ class _Line(ABC):
         return True
 
     @abstractmethod
-    def hear(self, kind: str, payload: Payload) -> None:
+    def hear(self, kind: str, payload: Members) -> None:
         """A message of its channel."""
 
     @abstractmethod
@@ -183,18 +184,18 @@ class _Terminal(_Line):
         super().__init__(engine, send, tell)
         self._wanted = self._session = session
 
-    def hear(self, kind: str, payload: Payload) -> None:
+    def hear(self, kind: str, payload: Members) -> None:
         match kind:
             case "terminal.attached" if self.state is LineState.COMING:
-                self._session = _text(payload, "session_name") or self._wanted  # what the relay made of the name
-                self._show(_text(payload, "replay"))
+                self._session = payload.text("session_name") or self._wanted  # what the relay made of the name
+                self._show(payload.text("replay"))
                 self._came()
             case "terminal.output":
-                self._show(_text(payload, "data"))
+                self._show(payload.text("data"))
             case "terminal.detached":
-                self.leave(_text(payload, "reason"))
+                self.leave(payload.text("reason"))
             case "terminal.error":
-                self.leave(_text(payload, "message"))
+                self.leave(payload.text("message"))
             case _:
                 pass
 
@@ -220,24 +221,24 @@ class _Agent(_Line):
         self._calls = 0
         self._session = ""
 
-    def hear(self, kind: str, payload: Payload) -> None:
+    def hear(self, kind: str, payload: Members) -> None:
         match kind:
             case "tui.attached" if self.state is LineState.COMING:
                 self._call("session.create", {"cols": SIZE["cols"]})
             case "tui.rpc.response":
-                self._answered(_object(payload, "result"), payload.get("error"))
+                self._answered(payload)
             case "tui.rpc.event" if self.state is LineState.HERE:
-                params = _object(payload, "params")
-                self._event(_text(params, "type"), _object(params, "payload"))
+                params = payload.inner("params")
+                self._event(params.text("type"), params.inner("payload"))
             case "tui.error":
-                self.leave(_text(payload, "message"))
+                self.leave(payload.text("message"))
             case _:
                 pass
 
-    def _answered(self, result: Payload, error: object) -> None:
-        session = _text(result, "session_id")
-        if error is not None:
-            why = _text(_object({"error": error}, "error"), "message")
+    def _answered(self, response: Members) -> None:
+        session = response.inner("result").text("session_id")
+        if response.get("error") is not None:
+            why = response.inner("error").text("message")
             if self.state is LineState.COMING:
                 self._bye()
                 self.leave(why)
@@ -247,14 +248,14 @@ class _Agent(_Line):
             self._session = session
             self._came()
 
-    def _event(self, kind: str, payload: Payload) -> None:
+    def _event(self, kind: str, payload: Members) -> None:
         match kind:
             case "message.delta":
-                self._tell("answer", {"text": _text(payload, "text")})
+                self._tell("answer", {"text": payload.text("text")})
             case "message.complete":
-                self._tell("answered", {"status": _text(payload, "status")})
+                self._tell("answered", {"status": payload.text("status")})
             case "tool.start":
-                self._note(f"→ {_text(payload, 'name')} {_text(payload, 'context')}".rstrip())
+                self._note(f"→ {payload.text('name')} {payload.text('context')}".rstrip())
             case "approval.request":
                 self._note("the agent asks for more than it may do from here: denied")
                 self._call("approval.respond", {"session_id": self._session, "choice": "deny"})
@@ -274,13 +275,3 @@ class _Agent(_Line):
         self._calls += 1
         request = {"jsonrpc": "2.0", "id": f"r{self._calls}", "method": method, "params": params}
         self._send("tui", "tui.rpc.request", request)
-
-
-def _text(members: Payload, name: str) -> str:
-    value = members.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _object(members: Payload, name: str) -> Payload:
-    value = members.get(name)
-    return cast("Payload", value) if isinstance(value, dict) else {}

@@ -11,7 +11,7 @@ import binascii
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.device.performer import Uplink
@@ -19,6 +19,7 @@ from svc_proto.engine.client import Fetched, bearer, fetch, websocket
 from svc_proto.engine.flow import Flow, Task, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 from svc_proto.voice.pcm import wav_head
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = ["Voice"]
 MAX_TEXT = 5_000  # characters of a turn, wire terminal-voice 9
 READY_WITHIN = 75.0  # s: the relay may have to connect to its provider first
 SILENT_WITHIN = 90.0  # s without any event in a turn, wire terminal-voice 6.5
+MAX_RATE = 192_000  # Hz
 MOST_SOUND = 16 * 1024 * 1024  # bytes, six minutes at 24 kHz
 MOST_TEXT = 100_000  # characters of an answer
 
@@ -76,8 +78,8 @@ class Voice:
         made = yield from fetch(
             engine, "POST", f"{source.url}/voice/realtime-agent/session", headers=(kind, *key), body=body
         )
-        path = _members(made.body).get("websocket_path") if isinstance(made, Fetched) else None
-        if not isinstance(path, str) or not path.startswith("/"):
+        path = Members.parsed(made.body).text("websocket_path") if isinstance(made, Fetched) else ""
+        if not path.startswith("/"):
             return f"the relay makes no voice session: {_why(made)}"
         hearing = _Hearing(engine, text)
         url = f"{source.url.replace('http', 'ws', 1)}{path}"
@@ -130,9 +132,9 @@ class _Hearing:
         self._socket = socket
 
     def on_text(self, text: str) -> None:
-        event = _members(text)
-        kind = _text(event, "type")
-        self.chat = _text(event, "chat_session_id") or self.chat
+        event = Members.parsed(text)
+        kind = event.text("type")
+        self.chat = event.text("chat_session_id") or self.chat
         if kind.startswith("voice."):
             self._voice(kind, event)
         else:
@@ -150,27 +152,27 @@ class _Hearing:
             self.over = f"the voice session ended ({code})"
         self._engine.resume(self.ticket, None)
 
-    def _voice(self, kind: str, event: Payload) -> None:
+    def _voice(self, kind: str, event: Members) -> None:
         match kind:
             case "voice.session.ready" if not self.asked:
                 self.asked = True
                 self._say("response.create", text=self._words)
             case "voice.response.delta":
-                self.text = (self.text + _text(event, "delta"))[:MOST_TEXT]
+                self.text = (self.text + event.text("delta"))[:MOST_TEXT]
             case "voice.response.turn_completed" if not self.text:
-                self.text = _text(event, "content")[:MOST_TEXT]
+                self.text = event.text("content")[:MOST_TEXT]
             case "voice.output_audio.delta":
                 self._hear(event)
             case "voice.playback_drain.requested":  # it is kept, not played
                 self._say("playback.drained", call_id=event.get("call_id"))
             case "voice.error":
-                self.over = _text(event, "message") or "no reason given"
+                self.over = event.text("message") or "no reason given"
             case "voice.response.done":
                 self.over = ""
             case _:
                 pass
 
-    def _run(self, kind: str, event: Payload) -> None:
+    def _run(self, kind: str, event: Members) -> None:
         match kind:
             case "confirmation.requested":
                 self._say("svc.confirm", confirmation_id=event.get("confirmation_id"), answer="deny")
@@ -179,12 +181,10 @@ class _Hearing:
             case _:
                 pass
 
-    def _hear(self, event: Payload) -> None:
-        rate = event.get("sample_rate")
-        if isinstance(rate, int) and 0 < rate <= 192_000:
-            self.rate = rate
+    def _hear(self, event: Members) -> None:
+        self.rate = event.whole("sample_rate", 1, MAX_RATE) or self.rate
         with suppress(binascii.Error, ValueError):
-            piece = b64decode(_text(event, "audio_base64"))
+            piece = b64decode(event.text("audio_base64"))
             self.sound += piece[: MOST_SOUND - len(self.sound)]
 
     def _say(self, kind: str, **fields: object) -> None:
@@ -193,16 +193,3 @@ class _Hearing:
 
 def _why(answer: Fetched | Failure) -> str:
     return answer.kind.value if isinstance(answer, Failure) else f"status {answer.status}"
-
-
-def _members(text: str | bytes) -> Payload:
-    try:
-        value = strict_json.loads(text)
-    except strict_json.JsonError:
-        value = None
-    return cast("Payload", value) if isinstance(value, dict) else {}
-
-
-def _text(event: Payload, name: str) -> str:
-    value = event.get(name)
-    return value if isinstance(value, str) else ""
