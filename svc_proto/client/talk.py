@@ -18,11 +18,9 @@ speak raw PCM, 16 bits, one channel. What happens is told as `Tell`s: `prompt`, 
 
 from __future__ import annotations
 
-import binascii
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from enum import Enum
 
 from attrs import frozen
@@ -382,15 +380,14 @@ class TalkChore(Chore[None]):
             self._step(TalkTrigger.LEAVE)
 
     def _play(self, event: Members) -> Flow[None]:
-        sound, rate = event.text("audio_base64"), event.whole("sample_rate")
+        sound, rate = event.binary("audio_base64"), event.whole("sample_rate")
         if self._order.player is None or not sound or rate is None:
             return
         if self._speaker is None:
             speaker = self._speaker = Speaker(self.engine)
             if not (yield from speaker.start(self._order.player(rate))):
                 self._problem("what plays sound here does not start")
-        with suppress(binascii.Error):
-            self._speaker.play(b64decode(sound))
+        self._speaker.play(sound)
 
     def _problem(self, text: str) -> None:
         self.engine.emit(Tell("problem", {"text": text}))

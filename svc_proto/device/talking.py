@@ -7,10 +7,7 @@ in the chat. The agent's questions are denied here, as in `svc_proto.device.cons
 
 from __future__ import annotations
 
-import binascii
-from base64 import b64decode
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
@@ -183,9 +180,7 @@ class _Hearing:
 
     def _hear(self, event: Members) -> None:
         self.rate = event.whole("sample_rate", 1, MAX_RATE) or self.rate
-        with suppress(binascii.Error, ValueError):
-            piece = b64decode(event.text("audio_base64"))
-            self.sound += piece[: MOST_SOUND - len(self.sound)]
+        self.sound += event.binary("audio_base64")[: MOST_SOUND - len(self.sound)]
 
     def _say(self, kind: str, **fields: object) -> None:
         self._socket.send_text(strict_json.dumps({"type": kind, **fields}))

@@ -6,6 +6,7 @@ core 0.4). What has to be there, with an error that names the field, is read by 
 
 from __future__ import annotations
 
+from base64 import b64decode
 from math import inf
 from typing import cast
 
@@ -59,6 +60,13 @@ class Members(dict[str, object]):
             if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
                 return str(value)
         return ""
+
+    def binary(self, name: str) -> bytes:
+        """What stands in this member as base64; empty for what is none."""
+        try:
+            return b64decode(self.text(name))
+        except ValueError:
+            return b""
 
     def whole(self, name: str, low: float = -inf, high: float = inf) -> int | None:
         """A whole number in these bounds, both included."""

@@ -232,8 +232,11 @@ def test_the_answer_is_played_to_its_end() -> None:
 
 
 def test_enter_interrupts() -> None:
-    sound = event("voice.output_audio.delta", audio_base64="AAAA", sample_rate=24_000)
-    relay = Relay(response__create=[[sound]], response__cancel=[[DONE], []])
+    odd, sound = (
+        event("voice.output_audio.delta", audio_base64=audio, sample_rate=24_000)
+        for audio in ("no b\u00e4se64", "AAAA")
+    )
+    relay = Relay(response__create=[[odd, sound]], response__cancel=[[DONE], []])
     there = recorded(
         relay,
         (1, typed("Tell me a story")),

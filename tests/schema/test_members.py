@@ -29,6 +29,11 @@ def test_text() -> None:
     assert (FOUND.text(), FOUND.text("i", "o", "l", "yes", "missing")) == ("", "")
 
 
+@pytest.mark.parametrize(("value", "data"), [("aGk=", b"hi"), ("", b""), ("A", b""), ("é", b""), (5, b""), (None, b"")])
+def test_base64(value: object, data: bytes) -> None:
+    assert Members({"a": value}).binary("a") == data
+
+
 def test_a_word() -> None:
     members = Members({"a": " x ", "b": " "})
     assert (members.word("b", "a"), members.word("b"), members.word("c")) == ("x", "", "")

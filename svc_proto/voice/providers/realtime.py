@@ -6,9 +6,8 @@ nothing here raises. Ids are remembered up to a limit, the oldest forgotten firs
 
 from __future__ import annotations
 
-import binascii
 from abc import ABC, abstractmethod
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import TypeVar
 from urllib.parse import quote
@@ -33,7 +32,7 @@ from svc_proto.voice.providers.access import Access
 from svc_proto.voice.providers.problems import safe_words
 from svc_proto.voice.providers.resampler import Resampler
 
-__all__ = ["RealtimeDialect", "speech_of"]
+__all__ = ["RealtimeDialect"]
 
 T = TypeVar("T")
 MAX_REMEMBERED = 512  # ids of each kind
@@ -167,7 +166,7 @@ class RealtimeDialect(ABC):
                 self._name(message.inner("item"))
                 return self._start(response_id)
             case "response.output_audio.delta" | "response.audio.delta":
-                pcm = self._mouth(response_id).feed(speech_of(message))
+                pcm = self._mouth(response_id).feed(message.binary("delta"))
                 return (AudioDelta(response_id, pcm),) if pcm else ()
             case "response.output_audio.done" | "response.audio.done":
                 self._mouths.pop(response_id, None)
@@ -235,14 +234,6 @@ class RealtimeDialect(ABC):
             benign=error.text("code") in BENIGN_CODES or any(phrase in low for phrase in BENIGN),
             idle="timed out" in low and "inactivity" in low,
         )
-
-
-def speech_of(message: Members) -> bytes:
-    """The sound in an audio event; none when it is no base64."""
-    try:
-        return b64decode(message.text("delta"))
-    except (binascii.Error, ValueError):
-        return b""
 
 
 def _remember(known: dict[str, T], name: str, value: T) -> None:
