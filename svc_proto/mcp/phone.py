@@ -14,7 +14,6 @@ from svc_proto.basics.brand import SVC
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
 from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Resource
-from svc_proto.schema.members import Members
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def _picture(link: PhoneLink, arguments: Arguments) -> Flow[tuple[str, bytes]]:
     answer = yield from link.call("GET", "/screenshot", arguments)
     if answer.status >= 400:
         result_of("screenshot", answer, SVC)  # which says why
-    data = yield from link.media(Members.of(answer.body).text("media").rpartition("/")[2])
+    data = yield from link.media(answer.body.text("media").rpartition("/")[2])
     kind = image_type(data)
     if kind is None:
         raise ToolFailed("the phone's picture could not be had from the relay")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from svc_proto.agent.tools.relay import PhoneAnswer
 from svc_proto.agent.tools.tool import ToolFailed
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS, Brand
+from svc_proto.schema.members import Members
 
 __all__ = ["MEANINGS", "result_of"]
 MAX_ERROR = 500  # characters of what the phone or the relay says
@@ -45,45 +44,40 @@ def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = Fa
         raise ToolFailed(_failure(answer))
     if name == "screen":
         body = _lean(body, bounds)
-    marker = body.get("media")
-    if name == "screenshot" and isinstance(marker, str):
+    if name == "screenshot" and isinstance(marker := body.get("media"), str):
         return f"The picture was taken. The user sees it wherever this line stands by itself:\n{_marker(marker, brand)}"
     return strict_json.dumps(body)
 
 
 def _failure(answer: PhoneAnswer) -> str:
     body = answer.body
-    code = next((body[key] for key in ("error_code", "code") if isinstance(body.get(key), str)), None)
-    error = body.get("error")
-    said = " ".join(error.split())[:MAX_ERROR] if isinstance(error, str) else "no reason given"
+    code = body.text("error_code", "code")
+    said = " ".join(body.text("error").split())[:MAX_ERROR] or "no reason given"
     pieces = [f"{answer.status}{f' {code}' if code else ''}: {said}."]
-    meaning = MEANINGS.get(str(code))
+    meaning = MEANINGS.get(code)
     if meaning is None and said.startswith("blocked package"):
         meaning = f"The user keeps the agent out of this app. {STOP}"
     if meaning is not None:
         pieces.append(meaning)
-    more = (body.get(key) for key in ("required_action", "instruction"))
-    pieces += [text[:MAX_ERROR] for text in more if isinstance(text, str)]
+    pieces += [text[:MAX_ERROR] for key in ("required_action", "instruction") if (text := body.text(key))]
     if body.get("final") is True and STOP not in " ".join(pieces):
         pieces.append(STOP)
     return " ".join(pieces)
 
 
-def _lean(screen: Mapping[str, object], bounds: bool) -> dict[str, object]:
+def _lean(screen: Members, bounds: bool) -> Members:
     """A screen without what is null or false: a third of the size, and nothing is lost."""
-    nodes = screen.get("nodes")
-    if not isinstance(nodes, list):
-        return dict(screen)
+    if not isinstance(screen.get("nodes"), list):
+        return screen
     lean = [
         {
             key: value
             for key, value in node.items()
             if value is not None and value is not False and (bounds or key != "bounds")
         }
-        for node in nodes
-        if isinstance(node, dict)
+        for node in screen.rows("nodes")
     ]
-    return {**screen, "nodes": lean}
+    return Members({**screen, "nodes": lean})
 
 
 def _marker(text: str, brand: Brand) -> str:

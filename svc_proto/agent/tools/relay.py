@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlencode
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svc_proto.agent.tools.pairing import DEVICE_NAME, pair
 from svc_proto.agent.tools.tool import ToolFailed
@@ -47,7 +47,7 @@ class PhoneAnswer:
     """What came back: the HTTP status, and the members of the body (text that is no JSON is its `error`)."""
 
     status: int
-    body: Mapping[str, object]
+    body: Members = field(converter=Members)
 
 
 class PhoneLink(Protocol):
