@@ -59,7 +59,9 @@ class ModelAgent:
         request, rows = _request(turn, system, offer.rows)
         ids = _ids_in(turn)
         spoken, carried = False, 0
-        has_read = self._toolbox.reads(_name_of(call) for row in turn.history for call in _calls_of(row))
+        has_read = self._toolbox.reads(
+            call.inner("function").text("name") for row in turn.history for call in _calls_of(row)
+        )
         for _ in range(turn.max_calls):
             host.tell(ModelAsked())
             answer = yield from ask_model(
@@ -172,14 +174,8 @@ def _assistant_row(text: str, calls: tuple[Wanted, ...]) -> Row:
     return {"role": "assistant", "content": text, "tool_calls": wanted}
 
 
-def _calls_of(row: Row) -> list[Row]:
-    calls = row.get("tool_calls")
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-
-
-def _name_of(call: Row) -> str:
-    function = call.get("function")
-    return str(function.get("name")) if isinstance(function, dict) else ""
+def _calls_of(row: Row) -> list[Members]:
+    return Members.of(row).rows("tool_calls")
 
 
 def _mended(row: Row) -> Row:
@@ -188,9 +184,9 @@ def _mended(row: Row) -> Row:
     return {**row, "tool_calls": [_mended_call(call) for call in calls]} if calls else row
 
 
-def _mended_call(call: Row) -> Row:
-    function = call.get("function")
-    if not isinstance(function, dict) or Members.parse(str(function.get("arguments"))) is not None:
+def _mended_call(call: Members) -> Row:
+    function = call.inner("function")
+    if not function or Members.parse(str(function.get("arguments"))) is not None:
         return call
     return {**call, "function": {**function, "arguments": "{}"}}
 

@@ -17,7 +17,7 @@ from attrs import frozen
 from svc_proto.api.errors import invalid
 from svc_proto.api.rows import Content
 from svc_proto.basics.errors import Refused
-from svc_proto.schema.members import content_text
+from svc_proto.schema.members import Members, content_text
 
 __all__ = ["MAX_MESSAGES", "MAX_PARTS", "Conversation", "read_conversation", "read_history", "read_prompt", "read_text"]
 
@@ -236,11 +236,11 @@ def _attached(value: object) -> list[Mapping[str, object]]:
     entries = value if isinstance(value, list) else []
     _check_count(entries, "attachments")
     for index, entry in enumerate(entries):
-        members = cast("Mapping[str, object]", entry) if isinstance(entry, dict) else {}
-        kind, data = members.get("contentType"), members.get("content")
-        if not isinstance(kind, str) or not _IMAGE_TYPE.fullmatch(kind):
+        members = Members.of(entry)
+        kind, packed = members.text("contentType"), "".join(members.text("content").split())
+        if not _IMAGE_TYPE.fullmatch(kind):
             continue
-        if not isinstance(data, str) or not _BASE64.fullmatch(packed := "".join(data.split())):
+        if not _BASE64.fullmatch(packed):
             message = "the content of an attachment must be base64"
             raise invalid(message, code="invalid_image_url", param=f"attachments[{index}].content")
         found.append({"type": "image_url", "image_url": {"url": f"data:{kind};base64,{packed}"}})

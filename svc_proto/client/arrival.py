@@ -19,12 +19,11 @@ def await_device(engine: Engine, relay: Target, *, since: float, until: float) -
     """
     while engine.now.wall < until:
         try:
-            listed = (yield from request_json(engine, relay, "GET", "/sessions")).get("sessions")
+            listed = (yield from request_json(engine, relay, "GET", "/sessions")).rows("sessions")
         except Problem:
-            listed = None
-        for session in listed if isinstance(listed, list) else ():
-            paired = session.get("created_at") if isinstance(session, dict) else None
-            if isinstance(paired, int | float) and paired >= since:
+            listed = []
+        for session in listed:
+            if session.number("created_at", since) is not None:
                 return str(session.get("device_name"))
         yield from sleep(engine, LOOK_EVERY)
     return None

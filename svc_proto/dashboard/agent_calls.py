@@ -22,6 +22,7 @@ from svc_proto.engine.readers import EventReader, events
 from svc_proto.engine.router import Handler, Route
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
 from svc_proto.wire.urls import encode_segment
@@ -98,9 +99,8 @@ class _AgentCalls:
         if self._server is None:
             return json_response(200, {"chat": False, "model": None}, (PRIVATE,))
         answer = yield from self._server.call(self._dashboard.engine, "GET", "/api/config")
-        found = strict_json.loads(answer.body or b"null")
-        model = found.get("model") if isinstance(found, dict) else None
-        return json_response(200, {"chat": True, "model": model if isinstance(model, str) else None}, (PRIVATE,))
+        model = Members.parsed(answer.body).text("model") or None
+        return json_response(200, {"chat": True, "model": model}, (PRIVATE,))
 
     def turn(self, request: Request) -> Flow[Response | Streamed]:
         """A message, and the events of its turn."""

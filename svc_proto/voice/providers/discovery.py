@@ -5,7 +5,7 @@ A list that does not look as documented gives what of it does; entries without a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -15,6 +15,7 @@ from svc_proto.basics import strict_json
 from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.providers.access import Access
 from svc_proto.voice.providers.elevenlabs import key_header
@@ -100,7 +101,7 @@ def discover_xai(engine: Engine, access: Access) -> Flow[Discovered]:
         for entry in _entries(value, "voices"):
             if voice := _voice(entry, "voice_id", _always):
                 voices.setdefault(voice.id, voice)
-        following = _name(value.get("pagination_token")) if isinstance(value, dict) else ""
+        following = _name(Members.of(value).get("pagination_token"))
         if not following or following == page or len(voices) >= MAX_OFFERED:
             break
         page = following
@@ -123,11 +124,9 @@ def _get(
         raise ProviderError(f"{access.vendor} answered with something that is no list") from None
 
 
-def _entries(value: object, name: str) -> Iterator[Mapping[str, object]]:
+def _entries(value: object, name: str) -> list[Members]:
     """The objects of a list, or of the list that an object has under a name."""
-    found = value.get(name) if isinstance(value, Mapping) else value
-    if isinstance(found, list):
-        yield from (entry for entry in found if isinstance(entry, dict))
+    return Members.of({name: value} if isinstance(value, list) else value).rows(name)
 
 
 def _voice(
