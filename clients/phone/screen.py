@@ -16,6 +16,7 @@ from typing import TextIO, cast
 
 import click
 
+from svc_proto.client.inputs import strip_escapes
 from svc_proto.commands import Tell
 from svc_proto.device.safety.activity import Activity, ActivityStatus
 from svc_proto.device.safety.view import Chip, SafetyView
@@ -23,7 +24,6 @@ from svc_proto.device.safety.view import Chip, SafetyView
 __all__ = ["Patient", "Screen", "plain", "unescaped"]
 
 LONGEST_TEXT = 4000  # characters of a question's text that are shown; how many are left out is said
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 _EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")  # a screen that is drawn anew has many
 COLOURS = {ActivityStatus.SUCCESS: "green", ActivityStatus.FAILED: "yellow", ActivityStatus.BLOCKED: "red"}
 
@@ -177,7 +177,7 @@ def plain(text: str) -> str:
 
 def unescaped(text: str) -> str:
     """The words of a terminal, or of an agent, without what moves a cursor or names a colour."""
-    words = "".join(sign for sign in _ESCAPES.sub("", text) if sign.isprintable() or sign in "\n\t")
+    words = "".join(sign for sign in strip_escapes(text) if sign.isprintable() or sign in "\n\t")
     return _EMPTY_LINES.sub("\n\n", words)
 
 

@@ -13,7 +13,15 @@ from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.engine.reach import ANYWHERE, bracketed
 from svc_proto.wire.urls import Url, parse_url
 
-__all__ = ["clean_code", "clean_remote", "http_base", "looks_like_invite", "relay_route", "strip_controls"]
+__all__ = [
+    "clean_code",
+    "clean_remote",
+    "http_base",
+    "looks_like_invite",
+    "relay_route",
+    "strip_controls",
+    "strip_escapes",
+]
 
 RELAY_PORT = 8767  # spec: a bare ws address with no port gets it
 SHOWN = {"http://": "ws://", "https://": "wss://"}
@@ -29,9 +37,14 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NOT_CODE = re.compile(r"[^A-Za-z0-9]")
 
 
+def strip_escapes(text: str) -> str:
+    """Without what moves a terminal's cursor or names a colour, as far as it is there."""
+    return _SEQUENCES.sub("", text)
+
+
 def strip_controls(text: str) -> str:
     """Without escape sequences and control characters."""
-    return _CONTROLS.sub("", _SEQUENCES.sub("", text))
+    return _CONTROLS.sub("", strip_escapes(text))
 
 
 def clean_code(text: str) -> str:
