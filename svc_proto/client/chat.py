@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from attrs import field, frozen
+from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.client.calls import Target, error_text, fields_for, plain, request, request_json, unreachable
@@ -172,16 +172,6 @@ def _turn(engine: Engine, api: Target, session: str, order: ChatOrder, turn: _Tu
     return ChatEnd(session, turn.completed, turn.tokens)
 
 
-@frozen
-class _Tool:
-    name: str
-    text: str = field(default="")
-
-    @property
-    def line(self) -> str:
-        return f"{self.name}: {self.text}" if self.text else self.name
-
-
 class _Turn:
     """Takes the events of one turn."""
 
@@ -248,8 +238,8 @@ class _Turn:
         if self._raw:
             return
         text = strict_json.dumps(shown) if isinstance(shown, Members) and shown else str(shown or "")
-        tool = _Tool(plain(name) or "tool", plain(text, PREVIEW))
-        self._engine.emit(Tell("tool", {"line": f"{sign} {tool.line}"}))
+        line = ": ".join(filter(None, (plain(name) or "tool", plain(text, PREVIEW))))
+        self._engine.emit(Tell("tool", {"line": f"{sign} {line}"}))
 
     def _count(self, usage: Members) -> None:
         known = [count for name in ("input_tokens", "output_tokens") if (count := usage.whole(name)) is not None]
