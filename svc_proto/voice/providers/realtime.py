@@ -125,9 +125,7 @@ class RealtimeDialect(ABC):
 
     def parse(self, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
         """What an event means."""
-        return self._parse(Members.of(message))
-
-    def _parse(self, message: Members) -> tuple[ProviderEvent, ...]:
+        message = Members.of(message)
         kind = message.text("type")
         if kind in _READY:
             return (ProviderReady(message.inner("session").text("model") or None),)
