@@ -166,8 +166,7 @@ class TalkChore(Chore[None]):
         path = made.text("websocket_path")
         if not path.startswith("/"):
             raise Problem(f"{relay.name} made no voice session")
-        scheme, rest = relay.url.split("://", 1)
-        url = f"{'wss' if scheme == 'https' else 'ws'}://{rest}{path}"
+        url = f"{relay.url.replace('http', 'ws', 1)}{path}"
         _, *key = fields_for(relay)
         opened = yield from fetch(
             engine, "GET", url, into=websocket(Ear(self.tell)), headers=tuple(key), within=OPEN_WITHIN
