@@ -13,7 +13,6 @@ Callers show the bearer of `svc_proto.engine.phone_door`.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from enum import Enum
 from hashlib import sha256
@@ -37,6 +36,7 @@ from svc_proto.engine.client import bearer
 from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.local_secret import shows_secret
 from svc_proto.engine.message import Request, Response, json_response, parse_json
 from svc_proto.engine.phone_door import PhoneDoor, close_phone_door, open_phone_door
 from svc_proto.engine.router import Route, Router
@@ -118,8 +118,7 @@ class SeenPhone:
     def authorize(self, access: Enum, request: Request) -> None:
         """A program of this host that shows the secret."""
         shown = () if self._door is None else bearer(self._door.secret)
-        given = request.headers.get(b"authorization") or b""
-        if not is_local(request) or not shown or not hmac.compare_digest(given, shown[0][1]):
+        if not is_local(request) or not shown or not shows_secret(request.headers, shown[0][1], b"authorization"):
             raise Refused(403, "not_yours", "this screen is for the dashboard of its own host")
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:

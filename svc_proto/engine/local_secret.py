@@ -1,6 +1,6 @@
-"""The local secret: it tells the programs of the relay's own user from everything else that comes from its host.
+"""A local secret: it tells the programs of a server's own user from everything else that comes from its host.
 
-The relay keeps it in its state folder, for nobody but its user (mode 0600), and programs of that user show it in a
+The relay keeps one in its state folder, for nobody but its user (mode 0600), and programs of that user show it in a
 header. It is made anew at each start, so it is of no use to whoever listened at the relay's port while no relay did.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import Callable
 
 from svc_proto.commands import ReadConfig, WriteConfig
 from svc_proto.engine.callers import is_loopback_name
@@ -22,6 +23,7 @@ __all__ = [
     "OPERATOR",
     "make_secret",
     "operator_fields",
+    "read_secret",
     "secret_fields",
     "shown_fields",
     "shows_secret",
@@ -35,19 +37,25 @@ READ_WITHIN = 1.0  # s
 _SECRET = re.compile(f"[0-9a-f]{{{2 * SIZE}}}")
 
 
-def make_secret(engine: Engine) -> Flow[tuple[bytes, Failure | None]]:
-    """A new secret, and what went wrong when it was put down; then nobody can know it."""
+def make_secret(
+    engine: Engine, name: str = LOCAL_SECRET, text: Callable[[str], str] = str
+) -> Flow[tuple[bytes, Failure | None]]:
+    """A new secret, and what went wrong when it was put down, as `text` has it; then nobody can know it."""
     secret = engine.entropy(SIZE).hex()
-    written = yield from ask(engine, WriteConfig(engine.new_op(), LOCAL_SECRET, secret))
+    written = yield from ask(engine, WriteConfig(engine.new_op(), name, text(secret)))
     return secret.encode("ascii"), written
+
+
+def read_secret(engine: Engine, name: str = LOCAL_SECRET) -> Flow[str]:
+    """What was put down; empty if there is nothing that we may read."""
+    text = yield from ask(engine, ReadConfig(engine.new_op(), name), within=READ_WITHIN)
+    return "" if isinstance(text, Failure) else text
 
 
 def secret_fields(engine: Engine) -> Flow[tuple[tuple[bytes, bytes], ...]]:
     """The header field for a request to the relay on this host; none if there is no secret that we may read."""
-    text = yield from ask(engine, ReadConfig(engine.new_op(), LOCAL_SECRET), within=READ_WITHIN)
-    if isinstance(text, Failure) or not _SECRET.fullmatch(text):
-        return ()
-    return ((HEADER, text.encode("ascii")),)
+    text = yield from read_secret(engine)
+    return ((HEADER, text.encode("ascii")),) if _SECRET.fullmatch(text) else ()
 
 
 def operator_fields(engine: Engine, url: str, *, secret: bool = True) -> Flow[tuple[tuple[bytes, bytes], ...]]:
@@ -63,6 +71,6 @@ def shown_fields(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
     return () if shown is None else ((HEADER, shown),)
 
 
-def shows_secret(headers: Headers, secret: bytes) -> bool:
+def shows_secret(headers: Headers, secret: bytes, name: bytes = HEADER) -> bool:
     """Whether a request shows it."""
-    return hmac.compare_digest(headers.get(HEADER) or b"", secret)
+    return hmac.compare_digest(headers.get(name) or b"", secret)

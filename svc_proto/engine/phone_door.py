@@ -9,17 +9,16 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.commands import ReadConfig, WriteConfig
+from svc_proto.commands import WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.local_secret import make_secret, read_secret
 from svc_proto.facts import Failure
 from svc_proto.schema.members import Members
 
 __all__ = ["PHONE_DOOR", "PhoneDoor", "close_phone_door", "find_phone_door", "open_phone_door"]
 
 PHONE_DOOR = "phone-screen"  # in the state folder
-SIZE = 32  # bytes of entropy
-READ_WITHIN = 1.0  # s
 
 
 @frozen
@@ -32,9 +31,10 @@ class PhoneDoor:
 
 def open_phone_door(engine: Engine, url: str) -> Flow[tuple[PhoneDoor, Failure | None]]:
     """Say where the phone is; what went wrong, if nobody can know it now."""
-    door = PhoneDoor(url, engine.entropy(SIZE).hex())
-    text = strict_json.dumps({"url": door.url, "secret": door.secret})
-    return door, (yield from ask(engine, WriteConfig(engine.new_op(), PHONE_DOOR, text)))
+    secret, problem = yield from make_secret(
+        engine, PHONE_DOOR, lambda secret: strict_json.dumps({"url": url, "secret": secret})
+    )
+    return PhoneDoor(url, secret.decode("ascii")), problem
 
 
 def close_phone_door(engine: Engine) -> Flow[None]:
@@ -44,9 +44,6 @@ def close_phone_door(engine: Engine) -> Flow[None]:
 
 def find_phone_door(engine: Engine) -> Flow[PhoneDoor | None]:
     """The phone of this host; None if there is none."""
-    text = yield from ask(engine, ReadConfig(engine.new_op(), PHONE_DOOR), within=READ_WITHIN)
-    if isinstance(text, Failure):
-        return None
-    found = Members.parsed(text)
+    found = Members.parsed((yield from read_secret(engine, PHONE_DOOR)))
     url, secret = found.text("url"), found.text("secret")
     return PhoneDoor(url, secret) if url.startswith("http://127.0.0.1:") and secret else None

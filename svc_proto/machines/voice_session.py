@@ -23,7 +23,6 @@ ring of so many events and so many bytes; a ring that is full forgets its oldest
 
 from __future__ import annotations
 
-import hmac
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum
@@ -31,7 +30,7 @@ from typing import NamedTuple
 
 from attrs import define, field, frozen
 
-from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.entropy import same_secret, sha256_hex
 from svc_proto.basics.validate import integer, invalid
 from svc_proto.machines.table import Table, step
 
@@ -275,7 +274,7 @@ class VoiceLife:
             return EXPIRED if self.expired else CLOSED
         if self.state is VoiceState.STARTING:
             return INITIALIZING
-        if not isinstance(token, str) or not hmac.compare_digest(sha256_hex(token), self.token_hash):
+        if not isinstance(token, str) or not same_secret(sha256_hex(token), self.token_hash):
             return BAD_TOKEN
         if self.state is VoiceState.FRESH:
             return NOT_CLAIMED  # it comes from a socket that the session was released from
