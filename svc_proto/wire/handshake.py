@@ -19,7 +19,9 @@ __all__ = [
     "handshake_problem",
     "new_key",
     "opens_socket",
+    "read_acceptance",
     "request_headers",
+    "subprotocol_field",
 ]
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 section 1.3
@@ -68,16 +70,21 @@ def opens_socket(head: RequestHead) -> bool:
 def accept_headers(head: RequestHead, event: AcceptSocket, extensions: bytes | None) -> list[tuple[bytes, bytes]]:
     """Server: the fields of the 101. Raises `LocalProtocolError` for a subprotocol that was not offered."""
     (key,) = head.headers.all(b"sec-websocket-key")
-    fields = [*UPGRADE_FIELDS, (b"sec-websocket-accept", _accept_token(key))]
-    if event.subprotocol is not None:
-        chosen = event.subprotocol.encode("utf-8")
-        if chosen not in _listed(head.headers, PROTOCOL):
-            raise LocalProtocolError("the subprotocol was not offered")
-        fields.append((PROTOCOL, chosen))
+    fields = [*UPGRADE_FIELDS, (b"sec-websocket-accept", _accept_token(key)), *subprotocol_field(head, event)]
     if extensions is not None:
         fields.append((EXTENSIONS, extensions))
     fields.extend(event.headers)
     return fields
+
+
+def subprotocol_field(head: RequestHead, event: AcceptSocket) -> list[tuple[bytes, bytes]]:
+    """Server: the field that names what was chosen, if anything was. Raises `LocalProtocolError` if not offered."""
+    if event.subprotocol is None:
+        return []
+    chosen = event.subprotocol.encode("utf-8")
+    if chosen not in _listed(head.headers, PROTOCOL):
+        raise LocalProtocolError("the subprotocol was not offered")
+    return [(PROTOCOL, chosen)]
 
 
 def new_key(entropy: Entropy) -> bytes:
@@ -102,6 +109,11 @@ def check_acceptance(
     tokens = answer.all(b"sec-websocket-accept")
     if len(tokens) != 1 or not same_secret(tokens[0].decode("latin-1"), _accept_token(key).decode("ascii")):
         raise RemoteProtocolError("Sec-WebSocket-Accept does not match the key")
+    return read_acceptance(asked, answer, deflate=deflate)
+
+
+def read_acceptance(asked: Headers, answer: Headers, *, deflate: bool) -> tuple[str | None, DeflateParameters | None]:
+    """Client: what a server that opened the WebSocket chose. Raises `RemoteProtocolError` for what was not offered."""
     chosen = answer.all(PROTOCOL)
     if chosen and (len(chosen) != 1 or chosen[0] not in _listed(asked, PROTOCOL)):
         raise RemoteProtocolError("Sec-WebSocket-Protocol was not offered")

@@ -54,15 +54,10 @@ from svc_proto.wire.events import (
     StreamId,
     StreamReset,
 )
+from svc_proto.wire.handshake import read_acceptance
 from svc_proto.wire.http2_calm import Allowance
 from svc_proto.wire.http2_frames import Cutter, Fault, Frame, Kind, goaway, read_goaway
-from svc_proto.wire.http2_head import (
-    read_acceptance,
-    read_length,
-    read_request,
-    read_response,
-    read_trailers,
-)
+from svc_proto.wire.http2_head import read_length, read_request, read_response, read_trailers
 from svc_proto.wire.http2_sender import BODILESS, NO_ERROR, Http2Sender
 from svc_proto.wire.http2_setup import MAX_STREAMS, READ_ON, last_words
 from svc_proto.wire.http2_stream import Stream

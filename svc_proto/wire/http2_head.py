@@ -25,9 +25,9 @@ from hpack import HeaderTuple, NeverIndexedHeaderTuple
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.authority import AUTHORITY, is_literal
-from svc_proto.wire.deflate import OFFER, DeflateParameters, accept_offer, read_agreement
+from svc_proto.wire.deflate import OFFER, DeflateParameters, accept_offer
 from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
-from svc_proto.wire.handshake import WEBSOCKET_VERSION
+from svc_proto.wire.handshake import EXTENSIONS, WEBSOCKET_VERSION, subprotocol_field
 from svc_proto.wire.http2_lean import HIDDEN_LENGTH, LENGTH
 from svc_proto.wire.limits import Limits
 
@@ -35,7 +35,6 @@ __all__ = [
     "Fields",
     "accept_fields",
     "announced",
-    "read_acceptance",
     "read_length",
     "read_request",
     "read_response",
@@ -49,8 +48,6 @@ Pairs = Iterable[tuple[bytes, bytes]]
 Fields = list[tuple[bytes, bytes]]
 
 VERSION = "2"
-PROTOCOL = b"sec-websocket-protocol"
-EXTENSIONS = b"sec-websocket-extensions"
 REQUEST = (b":method", b":scheme", b":path", b":authority", b":protocol")
 RESPONSE = (b":status",)
 HOP_BY_HOP = (b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade")
@@ -131,17 +128,6 @@ def read_length(headers: Headers) -> int | None:
     return int(values[0])
 
 
-def read_acceptance(asked: Headers, answer: Headers, *, deflate: bool) -> tuple[str | None, DeflateParameters | None]:
-    """Client: what a server that opened the WebSocket chose. Raises `RemoteProtocolError` for what was not offered."""
-    chosen = answer.all(PROTOCOL)
-    if chosen and (len(chosen) != 1 or chosen[0] not in _listed(asked, PROTOCOL)):
-        raise RemoteProtocolError("Sec-WebSocket-Protocol was not offered")
-    extensions = answer.all(EXTENSIONS)
-    if extensions and not deflate:
-        raise RemoteProtocolError("Sec-WebSocket-Extensions: none was offered")
-    return (chosen[0].decode("latin-1") if chosen else None), read_agreement(extensions)
-
-
 def request_fields(head: RequestHead, *, secure: bool, deflate: bool) -> Fields:
     """Client: the header list of a request. Raises `LocalProtocolError`."""
     host = head.headers.get(b"host")
@@ -178,12 +164,7 @@ def response_fields(head: ResponseHead) -> Fields:
 
 def accept_fields(head: RequestHead, event: AcceptSocket, *, deflate: bool) -> tuple[Fields, DeflateParameters | None]:
     """Server: the header list that opens a WebSocket, and the compression. Raises `LocalProtocolError`."""
-    fields: Fields = [(b":status", b"200")]
-    if event.subprotocol is not None:
-        chosen = event.subprotocol.encode("utf-8")
-        if chosen not in _listed(head.headers, PROTOCOL):
-            raise LocalProtocolError("the subprotocol was not offered")
-        fields.append((PROTOCOL, chosen))
+    fields: Fields = [(b":status", b"200"), *subprotocol_field(head, event)]
     agreement = accept_offer(head.headers.all(EXTENSIONS)) if deflate else None
     if agreement is not None:
         fields.append((EXTENSIONS, agreement[1]))
@@ -261,8 +242,3 @@ def _joined(fields: Fields) -> Fields:
         return [field for field in fields if field[0] != b"host"]
     rest = [field for field in fields if field[0] not in (b"host", b"cookie")]
     return [*rest, (b"cookie", b"; ".join(crumbs))]
-
-
-def _listed(headers: Headers, name: bytes) -> list[bytes]:
-    """The members of a list field, case kept: it matters in subprotocols."""
-    return [part.strip() for value in headers.all(name) for part in value.split(b",")]

@@ -7,10 +7,10 @@ from hpack import NeverIndexedHeaderTuple
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
+from svc_proto.wire.handshake import read_acceptance
 from svc_proto.wire.http2_head import (
     accept_fields,
     announced,
-    read_acceptance,
     read_length,
     read_request,
     read_response,
