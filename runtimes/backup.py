@@ -26,7 +26,7 @@ from typing import IO
 
 from attrs import asdict, field, frozen
 
-from runtimes.folders import make_private, private_folder, sync_folder
+from runtimes.folders import make_private, private_folder, sync_folder, synced_file, temporary_name
 from runtimes.log_file import LOG_FOLDER
 from runtimes.running import FOLDER, ROLES, TakenError, claim
 from svc_proto.version import VERSION
@@ -67,16 +67,9 @@ def back_up(home: Path, target: Path, *, database: Path | None, replace: bool = 
         raise BackupError(f"{target} is there already")
     if not home.is_dir():
         raise BackupError(f"there is no service home {home}")
-    with _explained(target), ExitStack() as undo:
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-        snapshot = temporary.with_name(f"{temporary.name}.db")
-        for path in (temporary, snapshot):
-            undo.callback(path.unlink, missing_ok=True)
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-            with tarfile.open(fileobj=file, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
-                summary = _fill(archive, home, database, snapshot, passed={temporary, snapshot, target})
-            file.flush()
-            os.fsync(file.fileno())
+    with _explained(target), temporary_name(target) as temporary, temporary_name(target) as snapshot:
+        with synced_file(temporary) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+            summary = _fill(archive, home, database, snapshot, passed={temporary, snapshot, target})
         os.replace(temporary, target)
         sync_folder(target.parent)
     return summary
@@ -193,7 +186,7 @@ class _Hashing:
 
 def _copy_database(path: Path, to: Path) -> None:
     """As it is at one instant, whoever writes meanwhile."""
-    os.close(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    to.touch(0o600, exist_ok=False)
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as source, closing(sqlite3.connect(to)) as target:
         source.backup(target)
@@ -273,12 +266,10 @@ def _place(staged: Path, name: str, archive: Path) -> Path:
 def _extract(file: IO[bytes], to: Path, mode: int) -> str:
     private_folder(to.parent)
     digest = hashlib.sha256()
-    with open(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 | mode & 0o100), "wb") as new:
+    with synced_file(to, mode=0o600 | mode & 0o100) as new:
         while piece := file.read(PIECE):
             digest.update(piece)
             new.write(piece)
-        new.flush()
-        os.fsync(new.fileno())
     return digest.hexdigest()
 
 

@@ -1,11 +1,15 @@
-"""Folders for nobody but us."""
+"""Folders and files for nobody but us."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import IO
 
-__all__ = ["make_private", "private_folder", "sync_folder"]
+__all__ = ["make_private", "private_folder", "sync_folder", "synced_file", "temporary_name"]
 
 
 def make_private(path: Path) -> None:
@@ -30,3 +34,22 @@ def sync_folder(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+@contextmanager
+def synced_file(path: Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
+    """Make a file where none is; what is written to it is on the disk afterwards."""
+    with open(path, "xb", opener=partial(os.open, mode=mode)) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def temporary_name(path: Path) -> Iterator[Path]:
+    """The name of a file beside this one, to take its place; what still has it in the end is deleted."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from runtimes.failures import HostError
-from runtimes.folders import make_private, private_folder, sync_folder
+from runtimes.folders import make_private, private_folder, sync_folder, synced_file, temporary_name
 from runtimes.pump import Pump
 from runtimes.workers import Workers
 from svc_proto.commands import AppendFile, EnsureSecret, ReadConfig, SweepFolder, WriteConfig, WriteFile
@@ -197,19 +196,12 @@ class StateFolder:
             make_private(path.parent)
 
     @contextlib.contextmanager
-    def _temporary(self, path: Path, data: bytes) -> Iterator[str]:
+    def _temporary(self, path: Path, data: bytes) -> Iterator[Path]:
         self._make_folder(path)
-        temporary = str(path.with_name(f".{path.name}.{secrets.token_hex(8)}"))
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with open(fd, "wb") as file:
+        with temporary_name(path) as temporary:
+            with synced_file(temporary) as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
             yield temporary
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
 
 
 def _write_all(fd: int, data: bytes, offset: int) -> None:
