@@ -186,7 +186,7 @@ class Engine:
         self,
         flow: Flow[Any],
         *,
-        on_done: Callable[[Any], None] | None = None,
+        on_done: Callable[[Any], object] | None = None,
         on_error: Callable[[Exception], None] | None = None,
     ) -> Task:
         """Start a flow. Its owner must `cancel()` the task when it dies. Without `on_error`, errors are logged."""

@@ -114,7 +114,7 @@ class Task:
         engine: Engine,
         flow: Flow[Any],
         *,
-        on_done: Callable[[Any], None],
+        on_done: Callable[[Any], object],
         on_error: Callable[[Exception], None],
     ) -> None:
         self._engine = engine
@@ -165,7 +165,7 @@ class Task:
             self._timer.set(wanted.until)
             self._engine.park(wanted.ticket, self)
 
-    def _end(self, tell: Callable[[Any], None], outcome: object) -> None:
+    def _end(self, tell: Callable[[Any], object], outcome: object) -> None:
         cancelled = self.state is TaskState.DONE
         self._step(TaskTrigger.END)
         self._timer.retire()

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from svc_proto.engine.flow import Flow, Task, wait
 from svc_proto.facts import Failure, OperationId
@@ -61,7 +62,7 @@ class Bell:
 def shield(engine: Engine, flow: Flow[T], *, within: float) -> Flow[T | Failure]:
     """Run a flow that goes on to its end even if whoever waits for it here goes away; what it raises is a bug."""
     ticket = engine.new_op()
-    engine.spawn(flow, on_done=lambda result: _answer(engine, ticket, result))
+    engine.spawn(flow, on_done=partial(engine.resume, ticket))
     return cast("T | Failure", (yield from wait(ticket, engine.now.mono + within)))
 
 
@@ -75,23 +76,14 @@ def gather(engine: Engine, flows: Sequence[Flow[T]]) -> Flow[list[T]]:
     errors: dict[int, Exception] = {}
     tasks: list[Task] = []
 
-    def settle(place: int, result: T) -> None:
-        results[place] = result
-        engine.resume(ticket, None)
-
-    def fail(place: int, error: Exception) -> None:
-        errors[place] = error
+    def ended(into: dict[int, Any], place: int, what: object) -> None:
+        into[place] = what
         engine.resume(ticket, None)
 
     try:
         for place, flow in enumerate(flows):
-            tasks.append(
-                engine.spawn(
-                    flow,
-                    on_done=lambda result, place=place: settle(place, cast("T", result)),  # type: ignore[misc]  # mypy cannot infer lambdas with defaults
-                    on_error=lambda error, place=place: fail(place, error),  # type: ignore[misc]  # the same
-                )
-            )
+            on_done, on_error = partial(ended, results, place), partial(ended, errors, place)
+            tasks.append(engine.spawn(flow, on_done=on_done, on_error=on_error))
         while len(results) + len(errors) < len(flows):
             yield from wait(ticket, engine.now.mono + LONG)
     finally:
@@ -130,7 +122,3 @@ class OneAtATime:
             if self._engine.resume(self._queue.popleft(), self):
                 return
         self._taken = False
-
-
-def _answer(engine: Engine, ticket: OperationId, result: object) -> None:
-    engine.resume(ticket, result)
