@@ -49,14 +49,13 @@ LANE = 8 * 1024  # bytes of memory: what a stream takes, with a WebSocket on it 
 class Http2Channel(HttpChannel):
     """One accepted connection that speaks HTTP/2."""
 
-    __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "http2", "lanes", "peer", "phase")
+    __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "http2", "lanes", "phase")
 
     def __init__(self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> None:
         self.http2 = Http2Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
         super().__init__(engine, accepted.ch, limits, self.http2)
         self.app = app
         self.accepted = accepted
-        self.peer = accepted.peer
         self.lanes: dict[StreamId, Lane] = {}
         self.bodies = 0  # bytes that its lanes hold, and are, for a peer that nobody knows
         self.phase = Phase.HEAD
@@ -130,7 +129,8 @@ class Http2Channel(HttpChannel):
 
     def protocol_error(self, error: RemoteProtocolError) -> None:
         """The connection has said GOAWAY: close it, with all that lives on it."""
-        self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
+        peer = self.accepted.peer.host
+        self.engine.log(Level.DEBUG, "bad request", peer=peer, status=error.status, problem=str(error))
         for lane in list(self.lanes.values()):
             self.end(lane)
         self.shut()
