@@ -74,9 +74,7 @@ def fetch(
     wanted = Into[T]() if into is None else into
     upgrade = wanted.handler is not None
     until = engine.now.mono + within
-    fields: list[tuple[bytes, bytes]] = [*headers]
-    if not upgrade:
-        fields = [(b"connection", b"close"), *wanted.accept, *headers]
+    fields = [*headers] if upgrade else [(b"connection", b"close"), *wanted.accept, *headers]
     if body or method in ("POST", "PUT", "PATCH"):
         fields.append((b"content-length", b"%d" % len(body)))
     while True:

@@ -27,13 +27,7 @@ from svc_proto.engine.router import Router
 from svc_proto.engine.turn import identify, take_turn
 from svc_proto.facts import Accepted, ChannelId
 from svc_proto.wire.connection import ServerConnection
-from svc_proto.wire.events import (
-    Event,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    StreamId,
-)
+from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.http1_plain import PlainConnection
 from svc_proto.wire.limits import Limits
 
@@ -175,20 +169,20 @@ class ServerChannel(HttpChannel):
     def take(self, event: Event) -> None:
         """Route an event to its exchange or socket."""
         if isinstance(event, RequestHead):
-            exchange = self.exchanges[event.stream] = Exchange(self, event)
-            exchange.begin(*identify(self, event))
+            fresh = self.exchanges[event.stream] = Exchange(self, event)
+            fresh.begin(*identify(self, event))
             return
-        exchange_or_none = self.exchanges.get(event.stream)
-        if exchange_or_none is None:
+        exchange = self.exchanges.get(event.stream)
+        if exchange is None:
             self.socket_event(event)
             return
         match event:
             case RequestData(data=data):
-                exchange_or_none.data(data)
+                exchange.data(data)
             case RequestEnd():
-                exchange_or_none.end()
+                exchange.end()
             case _:  # StreamReset: the request will never be complete
-                exchange_or_none.lost()
+                exchange.lost()
                 self.shut()
 
     def protocol_error(self, error: RemoteProtocolError, head: RequestHead = NO_REQUEST) -> None:
@@ -262,7 +256,8 @@ class ServerChannel(HttpChannel):
 
     def settle(self) -> None:
         """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
-        if self.closing or (self.sockets and self.phase is Phase.WORKING and self._unbothered):
+        bothered = self._holding or self.eof or self.visit is not None
+        if self.closing or (self.sockets and self.phase is Phase.WORKING and not bothered):
             return
         current = next(iter(self.exchanges.values()), None)  # HTTP/1.1 has one at a time
         self.hold(self.crowded or self.conn.paused or self.admitting or (current is not None and current.full))
@@ -282,10 +277,6 @@ class ServerChannel(HttpChannel):
                 idle = self.limits.idle_timeout if phase is Phase.IDLE else self.limits.head_timeout
                 self._timer.set(self.engine.now.mono + idle)
         self.phase = phase
-
-    @property
-    def _unbothered(self) -> bool:
-        return self.visit is None and not (self._holding or self.eof)
 
     def timed_out(self) -> None:
         """The phase took too long, or the linger is over."""
