@@ -23,6 +23,7 @@ from svc_proto.engine.client_channel import MAX_ANSWER, STREAM, ClientChannel, F
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.wire.connection import HTTP1, HTTP2
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.urls import Url, parse_url
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["MAX_ANSWER", "Fetched", "bearer", "fetch", "websocket", "whole"]
 
 _TOKEN = re.compile("[!-~]+")
-HTTP1, HTTP2 = "http/1.1", "h2"  # RFC 7301 section 6
 MAX_REMEMBERED = 64  # servers whose HTTP/2 opens no WebSockets: the one longest known is forgotten
 T = TypeVar("T")
 

@@ -26,7 +26,7 @@ from svc_proto.engine.message import Request, Response, refused_for
 from svc_proto.engine.router import Router
 from svc_proto.engine.turn import identify, take_turn
 from svc_proto.facts import Accepted, ChannelId
-from svc_proto.wire.connection import ServerConnection
+from svc_proto.wire.connection import HTTP1, HTTP2, ServerConnection
 from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.http1_plain import PlainConnection
 from svc_proto.wire.limits import Limits
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpApp", "Phase", "ServerChannel"]
 
-HTTP1, HTTP2 = "http/1.1", "h2"  # as ALPN calls them; what it has chosen "SHALL be definitive", RFC 7301 section 3.2
 PRI = b"PRI "  # how the preface of HTTP/2 begins, and no request of HTTP/1.1
 NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # stands for a head that could not be read
 
