@@ -21,7 +21,7 @@ PAGES = {
 _NUMBER = r"\d+(?:\.\d+)*"
 _WIRE = re.compile(rf"\bwire[ /]({'|'.join(PAGES)})(?:\.md)? ({_NUMBER}(?:(?:, | and | to ){_NUMBER})*)")
 _SPEC = re.compile(r"\b(?:SPEC\.md|docs/requirements\.md|[Ss]pec) \"([^\"]+)\"")
-_DECISION = re.compile(r"\bdecisions? (\d+)\b")
+_DECISION = re.compile(r"\b[Dd]ecisions? (\d+(?:(?:, | and )\d+)*)\b")
 
 
 def sections(text: str) -> set[str]:
@@ -36,7 +36,13 @@ def headings(text: str) -> set[str]:
 
 SECTIONS = {page: sections((ROOT / f"docs/wire/{page}.md").read_text()) for page in set(PAGES.values())}
 HEADINGS = headings((ROOT / "docs/requirements.md").read_text())
-DECISIONS = set(re.findall(r"^(\d+)\. ", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE))
+DECISIONS = {
+    (number, title, page.stem)
+    for page in (ROOT / "docs/decisions").glob("*.md")
+    for number, title in re.findall(r"^## (\d+)\. (.+)$", page.read_text(), re.MULTILINE)
+}
+NUMBERS = {number for number, _, _ in DECISIONS}
+_LINK = re.compile(r"\[(?:decision )?(\d+)\]\((?:(?:docs|\.\.)/)*(?:decisions/)?([a-z-]+)\.md\)")
 
 
 def dangling(text: str) -> list[str]:
@@ -49,7 +55,8 @@ def dangling(text: str) -> list[str]:
         if number not in SECTIONS[PAGES[page]]
     ]
     found += [f'spec "{name}"' for name in _SPEC.findall(text) if name.partition(" (")[0] not in HEADINGS]
-    return found + [f"decision {number}" for number in _DECISION.findall(text) if number not in DECISIONS]
+    cited = [number for numbers in _DECISION.findall(text) for number in re.findall(_NUMBER, numbers)]
+    return found + [f"decision {number}" for number in cited if number not in NUMBERS]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -57,6 +64,28 @@ def test_each_citation_leads_somewhere(folder: str) -> None:
     files = [path for path in (ROOT / folder).rglob("*") if path.suffix in KINDS and path != Path(__file__)]
     found = {path.relative_to(ROOT).as_posix(): dangling(path.read_text()) for path in files}
     assert {name: each for name, each in found.items() if each} == {}
+
+
+def test_decisions_are_what_their_list_says() -> None:
+    listed = re.findall(
+        r"^\| (\d+) \| (.+) \| \[(.+)\]\(\3\.md\) \|$", (ROOT / "docs/decisions/README.md").read_text(), re.MULTILINE
+    )
+    assert listed == sorted(DECISIONS, key=lambda each: int(each[0]))
+    assert len(NUMBERS) == len(DECISIONS)
+
+
+def test_links_to_decisions_lead_to_their_topic() -> None:
+    topics = {(number, topic) for number, _, topic in DECISIONS}
+    links = {link for page in (ROOT / "docs").rglob("*.md") for link in _LINK.findall(page.read_text())}
+    assert len(links) > 40
+    assert links - topics == set()
+
+
+def test_decisions_are_told_with_context_and_consequence() -> None:
+    for page in (ROOT / "docs/decisions").glob("[!R]*.md"):
+        for each in page.read_text().split("\n## ")[1:]:
+            parts = re.findall(r"^\*\*(\w+)\.\*\*", each, re.MULTILINE)
+            assert parts == ["Context", "Decision", "Consequence"] or "\n\nReplaced by " in each, each
 
 
 def test_requirements_that_do_not_hold_are_those_that_differ() -> None:
@@ -78,6 +107,7 @@ def test_requirements_that_do_not_hold_are_those_that_differ() -> None:
         ('spec "Limitations"', 1),
         ("decision 16", 0),
         ("decision 9999", 1),
+        ("Decisions 7, 46 and 9999", 1),
     ],
 )
 def test_what_leads_nowhere_is_seen(text: str, count: int) -> None:

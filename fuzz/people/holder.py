@@ -67,7 +67,7 @@ class Holder:
             case "asked":
                 self._asked(str(news.fields["confirmation"]), str(news.fields["text"]))
             case "offline":
-                self._open.clear()  # ARCHITECTURE 14: what waits for the user dies with the connection
+                self._open.clear()  # decision 14: what waits for the user dies with the connection
             case "performed" if news.fields["path"] == "/send_sms" and news.fields["status"] == 200:
                 self._performed()
             case _:

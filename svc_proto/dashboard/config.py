@@ -1,4 +1,4 @@
-"""The dashboard's configuration as one parsed value. Names and defaults: SPEC.md "Dashboard proxy", ARCHITECTURE.md."""
+"""The dashboard's configuration as one parsed value. Names and defaults: SPEC.md "Dashboard proxy", decision 32."""
 
 from __future__ import annotations
 

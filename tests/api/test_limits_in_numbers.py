@@ -22,7 +22,7 @@ LIMITS = {
     "routes.sessions.MAX_PAGE": 200,
     "routes.sessions.DEFAULT_HITS": 20,
     "routes.sessions.MAX_HITS": 100,
-    # wire api 4.2, 6.3, 7, ARCHITECTURE decision 16
+    # wire api 4.2, 6.3, 7, decision 16
     "subscriber.KEEPALIVE_EVERY": 30.0,
     "subscriber.UNREAD_FOR": 300.0,
     "subscriber.MAX_BEHIND": 64 * 1024,

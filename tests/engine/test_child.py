@@ -161,7 +161,7 @@ def test_a_command_that_does_not_end() -> None:
 
 
 def test_what_a_child_sees_of_our_environment() -> None:
-    # ARCHITECTURE decision 9: a list, since ours holds keys and passwords
+    # decision 9: a list, since ours holds keys and passwords
     assert " ".join(sorted(INHERITED)) == (
         "ALSA_* COLORTERM DBUS_SESSION_BUS_ADDRESS DISPLAY EDITOR HERMES_HOME HOME HOSTNAME LANG LANGUAGE LC_* "
         "LD_LIBRARY_PATH LOGNAME MAIL MANPATH PAGER PATH PIPEWIRE_* PULSE_* PWD PYTHON* SHELL SSH_AUTH_SOCK "

@@ -10,7 +10,7 @@ import pytest
 from tests.limits import value_of
 
 LIMITS = {
-    # wire core 0.2, wire terminal-voice 1.6, ARCHITECTURE decision 10
+    # wire core 0.2, wire terminal-voice 1.6, decision 10
     "router.BODY_LIMIT": 2 * 1024 * 1024,
     "child.HANGUP_PATIENCE": 1.0,
     "stream.FILE_STEP": 1024 * 1024,

@@ -36,7 +36,7 @@ LIMITS = {
     "terminal.FLUSH_AT": 4096,
     "terminal.MAX_REPLAY": 64 * 1024,
     "lines.MAX_LINE": 32 * 1024 * 1024,
-    # wire terminal-voice 4.6, 4.8, ARCHITECTURE decision 30
+    # wire terminal-voice 4.6, 4.8, decision 30
     "voice_session.UNATTENDED": 120.0,
     "voice_session.RESUME_WINDOW": 30.0,
     "voice_session.RING_EVENTS": 2000,
