@@ -1,4 +1,4 @@
-"""SQLite's index of words: an FTS5 table beside `chat_messages`, which triggers keep in step.
+"""SQLite's index of words, an FTS5 table beside `chat_messages` which triggers keep in step, and who does without.
 
 A term finds the words that begin with it. The index holds no text of its own.
 """
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, column, inspect, select, table
 from sqlalchemy.exc import OperationalError
 
-from runtimes.chat_search import PortableSearch, holds
+from runtimes.chat_search import ChatSearch, PortableSearch, holds
 from runtimes.chat_tables import CHAT_MESSAGES
 from runtimes.chat_words import has_letters
 
-__all__ = ["Fts5Search", "create_fts5", "has_fts5"]
+__all__ = ["Fts5Search", "chat_search", "create_fts5"]
 
 _INDEX = table("chat_search", column("rowid"), column("chat_search"), column("rank"))
 _SCHEMA = (
@@ -39,7 +39,9 @@ _SCHEMA = (
 
 
 def create_fts5(connection: Connection) -> None:
-    """Index the messages there are and those to come; nothing if this SQLite was built without FTS5."""
+    """A migration: index the messages there are and those to come; nothing where the database has no FTS5."""
+    if connection.dialect.name != "sqlite":
+        return
     try:
         connection.exec_driver_sql("CREATE VIRTUAL TABLE temp.chat_probe USING fts5(words)")
     except OperationalError:
@@ -49,9 +51,10 @@ def create_fts5(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-def has_fts5(connection: Connection) -> bool:
-    """Whether the messages are indexed."""
-    return inspect(connection).has_table("chat_search")
+def chat_search(connection: Connection) -> ChatSearch:
+    """What finds messages in this database."""
+    indexed = connection.dialect.name == "sqlite" and inspect(connection).has_table("chat_search")
+    return Fts5Search() if indexed else PortableSearch()
 
 
 class Fts5Search:

@@ -26,7 +26,7 @@ from runtimes.reaper import Reaper
 from runtimes.running import Claim
 from runtimes.state import StateService
 from runtimes.stdio import Stdio
-from runtimes.store import Store, StoreService, StoreWorker
+from runtimes.store_service import Store, StoreService, StoreWorker
 from runtimes.tls import PinnedTls
 from runtimes.tls_reload import TlsReload
 from runtimes.waker import Handle

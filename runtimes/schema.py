@@ -36,8 +36,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from runtimes.failures import HostError
 from runtimes.prepared import Hand, Prepared
-from runtimes.store import StoreError, outcome_of
-from runtimes.store_dialects import chat_search, create_chat_search, open_engine, reader_of, wipe_log
+from runtimes.store_dialects import open_engine, reader_of, wipe_log
+from runtimes.store_service import StoreError, outcome_of
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind
@@ -74,10 +74,16 @@ def _create_chats(connection: Connection) -> None:
     create_chat_tables(connection)
 
 
+def _create_chat_search(connection: Connection) -> None:
+    from runtimes.chat_search_sqlite import create_fts5  # noqa: PLC0415, RUF100 - only a new file needs it
+
+    create_fts5(connection)
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _create_paired_sessions,
     _create_chats,
-    create_chat_search,
+    _create_chat_search,
 )
 
 
@@ -148,6 +154,7 @@ class SqlStore:
     def _is_quick(self, request: StoreRequest[Any]) -> bool:
         if type(request) not in self._quick and not self._chats:
             from runtimes.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - a relay never needs it
+            from runtimes.chat_search_sqlite import chat_search  # noqa: PLC0415, RUF100 - nor this
 
             with self._reader.begin() as connection:
                 quick, self._others = chat_handlers(chat_search(connection))

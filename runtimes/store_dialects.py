@@ -1,17 +1,14 @@
-"""What only one kind of database understands: how it is opened, and how it finds words."""
+"""What only one kind of database understands: how it is opened, and how its transactions begin."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import StaticPool
 
-if TYPE_CHECKING:
-    from runtimes.chat_search import ChatSearch
-
-__all__ = ["begin", "chat_search", "create_chat_search", "open_engine", "reader_of", "version_of", "wipe_log"]
+__all__ = ["begin", "open_engine", "reader_of", "version_of", "wipe_log"]
 
 BUSY_TIMEOUT = 5000  # ms that SQLite waits for another process's lock
 
@@ -72,24 +69,6 @@ def wipe_log(engine: Engine) -> None:
             connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             connection.close()
-
-
-def create_chat_search(connection: Connection) -> None:
-    """A migration: index the words of messages, where the database has something for it."""
-    if connection.dialect.name == "sqlite":
-        from runtimes.chat_search_sqlite import create_fts5  # noqa: PLC0415, RUF100 - only a new file needs it
-
-        create_fts5(connection)
-
-
-def chat_search(connection: Connection) -> ChatSearch:
-    """What finds messages in this database."""
-    from runtimes.chat_search import PortableSearch  # noqa: PLC0415, RUF100 - a relay never needs it
-    from runtimes.chat_search_sqlite import Fts5Search, has_fts5  # noqa: PLC0415, RUF100 - nor this
-
-    if connection.dialect.name == "sqlite" and has_fts5(connection):
-        return Fts5Search()
-    return PortableSearch()
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -11,14 +11,14 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from runtimes.failures import HostError
-from runtimes.store import StoreError, outcome_of
+from runtimes.store_service import StoreError, outcome_of
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runtimes.store import Store
+    from runtimes.store_service import Store
     from svc_proto.commands import StoreRequest
 
 __all__ = ["MemoryStore"]

@@ -18,7 +18,7 @@ from runtimes.listen import Listener
 from runtimes.logs import LogMessage, setup
 from runtimes.running import Claim, find_running
 from runtimes.service_home import ENV_FILE
-from runtimes.store import Store
+from runtimes.store_service import Store
 from servers.api_key import make_key
 from servers.launch import (
     CannotStartError,

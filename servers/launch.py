@@ -19,7 +19,8 @@ from runtimes.log_file import keep_log
 from runtimes.run import run
 from runtimes.running import Claim, TakenError, claim
 from runtimes.service_home import with_env_file
-from runtimes.store import Store, StoreError, named_store, open_store
+from runtimes.store import named_store, open_store
+from runtimes.store_service import Store, StoreError
 from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
 from servers.options import INTERRUPTED, give_up
 from servers.supervised import given_socket, watcher

@@ -15,7 +15,8 @@ from runtimes.host import Program, Services
 from runtimes.listen import Listener
 from runtimes.logs import setup
 from runtimes.running import Claim
-from runtimes.store import Store, store_files
+from runtimes.store import store_files
+from runtimes.store_service import Store
 from runtimes.tls import PinnedTls
 from servers.launch import (
     CannotStartError,

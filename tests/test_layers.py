@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,6 +56,52 @@ def test_the_linter_can_find_a_breach(tmp_path: Path) -> None:
         'forbidden_modules = ["attrs"]\n'
     )
     assert "facts without attrs BROKEN" in lint_imports("--config", str(config))
+
+
+# --- circles ------------------------------------------------------------------------------------------------------
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """What a module imports as it runs, in functions too: what is in TYPE_CHECKING only a type checker reads."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.If(test=ast.Name("TYPE_CHECKING")):
+                continue
+            case ast.Import(names):
+                yield from (name.name for name in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from (each for name in names for each in (f"{module}.{name.name}", module))
+        yield from imported(node)
+
+
+def circles(arrows: Mapping[str, Collection[str]]) -> list[str]:
+    """The modules that come back to themselves."""
+
+    def reached(start: str) -> set[str]:
+        found: set[str] = set()
+        left = [*arrows[start]]
+        while left:
+            if (name := left.pop()) not in found:
+                found.add(name)
+                left += arrows.get(name, ())
+        return found
+
+    return [name for name in arrows if name in reached(name)]
+
+
+def test_no_module_comes_back_to_itself() -> None:
+    trees = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+    packages = {name.rpartition(".")[0] for name in trees}  # whose names are loaded when they are asked for
+    arrows = {name: {each for each in imported(tree) if each in trees} - packages for name, tree in trees.items()}
+    assert sum(map(len, arrows.values())) > 1000
+    assert circles(arrows) == []
+
+
+def test_a_circle_is_seen() -> None:
+    sources = {"a": "import b", "b": "def f():\n    from c import x", "c": "from a import y", "d": "import a"}
+    arrows = {name: set(imported(ast.parse(source))) for name, source in sources.items()}
+    assert circles(arrows) == ["a", "b", "c"]
+    assert list(imported(ast.parse("if TYPE_CHECKING:\n    import a"))) == []
 
 
 # --- each file ----------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def upgrade(*, dry_run: bool, as_json: bool) -> None:
     """Bring the schema of the database up to date."""
     from clients.commands.host import store_named_in
     from runtimes.schema import upgrade as upgraded
-    from runtimes.store import StoreError
+    from runtimes.store_service import StoreError
 
     home = find_home(os.environ)
     named, file = store_named_in(home, home)

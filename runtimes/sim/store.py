@@ -8,8 +8,8 @@ from copy import deepcopy
 from typing import Any
 
 from runtimes.failures import HostError
-from runtimes.store import Store as SqlStore
 from runtimes.store import open_store
+from runtimes.store_service import Store as SqlStore
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind

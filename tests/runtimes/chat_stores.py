@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from runtimes.schema import MIGRATIONS, SqlStore
-from runtimes.store import Store, open_store
+from runtimes.store import open_store
+from runtimes.store_service import Store
 from svc_proto.api.rows import ChatSession, Message
 from svc_proto.api.store import AddMessages, CreateChat
 from svc_proto.commands import StoreRequest

@@ -16,7 +16,8 @@ from sqlalchemy.exc import OperationalError
 
 from runtimes.failures import HostError
 from runtimes.schema import MIGRATIONS, SqlStore
-from runtimes.store import Store, StoreError, open_store, store_files
+from runtimes.store import open_store, store_files
+from runtimes.store_service import Store, StoreError
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import FailureKind

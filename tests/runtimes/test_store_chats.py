@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from runtimes.failures import HostError
-from runtimes.store import Store
+from runtimes.store_service import Store
 from svc_proto.api.rows import ChatPage, ChatSession, Usage
 from svc_proto.api.store import (
     AddMessages,

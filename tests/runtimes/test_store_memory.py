@@ -11,7 +11,8 @@ import pytest
 
 from runtimes import schema
 from runtimes.failures import HostError
-from runtimes.store import StoreError, open_store
+from runtimes.store import open_store
+from runtimes.store_service import StoreError
 from svc_proto.api.rows import ChatSession
 from svc_proto.api.store import CreateChat, GetChat
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession

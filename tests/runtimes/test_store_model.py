@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from runtimes.store import Store
+from runtimes.store_service import Store
 from svc_proto.api.rows import ChatPage, ChatSession, Content, Message, Usage
 from svc_proto.api.store import (
     AddMessages,

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, event, text
 
 from runtimes.chat_search import PortableSearch
-from runtimes.chat_search_sqlite import Fts5Search, create_fts5
+from runtimes.chat_search_sqlite import Fts5Search, chat_search, create_fts5
 from runtimes.schema import MIGRATIONS, SqlStore
-from runtimes.store import Store
-from runtimes.store_dialects import chat_search
+from runtimes.store_service import Store
 from svc_proto.api.rows import SearchHit
 from svc_proto.api.store import DeleteChat, ForkChat, GetChat, ListMessages, SearchMessages
 from tests.runtimes.chat_stores import KINDS, add, ask, chat, create, message, new_store

@@ -12,10 +12,11 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from runtimes import chat_requests, schema
+from runtimes import chat_requests, chat_search_sqlite
 from runtimes.failures import HostError
 from runtimes.prepared import Hand, Prepared
-from runtimes.store import Asked, StoreWorker, open_store
+from runtimes.store import open_store
+from runtimes.store_service import Asked, StoreWorker
 from runtimes.waker import Waker
 from svc_proto.api.store import CreateChat, DeleteChat, GetChat, ListChats, UpdateChat
 from svc_proto.commands import StoreRequest
@@ -66,7 +67,7 @@ def test_chats_that_cannot_be_had_take_nobody_along(tmp_path: Path, monkeypatch:
 
     store = open_store(tmp_path / "s.db")
     with monkeypatch.context() as broken:
-        broken.setattr(schema, "chat_search", fail)
+        broken.setattr(chat_search_sqlite, "chat_search", fail)
         saved, there, again = store.execute_all([SaveSession("a", {}), GetChat(id="none"), SaveSession("b", {})])
     assert isinstance(there, HostError)
     assert (saved, again) == (None, None)
@@ -159,7 +160,7 @@ def test_what_came_while_the_store_was_busy_goes_together() -> None:
 
 
 def test_no_more_than_so_many_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtimes.store.TOGETHER", 2)
+    monkeypatch.setattr("runtimes.store_service.TOGETHER", 2)
     waker, store = Waker(), Slow()
     worker = StoreWorker(waker.post)
     worker.submit(Asked(store, LoadSessions()), lambda result, error: None)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from runtimes.schema import upgrade
-from runtimes.store import StoreError, open_store
+from runtimes.store import open_store
+from runtimes.store_service import StoreError
 from svc_proto.api.store import GetChat
 from svc_proto.engine.store import LoadSessions
 from tests.runtimes.chat_stores import ask
