@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runtimes.folders import private_folder
+from svc_proto.schema.members import Members
 
 __all__ = ["ROLES", "Claim", "Running", "TakenError", "claim", "find_all", "find_running", "is_held"]
 
@@ -148,21 +149,12 @@ def _read(fd: int) -> bytes:
 
 
 def _pid(text: bytes) -> int | None:
-    pid = _members(text).get("pid")
-    return pid if isinstance(pid, int) else None
+    return Members.parsed(text).whole("pid")
 
 
 def _parse(text: bytes) -> Running | None:
-    members = _members(text)
+    members: dict[str, Any] = Members.parsed(text)
     try:
         return Running(**{name: members[name] for name in Running._fields if name in members})
     except TypeError:
         return None  # it does not accept yet
-
-
-def _members(text: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -17,6 +17,7 @@ import json
 from random import Random
 from typing import Any, cast
 
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import AppendFile, Cancel, Command, Level, Log, Operation, SweepFolder
 from svc_proto.engine.channel import Channel
@@ -25,7 +26,6 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Accepted, Done, Fact, Failed, Failure, FailureKind, Started
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.setup import build_voice
@@ -139,7 +139,7 @@ class _Game:
         request = cast("Request", None)  # nothing of it is looked at
         try:
             handler = self.do(lambda: self.family.open(request, PRINCIPAL, self.answer["session_id"]))
-        except PlainRefused as refused:
+        except Refused as refused:
             if refused.status not in (404, 410):
                 raise
             return

@@ -15,9 +15,9 @@ from attrs import define, field
 
 from svc_proto.agent.contract import ReasoningDelta, TextDelta
 from svc_proto.basics import strict_json
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, error_text
 
-__all__ = ["MAX_CALLS", "MAX_TEXT", "Assembly", "Fragment", "UpstreamProblem", "error_text"]
+__all__ = ["MAX_CALLS", "MAX_TEXT", "Assembly", "Fragment", "UpstreamProblem"]
 
 MAX_TEXT = 1024 * 1024  # characters of one answer, its reasoning, or its arguments: the answer is cut
 MAX_CALLS = 32  # calls of one answer: an error
@@ -231,13 +231,6 @@ def _plain(chunk: Members) -> str:
         return ""
     text = delta.get("content")
     return text if isinstance(text, str) else ""
-
-
-def error_text(error: object) -> str:
-    """What an `error` member says, whatever its form."""
-    if isinstance(error, str):
-        return error
-    return Members.of(error).text("message", "error", "detail")
 
 
 def _text(value: object) -> str:

@@ -145,15 +145,11 @@ def _ids_in(turn: Turn) -> dict[str, None]:
 
 def _wanted(identity: str, fragment: Fragment) -> Wanted:
     arguments = fragment.arguments.strip() or "{}"
-    args: object = None
-    why = "it is of another type"
     try:
-        args = strict_json.loads(arguments)
+        args = Members.load(arguments)
     except strict_json.JsonError as error:
-        why = str(error)
-    if not isinstance(args, dict):
         call = ToolCall(id=identity, name=fragment.name, args={}, arguments=arguments)
-        return Wanted(call, NO_OBJECT.format(why=why))
+        return Wanted(call, NO_OBJECT.format(why=error))
     call = ToolCall(id=identity, name=fragment.name, args=args, arguments=arguments, preview=call_preview(args))
     return Wanted(call)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from svc_proto.agent.contract import ModelRoute, TextDelta, TurnHost
-from svc_proto.agent.deltas import Assembly, UpstreamProblem, error_text
+from svc_proto.agent.deltas import Assembly, UpstreamProblem
 from svc_proto.basics import strict_json
 from svc_proto.basics.quoting import quoted
 from svc_proto.basics.visible import is_visible
@@ -23,7 +23,7 @@ from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.readers import EventReader, events
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, error_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -201,7 +201,7 @@ def _whole(answer: Fetched, tale: _Tale, route: ModelRoute) -> Flow[Assembly | P
 def _refusal(answer: Fetched, body: str, route: ModelRoute) -> Problem:
     status = answer.status
     members = Members.parsed(body)
-    said = quoted(error_text(members.get("error")) or error_text(members), route.api_key)
+    said = quoted(error_text(members), route.api_key)
     match status:
         case 401 | 403:
             what = "the model's server does not accept the key (SVC_MODEL_API_KEY)"

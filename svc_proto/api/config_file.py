@@ -9,6 +9,7 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.api.errors import invalid
 from svc_proto.api.settings import file_base_url, origin_of, sends_key_to_main_host, usable_base_url
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import line
 from svc_proto.commands import Compute, Level, WriteConfig
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, ask
@@ -30,9 +31,7 @@ def parse_change(body: Mapping[str, object]) -> dict[str, str]:
     for name, value in body.items():
         if name not in FIELDS:
             raise invalid(f"these fields can be changed: {', '.join(FIELDS)}")
-        if not isinstance(value, str) or len(value) > MAX_TEXT or not value.isprintable():
-            raise invalid(f"{name} must be a string of at most {MAX_TEXT} printable characters")
-        change[name] = value.strip()
+        change[name] = line(value, name, MAX_TEXT)
     url = change.get("base_url", "").rstrip("/")
     if url and not usable_base_url(url):
         raise invalid("base_url must be an http:// or https:// URL with a host, without a password or a query")

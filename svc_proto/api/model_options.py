@@ -7,12 +7,12 @@ name; members that change nothing of it are ignored, as ever (wire api 5.3).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import cast
 
 from attrs import field, frozen
 
 from svc_proto.api.errors import invalid
+from svc_proto.basics.validate import boolean, integer, number, optional
 
 __all__ = ["ModelOptions", "read_model_options"]
 
@@ -58,30 +58,18 @@ def read_model_options(body: Mapping[str, object]) -> ModelOptions:
     members: dict[str, object] = {}
     for name, (low, high) in RANGES.items():
         if body.get(name) is not None:
-            members[name] = _number(body[name], name, low, high)
+            number(body[name], name, low, high)
+            members[name] = body[name]
     if body.get("seed") is not None:
-        members["seed"] = _whole(body["seed"], "seed", -MAX_SEED, MAX_SEED)
+        members["seed"] = integer(body["seed"], "seed", -MAX_SEED, MAX_SEED)
     if body.get("stop") is not None:
         members["stop"] = _stop(body["stop"])
     if body.get("response_format") is not None:
         members["response_format"] = _response_format(body["response_format"])
-    given = [_whole(body[name], name, 1, MAX_SEED) for name in LIMITS if body.get(name) is not None]
+    given = [integer(body[name], name, 1, MAX_SEED) for name in LIMITS if body.get(name) is not None]
     tools = _tools(body.get("tools"))
     members |= _choice(body, tools)
     return ModelOptions(members=members, max_tokens=min(given, default=None), tools=tools)
-
-
-def _number(value: object, name: str, low: float, high: float) -> object:
-    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-    if number is None or not isfinite(number) or not low <= number <= high:
-        raise invalid(f"{name} must be a number from {low:g} to {high:g}", param=name)
-    return number
-
-
-def _whole(value: object, name: str, low: int, high: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise invalid(f"{name} must be a whole number{', at least 1' if low == 1 else ''}", param=name)
-    return value
 
 
 def _stop(value: object) -> object:
@@ -116,11 +104,9 @@ def _tools(value: object) -> tuple[Mapping[str, object], ...] | None:
 
 def _choice(body: Mapping[str, object], tools: tuple[Mapping[str, object], ...] | None) -> Mapping[str, object]:
     """`tool_choice` and `parallel_tool_calls`, which say something of a client's own tools only."""
-    choice, parallel = body.get("tool_choice"), body.get("parallel_tool_calls")
+    choice, parallel = body.get("tool_choice"), optional(body, "parallel_tool_calls", boolean)
     if choice is not None and choice not in CHOICES and not isinstance(choice, dict):
         raise invalid(f"tool_choice must be one of {', '.join(CHOICES)}, or name a tool", param="tool_choice")
-    if parallel is not None and not isinstance(parallel, bool):
-        raise invalid("parallel_tool_calls must be a boolean", param="parallel_tool_calls")
     if tools is None:
         if choice not in (None, "none", "auto"):
             raise invalid("tool_choice needs tools", param="tool_choice")

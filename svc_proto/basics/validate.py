@@ -1,24 +1,46 @@
-"""Parsers of JSON values for request bodies: a typed value, or `Refused(400, "invalid_field")` that names the field.
+"""The strict readers of JSON values: a typed value, or `Refused(400, "invalid_field")` that names the field.
 
 Values come from `strict_json`, so an object has text keys; nothing else is taken for granted. Booleans are never
-numbers here, and no number is NaN or infinite (wire core 0.4).
+numbers here, and no number is NaN or infinite (wire core 0.4). What may be missing is read by `optional`; where nothing
+is refused, by `svc_proto.schema.members`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar, cast
 
 from svc_proto.basics.errors import Refused
 
-__all__ = ["MAX_SECONDS", "array", "boolean", "choice", "integer", "invalid", "number", "object_", "seconds", "text"]
+__all__ = [
+    "MAX_SECONDS",
+    "array",
+    "boolean",
+    "choice",
+    "integer",
+    "invalid",
+    "line",
+    "number",
+    "object_",
+    "optional",
+    "seconds",
+    "text",
+]
+
+T = TypeVar("T")
 
 MAX_SECONDS = 315_360_000.0  # s, ten years of 365 days: the cap of wire core 2.2
 
 
-def number(value: object, field: str) -> float:
-    """A finite JSON number."""
+def optional(members: Mapping[str, object], field: str, read: Callable[[object, str], T]) -> T | None:
+    """A member that may be missing; null counts as missing."""
+    value = members.get(field)
+    return None if value is None else read(value, field)
+
+
+def number(value: object, field: str, low: float = -math.inf, high: float = math.inf) -> float:
+    """A finite JSON number in these bounds, both included."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise invalid(field, "a number")
     try:
@@ -27,16 +49,20 @@ def number(value: object, field: str) -> float:
         raise invalid(field, "a number of ordinary size") from None
     if not math.isfinite(result):
         raise invalid(field, "a finite number")
+    if not low <= result <= high:
+        raise invalid(field, f"a number from {low:g} to {high:g}")
     return result
 
 
-def integer(value: object, field: str) -> int:
-    """A whole number; `3.0` counts as 3."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if not isinstance(value, float) or not value.is_integer():  # NaN and infinities are not integers either
+def integer(value: object, field: str, low: float = -math.inf, high: float = math.inf) -> int:
+    """A whole number in these bounds, both included; `3.0` counts as 3."""
+    if isinstance(value, float) and value.is_integer():  # NaN and infinities are not
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
         raise invalid(field, "a whole number")
-    return int(value)
+    if not low <= value <= high:
+        raise invalid(field, f"a whole number from {low} to {high}")
+    return value
 
 
 def seconds(value: object, field: str) -> float:
@@ -54,6 +80,14 @@ def text(value: object, field: str) -> str:
     if not isinstance(value, str):
         raise invalid(field, "a string")
     return value
+
+
+def line(value: object, field: str, most: int, least: int = 0) -> str:
+    """Printable text of one line, without the blanks around it: so many characters at most, and at least."""
+    if not isinstance(value, str) or not value.isprintable() or not least <= len(value.strip()) <= most:
+        size = f"{least} to {most}" if least else f"at most {most}"
+        raise invalid(field, f"text of {size} characters, all printable")
+    return value.strip()
 
 
 def boolean(value: object, field: str) -> bool:

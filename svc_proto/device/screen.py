@@ -37,7 +37,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.local_secret import shows_secret
-from svc_proto.engine.message import Request, Response, json_response, parse_json
+from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.phone_door import PhoneDoor, close_phone_door, open_phone_door
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.waits import Bell
@@ -174,7 +174,7 @@ class SeenPhone:
     # --- the person ---
 
     def _touch(self, request: Request) -> Response:
-        body = _body(request)
+        body = request.json_object()
         kind = body.pop("kind", None)
         now = self.engine.now
         if kind == "wake":
@@ -188,7 +188,7 @@ class SeenPhone:
         return self._done()
 
     def _answer(self, request: Request) -> Response:
-        body = _body(request)
+        body = request.json_object()
         question, allow, remember = body.get("question"), body.get("allow"), body.get("remember", False)
         if not isinstance(question, str) or not isinstance(allow, bool) or not isinstance(remember, bool):
             raise Refused(400, "invalid", "question must be text; allow and remember, true or false")
@@ -197,7 +197,7 @@ class SeenPhone:
         return self._done()
 
     def _toggle(self, request: Request) -> Response:
-        on = _body(request).get("on")
+        on = request.json_object().get("on")
         if not isinstance(on, bool):
             raise Refused(400, "invalid", "on must be true or false")
         if not self.phone.controls.turn(Switch.MASTER, on):
@@ -239,13 +239,3 @@ def _question(overlay: Overlay) -> dict[str, object]:
         "verb": overlay.verb,
         "text": overlay.text,
     }
-
-
-def _body(request: Request) -> dict[str, object]:
-    try:
-        value = parse_json(request.body)
-    except strict_json.JsonError:
-        value = None
-    if not isinstance(value, dict):
-        raise Refused(400, "invalid", "the body must be a JSON object")
-    return value

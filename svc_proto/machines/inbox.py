@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from svc_proto.basics.errors import Refused
 from svc_proto.basics.strict_json import dumps
-from svc_proto.basics.validate import choice, invalid
+from svc_proto.basics.validate import choice, invalid, text
 
 __all__ = ["IMAGE_LIMIT", "INBOX_FOLDER", "STALE_AFTER", "Notifications", "image_type", "inbox_name", "parse_format"]
 
@@ -73,8 +72,6 @@ def image_type(data: bytes) -> str | None:
 
 def inbox_name(wall: float, hint: object, extension: str, nonce: str) -> str:
     """The name of a pasted image under the service home; never the same twice, whatever the hint."""
-    if hint is not None and not isinstance(hint, str):
-        raise Refused(400, "invalid_field", "filename_hint must be a string", extra={"field": "filename_hint"})
-    word = _FOREIGN.sub("", hint or "")[:MAX_HINT]
+    word = _FOREIGN.sub("", "" if hint is None else text(hint, "filename_hint"))[:MAX_HINT]
     stamp = f"{datetime.fromtimestamp(wall, UTC):%Y%m%d_%H%M%S}"
     return f"{INBOX_FOLDER}/clip_{stamp}_{nonce}{'_' + word if word else ''}.{extension}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
+from functools import partial
 
 from attrs import define, field, frozen
 
@@ -16,7 +17,7 @@ from svc_proto.basics.entropy import CODE_LENGTH, same_secret
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.validate import array, boolean, choice, invalid, object_, seconds, text
+from svc_proto.basics.validate import array, boolean, choice, invalid, object_, optional, seconds, text
 from svc_proto.machines.grants import Preset, lenient_grants, parse_grants
 from svc_proto.machines.table import Table, step
 
@@ -171,25 +172,20 @@ def parse_registration(body: object, *, with_endpoints: bool) -> tuple[str, Pair
 
 def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> PairingMeta:
     """The values that may be attached to a code; null counts as absent. `Refused` 400 names the field."""
-    ttl = members.get("ttl_seconds")
-    grants = members.get("grants")
-    hint = members.get("transport_hint")
-    endpoints = members.get("endpoints") if with_endpoints else None
     return PairingMeta(
-        ttl_seconds=None if ttl is None else seconds(ttl, "ttl_seconds"),
-        grants=None if grants is None else parse_grants(grants),
-        transport_hint=None if hint is None else choice(hint, "transport_hint", TRANSPORT_HINTS),
-        endpoints=None if endpoints is None else _endpoints(endpoints),
-        carries_key=_flag(members, "carries_key"),
-        own_key=_flag(members, "own_key"),
+        ttl_seconds=optional(members, "ttl_seconds", seconds),
+        grants=optional(members, "grants", parse_grants),
+        transport_hint=optional(members, "transport_hint", partial(choice, allowed=TRANSPORT_HINTS)),
+        endpoints=optional(members, "endpoints", _endpoints) if with_endpoints else None,
+        carries_key=optional(members, "carries_key", boolean) or False,
+        own_key=optional(members, "own_key", boolean) or False,
     )
 
 
 def phone_wishes(payload: Mapping[str, object]) -> PairingMeta:
     """The lifetime and grants that a phone asks for in `system/auth`; what is malformed counts as absent."""
-    ttl = payload.get("ttl_seconds")
     try:
-        wished = None if ttl is None else seconds(ttl, "ttl_seconds")
+        wished = optional(payload, "ttl_seconds", seconds)
     except Refused:
         wished = None
     return PairingMeta(ttl_seconds=wished, grants=lenient_grants(payload.get("grants")))
@@ -207,13 +203,8 @@ def operator_first(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
     )
 
 
-def _flag(members: Mapping[str, object], name: str) -> bool:
-    value = members.get(name)
-    return value is not None and boolean(value, name)
-
-
-def _endpoints(value: object) -> list[object]:
-    endpoints = array(value, "endpoints")
+def _endpoints(value: object, field: str) -> list[object]:
+    endpoints = array(value, field)
     if len(endpoints) > MAX_ENDPOINTS:
-        raise invalid("endpoints", f"an array of at most {MAX_ENDPOINTS} candidates")
+        raise invalid(field, f"an array of at most {MAX_ENDPOINTS} candidates")
     return endpoints

@@ -13,9 +13,10 @@ from attrs import define, field, frozen
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import array, boolean, invalid, number, object_, seconds, text
+from svc_proto.basics.validate import array, boolean, invalid, number, object_, optional, seconds, text
 from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, is_live, parse_grants
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.members import Members
 
 __all__ = [
     "PREFIX_LENGTH",
@@ -81,6 +82,16 @@ class DeviceInfo:
     platform: str = "unknown"
     surface: str = "unknown"  # android, desktop, quest
     form_factor: str = "unknown"  # phone, desktop, xr
+
+
+DEVICE_MEMBERS = {  # of the payload of `system/auth`; the first that says something counts
+    "name": ("device_name", "device_hostname"),
+    "id": ("device_id",),
+    "model": ("device_model",),
+    "platform": ("device_platform",),
+    "surface": ("client_surface",),
+    "form_factor": ("device_form_factor",),
+}
 
 
 @frozen
@@ -212,28 +223,22 @@ def session_record(session: Session, is_current: bool, *, online: bool = False) 
 
 def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
     """The device fields of a `system/auth` payload; what is missing, empty or no text gets its default."""
-    defaults = DeviceInfo()
-    return DeviceInfo(
-        name=_word(payload, "device_name") or _word(payload, "device_hostname") or defaults.name,
-        id=_word(payload, "device_id") or defaults.id,
-        model=_word(payload, "device_model") or defaults.model,
-        platform=_word(payload, "device_platform") or defaults.platform,
-        surface=_word(payload, "client_surface") or defaults.surface,
-        form_factor=_word(payload, "device_form_factor") or defaults.form_factor,
-    )
+    members = Members.of(payload)
+    # Lone surrogates can be written neither to a store nor to a terminal.
+    found = {
+        name: members.word(*names)[:MAX_DEVICE_TEXT].encode("utf-8", "replace").decode("utf-8")
+        for name, names in DEVICE_MEMBERS.items()
+    }
+    return DeviceInfo(**{name: word for name, word in found.items() if word})
 
 
 def parse_patch(body: object) -> tuple[float | None, Preset | None]:
     """The body of `PATCH /sessions/{token_prefix}`: lifetime and grants, at least one of them (wire core 4.4)."""
     members = object_(body, "body")
-    ttl = members.get("ttl_seconds")
-    grants = members.get("grants")
+    ttl, grants = optional(members, "ttl_seconds", seconds), optional(members, "grants", parse_grants)
     if ttl is None and grants is None:
         raise Refused(400, "invalid_field", "ttl_seconds or grants must be present", extra={"field": "ttl_seconds"})
-    return (
-        None if ttl is None else seconds(ttl, "ttl_seconds"),
-        None if grants is None else parse_grants(grants),
-    )
+    return ttl, grants
 
 
 def _identity(members: Mapping[str, object]) -> tuple[str, str]:
@@ -265,11 +270,3 @@ def _stored(expiry: float | None) -> float | str:
 def _loaded(members: Mapping[str, object], field_name: str) -> float | None:
     value = members.get(field_name, "")
     return None if value is None or value == NEVER else number(value, field_name)
-
-
-def _word(payload: Mapping[str, object], key: str) -> str:
-    value = payload.get(key)
-    if not isinstance(value, str):
-        return ""
-    # Lone surrogates can be written neither to a store nor to a terminal.
-    return value.strip()[:MAX_DEVICE_TEXT].encode("utf-8", "replace").decode("utf-8")

@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 
-from svc_proto.basics.validate import invalid
+from svc_proto.basics.validate import invalid, number
 from svc_proto.commands import TerminalSize
 from svc_proto.machines.table import Table
 
@@ -166,6 +166,4 @@ def _cells(payload: Mapping[str, object], key: str, default: int) -> int:
             raise invalid(key, "a number of character cells") from None
     if value is None or value == 0:
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > MAX_CELLS:
-        raise invalid(key, f"a number of character cells, at most {MAX_CELLS}")
-    return max(int(value), 1)
+    return max(int(number(value, key, -MAX_CELLS, MAX_CELLS)), 1)

@@ -55,10 +55,9 @@ from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
 from svc_proto.relay.voice_access import GRANTS, VoiceGate
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.setup import build_voice
-from svc_proto.wire.events import RequestHead
+from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Relay"]
@@ -171,13 +170,14 @@ class Relay:
         return caller
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
-        """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; for voice see `PlainRefused`."""
+        """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; of voice the text alone."""
         body = {"ok": False, "error": refused.message, "code": refused.code, **refused.extra}
-        basic = head.target.partition("?")[0] in voice_basic.BASIC_PATHS
-        if basic and refused.status not in (401, 403):
+        path = head.target.partition("?")[0]
+        if path in voice_basic.BASIC_PATHS and refused.status not in (401, 403):
             body["success"] = False  # wire terminal-voice 3: what their clients look for
-        elif isinstance(refused, PlainRefused):
-            return refused.response()
+        elif path.startswith("/voice/"):  # what their clients print
+            headers = Headers([(b"content-type", b"text/plain; charset=utf-8"), *refused.headers])
+            return Response(refused.status, headers, refused.message.encode("utf-8", "replace"))
         return json_response(refused.status, body, refused.headers)
 
     def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:

@@ -22,12 +22,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import Refused
 from svc_proto.engine.callers import is_forwarded, is_loopback_address
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.relay.access import Access
 from svc_proto.voice.auth import ApiProbe
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.principal import Principal
 from svc_proto.wire.events import Headers
 
@@ -59,7 +59,7 @@ class VoiceGate:
         self._probe = ApiProbe(relay.engine, relay.config.api_url)
 
     def admit(self, access: Access, request: Request) -> Principal | Flow[Principal]:
-        """Who calls; a flow where somebody has to be asked. `PlainRefused` 401, 403, or 404 for what is turned off."""
+        """Who calls; a flow where somebody has to be asked. `Refused` 401, 403, or 404 for what is turned off."""
         if access in SOCKETS:
             return self._admit_socket(access, request)
         return self._admit(GRANTS[access], request)
@@ -70,7 +70,7 @@ class VoiceGate:
         output = access is Access.VOICE_OUTPUT_SOCKET
         settings = yield from (voice.output_settings() if output else voice.realtime_settings())
         if not settings.enabled:
-            raise PlainRefused(404, "this voice feature is turned off", code="disabled")
+            raise Refused(404, "disabled", "this voice feature is turned off")
         found = self._admit(GRANTS[access], request)
         return found if isinstance(found, Principal) else (yield from found)
 
@@ -81,15 +81,15 @@ class VoiceGate:
         session = relay.sessions.lookup(token, now)
         if session is None:
             if not self._is_safe(request):
-                raise PlainRefused(
+                raise Refused(
                     403,
+                    "https_required",
                     "an API bearer needs HTTPS here; for a trusted network, RELAY_ALLOW_INSECURE_API_BEARER=1 or "
                     "`svc relay insecure-api-key on` allows plain HTTP",
-                    code="https_required",
                 )
             return self._ask(token, request)
         if not session.holds(grant, now.wall):
-            raise PlainRefused(403, f"this session holds no live {grant} grant", code="grant_required")
+            raise Refused(403, "grant_required", f"this session holds no live {grant} grant")
         device = None if session.device_id == UNKNOWN_DEVICE else session.device_id
         until = partial(session.grants_until, grant)
         return Principal(kind="session", device_id=device, bearer_hash=session.token_hash, until=until)
@@ -125,5 +125,5 @@ def _bearer(headers: Headers) -> str:
     return token
 
 
-def _unauthorized(message: str) -> PlainRefused:
-    return PlainRefused(401, message, code="unauthorized")
+def _unauthorized(message: str) -> Refused:
+    return Refused(401, "unauthorized", message)

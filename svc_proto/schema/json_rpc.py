@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from svc_proto.basics import strict_json
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, NotAnObject
 
 __all__ = [
     "INVALID_PARAMS",
@@ -39,12 +39,11 @@ class RpcError(Exception):
 def read_object(text: bytes) -> Members:
     """The members of one message. Raises `RpcError`; batches are refused."""
     try:
-        value = strict_json.loads(text)
+        return Members.load(text)
+    except NotAnObject:
+        raise RpcError(INVALID_REQUEST, "a request must be an object") from None
     except strict_json.JsonError as error:
         raise RpcError(PARSE_ERROR, f"not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise RpcError(INVALID_REQUEST, "a request must be an object")
-    return Members.of(value)
 
 
 def write_result(identity: object, result: Mapping[str, object]) -> bytes:

@@ -12,7 +12,14 @@ from typing import cast
 
 from svc_proto.basics import strict_json
 
-__all__ = ["Members", "content_text"]
+__all__ = ["Members", "NotAnObject", "content_text", "error_text"]
+
+
+_ERRORS = ("error", "message", "detail", "msg", "errors")  # where servers put what is wrong
+
+
+class NotAnObject(strict_json.JsonError):
+    """What was read is JSON, but no object."""
 
 
 class Members(dict[str, object]):
@@ -28,13 +35,20 @@ class Members(dict[str, object]):
         return cls(cast("dict[str, object]", value)) if isinstance(value, dict) else cls()
 
     @classmethod
+    def load(cls, text: bytes | str, *, max_bytes: int | None = None) -> Members:
+        """The members of a text that is a JSON object. Raises `JsonError`, where it is other JSON `NotAnObject`."""
+        value = strict_json.loads(text, max_bytes=max_bytes)
+        if not isinstance(value, dict):
+            raise NotAnObject("it is of another type")
+        return cls(cast("dict[str, object]", value))
+
+    @classmethod
     def parse(cls, text: bytes | str) -> Members | None:
         """The members of a text that is a JSON object; None for any other text."""
         try:
-            value = strict_json.loads(text)
+            return cls.load(text)
         except strict_json.JsonError:
             return None
-        return cls(cast("dict[str, object]", value)) if isinstance(value, dict) else None
 
     @classmethod
     def parsed(cls, text: bytes | str) -> Members:
@@ -101,6 +115,16 @@ class Members(dict[str, object]):
     def texts(self, *names: str) -> list[str]:
         """The texts in the first of these members that is an array, empty ones too."""
         return [value for value in self.array(*names) if isinstance(value, str)]
+
+
+def error_text(value: object, depth: int = 6) -> str:
+    """What a value says is wrong, in any of the shapes in use: a text, or that of an error somewhere in it."""
+    if isinstance(value, str) or not depth:
+        return value if isinstance(value, str) else ""
+    if isinstance(value, list):
+        return error_text(value[0], depth - 1) if value else ""
+    members = Members.of(value)
+    return next((text for name in _ERRORS if (text := error_text(members.get(name), depth - 1))), "")
 
 
 def content_text(content: object) -> str:

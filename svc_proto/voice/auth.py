@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.client import bearer as shown
 from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.voice.errors import PlainRefused
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -61,7 +61,7 @@ class ApiProbe:
 
     def _ask(self, headers: tuple[tuple[bytes, bytes], ...]) -> Flow[bool]:
         if self._under_way >= MAX_PROBES:
-            raise PlainRefused(503, "too many bearers are being checked: try again in a few seconds", code="busy")
+            raise Refused(503, "busy", "too many bearers are being checked: try again in a few seconds")
         self._under_way += 1
         try:
             answer = yield from fetch(self._engine, "GET", self._url, headers=headers, within=PROBE_TIMEOUT)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
+from svc_proto.basics.validate import invalid, line, text
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.fields import FALSE_WORDS
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.registry import LOCAL
@@ -34,7 +34,8 @@ AUTO = {  # in the order in which they are tried where none is named, with their
 }
 HINT = "install espeak-ng and the voice extra, or set a key such as OPENAI_API_KEY, XAI_API_KEY or ELEVENLABS_API_KEY"
 WITH_CONTROLS = ("xai",)  # whose voice and language a request may choose, wire 3.4
-MAX_NAME = 160  # characters
+CHOOSABLE = ("voice", "language")
+MAX_NAME = 160  # characters of each
 
 
 class NoEngineError(Exception):
@@ -57,16 +58,14 @@ class Engine:
 
 
 def spoken_text(value: object) -> str:
-    """A text to be spoken, cleaned up. `PlainRefused` 400."""
-    if not isinstance(value, str):
-        raise PlainRefused(400, "text must be a string", code="invalid_field")
-    text = value.strip()
-    if not 1 <= len(text) <= MAX_TEXT:
-        raise PlainRefused(400, f"text must have 1 to {MAX_TEXT} characters", code="invalid_field")
-    text = clean_for_speech(text)
-    if not text:
-        raise PlainRefused(400, "text has nothing in it that can be spoken", code="invalid_field")
-    return text
+    """A text to be spoken, cleaned up. `Refused` 400."""
+    given = text(value, "text").strip()
+    if not 1 <= len(given) <= MAX_TEXT:
+        raise invalid("text", f"text of 1 to {MAX_TEXT} characters")
+    cleaned = clean_for_speech(given)
+    if not cleaned:
+        raise invalid("text", "something that can be spoken")
+    return cleaned
 
 
 class BasicVoice:
@@ -123,7 +122,7 @@ class BasicVoice:
             raise NoEngineError(text, None if missing else engine.provider) from error
 
     def synthesize(self, name: str | None, text: str, body: Mapping[str, object]) -> Flow[Spoken]:
-        """A text as one audio file. Raises `NoEngineError`; `PlainRefused` 400 for what the body chooses."""
+        """A text as one audio file. Raises `NoEngineError`; `Refused` 400 for what the body chooses."""
         profile = yield from self._profile(name)
         engine = yield from self._engine("tts", profile)
         if not engine.enabled:
@@ -195,17 +194,8 @@ class BasicVoice:
 
 def _overrides(body: Mapping[str, object]) -> dict[str, str]:
     """What a request may choose, at the top or inside `enhanced`. Never an address (wire 3.4)."""
-    nested = body.get("enhanced")
-    holders = (body, nested if isinstance(nested, dict) else {})
-    chosen: dict[str, str] = {}
-    for name in ("voice", "language"):
-        value = next((holder[name] for holder in holders if holder.get(name) is not None), None)
-        if value is None:
-            continue
-        if not isinstance(value, str) or len(value) > MAX_NAME or not value.isprintable():
-            raise PlainRefused(400, f"{name} must be a string of at most {MAX_NAME} characters", code="invalid_field")
-        chosen[name] = value.strip()
-    return chosen
+    given = ((name, holder.get(name)) for holder in (Members.of(body.get("enhanced")), body) for name in CHOOSABLE)
+    return {name: line(value, name, MAX_NAME) for name, value in given if value is not None}
 
 
 def _enhanced(engine: Engine) -> dict[str, object] | None:

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from attrs import evolve
 
-from svc_proto.voice.errors import PlainRefused
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import integer, line
 from svc_proto.voice.registry import LOCAL, Registry, canonical_id
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 
@@ -20,7 +21,7 @@ SettingsT = TypeVar("SettingsT", OutputSettings, RealtimeSettings)
 
 
 def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) -> SettingsT:
-    """The settings with what the body names. One that is null or blank counts as absent. `PlainRefused` 400.
+    """The settings with what the body names. One that is null or blank counts as absent. `Refused` 400.
 
     Whoever names another provider and no model or voice gets that provider's own, not the settings'.
     """
@@ -32,7 +33,7 @@ def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) 
         provider = picked["provider"] = canonical_id(picked["provider"], "tts" if output else "realtime")
         info = registry.find(provider)
         if info is None:
-            raise PlainRefused(400, f"unknown voice provider: {provider}")
+            raise Refused(400, "voice_refused", f"unknown voice provider: {provider}")
         if provider != settings.provider:
             picked.setdefault("model", info.models[0])
             picked.setdefault("voice", info.voices[0])
@@ -50,25 +51,15 @@ def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) 
 
 
 def whole(value: object, name: str, low: int, high: int) -> int:
-    """A whole number in a range, or its digits as text. `PlainRefused` 400."""
+    """A whole number in a range, or its digits as text. `Refused` 400."""
     if isinstance(value, str):
         text = value.strip()
         digits = text.removeprefix("-")
         value = int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= 9 else None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise PlainRefused(400, f"{name} must be an integer")
-    if not low <= value <= high:
-        raise PlainRefused(400, f"{name} must be from {low} to {high}")
-    return value
+    return integer(value, name, low, high)
 
 
 def chosen_text(body: Mapping[str, object], name: str, otherwise: str = "") -> str:
-    """A member that is text of one line, no longer than its kind may be, without blanks around. `PlainRefused` 400."""
+    """A member that is text of one line, no longer than its kind may be, without blanks around. `Refused` 400."""
     value = body.get(name)
-    if value is None:
-        return otherwise
-    if not isinstance(value, str) or not value.isprintable() or len(value.strip()) > LENGTHS[name]:
-        raise PlainRefused(400, f"{name} must be text of at most {LENGTHS[name]} characters")
-    return value.strip()
+    return otherwise if value is None else line(value, name, LENGTHS[name])

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request
 from svc_proto.voice.choice import SettingsT, choose
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.event_log import KEEP_DAYS
 from svc_proto.voice.session import VoiceSession
 from svc_proto.voice.session_table import SessionTable
@@ -75,7 +75,7 @@ class Family(Generic[S]):
         self.sessions: SessionTable[S] = SessionTable(voice.engine)
 
     def open(self, request: Request, principal: Principal, session_id: str) -> VoiceSocket:
-        """`GET /voice/<place>/{session_id}` as a WebSocket. `PlainRefused` 404, 410 or 403."""
+        """`GET /voice/<place>/{session_id}` as a WebSocket. `Refused` 404, 410 or 403."""
         return self.sessions.open(session_id, principal)
 
     def end_bearer(self, bearer_hash: str, reason: str) -> None:
@@ -93,9 +93,9 @@ class Family(Generic[S]):
     # --- for `create` ---
 
     def choose(self, settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
-        """What the body picks of the settings. `PlainRefused` 404 when the family is disabled, 400 for a bad choice."""
+        """What the body picks of the settings. `Refused` 404 when the family is disabled, 400 for a bad choice."""
         if not settings.enabled:
-            raise PlainRefused(404, f"{self.what} is disabled", code="disabled")
+            raise Refused(404, "disabled", f"{self.what} is disabled")
         return choose(settings, body, self.voice.registry)
 
     def admit(

@@ -1,6 +1,6 @@
 """The settings of voice output and realtime, one by one: their names, their rules, and how text becomes a value.
 
-A rule gives the value, or `PlainRefused` 400 with the name of the setting (wire terminal-voice 4.1, 6.1).
+A rule gives the value, or `Refused` 400 with the name of the setting (wire terminal-voice 4.1, 6.1).
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import boolean, choice, line
 from svc_proto.voice.choice import LENGTHS, MAX_RATE, MIN_RATE, whole
-from svc_proto.voice.errors import PlainRefused
 
 __all__ = ["FILE_ONLY", "OUTPUT", "PROMOTION", "REALTIME", "Rule", "Rules", "lenient"]
 
@@ -24,31 +25,20 @@ DELIVERIES = ("speak_verbatim", "speak_when_idle", "notify_then_speak", "visual_
 
 
 def _flag(value: object, name: str) -> bool:
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().lower() if isinstance(value, str | int) else ""
+    word = str(value).strip().lower() if isinstance(value, str | int) else ""  # 1 and 0 are words, too
     if word in TRUE_WORDS:
         return True
     if word in FALSE_WORDS:
         return False
-    raise PlainRefused(400, f"{name} must be true or false")
+    return boolean(value, name)
 
 
 def _text(value: object, name: str) -> str:
-    limit = LENGTHS[name]
-    if not isinstance(value, str) or not value.isprintable() or not 1 <= len(value.strip()) <= limit:
-        raise PlainRefused(400, f"{name} must be text of 1 to {limit} characters")
-    return value.strip()
+    return line(value, name, LENGTHS[name], 1)
 
 
 def _among(*words: str) -> Rule:
-    def rule(value: object, name: str) -> str:
-        word = value.strip().lower() if isinstance(value, str) else ""
-        if word not in words:
-            raise PlainRefused(400, f"{name} must be one of {', '.join(words)}")
-        return word
-
-    return rule
+    return lambda value, name: choice(str(value).strip().lower(), name, words)
 
 
 def _between(low: int, high: int) -> Rule:
@@ -92,6 +82,6 @@ def lenient(rules: Rules, found: Mapping[str, object]) -> dict[str, object]:
         if found.get(name) is not None:
             try:
                 values[name] = rule(found[name], name)
-            except PlainRefused:
+            except Refused:
                 continue
     return values

@@ -20,7 +20,6 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.machines.table import Table, step
 from svc_proto.voice.contract import Rendered, SpeechRequest
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.event_log import AudioCopy
 from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of
@@ -65,11 +64,11 @@ class RealtimeLab(Family["LabSession"]):
     what, place, protocol = "realtime voice", "realtime", "realtime"
 
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
-        """`POST /voice/realtime/session`. `PlainRefused` 404 when disabled, 400 for a bad choice, 503 for too many."""
+        """`POST /voice/realtime/session`. `Refused` 404 when disabled, 400 for a bad choice, 503 for too many."""
         settings = yield from self.voice.realtime_settings(profile_of({}, body))
         chosen = self.choose(settings, body)
         if self.voice.registry.find(chosen.provider) is None:
-            raise PlainRefused(400, f"unknown voice provider: {chosen.provider}")
+            raise Refused(400, "voice_refused", f"unknown voice provider: {chosen.provider}")
         self.sessions.make_room(principal)
         return self.admit(LabSession(self, chosen, principal), keep_days=chosen.run_retention_days)
 
@@ -77,9 +76,9 @@ class RealtimeLab(Family["LabSession"]):
         """As of any family, but that what is over is unknown: 404."""
         try:
             return super().open(request, principal, session_id)
-        except PlainRefused as refused:
+        except Refused as refused:
             if refused.status == 410:
-                raise PlainRefused(404, "there is no such voice session", code="session_not_found") from None
+                raise Refused(404, "session_not_found", "there is no such voice session") from None
             raise
 
 

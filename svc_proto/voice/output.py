@@ -22,7 +22,6 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.table import Table, step
 from svc_proto.voice.contract import Rendered, SpeechRequest
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import is_renderer
@@ -67,13 +66,13 @@ class VoiceOutput(Family["OutputSession"]):
     what, place, protocol = "voice output", "output", "output"
 
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
-        """`POST /voice/output/session`. `PlainRefused` 404 when disabled, 400 for a bad choice, 503 when there are
+        """`POST /voice/output/session`. `Refused` 404 when disabled, 400 for a bad choice, 503 when there are
         too many."""
         settings = yield from self.voice.output_settings(profile_of({}, body))
         chosen = self.choose(settings, body)
         info = self.voice.registry.find(chosen.provider)
         if info is None or not is_renderer(info):
-            raise PlainRefused(400, f"voice provider {chosen.provider} does not turn text into speech")
+            raise Refused(400, "voice_refused", f"voice provider {chosen.provider} does not turn text into speech")
         self.sessions.make_room(principal)
         return self.admit(OutputSession(self, chosen, principal))
 

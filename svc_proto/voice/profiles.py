@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from svc_proto.basics.validate import optional, text
 from svc_proto.commands import Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
-from svc_proto.voice.errors import PlainRefused
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -45,13 +45,8 @@ class Profile:
 
 
 def profile_of(query: Mapping[str, str], body: Mapping[str, object] | None = None) -> str | None:
-    """The profile that a request names; the query beats the body. None for none. `PlainRefused` 400."""
-    value = query.get("profile", "").strip() or (body or {}).get("profile")
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise PlainRefused(400, "profile must be a string")
-    return value.strip() or None
+    """The profile that a request names; the query beats the body. None for none. `Refused` 400."""
+    return query.get("profile", "").strip() or (optional(body or {}, "profile", text) or "").strip() or None
 
 
 def profile_path(root: str, name: str) -> str | None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from svc_proto.basics.entropy import same_secret
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.machines.voice_session import UNATTENDED, VoiceState
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.event_log import sweep_runs
 from svc_proto.voice.session import POLICY, VoiceSession
 from svc_proto.voice.socket import VoiceSocket
@@ -67,7 +67,7 @@ class SessionTable(Generic[S]):
                 if session.life.state is state:
                     session.close("too many sessions")
                     return
-        raise PlainRefused(503, "too many voice sessions are open", code="too_many_sessions")
+        raise Refused(503, "too_many_sessions", "too many voice sessions are open")
 
     def add(self, session: S) -> None:
         """A new session; `make_room` came before."""
@@ -78,10 +78,10 @@ class SessionTable(Generic[S]):
         session = self._sessions.get(session_id)
         if session is None:
             if self._over.get(session_id, self.engine.now.mono):
-                raise PlainRefused(410, "this voice session is over", code="session_closed")
-            raise PlainRefused(404, "there is no such voice session", code="session_not_found")
+                raise Refused(410, "session_closed", "this voice session is over")
+            raise Refused(404, "session_not_found", "there is no such voice session")
         if not session.principal.matches(principal):
-            raise PlainRefused(403, "this voice session belongs to somebody else", code="not_your_session")
+            raise Refused(403, "not_your_session", "this voice session belongs to somebody else")
         return session
 
     def forget(self, session: VoiceSession) -> None:

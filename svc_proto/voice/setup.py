@@ -33,11 +33,11 @@ class Sessions(Protocol):
     """One family of sessions: output, lab or agent."""
 
     def create(self, body: dict[str, object], principal: Principal) -> Flow[dict[str, object]]:
-        """A new session; the answer of the route. `PlainRefused`."""
+        """A new session; the answer of the route. `Refused`."""
         ...
 
     def open(self, request: Request, principal: Principal, session_id: str) -> SocketHandler:
-        """Somebody comes to a session. `PlainRefused` 404, 410 or 403."""
+        """Somebody comes to a session. `Refused` 404, 410 or 403."""
         ...
 
     def end_bearer(self, bearer_hash: str, reason: str) -> None:

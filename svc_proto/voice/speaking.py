@@ -6,13 +6,11 @@ import base64
 import binascii
 import math
 from collections.abc import Mapping
-from typing import cast
 
 from attrs import define, field
 
-from svc_proto.basics.errors import Refused
 from svc_proto.basics.redact import REDACTED
-from svc_proto.basics.validate import invalid, text
+from svc_proto.basics.validate import invalid, object_, optional, text
 from svc_proto.voice.pcm import duration
 from svc_proto.voice.text import MAX_TEXT
 
@@ -48,13 +46,8 @@ MASKED = ("token", "secret", "key", "password", "authorization")
 def text_of(message: Mapping[str, object]) -> str | None:
     """`text`, or `prompt`, at most `MAX_TEXT` characters; None when there is none. `Refused` for what is no text."""
     for name in ("text", "prompt"):
-        value = message.get(name)
-        if value is None:
-            continue
-        if not isinstance(value, str):
-            raise Refused(400, "invalid_field", f"{name} must be a string")
-        if value.strip():
-            return value.strip()[:MAX_TEXT]
+        if found := (optional(message, name, text) or "").strip():
+            return found[:MAX_TEXT]
     return None
 
 
@@ -137,12 +130,7 @@ def _ms(seconds: float) -> float:
 
 
 def _picked(message: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> dict[str, object]:
-    value = message.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Refused(400, "invalid_field", f"{name} must be an object")
-    members = cast("dict[str, object]", value)
+    members = optional(message, name, object_) or {}
     return {key: members[key] for key in allowed if _harmless(members.get(key))}
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, WriteConfig
 from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.fields import Rules
 from svc_proto.voice.profiles import find_profile
 from svc_proto.voice.registry import Registry, canonical_id
@@ -39,19 +39,19 @@ __all__ = ["StoredSettings", "checked_change"]
 def checked_change(
     family: Family, rules: Rules, body: Mapping[str, object], providers: Sequence[str]
 ) -> dict[str, object]:
-    """Read the members of a PATCH, `profile` apart. `PlainRefused` 400."""
+    """Read the members of a PATCH, `profile` apart. `Refused` 400."""
     wanted = {name: value for name, value in body.items() if name != "profile"}
     unknown = sorted(name for name in wanted if name not in rules)
     if unknown:
         shown = ", ".join(name[:40] for name in unknown[:5])
-        raise PlainRefused(400, f"these settings are not known: {shown}; known: {', '.join(rules)}")
+        raise Refused(400, "voice_refused", f"these settings are not known: {shown}; known: {', '.join(rules)}")
     if not wanted:
-        raise PlainRefused(400, f"nothing to change; settings: {', '.join(rules)}")
+        raise Refused(400, "voice_refused", f"nothing to change; settings: {', '.join(rules)}")
     change = {name: rules[name](value, name) for name, value in wanted.items()}
     if "provider" in change:
         change["provider"] = canonical_id(str(change["provider"]), family.kind)
         if change["provider"] not in providers:
-            raise PlainRefused(400, f"provider must be one of {', '.join(providers)}")
+            raise Refused(400, "voice_refused", f"provider must be one of {', '.join(providers)}")
     return change
 
 
@@ -84,7 +84,7 @@ class StoredSettings:
     def change(self, family: Family, name: str | None, change: Mapping[str, object]) -> Flow[str]:
         """Set members of the section of a profile's file, or of the relay's; the path of the file.
 
-        `PlainRefused` 404 for a profile that is not there, or a file that cannot be changed.
+        `Refused` 404 for a profile that is not there, or a file that cannot be changed.
         """
         yield from self._changing.enter()
         try:
@@ -123,7 +123,7 @@ class StoredSettings:
         if name is not None:
             profile = yield from find_profile(engine, self._config.config_path, name)
             if profile.scope != "profile":
-                raise PlainRefused(404, "there is no such profile", code="not_found")
+                raise Refused(404, "not_found", "there is no such profile")
             path = profile.path
             if "provider" not in change and not family.from_file(profile.data):
                 shown = profile_values(family, profile, self._registry)  # of `tts:`, which will not count any more
@@ -152,5 +152,5 @@ class StoredSettings:
             raise _unchangeable("is not UTF-8: mend it by hand") from None
 
 
-def _unchangeable(problem: str) -> PlainRefused:
-    return PlainRefused(404, f"the configuration file {problem}", code="not_writable")
+def _unchangeable(problem: str) -> Refused:
+    return Refused(404, "not_writable", f"the configuration file {problem}")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.agent.contract import ReasoningDelta, TextDelta
-from svc_proto.agent.deltas import MAX_CALLS, MAX_TEXT, Assembly, UpstreamProblem, error_text
+from svc_proto.agent.deltas import MAX_CALLS, MAX_TEXT, Assembly, UpstreamProblem
 
 
 def delta(**members: object) -> str:
@@ -189,21 +189,6 @@ def test_a_text_that_is_too_long_is_cut(name: str) -> None:
     assert (assembly.full, assembly.over) == (True, True)
     assert list(assembly.take(delta(**{name: "z"}))) == []
     assert len(assembly.text + assembly.reasoning) == MAX_TEXT
-
-
-@pytest.mark.parametrize(
-    ("member", "text"),
-    [
-        ("plain", "plain"),
-        ({"message": "inner"}, "inner"),
-        ({"error": "inner"}, "inner"),
-        ({"code": 5}, ""),
-        ({"message": 5}, ""),
-        (None, ""),
-    ],
-)
-def test_what_an_error_says(member: object, text: str) -> None:
-    assert error_text(member) == text
 
 
 JSON = st.recursive(

@@ -5,13 +5,37 @@ from collections.abc import Callable
 import pytest
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import array, boolean, choice, integer, invalid, number, object_, seconds, text
+from svc_proto.basics.validate import (
+    array,
+    boolean,
+    choice,
+    integer,
+    invalid,
+    line,
+    number,
+    object_,
+    optional,
+    seconds,
+    text,
+)
 
 Parser = Callable[[object, str], object]
 
 
 def one_of(value: object, field: str) -> str:
     return choice(value, field, ("ws", "wss"))
+
+
+def short(value: object, field: str) -> str:
+    return line(value, field, 3, 1)
+
+
+def small(value: object, field: str) -> float:
+    return number(value, field, 0.5, 2)
+
+
+def few(value: object, field: str) -> int:
+    return integer(value, field, 1, 9)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +53,11 @@ def one_of(value: object, field: str) -> str:
         (object_, {"a": 1}, {"a": 1}),
         (array, [1], [1]),
         (one_of, "ws", "ws"),
+        (short, " abc ", "abc"),
+        (small, 2, 2.0),
+        (small, 0.5, 0.5),
+        (few, 1, 1),
+        (few, 9.0, 9),
     ],
 )
 def test_good_values(parse: Parser, value: object, result: object) -> None:
@@ -46,6 +75,14 @@ def test_good_values(parse: Parser, value: object, result: object) -> None:
         (number, float("nan"), "x must be a finite number"),
         (number, float("-inf"), "x must be a finite number"),
         (number, 10**400, "x must be a number of ordinary size"),
+        (small, 2.5, "x must be a number from 0.5 to 2"),
+        (small, 0, "x must be a number from 0.5 to 2"),
+        (few, 0, "x must be a whole number from 1 to 9"),
+        (few, 10.0, "x must be a whole number from 1 to 9"),
+        (short, "abcd", "x must be text of 1 to 3 characters, all printable"),
+        (short, " ", "x must be text of 1 to 3 characters, all printable"),
+        (short, "a\nb", "x must be text of 1 to 3 characters, all printable"),
+        (short, 5, "x must be text of 1 to 3 characters, all printable"),
         (integer, True, "x must be a whole number"),
         (integer, 1.5, "x must be a whole number"),
         (integer, float("nan"), "x must be a whole number"),
@@ -73,3 +110,12 @@ def test_bad_values_name_the_field(parse: Parser, value: object, message: str) -
 
 def test_a_refusal_of_ones_own() -> None:
     assert invalid("code", "present").message == "code must be present"
+
+
+def test_what_may_be_missing() -> None:
+    assert optional({"x": 5}, "x", integer) == 5
+    assert optional({"x": None}, "x", integer) is optional({}, "x", integer) is None
+    with pytest.raises(Refused, match="x must be a whole number"):
+        optional({"x": "5"}, "x", integer)
+    with pytest.raises(Refused, match="text of at most 3 characters"):
+        line("abcd", "x", 3)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics import strict_json
-from svc_proto.schema.members import Members, content_text
+from svc_proto.schema.members import Members, NotAnObject, content_text, error_text
 
 FOUND = Members({"a": "x", "blank": " ", "none": "", "i": 3, "f": 2.5, "yes": True, "o": {"p": {"q": "z"}}, "l": [1]})
 
@@ -12,6 +12,13 @@ FOUND = Members({"a": "x", "blank": " ", "none": "", "i": 3, "f": 2.5, "yes": Tr
 def test_what_is_no_object(text: bytes | str) -> None:
     assert Members.parse(text) is None
     assert Members.parsed(text) == {}
+
+
+def test_what_is_other_json_is_told_apart() -> None:
+    with pytest.raises(NotAnObject):
+        Members.load("[]")
+    with pytest.raises(strict_json.JsonError, match="longer"):
+        Members.load('{"a": 1}', max_bytes=4)
 
 
 def test_an_object() -> None:
@@ -74,3 +81,23 @@ def test_arrays() -> None:
 def test_the_text_of_a_message(made: type) -> None:
     parts = made([{"type": "text", "text": "a"}, {"type": "image_url"}, {"text": 5}, 7, {"text": "b"}])
     assert (content_text("x"), content_text(parts), content_text(None)) == ("x", "a\nb", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        ({"message": "inner"}, "inner"),
+        ({"error": "inner", "message": "outer"}, "inner"),
+        ({"error": {"code": 5, "message": "inner"}}, "inner"),
+        ({"detail": [{"msg": "inner"}]}, "inner"),
+        ({"errors": []}, ""),
+        ({"error": 5, "detail": "beside"}, "beside"),
+        ({"code": 5}, ""),
+        ([[[[[["deep"]]]]]], "deep"),
+        ([[[[[[["too deep"]]]]]]], ""),
+        (None, ""),
+    ],
+)
+def test_what_an_error_says(value: object, text: str) -> None:
+    assert error_text(value) == text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.voice import auth
 from svc_proto.voice.auth import CACHE_SECONDS, ApiProbe
-from svc_proto.voice.errors import PlainRefused
 from tests.client.world import REFUSED, SILENT, Asked
 from tests.voice.plans import world_of
 
@@ -90,7 +90,7 @@ def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def plan(engine: Engine) -> Flow[bool]:
         probe = ApiProbe(engine, URL)
         engine.spawn(probe.accepts("key"))
-        with pytest.raises(PlainRefused, match="too many"):
+        with pytest.raises(Refused, match="too many"):
             yield from probe.accepts("other")
         yield from sleep(engine, 6.0)
         return (yield from probe.accepts("other"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.basic import BasicVoice, NoEngineError, spoken_text
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.service import Voice
 from tests.voice.plans import run
 
@@ -20,7 +20,7 @@ def test_a_text_to_be_spoken(text: str, said: str) -> None:
 
 @pytest.mark.parametrize("value", [None, 5, [], "", " ", "x" * 5001, "🔧", "```x```"])
 def test_what_cannot_be_spoken(value: object) -> None:
-    with pytest.raises(PlainRefused) as caught:
+    with pytest.raises(Refused) as caught:
         spoken_text(value)
     assert caught.value.status == 400
 
@@ -48,7 +48,7 @@ def test_what_a_request_may_choose() -> None:
     def plan(voice: Voice) -> Flow[str]:
         with pytest.raises(NoEngineError, match="KEY not set"):
             yield from BasicVoice(voice).synthesize(None, "x", {"voice": "v" * 160})
-        with pytest.raises(PlainRefused) as caught:
+        with pytest.raises(Refused) as caught:
             yield from BasicVoice(voice).synthesize(None, "x", {"voice": "v" * 161})
         return str(caught.value)
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.basics.errors import Refused
 from svc_proto.voice.choice import choose, whole
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.registry import Registry
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 
@@ -70,7 +70,7 @@ def test_a_rate_that_the_other_provider_does_not_have() -> None:
     ],
 )
 def test_what_nobody_can_choose(body: dict[str, object], word: str) -> None:
-    with pytest.raises(PlainRefused, match=word) as caught:
+    with pytest.raises(Refused, match=word) as caught:
         choose(OutputSettings(), body, REGISTRY)
     assert caught.value.status == 400
 
@@ -98,5 +98,5 @@ def test_whole_numbers(value: object, number: int) -> None:
 
 @pytest.mark.parametrize("value", [None, True, 5.5, "x", "", "5.0", "9" * 10, "²", [], 11, -11, float("inf")])
 def test_what_is_no_whole_number_in_the_range(value: object) -> None:
-    with pytest.raises(PlainRefused, match="n must be"):
+    with pytest.raises(Refused, match="n must be"):
         whole(value, "n", -10, 10)

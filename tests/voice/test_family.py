@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.voice.errors import PlainRefused
+from svc_proto.basics.errors import Refused
 from svc_proto.voice.settings import Scope
 from tests.voice.rig import OTHER, PHONE, Rig
 
@@ -60,7 +60,7 @@ def test_what_a_caller_picks() -> None:
 )
 def test_bad_choices(body: dict[str, object], status: int) -> None:
     rig = Rig()
-    with pytest.raises(PlainRefused) as refused:
+    with pytest.raises(Refused) as refused:
         rig.create(rig.output, **body)
     assert refused.value.status == status
     assert len(rig.output.sessions) == 0
@@ -69,7 +69,7 @@ def test_bad_choices(body: dict[str, object], status: int) -> None:
 def test_disabled() -> None:
     rig = Rig()
     rig.voice.output = evolve(rig.voice.output, enabled=False)
-    with pytest.raises(PlainRefused) as refused:
+    with pytest.raises(Refused) as refused:
         rig.create(rig.output)
     assert refused.value.status == 404
 
@@ -77,14 +77,14 @@ def test_disabled() -> None:
 def test_who_may_open_a_socket() -> None:
     rig = Rig()
     answer = rig.create(rig.output)
-    with pytest.raises(PlainRefused) as unknown:
+    with pytest.raises(Refused) as unknown:
         rig.attach(rig.output, {"session_id": "none"})
-    with pytest.raises(PlainRefused) as foreign:
+    with pytest.raises(Refused) as foreign:
         rig.attach(rig.output, answer, OTHER)
     rig.attach(rig.output, answer, evolve(PHONE, bearer_hash="c" * 64)).say("session.close")
-    with pytest.raises(PlainRefused) as over:
+    with pytest.raises(Refused) as over:
         rig.attach(rig.output, answer)
-    with pytest.raises(PlainRefused) as over_for_others:
+    with pytest.raises(Refused) as over_for_others:
         rig.attach(rig.output, answer, OTHER)
     assert [each.value.status for each in (unknown, foreign, over, over_for_others)] == [404, 403, 410, 410]
 
@@ -96,11 +96,11 @@ def test_a_session_that_nobody_attends() -> None:
     assert len(rig.output.sessions) == 1
     rig.after(0.2)
     assert len(rig.output.sessions) == 0
-    with pytest.raises(PlainRefused) as refused:
+    with pytest.raises(Refused) as refused:
         rig.attach(rig.output, answer)
     assert refused.value.status == 410
     assert rig.log(answer)[-1]["reason"] == "expired"
     rig.after(3600.0)
-    with pytest.raises(PlainRefused) as forgotten:
+    with pytest.raises(Refused) as forgotten:
         rig.attach(rig.output, answer)
     assert forgotten.value.status == 404

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.voice.errors import PlainRefused
+from svc_proto.basics.errors import Refused
 from svc_proto.voice.fields import FILE_ONLY, OUTPUT, PROMOTION, REALTIME, lenient
 
 
@@ -37,7 +37,7 @@ def test_no(value: object) -> None:
 
 @pytest.mark.parametrize("value", [2, "", "maybe", 1.0, None, {}])
 def test_neither(value: object) -> None:
-    with pytest.raises(PlainRefused, match="enabled must be"):
+    with pytest.raises(Refused, match="enabled must be"):
         OUTPUT["enabled"](value, "enabled")
 
 
@@ -46,7 +46,7 @@ def test_how_long_a_text_may_be(name: str, longest: int) -> None:
     assert OUTPUT[name](" x ", name) == "x"
     assert OUTPUT[name]("x" * longest, name) == "x" * longest
     for wrong in ("x" * (longest + 1), " ", "", "a\n"):
-        with pytest.raises(PlainRefused, match=f"1 to {longest} characters"):
+        with pytest.raises(Refused, match=f"1 to {longest} characters"):
             OUTPUT[name](wrong, name)
 
 

@@ -8,9 +8,9 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.brand import HERMES
+from svc_proto.basics.errors import Refused
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.contract import AudioChunk, ProviderError
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.lab import LIFE, SENTENCE, LabState, LabTrigger
 from tests.machines.lifecycles import check_table
 from tests.voice.rig import OTHER, Client, Rig
@@ -136,7 +136,7 @@ def test_the_spelling_of_a_stock_phone() -> None:
 @pytest.mark.parametrize("body", [{"provider": "nobody"}, {"sample_rate": 1}])
 def test_bad_choices(body: dict[str, object]) -> None:
     rig = Rig()
-    with pytest.raises(PlainRefused) as refused:
+    with pytest.raises(Refused) as refused:
         rig.create(rig.lab, **body)
     assert refused.value.status == 400
 
@@ -144,14 +144,14 @@ def test_bad_choices(body: dict[str, object]) -> None:
 def test_a_provider_of_the_settings_that_there_is_not() -> None:
     rig = Rig()
     rig.voice.realtime = evolve(rig.voice.realtime, provider="gone")
-    with pytest.raises(PlainRefused, match="gone"):
+    with pytest.raises(Refused, match="gone"):
         rig.create(rig.lab)
 
 
 def test_disabled() -> None:
     rig = Rig()
     rig.voice.realtime = evolve(rig.voice.realtime, enabled=False)
-    with pytest.raises(PlainRefused) as refused:
+    with pytest.raises(Refused) as refused:
         rig.create(rig.lab)
     assert refused.value.status == 404
 
@@ -159,10 +159,10 @@ def test_disabled() -> None:
 def test_who_may_open_a_socket() -> None:
     rig = Rig()
     answer = rig.create(rig.lab)
-    with pytest.raises(PlainRefused) as foreign:
+    with pytest.raises(Refused) as foreign:
         rig.attach(rig.lab, answer, OTHER)
     rig.attach(rig.lab, answer).say("session.close")
-    with pytest.raises(PlainRefused) as over:
+    with pytest.raises(Refused) as over:
         rig.attach(rig.lab, answer)
     assert (foreign.value.status, over.value.status) == (403, 404)
 

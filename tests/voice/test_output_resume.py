@@ -7,9 +7,9 @@ from io import BytesIO
 
 import pytest
 
+from svc_proto.basics.errors import Refused
 from svc_proto.machines.voice_session import AWAY_BYTES, VoiceState
 from svc_proto.voice.contract import AudioChunk
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.session import MAX_DELTA
 from tests.voice.rig import SOUND, Rig, give, spoken
 
@@ -131,7 +131,7 @@ def test_the_window_closes() -> None:
     (failed,) = late.events()
     assert (failed["reason"], late.closed) == ("resume_expired", 4008)
     assert rig.puppet.stopped
-    with pytest.raises(PlainRefused) as refused:
+    with pytest.raises(Refused) as refused:
         rig.attach(rig.output, answer)
     assert refused.value.status == 410
 

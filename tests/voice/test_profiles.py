@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.voice.errors import PlainRefused
+from svc_proto.basics.errors import Refused
 from svc_proto.voice.profiles import profile_of, profile_path
 
 # How a file is found is in tests/relay/routes/test_voice_basic.py: the table needs files.
@@ -46,5 +46,5 @@ def test_the_profile_that_a_request_names(
 
 
 def test_a_profile_that_is_no_text() -> None:
-    with pytest.raises(PlainRefused, match="profile"):
+    with pytest.raises(Refused, match="profile"):
         profile_of({}, {"profile": 5})

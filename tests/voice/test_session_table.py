@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.voice.errors import PlainRefused
+from svc_proto.basics.errors import Refused
 from svc_proto.voice.session_table import MAX_OF_ONE, MAX_SESSIONS
 from tests.voice.rig import OTHER, PHONE, Client, Rig
 
@@ -28,14 +28,14 @@ def test_what_nobody_listens_to_makes_room() -> None:
     fresh = rig.create(rig.output)
     rig.create(rig.output)  # in place of the fresh one
     assert len(rig.output.sessions) == MAX_OF_ONE
-    with pytest.raises(PlainRefused) as refused:
+    with pytest.raises(Refused) as refused:
         rig.attach(rig.output, fresh)
     assert refused.value.status == 410
     rig.attach(rig.output, {"session_id": rig.output.sessions.sessions()[-1].id})
     rig.create(rig.output)  # in place of the detached one
     assert rig.puppet.stopped
     rig.attach(rig.output, {"session_id": rig.output.sessions.sessions()[-1].id})
-    with pytest.raises(PlainRefused) as full:
+    with pytest.raises(Refused) as full:
         rig.create(rig.output)
     assert (full.value.status, full.value.code) == (503, "too_many_sessions")
     rig.create(rig.output, OTHER)
@@ -46,7 +46,7 @@ def test_all_callers_together() -> None:
     rig = Rig()
     for number in range(MAX_SESSIONS):
         rig.create(rig.output, evolve(PHONE, device_id=f"phone {number % 4}"))
-    with pytest.raises(PlainRefused) as full:
+    with pytest.raises(Refused) as full:
         rig.create(rig.output, OTHER)
     assert full.value.status == 503
     rig.create(rig.output, evolve(PHONE, device_id="phone 1"))

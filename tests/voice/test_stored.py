@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.fields import OUTPUT
 from svc_proto.voice.registry import Registry
 from svc_proto.voice.sections import OUTPUT_FAMILY, REALTIME_FAMILY
@@ -32,15 +32,15 @@ def test_a_change_is_checked() -> None:
     ],
 )
 def test_what_is_no_change(body: dict[str, object], word: str) -> None:
-    with pytest.raises(PlainRefused, match=word) as caught:
+    with pytest.raises(Refused, match=word) as caught:
         checked_change(OUTPUT_FAMILY, OUTPUT, body, PROVIDERS)
     assert caught.value.status == 400
 
 
-def refused(files: dict[str, object], found: Failure | bytes | None = None, profile: str | None = None) -> PlainRefused:
-    def plan(engine: Engine) -> Flow[PlainRefused]:
+def refused(files: dict[str, object], found: Failure | bytes | None = None, profile: str | None = None) -> Refused:
+    def plan(engine: Engine) -> Flow[Refused]:
         stored = StoredSettings(engine, CONFIG, Registry(), _silent)
-        with pytest.raises(PlainRefused) as caught:
+        with pytest.raises(Refused) as caught:
             yield from stored.change(OUTPUT_FAMILY, profile, {"voice": "rex"})
         return caught.value
 

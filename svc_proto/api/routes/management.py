@@ -9,6 +9,7 @@ from svc_proto.api.access import Access
 from svc_proto.api.config_file import parse_change
 from svc_proto.api.errors import invalid
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import text
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
@@ -181,11 +182,6 @@ def _check_target(target: str) -> None:
 def _texts(request: Request, *names: str) -> list[str]:
     """Members of the body that must be text; the first is a target."""
     body = request.json_object()
-    values: list[str] = []
-    for name in names:
-        value = body.get(name)
-        if not isinstance(value, str):
-            raise invalid(f"{name} must be a string")
-        values.append(value)
+    values = [text(body.get(name), name) for name in names]
     _check_target(values[0])
     return values

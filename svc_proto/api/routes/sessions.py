@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -23,6 +24,7 @@ from svc_proto.api.store import (
 from svc_proto.api.titles import check_session_id, clean_title, stem_of, title_of_copy
 from svc_proto.api.views import message_view, session_answer, session_view
 from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.validate import line, optional
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, empty_response, json_response
@@ -134,7 +136,7 @@ class _Sessions:
             updated_at=api.engine.now.wall,
             last_active=api.engine.now.wall,
             title=clean_title(body.get("title")),
-            model=_optional_text(body, "model", MAX_NAME),
+            model=optional(body, "model", partial(line, most=MAX_NAME)) or None,
             system_prompt=_system_prompt(body),
         )
         if chat.model is None:
@@ -213,8 +215,8 @@ def _changes(body: dict[str, object], now: float) -> dict[str, object]:
         if name == "title":
             changes["title"] = clean_title(value)
         elif name == "end_reason":
-            reason = _optional_text(body, name, MAX_NAME)
-            if reason is not None:
+            reason = optional(body, name, partial(line, most=MAX_NAME))
+            if reason:
                 changes.update(end_reason=reason, ended_at=now)
         elif isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
             changes[name] = bool(value)
@@ -237,15 +239,6 @@ def _system_prompt(body: dict[str, object]) -> str | None:
     if not isinstance(value, str):
         raise invalid("system_prompt must be a string", code="invalid_system_prompt", param="system_prompt")
     return value
-
-
-def _optional_text(body: dict[str, object], name: str, limit: int) -> str | None:
-    value = body.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, str) or len(value) > limit or not value.isprintable():
-        raise invalid(f"{name} must be a string of at most {limit} printable characters", param=name)
-    return value.strip() or None
 
 
 def _lenient(text: str | None, default: int) -> int:

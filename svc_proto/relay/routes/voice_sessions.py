@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Kind, Route
 from svc_proto.engine.socket import SocketHandler
 from svc_proto.relay.access import Access
 from svc_proto.relay.routes.voice_settings import json_body
-from svc_proto.voice.errors import plainly
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of
 
@@ -49,10 +47,7 @@ class _Sessions:
         profile = profile_of(request.query, body)
         if profile is not None:
             body["profile"] = profile
-        try:
-            answer = yield from self._sessions.create(body, cast("Principal", request.principal))
-        except Refused as refused:
-            raise plainly(refused) from None
+        answer = yield from self._sessions.create(body, cast("Principal", request.principal))
         return json_response(200, answer)
 
     def open(self, request: Request) -> SocketHandler:

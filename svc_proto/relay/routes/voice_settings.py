@@ -17,7 +17,6 @@ from svc_proto.engine.router import Route
 from svc_proto.relay.access import Access
 from svc_proto.voice.choice import chosen_text, whole
 from svc_proto.voice.contract import ProviderInfo
-from svc_proto.voice.errors import PlainRefused, plainly
 from svc_proto.voice.fields import OUTPUT as OUTPUT_RULES
 from svc_proto.voice.fields import PROMOTION, REALTIME, Rules
 from svc_proto.voice.principal import Principal
@@ -69,13 +68,8 @@ def routes(relay: Relay) -> list[Route]:
 
 
 def json_body(request: Request) -> dict[str, object]:
-    """A JSON object; nothing at all counts as an empty one. `PlainRefused` 400."""
-    if not request.body:
-        return {}
-    try:
-        return request.json_object()
-    except Refused as refused:
-        raise plainly(refused) from None
+    """A JSON object; nothing at all counts as an empty one. `Refused` 400."""
+    return request.json_object() if request.body else {}
 
 
 class _SettingsRoutes:
@@ -100,13 +94,13 @@ class _SettingsRoutes:
     def change(self, request: Request) -> Flow[Response]:
         theme, relay = self._theme, self._relay
         if not request.body:
-            raise PlainRefused(400, "the body must be a JSON object")
+            raise Refused(400, "voice_refused", "the body must be a JSON object")
         body = json_body(request)
         profile = profile_of(request.query, body)
         principal = cast("Principal", request.principal)
         if profile is not None and principal.kind == "api":
             # SPEC.md, API bearer on voice routes, 3: not for profile writes, which need a session token.
-            raise PlainRefused(403, "changing a profile needs the token of a paired session", code="session_required")
+            raise Refused(403, "session_required", "changing a profile needs the token of a paired session")
         providers = [info.id for info in theme.view.allowed(relay.voice.registry)]
         change = checked_change(theme.family, theme.rules, body, providers)
         path = yield from relay.voice.stored.change(theme.family, profile, change)
@@ -153,7 +147,7 @@ class _SettingsRoutes:
             if info.id == wanted:
                 return info
         shown = "".join(letter for letter in wanted[:80] if letter.isprintable())
-        raise PlainRefused(400, f"'{shown}' is not a provider of {theme.view.mode}")
+        raise Refused(400, "voice_refused", f"'{shown}' is not a provider of {theme.view.mode}")
 
 
 def _choice(body: Mapping[str, object], settings: OutputSettings | RealtimeSettings, info: ProviderInfo) -> Choice:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import array, line, optional
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.agent.chat_run import read_history
 from svc_proto.voice.agent.instructions import ContextMessage, context_of
@@ -14,7 +15,6 @@ from svc_proto.voice.agent.rendered import RenderedSession
 from svc_proto.voice.agent.runs import api_target
 from svc_proto.voice.agent.session import AgentSession, AgentSetup
 from svc_proto.voice.agent.tools import tool_surface
-from svc_proto.voice.errors import PlainRefused
 from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import LOCAL
@@ -37,13 +37,13 @@ class RealtimeAgent(Family[AgentSession]):
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
         """`POST /voice/realtime-agent/session`.
 
-        `PlainRefused` 404 when disabled, 400 for a bad choice, 503 for too many.
+        `Refused` 404 when disabled, 400 for a bad choice, 503 for too many.
         """
         settings = yield from self.voice.realtime_settings(profile_of({}, body))
         chosen = self.choose(settings, body)
         if chosen.provider not in (*NATIVE, *RENDERED):
-            raise PlainRefused(400, f"the realtime agent cannot use the voice provider {chosen.provider}")
-        chat_session_id = _chat_session(body)
+            raise Refused(400, "voice_refused", f"the realtime agent cannot use the voice provider {chosen.provider}")
+        chat_session_id = optional(body, "chat_session_id", lambda value, name: line(value, name, MAX_ID)) or None
         context = yield from self._context(body, chat_session_id, principal)
         self.sessions.make_room(principal)
         kind = NativeSession if chosen.provider in NATIVE else RenderedSession
@@ -61,19 +61,8 @@ class RealtimeAgent(Family[AgentSession]):
     def _context(
         self, body: Mapping[str, object], chat_session_id: str | None, principal: Principal
     ) -> Flow[tuple[ContextMessage, ...]]:
-        given = body.get("context_messages")
-        if given is not None and not isinstance(given, list):
-            raise Refused(400, "invalid_field", "context_messages must be an array")
+        given = optional(body, "context_messages", array)
         if given or chat_session_id is None:
             return context_of(given or [])
         target = yield from api_target(self.voice, principal)
         return context_of((yield from read_history(self.voice.engine, target, chat_session_id)))
-
-
-def _chat_session(body: Mapping[str, object]) -> str | None:
-    value = body.get("chat_session_id")
-    if value is None:
-        return None
-    if not isinstance(value, str) or len(value) > MAX_ID or not value.isprintable():
-        raise Refused(400, "invalid_field", f"chat_session_id must be text of at most {MAX_ID} characters")
-    return value.strip() or None

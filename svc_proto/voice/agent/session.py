@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import integer, invalid
+from svc_proto.basics.validate import integer, optional, text
 from svc_proto.machines.background_rules import BackgroundRules
 from svc_proto.machines.broker_orders import Emit, Note
 from svc_proto.machines.voice_session import Cursor
@@ -207,12 +207,9 @@ class AgentSession(ChosenSession[RealtimeSettings], ABC):
     # --- the microphone ---
 
     def _append(self, message: Mapping[str, object]) -> None:
-        rate = integer(message.get("sample_rate", 24_000), "sample_rate")
-        if not MIN_RATE <= rate <= MAX_RATE:
-            raise invalid("sample_rate", f"from {MIN_RATE} to {MAX_RATE}")
+        rate = integer(message.get("sample_rate", 24_000), "sample_rate", MIN_RATE, MAX_RATE)
         pcm = whole_samples(audio_of(message))
-        chunk_id = message.get("chunk_id")
-        chunk = None if chunk_id is None else integer(chunk_id, "chunk_id")
+        chunk = optional(message, "chunk_id", integer)
         again = chunk is not None and chunk <= self.last_chunk
         if not again:
             self.last_chunk = self.last_chunk if chunk is None else chunk
@@ -224,7 +221,4 @@ class AgentSession(ChosenSession[RealtimeSettings], ABC):
 
 
 def _word(message: Mapping[str, object], name: str) -> str | None:
-    value = message.get(name)
-    if value is not None and not isinstance(value, str):
-        raise invalid(name, "a string")
-    return None if value is None else value[:MAX_WORD]
+    return optional(message, name, lambda value, field: text(value, field)[:MAX_WORD])

@@ -84,12 +84,9 @@ def parse_call(call_id: str, name: str, arguments: str, word: str) -> Call:
         error = f"there is no function {name[:MAX_WORD]!r}"
         return UnknownCall(call_id, {"ok": False, "error": error, "allowed_tools": tool_surface(word)})
     try:
-        value = strict_json.loads(arguments or "{}", max_bytes=MAX_ARGUMENTS)
+        given = Members.load(arguments or "{}", max_bytes=MAX_ARGUMENTS)
     except strict_json.JsonError as error:
-        return _bad(call_id, f"the arguments are not JSON: {error}")
-    if not isinstance(value, dict):
-        return _bad(call_id, "the arguments must be an object")
-    given = Members.of(value)
+        return _bad(call_id, f"the arguments are no JSON object: {error}")
     match kind:
         case "run_task":
             text = given.word("text")

@@ -12,6 +12,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.quoting import quoted
 from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import error_text
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.providers.access import Access
 
@@ -20,8 +21,6 @@ __all__ = ["broke_off", "refused", "safe_words", "unreachable"]
 MAX_BODY = 64 * 1024  # bytes of an error body that are looked at
 SHARED = 6  # characters in a row with the key
 _SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
-_INSIDE = ("error", "detail", "message", "msg", "errors")  # where vendors put their words
-_DEPTH = 6
 
 
 def refused(access: Access, answer: Fetched) -> ProviderError:
@@ -72,18 +71,6 @@ def _said(body: bytes) -> str:
     """What an error body says: one text somewhere in its JSON, or the plain text that it is."""
     text = body[:MAX_BODY].decode("utf-8", "replace")
     try:
-        return _text(strict_json.loads(text), _DEPTH)
+        return error_text(strict_json.loads(text))
     except strict_json.JsonError:
         return "" if text.lstrip().startswith(("<", "{", "[")) else text
-
-
-def _text(value: object, depth: int) -> str:
-    if isinstance(value, str):
-        return value
-    if not depth:
-        return ""
-    if isinstance(value, list):
-        return _text(value[0], depth - 1) if value else ""
-    if isinstance(value, dict):
-        return next((text for name in _INSIDE if (text := _text(value.get(name), depth - 1))), "")
-    return ""

@@ -54,8 +54,8 @@ def test_calls(name: str, arguments: str, call: object) -> None:
     [
         ("svc_run_task", "{}", "text is required"),
         ("svc_run_task", '{"text": "  "}', "text is required"),
-        ("svc_run_task", '{"text": ', "not JSON"),
-        ("svc_run_task", "[]", "must be an object"),
+        ("svc_run_task", '{"text": ', "no JSON object"),
+        ("svc_run_task", "[]", "no JSON object"),
         ("svc_run_task", json.dumps({"text": "x" * 40_000}), "longer than"),
         ("svc_delete_all", "{}", "no function 'svc_delete_all'"),
         ("run_task", "{}", "no function"),
