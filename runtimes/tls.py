@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from svc_proto.client.pins import pin_of, same_pin
+from svc_proto.facts import HTTP1, HTTP2
 
 __all__ = [
     "HANDSHAKE_TIMEOUT",
@@ -26,7 +27,7 @@ __all__ = [
 
 HANDSHAKE_TIMEOUT = 10.0  # s, from accept to the end of the TLS handshake: drop
 MAX_HANDSHAKES = 512  # handshakes under way on one core: the oldest is dropped for a new one
-SERVER_ALPN = ["h2", "http/1.1"]  # of a client `Connect` says it
+SERVER_ALPN = [HTTP2, HTTP1]  # of a client `Connect` says it
 # Of TLS 1.2; those of 1.3 are all good. RFC 9113 section 9.2.2: HTTP/2 is not for the others.
 SERVER_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from attrs import frozen
 
-from svc_proto.facts import Address, ChannelId, OperationId
+from svc_proto.facts import HTTP1, Address, ChannelId, OperationId
 
 __all__ = [
     "Abort",
@@ -195,7 +195,7 @@ class Connect(Operation[Connected]):
     host: str
     port: int
     tls: bool = False
-    alpn: tuple[str, ...] = ("http/1.1",)
+    alpn: tuple[str, ...] = (HTTP1,)
 
     def undo(self, result: Connected) -> Command:
         """Drop the connection."""

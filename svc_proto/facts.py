@@ -16,6 +16,8 @@ from typing import NewType, TypeAlias
 from attrs import frozen
 
 __all__ = [
+    "HTTP1",
+    "HTTP2",
     "Accepted",
     "Address",
     "ChannelId",
@@ -33,6 +35,8 @@ __all__ = [
     "Started",
     "Stopping",
 ]
+
+HTTP1, HTTP2 = "http/1.1", "h2"  # as ALPN calls them; what it has chosen "SHALL be definitive", RFC 7301 section 3.2
 
 ChannelId = NewType("ChannelId", int)
 OperationId = NewType("OperationId", int)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, plain, print_json, print_lines
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
 from runtimes.service_home import find_home
+from svc_proto.basics.visible import plain
 from svc_proto.client.problem import Problem
 
 __all__ = ["backup", "restore"]

@@ -23,7 +23,6 @@ __all__ = [
     "Single",
     "json_option",
     "json_text",
-    "plain",
     "print_json",
     "print_lines",
     "print_table",
@@ -73,11 +72,6 @@ def shown(text: str, *, on_terminal: bool) -> str:
     if not on_terminal:
         return text
     return "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
-
-
-def plain(text: str) -> str:
-    """A name that a device or a file made up, on one line: it does nothing to a terminal."""
-    return "".join(sign for sign in text if sign.isprintable())
 
 
 def why(error: OSError) -> str:

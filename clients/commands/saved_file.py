@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from clients.commands.cli import why
+from runtimes.folders import temporary_name
 from svc_proto.client.problem import Problem
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class SavedFile:
         self._force = force
         self._file: IO[bytes] | None = None
         self._path: Path | None = None
+        self._temporary = ExitStack()
         self._part: Path | None = None
         self._problem: OSError | None = None
 
@@ -69,8 +71,7 @@ class SavedFile:
         if self._path is not None and self._file is not None:
             with suppress(OSError):
                 self._file.close()
-        if self._part is not None:
-            self._part.unlink(missing_ok=True)
+        self._temporary.close()
 
     def _open(self, name: str) -> IO[bytes]:
         if self._output == "-":
@@ -81,5 +82,5 @@ class SavedFile:
             return open(path, "wb")  # a device or a pipe is written to, never replaced
         if path.exists() and not self._force:
             raise FileExistsError
-        self._part = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
+        self._part = self._temporary.enter_context(temporary_name(path))
         return open(self._part, "xb")

@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, plain, print_json, print_lines, why
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, why
 from clients.commands.glance import glance
 from runtimes.running import ROLES, Running, find_all, is_held
 from runtimes.service_home import find_home
 from svc_proto.basics.spans import short_span
+from svc_proto.basics.visible import plain
 from svc_proto.client.problem import Problem
 
 __all__ = ["down", "status"]

@@ -1,10 +1,20 @@
-"""What a token or a key is made of: a header field carries it as it stands."""
+"""Texts of others: what a header field carries as it stands, and what a terminal may be shown."""
 
 from __future__ import annotations
 
-__all__ = ["is_visible"]
+import re
+
+__all__ = ["is_visible", "plain"]
+
+MOST_SHOWN = 200  # characters of a server's text that are shown (wire core 0.4)
+_UNPRINTABLE = re.compile(r"[^\S ]+|[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]+")
 
 
 def is_visible(text: str) -> bool:
     """Whether all of it, if there is anything, is printable ASCII without spaces (VCHAR of RFC 5234)."""
     return text.isascii() and text.isprintable() and " " not in text
+
+
+def plain(text: str, limit: int = MOST_SHOWN) -> str:
+    """A peer's text on one line, without anything that a terminal would obey."""
+    return _UNPRINTABLE.sub(" ", text).strip()[:limit]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from attrs import field, frozen
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.visible import plain
 from svc_proto.client.pins import distrust
 from svc_proto.client.problem import Problem, because
 from svc_proto.engine.client import Fetched, bearer, fetch
@@ -29,8 +29,6 @@ __all__ = [
     "unreachable",
 ]
 
-MOST_SHOWN = 200  # characters of a server's text that are shown (wire core 0.4)
-_UNPRINTABLE = re.compile(r"[^\S ]+|[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]+")
 JSON = (b"content-type", b"application/json")
 
 
@@ -125,8 +123,3 @@ def unreachable(target: Target, failure: Failure) -> str:
 def fields_for(target: Target) -> tuple[tuple[bytes, bytes], ...]:
     """The headers of a request to it."""
     return (JSON, *bearer(target.token))
-
-
-def plain(text: str, limit: int = MOST_SHOWN) -> str:
-    """A peer's text on one line, without anything that a terminal would obey."""
-    return _UNPRINTABLE.sub(" ", text).strip()[:limit]

@@ -32,6 +32,7 @@ from enum import Enum
 from attrs import frozen
 
 from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.visible import plain
 from svc_proto.commands import Compute, Level, Ready, Tell
 from svc_proto.device.consoles import Consoles
 from svc_proto.device.controls import Controls
@@ -469,7 +470,7 @@ class Phone:
         yield from ask(self.engine, Compute(self.engine.new_op(), "tls.expect", (*where, pin)))
 
     def _refused(self, payload: Members) -> None:
-        reason = _plain(payload.text("reason") or "no reason given")
+        reason = plain(payload.text("reason") or "no reason given", LONGEST_REASON)
         if "auth" in reason and "timeout" in reason:
             return  # too slow, not wrong (wire core 1.6): the relay closes, and we come back
         self._give_up(f"the relay refused: {reason}")
@@ -552,8 +553,3 @@ def _block(refusal: Fetched) -> float:
     if not wanted.isdigit():
         return BLOCKED_PAUSE
     return min(max(float(wanted[:9]), FIRST_PAUSE), LONGEST_BLOCK)
-
-
-def _plain(text: str) -> str:
-    """A peer's text as it may be shown on a terminal."""
-    return "".join(sign if sign.isprintable() else " " for sign in text[:LONGEST_REASON])

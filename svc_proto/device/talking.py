@@ -18,13 +18,13 @@ from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure
 from svc_proto.schema.members import Members
 from svc_proto.voice.pcm import wav_head
+from svc_proto.voice.text import MAX_TEXT
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
 __all__ = ["Voice"]
 
-MAX_TEXT = 5_000  # characters of a turn, wire terminal-voice 9
 READY_WITHIN = 75.0  # s: the relay may have to connect to its provider first
 SILENT_WITHIN = 90.0  # s without any event in a turn, wire terminal-voice 6.5
 MAX_RATE = 192_000  # Hz

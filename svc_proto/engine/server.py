@@ -25,8 +25,8 @@ from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.message import Request, Response, refused_for
 from svc_proto.engine.router import Router
 from svc_proto.engine.turn import identify, take_turn
-from svc_proto.facts import Accepted, ChannelId
-from svc_proto.wire.connection import HTTP1, HTTP2, ServerConnection
+from svc_proto.facts import HTTP1, HTTP2, Accepted, ChannelId
+from svc_proto.wire.connection import ServerConnection
 from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.http1_plain import PlainConnection
 from svc_proto.wire.limits import Limits

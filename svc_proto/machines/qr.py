@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from attrs import frozen
 
-from svc_proto.basics.brand import BRANDS, HERMES, SVC, Brand
+from svc_proto.basics.brand import BRANDS, SVC, Brand
 from svc_proto.basics.entropy import same_secret
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.strict_json import JsonError, canonical, loads
@@ -32,7 +32,6 @@ __all__ = [
     "encode_payload",
     "pairing_url",
     "parse_invite",
-    "payload_version",
     "relay_block",
     "sign",
     "signed",
@@ -137,15 +136,6 @@ def pairing_url(brand: Brand, text: str) -> str:
     """The invite URL that carries the same text (wire core 3.5)."""
     value = base64.urlsafe_b64encode(text.encode("utf-8")).rstrip(b"=").decode("ascii")
     return f"{brand.scheme}://pair?payload={value}"
-
-
-def payload_version(payload: Mapping[str, object]) -> int:
-    """The version marker in either spelling; 1 when it is missing or no positive integer, as clients do."""
-    for name in (SVC.qr_key, HERMES.qr_key):
-        version = payload.get(name)
-        if isinstance(version, int) and not isinstance(version, bool) and version >= 1:
-            return version
-    return 1
 
 
 def parse_invite(text: str) -> Members:

@@ -20,7 +20,7 @@ from svc_proto.engine.message import Request, Response, Streamed, empty_response
 from svc_proto.mcp import messages
 from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.http_rules import EVENT_STREAM, JSON, SESSION_ID, STATUSES, accept, is_stateless, with_handshake
-from svc_proto.mcp.http_sessions import HttpSession, HttpSessions, Talk
+from svc_proto.mcp.http_sessions import HttpSessions, Talk
 from svc_proto.mcp.messages import parse
 from svc_proto.schema.json_rpc import INVALID_REQUEST, RpcError, write_error
 from svc_proto.wire.events import Headers
@@ -34,7 +34,6 @@ __all__ = ["McpServer"]
 
 DEFER = 5.0  # s after which an answer becomes a stream, so that nobody on the way takes the connection for dead
 MAX_CALLERS = 64  # whose offers are kept ready
-GREETED = "2025-11-25"  # from this version on clients take an event without data, which only has a number
 EVENTS = (
     (b"content-type", EVENT_STREAM),
     (b"cache-control", b"no-cache"),
@@ -62,29 +61,27 @@ class McpServer:
         accept(headers, JSON, EVENT_STREAM)
         if (headers.get(b"content-type") or b"").partition(b";")[0].strip().lower() != JSON:
             raise Refused(415, "unsupported_media_type", "a message is application/json")
+        asked = None  # what has to be answered
         try:
             message = parse(request.body)
-        except RpcError as error:
-            return _failed(error)
-        try:
+            asked = message if isinstance(message, messages.Request) else None
             stateless = is_stateless(headers, message)
         except RpcError as error:
-            return _failed(error, message.identity if isinstance(message, messages.Request) else None)
-        if stateless:
-            if not isinstance(message, messages.Request):
-                return empty_response(202)  # a note: there is nothing that it could be about
-            talk = Talk(self._engine, self._answers_for(request))
-            return self._answer(talk, talk.ask(message))
+            return _failed(error, None if asked is None else asked.identity)
         identity = headers.get(SESSION_ID)
-        if identity is None and isinstance(message, messages.Request) and message.method == "initialize":
-            return self._open(request, message)
-        session = self.sessions.find(request.holder, identity)
-        if not isinstance(message, messages.Request):
-            session.conversation.take(message)
+        if asked is None:
+            if not stateless:  # else there is nothing that a note could be about
+                self.sessions.find(request.holder, identity).conversation.take(message)
             return empty_response(202)
-        if session.asks(message.identity):
-            return _failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), message.identity)
-        return self._answer(session, session.ask(message))
+        if stateless:
+            talk = Talk(self._engine, self._answers_for(request))
+        elif identity is None and asked.method == "initialize":
+            return self._open(request, asked)
+        else:
+            talk = self.sessions.find(request.holder, identity)
+        if talk.asks(asked.identity):
+            return _failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), asked.identity)
+        return self._answer(talk, talk.ask(asked))
 
     def get(self, request: Request) -> Streamed:
         """What is said without a request; or with `Last-Event-ID` what comes after that event."""
@@ -146,23 +143,16 @@ class McpServer:
             whole = _whole(talk, log)
             told = True
         finally:
-            if not told and not isinstance(talk, HttpSession):
-                talk.close()
-        if whole is not None:
-            return whole
-        if isinstance(talk, HttpSession):
-            talk.number(log)
-            greet = talk.conversation.version >= GREETED
-            return Streamed(200, Headers(EVENTS), partial(log.tell, after=0, greet=greet))
-        return Streamed(200, Headers(EVENTS), partial(_tell, talk, log))
+            if not told:
+                talk.left()
+        return whole or Streamed(200, Headers(EVENTS), partial(_tell, talk, log, talk.number(log)))
 
 
-def _tell(talk: Talk, log: EventLog, writer: ResponseWriter) -> Flow[None]:
-    """Nobody can come back to it."""
+def _tell(talk: Talk, log: EventLog, greet: bool, writer: ResponseWriter) -> Flow[None]:
     try:
-        yield from log.tell(writer, 0)
+        yield from log.tell(writer, 0, greet=greet)
     finally:
-        talk.close()
+        talk.left()
 
 
 def _whole(talk: Talk, log: EventLog) -> Response | None:
@@ -172,8 +162,7 @@ def _whole(talk: Talk, log: EventLog) -> Response | None:
         return None
     if not text:
         return empty_response(202)  # it was cancelled
-    status = 200 if isinstance(talk, HttpSession) else STATUSES.get(log.code, 200)
-    return _json(status, text)
+    return _json(talk.status(log), text)
 
 
 def _failed(error: RpcError, identity: messages.RequestId | None = None) -> Response:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.mcp.conversation import Conversation, Said
+from svc_proto.mcp.http_rules import STATUSES
 from svc_proto.mcp.http_stream import EventLog
 from svc_proto.mcp.messages import Request, RequestId
 
@@ -26,6 +27,7 @@ MAX_SESSIONS = 1024
 MAX_OF_CALLER = 32
 IDLE = 1800.0  # s after which a session ends
 MAX_KEPT = 16 * 1024 * 1024  # bytes of answers that were told as events, of all sessions together
+GREETED = "2025-11-25"  # from this version on clients take an event without data, which only has a number
 OWN = 0  # number of the stream of what a server says by itself
 
 
@@ -44,6 +46,22 @@ class Talk:
         log = self._logs[request.identity] = EventLog(self._engine)
         self.conversation.take(request)
         return log
+
+    def asks(self, identity: RequestId) -> bool:
+        """Whether a request of that number is under way."""
+        return identity in self._logs
+
+    def status(self, log: EventLog) -> int:
+        """The status of an answer in one piece."""
+        return STATUSES.get(log.code, 200)
+
+    def number(self, log: EventLog) -> bool:
+        """It is told as events from now on; whether the first of them has a number only."""
+        return False
+
+    def left(self) -> None:
+        """The connection of a request has ended, and nobody can come back to it."""
+        self.close()
 
     def close(self) -> None:
         """Nobody waits any more."""
@@ -91,15 +109,19 @@ class HttpSession(Talk):
         """Whether something is under way, or somebody listens."""
         return self.conversation.busy or any(log.reader is not None for log in self.logs.values())
 
-    def asks(self, identity: RequestId) -> bool:
-        """Whether a request of that number is under way."""
-        return identity in self._logs
+    def status(self, log: EventLog) -> int:
+        """What is wrong with a request is said in its answer alone."""
+        return 200
 
-    def number(self, log: EventLog) -> None:
-        """It is told as events from now on."""
+    def number(self, log: EventLog) -> bool:
+        """It is told as events from now on, to which readers may come back."""
         self._count += 1
         log.number = self._count
         self.logs[self._count] = log
+        return self.conversation.version >= GREETED
+
+    def left(self) -> None:
+        """Its caller may come back to what is said."""
 
     def close(self) -> None:
         """It is over, for readers too."""

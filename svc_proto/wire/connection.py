@@ -7,9 +7,7 @@ from typing import Protocol
 
 from svc_proto.wire.events import Event, RequestHead, StreamId
 
-__all__ = ["HTTP1", "HTTP2", "Connection", "Role", "ServerConnection"]
-
-HTTP1, HTTP2 = "http/1.1", "h2"  # as ALPN calls them; what it has chosen "SHALL be definitive", RFC 7301 section 3.2
+__all__ = ["Connection", "Role", "ServerConnection"]
 
 
 class Role(Enum):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.visible import is_visible
+from svc_proto.basics.visible import is_visible, plain
 
 
 def test_the_letters_of_a_token() -> None:
@@ -12,3 +12,18 @@ def test_the_letters_of_a_token() -> None:
 @pytest.mark.parametrize(("text", "visible"), [("", True), ("svc_0-Z", True), ("svc 0", False), ("svc\ud800", False)])
 def test_each_letter_counts(text: str, visible: bool) -> None:
     assert is_visible(text) is visible
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        (" a\r\nb\tc ", "a b c"),
+        ("\x1b]0;x\x07y", "]0;x y"),
+        ("a\u202eb\u200bc\x9bd", "a b c d"),
+        ("x" * 300, "x" * 200),
+        ("h\u00e9 \U0001f600", "h\u00e9 \U0001f600"),
+    ],
+)
+def test_plain(text: str, shown: str) -> None:
+    assert plain(text) == shown

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.client.calls import Target, error_text, fields_for, plain, request, request_json
+from svc_proto.client.calls import Target, error_text, fields_for, request, request_json
 from svc_proto.client.pins import PIN_CHANGED
 from svc_proto.commands import Exit
 from svc_proto.engine.client import Fetched
@@ -84,18 +84,3 @@ def test_nobody_there() -> None:
 )
 def test_what_servers_say(body: bytes, text: str) -> None:
     assert error_text(Fetched(400, Headers(()), body)) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain", "plain"),
-        (" a\r\nb\tc ", "a b c"),
-        ("\x1b]0;x\x07y", "]0;x y"),
-        ("a\u202eb\u200bc\x9bd", "a b c d"),
-        ("x" * 300, "x" * 200),
-        ("h\u00e9 \U0001f600", "h\u00e9 \U0001f600"),
-    ],
-)
-def test_plain(text: str, shown: str) -> None:
-    assert plain(text) == shown

@@ -11,9 +11,10 @@ import pytest
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Command, Connect, Connected, Tell
 from svc_proto.device import talking
-from svc_proto.device.talking import MAX_TEXT, READY_WITHIN, SILENT_WITHIN
+from svc_proto.device.talking import READY_WITHIN, SILENT_WITHIN
 from svc_proto.facts import Closed, FailureKind
 from svc_proto.voice.pcm import wav_head
+from svc_proto.voice.text import MAX_TEXT
 from svc_proto.wire.events import (
     AcceptSocket,
     BinaryMessage,

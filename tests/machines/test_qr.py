@@ -18,7 +18,6 @@ from svc_proto.machines.qr import (
     encode_payload,
     pairing_url,
     parse_invite,
-    payload_version,
     relay_block,
     sign,
     signed,
@@ -101,21 +100,6 @@ def test_the_original_brand_writes_both_versions() -> None:
     assert list(payload)[:3] == ["svc", "hermes", "host"]
     assert (payload["svc"], payload["hermes"]) == (1, 1)
     assert list(build(SVC))[:2] == ["svc", "host"]
-
-
-@pytest.mark.parametrize(
-    ("payload", "version"),
-    [
-        ({"svc": 2}, 2),
-        ({"hermes": 3}, 3),
-        ({"svc": 1, "hermes": 3}, 1),
-        ({}, 1),
-        ({"svc": True, "hermes": 0}, 1),
-        ({"svc": "2"}, 1),
-    ],
-)
-def test_reading_the_version(payload: dict[str, object], version: int) -> None:
-    assert payload_version(payload) == version
 
 
 def test_signing_and_verifying() -> None:

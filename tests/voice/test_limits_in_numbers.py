@@ -30,7 +30,6 @@ LIMITS = {
     "agent.instructions.MAX_PERSONA": 6000,
     "agent.chat_run.HISTORY_WITHIN": 5.0,
     "agent.chat_run.CONNECT_WITHIN": 10.0,
-    "agent.tools.MAX_TASK": 5000,
     "provider_link.CONNECT_WITHIN": 60.0,
     "provider_link.PING_EVERY": 20.0,
     "auth.PROBE_TIMEOUT": 5.0,

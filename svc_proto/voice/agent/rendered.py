@@ -31,12 +31,11 @@ from svc_proto.voice.agent.recording import transcribe
 from svc_proto.voice.agent.rendering import Rendering
 from svc_proto.voice.agent.runs import RunHolder
 from svc_proto.voice.agent.session import AgentSession, AgentSetup
-from svc_proto.voice.agent.tools import MAX_TASK
 from svc_proto.voice.contract import AudioChunk, SpeechRequest
 from svc_proto.voice.pcm import resample
 from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.session import problem_of
-from svc_proto.voice.text import clean_for_speech
+from svc_proto.voice.text import MAX_TEXT, clean_for_speech
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
@@ -189,7 +188,7 @@ class RenderedSession(AgentSession):
         self._job = job = Job(
             self.word,
             f"turn-{self._turns}",
-            text=text[:MAX_TASK],
+            text=text[:MAX_TEXT],
             session_id=self.chat_session_id,
             profile=self.chosen.scope.profile,
         )

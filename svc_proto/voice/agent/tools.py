@@ -11,10 +11,10 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
 from svc_proto.machines.broker_calls import Call, CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
 from svc_proto.schema.members import Members
+from svc_proto.voice.text import MAX_TEXT
 
-__all__ = ["MAX_TASK", "function_schemas", "parse_call", "tool_surface"]
+__all__ = ["function_schemas", "parse_call", "tool_surface"]
 
-MAX_TASK = 5_000  # characters, wire terminal-voice 9
 MAX_ARGUMENTS = 32 * 1024  # bytes of JSON
 MAX_WORD = 256  # characters of an id or a name
 KINDS = ("run_task", "get_status", "cancel", "confirm")
@@ -95,7 +95,7 @@ def parse_call(call_id: str, name: str, arguments: str, word: str) -> Call:
             session_id, profile = given.word("session_id")[:MAX_WORD], given.word("profile")[:MAX_WORD]
             return RunCall(
                 call_id=call_id,
-                text=text[:MAX_TASK],
+                text=text[:MAX_TEXT],
                 profile=profile or None,
                 session_id=session_id or None,
                 background=given.get("mode") == "background",

@@ -96,9 +96,9 @@ except SystemExit:
     [
         ("clients.commands.svc --help", 12),
         ("clients.commands.svc logs --help", 17),
-        ("clients.commands.svc status", 20),
+        ("clients.commands.svc status", 25),
         ("clients.commands.svc_relay --help", 12),
-        ("clients.commands.svc_relay voice talk --help", 17),
+        ("clients.commands.svc_relay voice talk --help", 18),
     ],
 )
 def test_how_much_is_loaded(desk: Shelf, words: str, most: int) -> None:

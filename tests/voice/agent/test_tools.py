@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from svc_proto.machines.broker_calls import CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
-from svc_proto.voice.agent.tools import MAX_TASK, function_schemas, parse_call, tool_surface
+from svc_proto.voice.agent.tools import function_schemas, parse_call, tool_surface
 
 
 @pytest.mark.parametrize("word", ["svc", "hermes"])
@@ -38,7 +38,7 @@ def test_the_surface(word: str) -> None:
             '{"text": "df", "profile": "work", "session_id": "c2", "mode": "background"}',
             RunCall(call_id="k", text="df", profile="work", session_id="c2", background=True),
         ),
-        ("svc_run_task", json.dumps({"text": "x" * 6000}), RunCall(call_id="k", text="x" * MAX_TASK)),
+        ("svc_run_task", json.dumps({"text": "x" * 6000}), RunCall(call_id="k", text="x" * 5000)),
         ("svc_get_status", "", StatusCall("k")),
         ("svc_cancel", '{"run_id": "n1"}', CancelCall("k")),
         ("svc_confirm", '{"confirmation_id": "q", "answer": "allow"}', ConfirmCall("k", "q", "allow")),
