@@ -5,11 +5,12 @@ It speaks to our own servers only, over their plain door on loopback, and believ
 
 from __future__ import annotations
 
-import json
 import socket
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from svc_proto.schema.members import Members
 
 __all__ = ["glance"]
 
@@ -20,7 +21,7 @@ SECRET_FILE = "local-secret"
 SECRET_FIELD = "x-svc-local-secret"
 
 
-def glance(url: str, path: str, home: Path) -> dict[str, Any] | None:
+def glance(url: str, path: str, home: Path) -> Members | None:
     """What `GET` answers with 200; None for anything else. Shows the local secret of the home, if there is one."""
     where = urlsplit(url)
     lines = [f"GET {path} HTTP/1.1", f"Host: {where.netloc}", "Connection: close", *_secret(home), "", ""]
@@ -30,10 +31,9 @@ def glance(url: str, path: str, home: Path) -> dict[str, Any] | None:
         with socket.create_connection(to, WITHIN) as sock:
             sock.sendall("\r\n".join(lines).encode("ascii"))
             head, _, body = _all(sock).partition(b"\r\n\r\n")
-        found = json.loads(body)
     except (OSError, ValueError):
         return None
-    return found if head.startswith(b"HTTP/1.1 200 ") and isinstance(found, dict) else None
+    return Members.parse(body) if head.startswith(b"HTTP/1.1 200 ") else None
 
 
 def _all(sock: socket.socket) -> bytes:

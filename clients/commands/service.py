@@ -17,6 +17,7 @@ from runtimes.service_home import find_home
 from svc_proto.basics.spans import short_span
 from svc_proto.basics.visible import plain
 from svc_proto.client.problem import Problem
+from svc_proto.schema.members import Members
 
 __all__ = ["down", "status"]
 
@@ -92,16 +93,15 @@ def down() -> None:
     print(f"Stopped: {', '.join(one.role for one in found)}.")
 
 
-def _devices(relay: Running | None, home: Path) -> list[dict[str, Any]] | None:
+def _devices(relay: Running | None, home: Path) -> list[Members] | None:
     """The paired devices, those online first; None without a relay that answers."""
     answer = None if relay is None else glance(relay.inside, "/sessions", home)
-    listed = None if answer is None else answer.get("sessions")
-    if not isinstance(listed, list):
+    if answer is None or "sessions" not in answer:
         return None
-    return sorted((each for each in listed if isinstance(each, dict)), key=lambda each: each.get("online") is not True)
+    return sorted(answer.rows("sessions"), key=lambda each: each.get("online") is not True)
 
 
-def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[dict[str, Any]] | None) -> list[str]:
+def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[Members] | None) -> list[str]:
     now, lines = time.time(), list[str]()
     for role in ROLES:
         one = found.get(role)

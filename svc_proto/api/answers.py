@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from svc_proto.api.access import SESSION_ID
 from svc_proto.api.errors import invalid
 from svc_proto.api.projections.story import TurnEnded
@@ -10,6 +12,7 @@ from svc_proto.basics.brand import Brand
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Streamed
+from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
 
 __all__ = ["RUN_ID", "branded", "event_stream", "failure", "read_flag", "read_object", "session_fields", "system_of"]
@@ -25,7 +28,7 @@ STATUSES = {"session_not_found": 404, "session_db_unavailable": 503, "gateway_dr
 Fields = tuple[tuple[bytes, bytes], ...]
 
 
-def read_object(request: Request) -> Flow[dict[str, object]]:
+def read_object(request: Request) -> Flow[Members]:
     """The body of a `streamed` route, as a JSON object. Refuses with 400; the code is null (wire api 2.1)."""
     pieces: list[bytes] = []
     while piece := (yield from request.stream.read()):
@@ -34,7 +37,7 @@ def read_object(request: Request) -> Flow[dict[str, object]]:
     return request.json_object()
 
 
-def read_flag(body: dict[str, object], name: str) -> bool:
+def read_flag(body: Mapping[str, object], name: str) -> bool:
     """A boolean; `"true"`, `"false"`, 0 and 1 are understood, too (wire api 5.3)."""
     value = body.get(name)
     if isinstance(value, str):

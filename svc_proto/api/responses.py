@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import text
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
@@ -103,17 +105,17 @@ class Responses:
             return
         try:
             self._restore(strict_json.loads(text, max_depth=1_000, ours=True))
-        except (strict_json.JsonError, TypeError, ValueError, KeyError):
+        except (strict_json.JsonError, Refused, TypeError, ValueError, KeyError):
             self._texts, self._sessions, self._conversations = {}, {}, {}
             engine.log(Level.WARNING, "responses not read", problem="invalid")
 
     def _restore(self, value: object) -> None:
         state = cast("dict[str, list[list[object]]]", value)
-        for response_id, session_id, text in state["responses"]:
-            self._texts[_text(response_id)] = _text(text)
-            self._sessions[_text(response_id)] = _text(session_id)
-        for name, session_id in state["conversations"]:
-            self._conversations[_text(name)] = _text(session_id)
+        for response_id, session_id, told in state["responses"]:
+            name = text(response_id, "response")
+            self._texts[name], self._sessions[name] = text(told, name), text(session_id, name)
+        for conversation, session_id in state["conversations"]:
+            self._conversations[text(conversation, "conversation")] = text(session_id, "conversation")
 
     def _save(self) -> Flow[None]:
         """Write everything. Who waits for their turn writes what is true then."""
@@ -129,9 +131,3 @@ class Responses:
                 engine.log(Level.WARNING, "responses not stored", problem=done.kind.value)
         finally:
             self._busy.leave()
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no text")
-    return value

@@ -26,11 +26,13 @@ __all__ = [
     "optional",
     "seconds",
     "text",
+    "unquoted",
 ]
 
 T = TypeVar("T")
 
 MAX_SECONDS = 315_360_000.0  # s, ten years of 365 days: the cap of wire core 2.2
+MAX_DIGITS = 19  # of a whole number that comes as text
 
 
 def optional(members: Mapping[str, object], field: str, read: Callable[[object, str], T]) -> T | None:
@@ -62,6 +64,16 @@ def integer(value: object, field: str, low: float = -math.inf, high: float = mat
         raise invalid(field, "a whole number")
     if not low <= value <= high:
         raise invalid(field, f"a whole number from {low} to {high}")
+    return value
+
+
+def unquoted(value: object) -> object:
+    """The whole number that a text holds; any other value as it is."""
+    if isinstance(value, str):
+        word = value.strip()
+        digits = word.removeprefix("-")
+        if digits.isascii() and digits.isdecimal() and len(digits) <= MAX_DIGITS:
+            return int(word)
     return value
 
 

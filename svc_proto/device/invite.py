@@ -49,8 +49,9 @@ def read_invite(text: str, preferences: Preferences) -> Invite:
 def read_candidate(value: object) -> Candidate | None:
     """One of an invite's routes (wire core 3.3); None for what cannot be used."""
     members = Members.of(value)
-    role, priority, url = members.text("role"), members.get("priority", 0), members.inner("relay").text("url")
-    if not isinstance(priority, int) or isinstance(priority, bool) or not 0 < len(role) <= LONGEST_ROLE:
+    role, url = members.text("role"), members.inner("relay").text("url")
+    priority = members.whole("priority") if "priority" in members else 0
+    if priority is None or not 0 < len(role) <= LONGEST_ROLE:
         return None
     return Candidate(role, priority, url) if _usable(url) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import define, frozen
 
@@ -13,6 +13,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
+from svc_proto.schema.members import Members
 from svc_proto.wire.events import NO_HEADERS, Headers
 from svc_proto.wire.handshake import WEBSOCKET_VERSION
 from svc_proto.wire.urls import parse_query
@@ -100,12 +101,12 @@ class Request:
         except strict_json.JsonError as error:
             raise Refused(400, "invalid_json", f"the body is not valid JSON: {error}") from None
 
-    def json_object(self) -> dict[str, object]:
+    def json_object(self) -> Members:
         """The body as a JSON object; refuses with 400 otherwise."""
         value = self.json()
         if not isinstance(value, dict):
             raise Refused(400, "invalid_body", "the body must be a JSON object")
-        return cast("dict[str, object]", value)
+        return Members.of(value)
 
 
 @frozen

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import invalid
+from svc_proto.basics.validate import invalid, unquoted
 
 __all__ = ["ARGUMENTS", "check_arguments"]
 
@@ -51,8 +51,8 @@ def _whole(*names: str, required: bool = True, least: int | None = None) -> Rule
             value = arguments.get(name)
             if value is None and not required:
                 continue
-            number = _intish(value)
-            if number is None:
+            number = unquoted(value)
+            if not isinstance(number, int) or isinstance(number, bool):  # 3.0 is none to a phone
                 raise invalid(name, "a whole number")
             if least is not None and number < least:
                 raise invalid(name, f"a whole number, at least {least}")
@@ -108,16 +108,6 @@ def _handover(arguments: Arguments) -> None:
     media = ("attachments", "media", "media_token", "token", "path", "media_tokens", "paths", "text", "body")
     if not any(arguments.get(name) for name in media):
         raise invalid("attachments", "present, unless there is text")
-
-
-def _intish(value: object) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    if isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit() and len(value) < 20:
-        return int(value)
-    return None
 
 
 _NODE = _text("nodeId", "node_id")

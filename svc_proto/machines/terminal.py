@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 
-from svc_proto.basics.validate import invalid, number
+from svc_proto.basics.validate import number, unquoted
 from svc_proto.commands import TerminalSize
 from svc_proto.machines.table import Table
 
@@ -158,12 +158,7 @@ def parse_tmux_list(text: str, prefix: str) -> list[dict[str, object]]:
 
 
 def _cells(payload: Mapping[str, object], key: str, default: int) -> int:
-    value = payload.get(key)
-    if isinstance(value, str):
-        try:
-            value = int(value[:20])
-        except ValueError:
-            raise invalid(key, "a number of character cells") from None
+    value = unquoted(payload.get(key))
     if value is None or value == 0:
         return default
     return max(int(number(value, key, -MAX_CELLS, MAX_CELLS)), 1)

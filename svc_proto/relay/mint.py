@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from svc_proto.basics.validate import boolean, integer, invalid, text
+from svc_proto.basics.validate import boolean, integer, invalid, text, unquoted
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow
@@ -107,10 +107,4 @@ def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str, 
 
 
 def _port(value: object) -> int:
-    if isinstance(value, str):
-        digits = value.strip()
-        value = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= 5 else 0
-    port = integer(value, "port")
-    if not 1 <= port <= 65_535:
-        raise invalid("port", "a port number")
-    return port
+    return integer(unquoted(value), "port", 1, 65_535)

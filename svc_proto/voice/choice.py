@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from attrs import evolve
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import integer, line
+from svc_proto.basics.validate import integer, line, unquoted
 from svc_proto.voice.registry import LOCAL, Registry, canonical_id
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 
@@ -52,11 +52,7 @@ def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) 
 
 def whole(value: object, name: str, low: int, high: int) -> int:
     """A whole number in a range, or its digits as text. `Refused` 400."""
-    if isinstance(value, str):
-        text = value.strip()
-        digits = text.removeprefix("-")
-        value = int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= 9 else None
-    return integer(value, name, low, high)
+    return integer(unquoted(value), name, low, high)
 
 
 def chosen_text(body: Mapping[str, object], name: str, otherwise: str = "") -> str:

@@ -17,6 +17,7 @@ from svc_proto.basics.validate import (
     optional,
     seconds,
     text,
+    unquoted,
 )
 
 Parser = Callable[[object, str], object]
@@ -119,3 +120,12 @@ def test_what_may_be_missing() -> None:
         optional({"x": "5"}, "x", integer)
     with pytest.raises(Refused, match="text of at most 3 characters"):
         line("abcd", "x", 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(" -12 ", -12), ("7", 7), ("9" * 19, int("9" * 19)), ("9" * 20, "9" * 20), ("1.0", "1.0"), ("-", "-"), ("٣", "٣")],
+)
+def test_a_number_may_come_as_text(value: str, number: object) -> None:
+    assert unquoted(value) == number
+    assert unquoted(True) is True

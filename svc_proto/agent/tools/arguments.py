@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import cast
 
 from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.basics.validate import unquoted
 
 __all__ = ["check"]
 
-MAX_DIGITS = 18  # of a whole number that came as text
 WORDS: dict[object, bool] = {"true": True, "false": False}
 Schema = Mapping[str, object]
 
@@ -64,9 +64,7 @@ def _text(value: object, name: str) -> str:
 
 
 def _whole(schema: Schema, value: object, name: str) -> int:
-    if isinstance(value, str):
-        digits = value.strip().removeprefix("-")
-        value = int(value) if digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS else None
+    value = unquoted(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):

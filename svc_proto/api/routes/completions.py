@@ -25,10 +25,11 @@ from svc_proto.api.titles import check_session_id
 from svc_proto.api.turn import TurnOrder
 from svc_proto.api.views import function_call
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.validate import object_, optional
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.schema.members import content_text
+from svc_proto.schema.members import Members, content_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -114,13 +115,10 @@ class _Completions:
             fields=branded(self._api.config.brand, SESSION_KEY, memory or ""),
         )
 
-    def _order(
-        self, body: Mapping[str, object], talk: Conversation, options: ModelOptions, scope: _Scope
-    ) -> Flow[TurnOrder]:
+    def _order(self, body: Members, talk: Conversation, options: ModelOptions, scope: _Scope) -> Flow[TurnOrder]:
         api = self._api
         settings = yield from api.settings()
-        model = body.get("model")
-        name = model if isinstance(model, str) else ""
+        name = body.text("model")
         route = settings.aliases.get(name, settings.route)
         tools = options.tools or (() if talk.results else None)
         if tools is not None and route is None:  # the built-in agent calls none of a client's tools
@@ -193,20 +191,13 @@ def _message(ended: TurnEnded) -> Mapping[str, object]:
     return {"role": "assistant", "content": ended.content or None, "tool_calls": calls}
 
 
-def _brings_tools(body: Mapping[str, object], options: ModelOptions) -> bool:
+def _brings_tools(body: Members, options: ModelOptions) -> bool:
     """Whether a client carries out tools by itself: it names them, or tells what came of one."""
-    messages = body.get("messages")
-    last = messages[-1] if isinstance(messages, list) and messages else None
-    return options.tools is not None or (isinstance(last, dict) and last.get("role") == "tool")
+    return options.tools is not None or any(row.get("role") == "tool" for row in body.rows("messages")[-1:])
 
 
-def _wants_usage(body: Mapping[str, object]) -> bool:
-    options = body.get("stream_options")
-    if options is None:
-        return False
-    if not isinstance(options, dict):
-        raise invalid("stream_options must be an object", param="stream_options")
-    return read_flag(options, "include_usage")
+def _wants_usage(body: Members) -> bool:
+    return read_flag(optional(body, "stream_options", object_) or {}, "include_usage")
 
 
 def _derived(talk: Conversation) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -22,6 +21,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Route
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -116,7 +116,7 @@ class _Responses:
         fields = session_fields(self._api.config.brand, run.record.session_id, run.record.id)
         return json_response(200, builder.response, fields)
 
-    def _chain(self, body: Mapping[str, object]) -> Flow[_Chain]:
+    def _chain(self, body: Members) -> Flow[_Chain]:
         api, previous, wanted = self._api, body.get("previous_response_id"), body.get("conversation")
         name = wanted.get("id") if isinstance(wanted, dict) else wanted
         if previous is not None and name is not None:
@@ -137,7 +137,7 @@ class _Responses:
             conversation=name if isinstance(name, str) else None,
         )
 
-    def _order(self, body: Mapping[str, object], talk: Conversation, chain: _Chain) -> Flow[TurnOrder]:
+    def _order(self, body: Members, talk: Conversation, chain: _Chain) -> Flow[TurnOrder]:
         api = self._api
         settings = yield from api.settings()
         history = talk.history
@@ -146,8 +146,7 @@ class _Responses:
         elif chain.goes_on:
             limit = TRUNCATED if body.get("truncation") == "auto" else MAX_ROWS
             history = (*(yield from api.history(chain.session_id, limit=limit)), *history)
-        model = body.get("model")
-        name = model if isinstance(model, str) else ""
+        name = body.text("model")
         now = api.engine.now.wall
         return TurnOrder(
             run_id=api.runs.new_id(),
@@ -166,7 +165,7 @@ class _Responses:
         )
 
 
-def _talk(body: Mapping[str, object]) -> Conversation:
+def _talk(body: Members) -> Conversation:
     """`input`: a string, or an array of strings, of `{role, content}`, and of what an earlier response put out."""
     value = body.get("input")
     entries = value if isinstance(value, list) else [value] if isinstance(value, str) else []

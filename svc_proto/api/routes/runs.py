@@ -20,6 +20,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.approvals import parse_approval
+from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
@@ -96,15 +97,14 @@ class _Runs:
         kind = f"{api.config.brand.name}.run.approval_response"
         return json_response(200, {"object": kind, "run_id": run_id, "choice": answer.choice, "resolved": resolved})
 
-    def _order(self, body: Mapping[str, object], talk: Conversation) -> Flow[TurnOrder]:
+    def _order(self, body: Members, talk: Conversation) -> Flow[TurnOrder]:
         api = self._api
         run_id = api.runs.new_id()
         wanted = body.get("session_id")
         session_id = run_id if wanted is None else check_session_id(wanted, param="session_id")
         earlier = yield from self._earlier(body)
         settings = yield from api.settings()
-        model = body.get("model")
-        name = model if isinstance(model, str) else ""
+        name = body.text("model")
         now = api.engine.now.wall
         return TurnOrder(
             run_id=run_id,
@@ -120,7 +120,7 @@ class _Runs:
             may_ask=True,  # the events of a run have questions (wire api 6.3)
         )
 
-    def _earlier(self, body: Mapping[str, object]) -> Flow[tuple[Mapping[str, object], ...]]:
+    def _earlier(self, body: Members) -> Flow[tuple[Mapping[str, object], ...]]:
         """What `previous_response_id` continues; wire api 6.1: an unknown one is ignored here."""
         api, previous = self._api, body.get("previous_response_id")
         if not isinstance(previous, str) or body.get("conversation_history") is not None:
@@ -129,7 +129,7 @@ class _Runs:
         return () if session is None else (yield from api.history(session))
 
 
-def _talk(body: dict[str, object]) -> Conversation:
+def _talk(body: Members) -> Conversation:
     """`input`: text, content parts, or messages; `conversation_history` wins over earlier messages (wire api 6.1)."""
     value = body.get("input")
     if value is None and body.get("message") is None:

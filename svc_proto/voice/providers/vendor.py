@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from math import isnan
 from typing import TYPE_CHECKING, Protocol
 
 from attrs import field, frozen
@@ -225,16 +224,13 @@ class VendorTranscriber:
 
 def number(options: Mapping[str, object], name: str, low: float, high: float) -> float | None:
     """A harmless option that is a number, brought into its range; anything else counts as absent."""
-    value = options.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or isnan(value):
-        return None
-    return float(min(max(value, low), high))
+    value = Members.of(options).number(name)
+    return None if value is None else float(min(max(value, low), high))
 
 
 def options_text(options: Mapping[str, object], name: str, limit: int = 2_000) -> str:
     """A harmless option that is text; anything else counts as absent."""
-    value = options.get(name)
-    return value.strip()[:limit] if isinstance(value, str) else ""
+    return Members.of(options).word(name)[:limit]
 
 
 def _require_pcm(access: Access, kind: bytes, data: bytes) -> None:
