@@ -15,7 +15,7 @@ from shutil import which
 import click
 
 from clients.commands.cli import SETTINGS, Lazy, Single, why
-from clients.commands.units import LABEL, MARK, UNIT, Wanted, launchd_agent, systemd_service, systemd_socket
+from clients.commands.units import LABEL, MARK, UNIT, UnitOrder, launchd_agent, systemd_service, systemd_socket
 from runtimes.log_file import LOG_FOLDER
 from runtimes.service_home import ENV_FILE, find_home
 from svc_proto.client.problem import MISUSED, Problem
@@ -97,7 +97,7 @@ def install(
         raise Problem("--user goes with --system: without it they run as you", code=MISUSED)
     account = _account(user) if system else None
     home = find_home(os.environ) if account is None else _home_of(account)
-    wanted = Wanted(
+    wanted = UnitOrder(
         command=[sys.executable, "-P", "-m", "servers", "--no-qr", *options],
         environment={"SVC_HOME": str(home), "PATH": os.environ.get("PATH", os.defpath)},
         home=home,
@@ -162,14 +162,14 @@ def remove(*, system: bool) -> None:
 _UNITS = (".service", *(f"-{role}.socket" for role in ROLES))
 
 
-def _systemd(wanted: Wanted) -> dict[Path, bytes]:
+def _systemd(wanted: UnitOrder) -> dict[Path, bytes]:
     folder = _folder(system=wanted.user is not None)
     files = {folder / f"{UNIT}.service": systemd_service(wanted)}
     files |= {folder / f"{UNIT}-{role}.socket": systemd_socket(role, where) for role, where in wanted.sockets.items()}
     return {path: text.encode() for path, text in files.items()}
 
 
-def _launchd(wanted: Wanted) -> dict[Path, bytes]:
+def _launchd(wanted: UnitOrder) -> dict[Path, bytes]:
     if wanted.user is not None or wanted.sockets or wanted.hardened:
         raise Problem("--system, --listen and --hardened are for systemd", code=MISUSED)
     log = wanted.home / LOG_FOLDER / "launchd.log"

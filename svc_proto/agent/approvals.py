@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from svc_proto.agent.contract import ApprovalAsked, ToolCall, TurnHost
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.redact import redact
@@ -49,10 +49,10 @@ def pattern_of(tool: Tool, given: Arguments) -> str:
 
 
 def question_about(tool: Tool, call: ToolCall, given: Arguments, why: str) -> ApprovalAsked:
-    """The question: all that the tool would be given, as one line. Raises `ToolFailed` for what cannot be shown."""
+    """The question: all that the tool would be given, as one line. Raises `ToolError` for what cannot be shown."""
     command = f"{tool.name} {_line(strict_json.dumps(redact(given)))}"
     if len(command) > MAX_SHOWN:
-        raise ToolFailed(TOO_LONG)
+        raise ToolError(TOO_LONG)
     return ApprovalAsked(call=call, command=command, description=why, pattern=pattern_of(tool, given))
 
 

@@ -23,7 +23,7 @@ from svc_proto.agent.contract import (
     TurnHost,
 )
 from svc_proto.agent.memory import TARGETS, Memory, usage_of
-from svc_proto.agent.toolbox import Toolbox, Wanted, call_preview
+from svc_proto.agent.toolbox import Toolbox, WantedCall, call_preview
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow, sleep
@@ -73,7 +73,7 @@ class BuiltinAgent:
             calls = tuple(self._call(name, arguments) for name, arguments in plan.calls)
             host.tell(ModelAnswered(asked, _words(plan.think) + len(calls)))
             yield from host.keep_calls("", plan.think, calls)
-            results = yield from self._toolbox.run_calls(turn, host, tuple(map(Wanted, calls)))
+            results = yield from self._toolbox.run_calls(turn, host, tuple(map(WantedCall, calls)))
             if turn.max_calls < 2:
                 return Outcome(finish="length")
             say = "\n\n".join(_shown(call, result) for call, result in zip(calls, results, strict=True))

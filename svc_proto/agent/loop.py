@@ -15,7 +15,7 @@ from svc_proto.agent.memory import TARGETS, Memory
 from svc_proto.agent.offer import Offer
 from svc_proto.agent.prompt import NO_PHONE, PHONE, TOOLS, notes_part, skills_part, system_prompt
 from svc_proto.agent.skills import Skills
-from svc_proto.agent.toolbox import Toolbox, Wanted, call_preview
+from svc_proto.agent.toolbox import Toolbox, WantedCall, call_preview
 from svc_proto.agent.upstream import Problem, UpstreamLimits, ask_model
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
@@ -113,9 +113,9 @@ class ModelAgent:
         rows = [(skill.name, skill.description) for skill in skills]
         return system_prompt(turn.system, phone, TOOLS, notes_part(notes), skills_part(rows))
 
-    def _calls(self, fragments: list[Fragment], ids: dict[str, None]) -> tuple[Wanted, ...]:
+    def _calls(self, fragments: list[Fragment], ids: dict[str, None]) -> tuple[WantedCall, ...]:
         """The calls of an answer, each with an id that no other of the conversation has: clients match by it."""
-        calls: list[Wanted] = []
+        calls: list[WantedCall] = []
         for fragment in fragments:
             identity = fragment.id
             if not identity or identity in ids:
@@ -143,18 +143,18 @@ def _ids_in(turn: Turn) -> dict[str, None]:
     return {str(call.get("id")): None for row in turn.history for call in _calls_of(row)}
 
 
-def _wanted(identity: str, fragment: Fragment) -> Wanted:
+def _wanted(identity: str, fragment: Fragment) -> WantedCall:
     arguments = fragment.arguments.strip() or "{}"
     try:
         args = Members.load(arguments)
     except strict_json.JsonError as error:
         call = ToolCall(id=identity, name=fragment.name, args={}, arguments=arguments)
-        return Wanted(call, NO_OBJECT.format(why=error))
+        return WantedCall(call, NO_OBJECT.format(why=error))
     call = ToolCall(id=identity, name=fragment.name, args=args, arguments=arguments, preview=call_preview(args))
-    return Wanted(call)
+    return WantedCall(call)
 
 
-def _assistant_row(text: str, calls: tuple[Wanted, ...]) -> Row:
+def _assistant_row(text: str, calls: tuple[WantedCall, ...]) -> Row:
     """What the model is shown of its own answer. Arguments that were no JSON would be refused by some servers."""
     wanted = [
         {

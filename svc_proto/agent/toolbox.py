@@ -26,7 +26,7 @@ from svc_proto.agent.contract import (
 )
 from svc_proto.agent.offer import ToolChoice, more_tools
 from svc_proto.agent.tools import arguments
-from svc_proto.agent.tools.tool import Arguments, Noted, Tool, ToolFailed, Toolset
+from svc_proto.agent.tools.tool import Arguments, Noted, Tool, ToolError, Toolset
 from svc_proto.basics import strict_json
 from svc_proto.basics.redact import summary
 from svc_proto.engine.flow import Flow
@@ -35,7 +35,7 @@ from svc_proto.engine.waits import OneAtATime, gather
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["DENIED", "MAX_OUTPUT", "NOBODY", "Toolbox", "Wanted", "call_preview", "preview_of"]
+__all__ = ["DENIED", "MAX_OUTPUT", "NOBODY", "Toolbox", "WantedCall", "call_preview", "preview_of"]
 
 ALL = ToolChoice()
 MAX_OUTPUT = 64 * 1024  # characters that the model gets of one result
@@ -49,7 +49,7 @@ DENIED = "the user did not allow this call. Respect that: do not try to do the s
 
 
 @frozen
-class Wanted:
+class WantedCall:
     """A call that a model made, and what is wrong with it already."""
 
     call: ToolCall
@@ -98,7 +98,7 @@ class Toolbox:
         return any(name not in self.tools or self.tools[name].reads for name in names)
 
     def run_calls(
-        self, turn: Turn, host: TurnHost, calls: tuple[Wanted, ...], *, has_read: bool = False
+        self, turn: Turn, host: TurnHost, calls: tuple[WantedCall, ...], *, has_read: bool = False
     ) -> Flow[list[str]]:
         """Run the calls of one answer. Each is stored and told of; none of them raises.
 
@@ -108,7 +108,7 @@ class Toolbox:
         flows = [self._run(turn, host, wanted, queue, has_read) for wanted in calls]
         return (yield from gather(self._engine, flows))
 
-    def _run(self, turn: Turn, host: TurnHost, wanted: Wanted, queue: OneAtATime, has_read: bool) -> Flow[str]:
+    def _run(self, turn: Turn, host: TurnHost, wanted: WantedCall, queue: OneAtATime, has_read: bool) -> Flow[str]:
         tool = self.tools.get(wanted.call.name)
         if tool is None or not tool.in_order:
             return (yield from self._attempt(turn, host, wanted, tool, has_read))
@@ -118,7 +118,7 @@ class Toolbox:
         finally:
             queue.leave()
 
-    def _attempt(self, turn: Turn, host: TurnHost, wanted: Wanted, tool: Tool | None, has_read: bool) -> Flow[str]:
+    def _attempt(self, turn: Turn, host: TurnHost, wanted: WantedCall, tool: Tool | None, has_read: bool) -> Flow[str]:
         """One call from its check to its end."""
         engine, call = self._engine, wanted.call
         begun = engine.now.mono
@@ -131,7 +131,7 @@ class Toolbox:
                 told = True
                 host.tell(ToolPending(call))
                 if not (yield from self._approvals.ask(turn.session_id, question, host)):
-                    raise ToolFailed(DENIED)
+                    raise ToolError(DENIED)
             told = True
             host.tell(ToolStarted(call))
             begun = engine.now.mono
@@ -140,7 +140,7 @@ class Toolbox:
                 host.tell(NoteChanged(call, result.change))
                 result = result.text
             output = result
-        except ToolFailed as failure:
+        except ToolError as failure:
             output = error = str(failure)
         except Exception as bug:  # the turn goes on without this call
             output = error = f"the tool has a bug, logged as {engine.bug(bug)}"
@@ -160,22 +160,22 @@ class Toolbox:
     def _question(
         self, turn: Turn, host: TurnHost, call: ToolCall, tool: Tool, given: Arguments, has_read: bool
     ) -> Flow[ApprovalAsked | None]:
-        """What somebody has to be asked first, if anything. Raises `ToolFailed` if that cannot be."""
+        """What somebody has to be asked first, if anything. Raises `ToolError` if that cannot be."""
         why = tool.asks_having_read if tool.asks is None and has_read else tool.asks
         if why is None or (yield from self._approvals.remembers(turn.session_id, pattern_of(tool, given))):
             return None
         if tool.asks_itself is not None and (yield from tool.asks_itself(given)):
             return None
         if not host.may_ask:
-            raise ToolFailed(NOBODY)
+            raise ToolError(NOBODY)
         return question_about(tool, call, given, why)
 
 
-def _checked(wanted: Wanted, tool: Tool | None) -> tuple[Tool, dict[str, object]]:
+def _checked(wanted: WantedCall, tool: Tool | None) -> tuple[Tool, dict[str, object]]:
     if tool is None:
-        raise ToolFailed(f"there is no tool {wanted.call.name[:MAX_PREVIEW]!r}")
+        raise ToolError(f"there is no tool {wanted.call.name[:MAX_PREVIEW]!r}")
     if wanted.problem is not None:
-        raise ToolFailed(wanted.problem)
+        raise ToolError(wanted.problem)
     return tool, arguments.check(tool.parameters, wanted.call.args)
 
 

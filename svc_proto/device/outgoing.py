@@ -21,11 +21,11 @@ from svc_proto.device.refusal import Refusal
 
 __all__ = [
     "READERS",
-    "Attachment",
-    "Call",
+    "OutgoingFile",
+    "PhoneCall",
     "Handover",
     "Outgoing",
-    "TextMessage",
+    "Sms",
     "read_call",
     "read_mms",
     "read_share",
@@ -56,7 +56,7 @@ _SHARED = ("attachments", *_ONE_ATTACHMENT, "media_tokens", "paths", "text", "bo
 
 
 @frozen
-class Call:
+class PhoneCall:
     """`/call`."""
 
     number: str
@@ -68,7 +68,7 @@ class Call:
 
 
 @frozen(kw_only=True)
-class TextMessage:
+class Sms:
     """`/send_sms`. `to` is one line of digits and signs."""
 
     to: str
@@ -81,7 +81,7 @@ class TextMessage:
 
 
 @frozen
-class Attachment:
+class OutgoingFile:
     """A file by its reference as it came, with its announced or guessed type."""
 
     reference: str
@@ -102,7 +102,7 @@ class Handover:
     """`/share_media`, and with `to` `/send_mms`: what an app on the phone is opened with."""
 
     to: str | None
-    attachments: tuple[Attachment, ...]
+    attachments: tuple[OutgoingFile, ...]
     text: str
     title: str | None
     package: str | None
@@ -116,19 +116,19 @@ class Handover:
         return "\n".join([*lines, f"text {self.text}"] if self.text else lines)
 
 
-Outgoing: TypeAlias = Call | TextMessage | Handover
+Outgoing: TypeAlias = PhoneCall | Sms | Handover
 
 
-def read_call(args: Arguments) -> Call:
+def read_call(args: Arguments) -> PhoneCall:
     """The arguments of `/call`."""
     args.only("number")
     number = args.required("number").strip()
     if _DIALABLE.fullmatch(number) is None:
         raise Refusal(400, "number: two or more of digits, space and + ( ) - . , * # p w")
-    return Call(number)
+    return PhoneCall(number)
 
 
-def read_sms(args: Arguments) -> TextMessage:
+def read_sms(args: Arguments) -> Sms:
     """The arguments of `/send_sms`."""
     try:
         args.only("to", "body")
@@ -139,7 +139,7 @@ def read_sms(args: Arguments) -> TextMessage:
         raise _bad_sms("missing or empty argument: body")
     if _RECIPIENT.fullmatch(to) is None:
         raise Refusal(400, "to: not a phone number", None, status="failed", reason="invalid_recipient")
-    return TextMessage(to=to, body=body)
+    return Sms(to=to, body=body)
 
 
 def read_share(args: Arguments) -> Handover:
@@ -179,7 +179,7 @@ def _read(args: Arguments, *, recipient: bool) -> Handover:
     return Handover(to=to, attachments=tuple(attachments), text=text, title=title, package=package)
 
 
-def _attachments(args: Arguments) -> list[Attachment]:
+def _attachments(args: Arguments) -> list[OutgoingFile]:
     attachments = []
     for index, item in enumerate(args.array("attachments")):
         if not isinstance(item, Mapping):
@@ -198,7 +198,7 @@ def _attachments(args: Arguments) -> list[Attachment]:
     return attachments
 
 
-def _attachment(args: Arguments) -> Attachment | None:
+def _attachment(args: Arguments) -> OutgoingFile | None:
     reference, path = args.filled(*_REFERENCE), args.filled("path")
     if reference is None:
         if path is None:
@@ -211,9 +211,9 @@ def _from_path(path: str) -> str:
     return f"MEDIA:/{path.lstrip('/')}"
 
 
-def _typed(reference: str, content_type: str | None = None, file_name: str | None = None) -> Attachment:
+def _typed(reference: str, content_type: str | None = None, file_name: str | None = None) -> OutgoingFile:
     ending = (file_name or reference).rpartition(".")[2].lower()
-    return Attachment(reference, content_type or CONTENT_TYPES.get(ending, UNKNOWN_TYPE))
+    return OutgoingFile(reference, content_type or CONTENT_TYPES.get(ending, UNKNOWN_TYPE))
 
 
 def _line(label: str, value: str) -> str:

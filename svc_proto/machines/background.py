@@ -27,7 +27,7 @@ from attrs import define, field
 
 from svc_proto.machines.background_rules import BackgroundRules
 from svc_proto.machines.broker_orders import Emit, LeaveRun, Note, Order
-from svc_proto.machines.delivery import Answer
+from svc_proto.machines.delivery import HeldAnswer
 from svc_proto.machines.table import Table, step
 from svc_proto.machines.voice_job import Job, JobTrigger, Tier
 
@@ -95,7 +95,7 @@ class Background:
     rules: BackgroundRules
     result_delivery: str = "speak_verbatim"
     away: bool = field(default=False, init=False)  # nobody listens
-    last: Answer | None = field(default=None, init=False)  # the newest answer, to be said again
+    last: HeldAnswer | None = field(default=None, init=False)  # the newest answer, to be said again
     _detached: BackgroundRun | None = field(default=None, init=False)
     _queue: deque[BackgroundRun] = field(factory=deque, init=False)
     _results: deque[BackgroundRun] = field(factory=deque, init=False)
@@ -279,7 +279,7 @@ class Background:
         self._results.clear()
         return told
 
-    def take_result(self, now: float) -> Answer | None:
+    def take_result(self, now: float) -> HeldAnswer | None:
         """An answer whose time has come."""
         at = None if self._can_start else self.next_at
         if at is None or now < at:
@@ -287,7 +287,7 @@ class Background:
         self._waiting_since = now
         return self._next_result()
 
-    def take_results(self) -> list[Answer]:
+    def take_results(self) -> list[HeldAnswer]:
         """All of them, at the end, if somebody listens."""
         if self.away:
             return []
@@ -299,7 +299,7 @@ class Background:
     def _can_start(self) -> bool:
         return self.free and bool(self._queue)
 
-    def _next_result(self) -> Answer:
+    def _next_result(self) -> HeldAnswer:
         run = self._results.popleft()
         run.step(StageTrigger.DELIVER)
         run.job.step(JobTrigger.GO)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from svc_proto.machines.delivery import Answer
+from svc_proto.machines.delivery import HeldAnswer
 from svc_proto.machines.voice_job import Job
 
 __all__ = [
@@ -87,7 +87,7 @@ class UnknownCall:
 Call: TypeAlias = RunCall | StatusCall | CancelCall | ConfirmCall | UnknownCall
 
 
-def completed_output(job: Job, answer: Answer) -> dict[str, object]:
+def completed_output(job: Job, answer: HeldAnswer) -> dict[str, object]:
     """The run has answered."""
     spoken = answer.spoken
     return {

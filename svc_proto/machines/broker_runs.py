@@ -32,7 +32,7 @@ from svc_proto.machines.broker_calls import (
 )
 from svc_proto.machines.broker_orders import AnswerCall, LeaveRun, Order, StopRun
 from svc_proto.machines.broker_speech import BrokerSpeech
-from svc_proto.machines.delivery import ALARM, Answer, Delivery
+from svc_proto.machines.delivery import ALARM, Delivery, HeldAnswer
 from svc_proto.machines.playback import DRAIN_WITHIN, FORCED
 from svc_proto.machines.run_story import AnswerDelta, RunEvent, SessionBound
 from svc_proto.machines.voice_job import Job, JobState, JobTrigger, Tier
@@ -295,7 +295,7 @@ class BrokerRuns(BrokerSpeech):
             self._go(TurnTrigger.CONSULT, DRAIN_WITHIN)
             self._wait_for_playback(call_id, None)
 
-    def _announce(self, answer: Answer) -> None:
+    def _announce(self, answer: HeldAnswer) -> None:
         """An answer from the background is on its way to the ear."""
         self._delivery = Delivery(answer, self.word, self.new_id, background=True)
         self._go(TurnTrigger.SETTLE, DRAIN_WITHIN)
@@ -397,7 +397,7 @@ class BrokerRuns(BrokerSpeech):
             self._out.append(AnswerCall(job.call_id, output(job)))
         job.step(JobTrigger.DROP)
 
-    def _settle(self, job: Job, answer: Answer) -> None:
+    def _settle(self, job: Job, answer: HeldAnswer) -> None:
         job.step(JobTrigger.GO)
         self._job = None
         self._delivery = Delivery(answer, self.word, self.new_id)

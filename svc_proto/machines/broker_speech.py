@@ -23,7 +23,7 @@ from svc_proto.machines.broker_orders import (
 )
 from svc_proto.machines.delivery import ALARM, Delivery, Held, Verdict, passed_on
 from svc_proto.machines.playback import DRAIN_WITHIN, RESULT, Drain
-from svc_proto.machines.responses import Responses, Start
+from svc_proto.machines.responses import ProviderResponses, Start
 from svc_proto.machines.table import step
 from svc_proto.machines.voice_turn import TURN_TABLE, TurnState, TurnTrigger
 
@@ -43,7 +43,7 @@ class BrokerSpeech:
     _now: float = field(default=0.0, init=False)
     _out: list[Order] = field(factory=list, init=False)
     _due: float | None = field(default=None, init=False)  # of the state
-    _responses: Responses = field(factory=Responses, init=False)
+    _responses: ProviderResponses = field(factory=ProviderResponses, init=False)
     _tail: str | None = field(default=None, init=False)  # a response that called the run function: what it still says
     _spoke: bool = field(default=False, init=False)  # whether the current response had audio
     _drain: Drain | None = field(default=None, init=False)

@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 
 from svc_proto.machines.broker_orders import Emit, EmitAudio, Order, Render
 
-__all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "Answer", "Delivery", "Held", "Verdict", "on_script", "passed_on"]
+__all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "HeldAnswer", "Delivery", "Held", "Verdict", "on_script", "passed_on"]
 
 ALARM = 30.0  # s until an answer that nobody heard is shown as text, wire terminal-voice 9 "delivery alarm"
 JUDGED_FROM = 40  # characters
@@ -72,7 +72,7 @@ _COMMON = frozenset(
 
 
 @frozen(kw_only=True)
-class Answer:
+class HeldAnswer:
     """What a run answered: `text` to be seen, `spoken` to be heard."""
 
     call_id: str
@@ -101,7 +101,7 @@ class Held:
 class Delivery:
     """One answer on its way. `word` is the product's word on this wire, `new_id` makes ids of responses."""
 
-    def __init__(self, answer: Answer, word: str, new_id: Callable[[], str], *, background: bool = False) -> None:
+    def __init__(self, answer: HeldAnswer, word: str, new_id: Callable[[], str], *, background: bool = False) -> None:
         self.answer = answer
         self.background = background  # nobody's turn waits for it
         self.verdict = Verdict.OPEN

@@ -14,7 +14,7 @@ from enum import Enum
 
 from svc_proto.machines.broker_orders import Order
 
-__all__ = ["ORPHANED_FOR", "Responses", "Start"]
+__all__ = ["ORPHANED_FOR", "ProviderResponses", "Start"]
 
 FREE_WITHIN = 2.5  # s for the provider to finish with a response before the next is asked for
 ORPHANED_FOR = 5.0  # s; a provider that has not started a response by then has dropped it
@@ -32,7 +32,7 @@ class Start(Enum):
     IGNORED = "ignored"  # given up earlier
 
 
-class Responses:
+class ProviderResponses:
     """The responses of one provider socket."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from svc_proto.basics import strict_json
 from svc_proto.machines.background_rules import FOREGROUND, BackgroundRules
 from svc_proto.machines.broker_orders import Approve, Emit, Order, StartRun, StopRun
 from svc_proto.machines.confirmations import choice_for
-from svc_proto.machines.delivery import Answer
+from svc_proto.machines.delivery import HeldAnswer
 from svc_proto.machines.playback import DRAIN_WITHIN, Drain
 from svc_proto.machines.run_story import RunStory
 from svc_proto.machines.table import Table, step
@@ -99,7 +99,7 @@ class Job:
         self.state = JobState.ACKNOWLEDGING
         self.due: float | None = None  # of the drain, of the pause, or of the heartbeat
         self.drain: Drain | None = None
-        self.answer: Answer | None = None
+        self.answer: HeldAnswer | None = None
         self.began = 0.0
         self.promote_at: float | None = None  # when the turn waits for it no longer
         self._hinted = False
@@ -163,12 +163,12 @@ class Job:
             self._hinted = True
             self.promote_at = min(self.promote_at, now + SLOW_AFTER)
 
-    def finish(self, speakable: Callable[[str], str]) -> Answer:
+    def finish(self, speakable: Callable[[str], str]) -> HeldAnswer:
         """The run has answered."""
         self.step(JobTrigger.FINISH)
         self.due = None
         text = self.story.answer or SILENT
-        self.answer = Answer(
+        self.answer = HeldAnswer(
             call_id=self.call_id,
             run_id=self.story.run_id,
             text=text,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from attrs import frozen
 
 from svc_proto.agent.tools.arguments import check
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
@@ -45,7 +45,7 @@ DENIED = "The user denied this, or did not answer. Stop here and tell the user; 
 
 @frozen(kw_only=True)
 class OfferedTool:
-    """A tool and what clients are told of its effects; `run` raises `ToolFailed` as the tool itself does."""
+    """A tool and what clients are told of its effects; `run` raises `ToolError` as the tool itself does."""
 
     tool: Tool
     title: str
@@ -56,7 +56,7 @@ class OfferedTool:
 
 @frozen(kw_only=True)
 class Resource:
-    """Something to be read by its URI; `read` gives its text, or its bytes. Raises `ToolFailed`."""
+    """Something to be read by its URI; `read` gives its text, or its bytes. Raises `ToolError`."""
 
     uri: str
     name: str
@@ -149,22 +149,22 @@ class Answers:
             finally:
                 if tool.in_order:
                     self._line.leave()
-        except ToolFailed as failed:
+        except ToolError as failed:
             return {"content": [{"type": "text", "text": str(failed)}], "isError": True}
         return {"content": list(content), "isError": False}
 
     def _allow(self, offered: OfferedTool, arguments: Arguments, asking: Asking | None) -> Flow[None]:
-        """Raises `ToolFailed` unless it may be done: a phone that asks by itself is left to do so."""
+        """Raises `ToolError` unless it may be done: a phone that asks by itself is left to do so."""
         tool = offered.tool
         if tool.asks is None:
             return
         if tool.asks_itself is not None and (yield from tool.asks_itself(arguments)):
             return
         if asking is None:
-            raise ToolFailed(NOBODY)
+            raise ToolError(NOBODY)
         told = ", ".join(f"{name}: {str(value)[:300]}" for name, value in arguments.items())
         if not (yield from asking(tool.name, arguments, f"{offered.title}? {told}. {tool.asks}")):
-            raise ToolFailed(DENIED)
+            raise ToolError(DENIED)
 
     # --- resources ---
 
@@ -174,7 +174,7 @@ class Answers:
             raise RpcError(NOT_FOUND, "there is no such resource", data={"uri": str(params.get("uri"))[:300]})
         try:
             found = yield from resource.read()
-        except ToolFailed as failed:
+        except ToolError as failed:
             raise RpcError(NOT_FOUND, str(failed), data={"uri": resource.uri}) from None
         text = {"text": found} if isinstance(found, str) else {"blob": b64encode(found).decode("ascii")}
         return {"contents": [{"uri": resource.uri, "mimeType": resource.media_type, **text}]}

@@ -28,11 +28,11 @@ from svc_proto.mcp.messages import (
     INTERNAL,
     TOO_MANY,
     UNSUPPORTED_VERSION,
-    Answer,
     Message,
-    Note,
-    Request,
     RequestId,
+    RpcNotification,
+    RpcRequest,
+    RpcResponse,
     parse,
     request_id,
 )
@@ -163,9 +163,9 @@ class Conversation:
 
     def take(self, message: Message) -> None:
         """Take one message."""
-        if isinstance(message, Request):
+        if isinstance(message, RpcRequest):
             self._begin(message)
-        elif isinstance(message, Note):
+        elif isinstance(message, RpcNotification):
             self._note(message)
         else:
             self._answered(message)
@@ -178,7 +178,7 @@ class Conversation:
 
     # --- requests -------------------------------------------------------------------------------------------------
 
-    def _begin(self, request: Request) -> None:
+    def _begin(self, request: RpcRequest) -> None:
         identity = request.identity
         if identity in self._calls:
             self._say(_failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), identity))
@@ -191,7 +191,7 @@ class Conversation:
         if identity in self._calls:  # else it was answered at once
             self._calls[identity] = task
 
-    def _carry_out(self, request: Request) -> Flow[None]:
+    def _carry_out(self, request: RpcRequest) -> Flow[None]:
         progress = self._show_progress(request)
         identity = request.identity
         try:
@@ -209,7 +209,7 @@ class Conversation:
         if not self._calls:
             self._on_idle()
 
-    def _result(self, request: Request) -> Flow[Result]:
+    def _result(self, request: RpcRequest) -> Flow[Result]:
         context = self._context(request)
         method, params = request.method, request.params
         try:
@@ -235,7 +235,7 @@ class Conversation:
         cached = {} if fresh is None else {"ttlMs": fresh, "cacheScope": "private"}
         return {"resultType": "complete", **result, **cached, "_meta": {f"{META}serverInfo": self._answers.info}}
 
-    def _context(self, request: Request) -> _Context:
+    def _context(self, request: RpcRequest) -> _Context:
         meta = request.params.inner("_meta")
         version = meta.get(f"{META}protocolVersion")
         if version is None:
@@ -267,7 +267,7 @@ class Conversation:
         capabilities = {name: dict[str, object]() for name, there in offered.items() if there}
         return {"capabilities": capabilities, "instructions": offer.instructions}
 
-    def _show_progress(self, request: Request) -> Task | None:
+    def _show_progress(self, request: RpcRequest) -> Task | None:
         token = request_id(request.params.inner("_meta").get("progressToken"))
         if token is None:
             return None
@@ -284,7 +284,7 @@ class Conversation:
 
     # --- notes and answers ----------------------------------------------------------------------------------------
 
-    def _note(self, note: Note) -> None:
+    def _note(self, note: RpcNotification) -> None:
         if note.method == "notifications/initialized" and (self._state, Trigger.INITIALIZED) in LIFE:
             self._state = follow(LIFE, self._state, Trigger.INITIALIZED)
         elif note.method == "notifications/cancelled":
@@ -299,14 +299,14 @@ class Conversation:
             if not self._calls:
                 self._on_idle()
 
-    def _answered(self, answer: Answer) -> None:
+    def _answered(self, answer: RpcResponse) -> None:
         ticket = self._questions.pop(answer.identity, None)
         if ticket is not None:
             self._engine.resume(ticket, answer.result)
 
     # --- questions ------------------------------------------------------------------------------------------------
 
-    def _asking(self, request: Request, context: _Context) -> Asking | None:
+    def _asking(self, request: RpcRequest, context: _Context) -> Asking | None:
         """How the client's user is asked; None: he cannot be."""
         if not context.elicits:
             return None

@@ -28,7 +28,7 @@ from svc_proto.wire.events import Headers
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.stream import ResponseWriter
-    from svc_proto.mcp.http_stream import EventLog
+    from svc_proto.mcp.http_stream import ReplayLog
 
 __all__ = ["McpServer"]
 
@@ -64,7 +64,7 @@ class McpServer:
         asked = None  # what has to be answered
         try:
             message = parse(request.body)
-            asked = message if isinstance(message, messages.Request) else None
+            asked = message if isinstance(message, messages.RpcRequest) else None
             stateless = is_stateless(headers, message)
         except RpcError as error:
             return _failed(error, None if asked is None else asked.identity)
@@ -124,7 +124,7 @@ class McpServer:
             del self._answers[next(iter(self._answers))]
         return answers
 
-    def _open(self, request: Request, message: messages.Request) -> Response:
+    def _open(self, request: Request, message: messages.RpcRequest) -> Response:
         session = self.sessions.open(request.holder, self._answers_for(request))
         log = session.ask(message)
         if log.code:
@@ -132,11 +132,11 @@ class McpServer:
             return _json(STATUSES[log.code], log.answer or b"")
         return _json(200, log.answer or b"", (SESSION_ID, session.identity.encode("ascii")))
 
-    def _answer(self, talk: Talk, log: EventLog) -> Answered:
+    def _answer(self, talk: Talk, log: ReplayLog) -> Answered:
         whole = _whole(talk, log)
         return self._later(talk, log) if whole is None else whole
 
-    def _later(self, talk: Talk, log: EventLog) -> Flow[Response | Streamed]:
+    def _later(self, talk: Talk, log: ReplayLog) -> Flow[Response | Streamed]:
         told = False
         try:
             yield from log.heard(DEFER)
@@ -148,14 +148,14 @@ class McpServer:
         return whole or Streamed(200, Headers(EVENTS), partial(_tell, talk, log, talk.number(log)))
 
 
-def _tell(talk: Talk, log: EventLog, greet: bool, writer: ResponseWriter) -> Flow[None]:
+def _tell(talk: Talk, log: ReplayLog, greet: bool, writer: ResponseWriter) -> Flow[None]:
     try:
         yield from log.tell(writer, 0, greet=greet)
     finally:
         talk.left()
 
 
-def _whole(talk: Talk, log: EventLog) -> Response | None:
+def _whole(talk: Talk, log: ReplayLog) -> Response | None:
     """The answer, if it can be given in one piece."""
     text = log.answer
     if text is None:

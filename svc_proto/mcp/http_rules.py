@@ -11,7 +11,7 @@ from typing import Final
 
 from svc_proto.basics.errors import Refused
 from svc_proto.mcp.conversation import HANDSHAKES, META, MODERN, unsupported
-from svc_proto.mcp.messages import HEADER_MISMATCH, UNSUPPORTED_VERSION, Answer, Message, Request
+from svc_proto.mcp.messages import HEADER_MISMATCH, UNSUPPORTED_VERSION, Message, RpcRequest, RpcResponse
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError
 from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
@@ -58,20 +58,20 @@ def with_handshake(headers: Headers) -> None:
 
 def is_stateless(headers: Headers, message: Message) -> bool:
     """Whether it speaks the version without sessions. Raises `RpcError` where head and body disagree."""
-    meta = message.params.inner("_meta") if isinstance(message, Request) else Members()
+    meta = message.params.inner("_meta") if isinstance(message, RpcRequest) else Members()
     version = _text(headers, VERSION)
     if (version is None or version in HANDSHAKES) and f"{META}protocolVersion" not in meta:
         return False
-    if isinstance(message, Answer):
+    if isinstance(message, RpcResponse):
         raise RpcError(INVALID_REQUEST, "there is nothing to answer in this version")
-    if isinstance(message, Request):
+    if isinstance(message, RpcRequest):
         _check(headers, version, message, meta)
     if version != MODERN:
         raise unsupported(version)
     return True
 
 
-def _check(headers: Headers, version: str | None, request: Request, meta: Members) -> None:
+def _check(headers: Headers, version: str | None, request: RpcRequest, meta: Members) -> None:
     for name in ("protocolVersion", "clientCapabilities"):
         if f"{META}{name}" not in meta:
             raise RpcError(INVALID_PARAMS, f"_meta needs {META}{name}")

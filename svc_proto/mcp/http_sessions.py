@@ -14,8 +14,8 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.mcp.conversation import Conversation, Said
 from svc_proto.mcp.http_rules import STATUSES
-from svc_proto.mcp.http_stream import EventLog
-from svc_proto.mcp.messages import Request, RequestId
+from svc_proto.mcp.http_stream import ReplayLog
+from svc_proto.mcp.messages import RequestId, RpcRequest
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -39,11 +39,11 @@ class Talk:
     def __init__(self, engine: Engine, answers: Answers) -> None:
         self.conversation = Conversation(engine, answers, self._say)
         self._engine = engine
-        self._logs: dict[RequestId, EventLog] = {}
+        self._logs: dict[RequestId, ReplayLog] = {}
 
-    def ask(self, request: Request) -> EventLog:
+    def ask(self, request: RpcRequest) -> ReplayLog:
         """Take a request; what is said about it."""
-        log = self._logs[request.identity] = EventLog(self._engine)
+        log = self._logs[request.identity] = ReplayLog(self._engine)
         self.conversation.take(request)
         return log
 
@@ -51,11 +51,11 @@ class Talk:
         """Whether a request of that number is under way."""
         return identity in self._logs
 
-    def status(self, log: EventLog) -> int:
+    def status(self, log: ReplayLog) -> int:
         """The status of an answer in one piece."""
         return STATUSES.get(log.code, 200)
 
-    def number(self, log: EventLog) -> bool:
+    def number(self, log: ReplayLog) -> bool:
         """It is told as events from now on; whether the first of them has a number only."""
         return False
 
@@ -79,7 +79,7 @@ class Talk:
         if said.final:
             self._over(log)
 
-    def _over(self, log: EventLog) -> None:
+    def _over(self, log: ReplayLog) -> None:
         """All was said about a request."""
 
 
@@ -95,12 +95,12 @@ class HttpSession(Talk):
         *,
         caller: str,
         identity: str,
-        on_told: Callable[[HttpSession, EventLog], None],
+        on_told: Callable[[HttpSession, ReplayLog], None],
     ) -> None:
         super().__init__(engine, answers)
         self.caller = caller
         self.identity = identity
-        self.logs = {OWN: EventLog(engine, OWN)}  # which readers may come back to
+        self.logs = {OWN: ReplayLog(engine, OWN)}  # which readers may come back to
         self._count = OWN
         self._on_told = on_told
 
@@ -109,11 +109,11 @@ class HttpSession(Talk):
         """Whether something is under way, or somebody listens."""
         return self.conversation.busy or any(log.reader is not None for log in self.logs.values())
 
-    def status(self, log: EventLog) -> int:
+    def status(self, log: ReplayLog) -> int:
         """What is wrong with a request is said in its answer alone."""
         return 200
 
-    def number(self, log: EventLog) -> bool:
+    def number(self, log: ReplayLog) -> bool:
         """It is told as events from now on, to which readers may come back."""
         self._count += 1
         log.number = self._count
@@ -130,7 +130,7 @@ class HttpSession(Talk):
         for log in logs.values():
             log.end()
 
-    def _over(self, log: EventLog) -> None:
+    def _over(self, log: ReplayLog) -> None:
         if log.number is not None:
             self._on_told(self, log)
 
@@ -210,7 +210,7 @@ class HttpSessions:
         else:
             self._timer.set(when)
 
-    def _keep(self, session: HttpSession, log: EventLog) -> None:
+    def _keep(self, session: HttpSession, log: ReplayLog) -> None:
         size = log.size
         self._kept.append((session, cast("int", log.number), size))
         self.kept += size

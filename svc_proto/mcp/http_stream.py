@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from svc_proto.engine.stream import ResponseWriter
     from svc_proto.mcp.conversation import Said
 
-__all__ = ["EventLog"]
+__all__ = ["ReplayLog"]
 
 MAX_EVENTS = 64  # of one request: a reader who is further behind cannot go on
 KEEPALIVE_EVERY = 15.0  # s of silence
 KEEPALIVE = encode_comment("keepalive")
 
 
-class EventLog:
+class ReplayLog:
     """What was said, oldest first."""
 
     __slots__ = ("_bell", "_dropped", "_engine", "_said", "code", "number", "over", "reader")

@@ -18,10 +18,10 @@ __all__ = [
     "NOT_FOUND",
     "TOO_MANY",
     "UNSUPPORTED_VERSION",
-    "Answer",
+    "RpcResponse",
     "Message",
-    "Note",
-    "Request",
+    "RpcNotification",
+    "RpcRequest",
     "RequestId",
     "parse",
     "request_id",
@@ -37,7 +37,7 @@ RequestId: TypeAlias = "int | str"
 
 
 @frozen
-class Request:
+class RpcRequest:
     """It will be answered, under its number."""
 
     identity: RequestId
@@ -46,7 +46,7 @@ class Request:
 
 
 @frozen
-class Note:
+class RpcNotification:
     """A notification: there is no answer."""
 
     method: str
@@ -54,14 +54,14 @@ class Note:
 
 
 @frozen
-class Answer:
+class RpcResponse:
     """What a request of ours has led to; an error has no members."""
 
     identity: RequestId
     result: Members
 
 
-Message: TypeAlias = Request | Note | Answer
+Message: TypeAlias = RpcRequest | RpcNotification | RpcResponse
 
 
 def parse(data: bytes) -> Message:
@@ -74,13 +74,13 @@ def parse(data: bytes) -> Message:
     if "id" in members and identity is None:
         raise RpcError(INVALID_REQUEST, "id must be a string or a whole number")
     if "method" not in members and identity is not None and ("result" in members or "error" in members):
-        return Answer(identity, members.inner("result"))
+        return RpcResponse(identity, members.inner("result"))
     if not isinstance(method, str):
         raise RpcError(INVALID_REQUEST, "method must be a string", identity=identity)
     if not isinstance(params, dict):
         raise RpcError(INVALID_PARAMS, "params must be an object", identity=identity)
     given = Members.of(params)
-    return Note(method, given) if identity is None else Request(identity, method, given)
+    return RpcNotification(method, given) if identity is None else RpcRequest(identity, method, given)
 
 
 def request_id(value: object) -> RequestId | None:

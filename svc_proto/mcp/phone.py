@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.agent.tools.phone import ROWS, Row, tools_of
 from svc_proto.agent.tools.phone_answer import result_of
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics.brand import SVC
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
@@ -110,12 +110,12 @@ def _picture_alone(link: PhoneLink) -> Flow[bytes]:
 
 
 def _picture(link: PhoneLink, arguments: Arguments) -> Flow[tuple[str, bytes]]:
-    """A fresh one, and its type. Raises `ToolFailed`."""
+    """A fresh one, and its type. Raises `ToolError`."""
     answer = yield from link.call("GET", "/screenshot", arguments)
     if answer.status >= 400:
         result_of("screenshot", answer, SVC)  # which says why
     data = yield from link.media(answer.body.text("media").rpartition("/")[2])
     kind = image_type(data)
     if kind is None:
-        raise ToolFailed("the phone's picture could not be had from the relay")
+        raise ToolError("the phone's picture could not be had from the relay")
     return f"image/{kind}", data

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from svc_proto.agent.tools.relay import PhoneAnswer, asks_by_itself, query_text
-from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import ReadFile, ReleaseFile
@@ -59,15 +59,15 @@ class RelayPhones:
         try:
             _, opened = yield from self._relay.media.open_token(token)
         except Refused as refused:
-            raise ToolFailed(f"the relay does not hand out the phone's picture ({refused.status})") from None
+            raise ToolError(f"the relay does not hand out the phone's picture ({refused.status})") from None
         try:
             if opened.size > MAX_PICTURE:
-                raise ToolFailed("the phone's picture is too large")
+                raise ToolError("the phone's picture is too large")
             data = yield from ask(engine, ReadFile(engine.new_op(), opened.handle, 0, opened.size))
         finally:
             engine.emit(ReleaseFile(opened.handle))
         if isinstance(data, Failure):
-            raise ToolFailed(f"the phone's picture cannot be read: {data.kind.value}")
+            raise ToolError(f"the phone's picture cannot be read: {data.kind.value}")
         return data
 
     def has_gates(self, arguments: Mapping[str, object]) -> Flow[bool]:

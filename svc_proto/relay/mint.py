@@ -20,11 +20,11 @@ from svc_proto.machines.qr import build_payload, relay_block
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Wanted", "key_for", "mint_invite", "parse_mint"]
+__all__ = ["MintRequest", "key_for", "mint_invite", "parse_mint"]
 
 
 @frozen(kw_only=True)
-class Wanted:
+class MintRequest:
     """What a mint request asks for, defaults filled in; null counts as absent. `key` None: none was named."""
 
     host: str
@@ -35,7 +35,7 @@ class Wanted:
     meta: PairingMeta
 
 
-def parse_mint(body: Mapping[str, object], config: RelayConfig) -> Wanted:
+def parse_mint(body: Mapping[str, object], config: RelayConfig) -> MintRequest:
     """Read a mint request. Raises `Refused` 400 naming the field."""
     given = {name: value for name, value in body.items() if value is not None}
     api = config.webapi
@@ -44,7 +44,7 @@ def parse_mint(body: Mapping[str, object], config: RelayConfig) -> Wanted:
         raise invalid("host", "an address that a phone can reach")
     dashboard = text(given.get("dashboard_url", given.get("dashboardUrl", "")), "dashboard_url")
     key = text(given.get("api_key", ""), "api_key")  # null and "" both mean open access
-    return Wanted(
+    return MintRequest(
         host=host,
         port=_port(given.get("port", api.port)),
         tls=boolean(given.get("tls", api.tls), "tls"),
@@ -55,7 +55,7 @@ def parse_mint(body: Mapping[str, object], config: RelayConfig) -> Wanted:
 
 
 def key_for(
-    engine: Engine, config: RelayConfig, wanted: Wanted, own: DeviceKeys | None
+    engine: Engine, config: RelayConfig, wanted: MintRequest, own: DeviceKeys | None
 ) -> Flow[tuple[str, PairingMeta]]:
     """The key that the payload is to hold, and what is attached to the code then.
 
@@ -72,7 +72,9 @@ def key_for(
     return key, evolve(meta, carries_key=bool(key))
 
 
-def mint_invite(engine: Engine, config: RelayConfig, wanted: Wanted, code: str, key: str) -> Flow[dict[str, object]]:
+def mint_invite(
+    engine: Engine, config: RelayConfig, wanted: MintRequest, code: str, key: str
+) -> Flow[dict[str, object]]:
     """Build, sign and encode the payload; the answer of the route but for `expires_at`."""
     lan = yield from lan_address(engine)
     host, relay_url = for_phones(wanted.host, lan), relay_address(config, lan)

@@ -26,7 +26,7 @@ from svc_proto.voice.text import MAX_TEXT, clean_for_speech
 if TYPE_CHECKING:
     from svc_proto.voice.service import Voice
 
-__all__ = ["BasicVoice", "Engine", "NoEngineError", "spoken_text"]
+__all__ = ["BasicVoice", "SpeechEngine", "NoEngineError", "spoken_text"]
 
 AUTO = {  # in the order in which they are tried where none is named, with their keys
     "tts": (("openai", "OPENAI_API_KEY"), ("xai", "XAI_API_KEY"), ("elevenlabs", "ELEVENLABS_API_KEY")),
@@ -47,7 +47,7 @@ class NoEngineError(Exception):
 
 
 @frozen(kw_only=True)
-class Engine:
+class SpeechEngine:
     """What a section says, and what follows from it."""
 
     provider: str | None  # None: nothing is named, and nothing is there
@@ -150,7 +150,7 @@ class BasicVoice:
         yield from voice.refresh_keys()
         return (yield from find_profile(voice.engine, voice.config.config_path, name))
 
-    def _engine(self, kind: str, profile: Profile) -> Flow[Engine]:
+    def _engine(self, kind: str, profile: Profile) -> Flow[SpeechEngine]:
         """With a profile its section decides; what it does not name, the root's does (wire 3.2)."""
         voice = self._voice
         said = profile.data.inner(kind)
@@ -160,7 +160,7 @@ class BasicVoice:
             provider = root.word("provider").lower()
             said = said or root
         fields = said.inner(provider) if provider else Members()
-        return Engine(
+        return SpeechEngine(
             provider=provider or (yield from self._auto(kind)),
             enabled=str(said.get("enabled", True)).strip().lower() not in FALSE_WORDS,
             model=fields.word("model", "model_id"),
@@ -175,7 +175,7 @@ class BasicVoice:
             return LOCAL
         return next((provider for provider, key in AUTO[kind] if voice.keys.get(key)), None)
 
-    def _requirements(self, speaks: Engine, listens: Engine) -> Flow[dict[str, object]]:
+    def _requirements(self, speaks: SpeechEngine, listens: SpeechEngine) -> Flow[dict[str, object]]:
         report = yield from self._voice.providers.local_report()
         available = speaks.provider is not None or listens.provider is not None
         details = f"speaks: {speaks.provider or 'nothing'}; listens: {listens.provider or 'nothing'}"
@@ -198,7 +198,7 @@ def _overrides(body: Mapping[str, object]) -> dict[str, str]:
     return {name: line(value, name, MAX_NAME) for name, value in given if value is not None}
 
 
-def _enhanced(engine: Engine) -> dict[str, object] | None:
+def _enhanced(engine: SpeechEngine) -> dict[str, object] | None:
     """What a request may choose of this engine (wire 3.1)."""
     if engine.provider not in WITH_CONTROLS:
         return None

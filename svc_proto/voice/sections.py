@@ -21,7 +21,7 @@ from svc_proto.voice.settings import OutputSettings, Promotion, RealtimeSettings
 __all__ = [
     "OUTPUT_FAMILY",
     "REALTIME_FAMILY",
-    "Family",
+    "SectionFamily",
     "laid_over",
     "output_settings",
     "profile_values",
@@ -35,7 +35,7 @@ _TTS_NAMES = ("provider", "model", "voice", "sample_rate")  # what is taken of `
 
 
 @frozen(kw_only=True)
-class Family:
+class SectionFamily:
     """One block of settings."""
 
     section: str  # of a configuration file
@@ -79,14 +79,14 @@ class Family:
         return values
 
 
-OUTPUT_FAMILY = Family(
+OUTPUT_FAMILY = SectionFamily(
     section="voice_output",
     kind="tts",
     prefix="RELAY_VOICE_OUTPUT_",
     rules=OUTPUT,
     default="xai_tts",
 )
-REALTIME_FAMILY = Family(
+REALTIME_FAMILY = SectionFamily(
     section="realtime_voice",
     kind="realtime",
     prefix="RELAY_REALTIME_VOICE_",
@@ -95,7 +95,7 @@ REALTIME_FAMILY = Family(
 )
 
 
-def profile_values(family: Family, profile: Profile, registry: Registry) -> dict[str, object]:
+def profile_values(family: SectionFamily, profile: Profile, registry: Registry) -> dict[str, object]:
     """What a profile says of a family; empty: nothing that can be used."""
     values = family.from_file(profile.data)
     if values or family is not OUTPUT_FAMILY:
@@ -114,7 +114,7 @@ def laid_over(file: Mapping[str, object], variables: Mapping[str, object]) -> di
 
 
 def with_its_own(
-    family: Family, holder: Mapping[str, object], change: Mapping[str, object], registry: Registry
+    family: SectionFamily, holder: Mapping[str, object], change: Mapping[str, object], registry: Registry
 ) -> dict[str, object]:
     """A change of a file's section. One of the provider alone takes along what stands beside the last one's name, and
     what the new one does not know: a voice, a model.
@@ -152,7 +152,7 @@ def realtime_settings(
 
 
 def _complete(
-    family: Family, base: Mapping[str, object], over: Mapping[str, object], registry: Registry, *, local: bool
+    family: SectionFamily, base: Mapping[str, object], over: Mapping[str, object], registry: Registry, *, local: bool
 ) -> dict[str, Any]:
     values: dict[str, Any] = {**base, **over}
     if "provider" in over and over["provider"] != base.get("provider"):

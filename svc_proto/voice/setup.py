@@ -26,10 +26,10 @@ from svc_proto.voice_config import VoiceConfig
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Sessions", "VoiceParts", "build_voice"]
+__all__ = ["VoiceSessions", "VoiceParts", "build_voice"]
 
 
-class Sessions(Protocol):
+class VoiceSessions(Protocol):
     """One family of sessions: output, lab or agent."""
 
     def create(self, body: dict[str, object], principal: Principal) -> Flow[dict[str, object]]:
@@ -59,14 +59,14 @@ class VoiceParts:
 
     voice: Voice
     options: Options
-    sessions: Mapping[str, Sessions]  # output, lab, agent
+    sessions: Mapping[str, VoiceSessions]  # output, lab, agent
 
 
 def build_voice(engine: Engine, config: VoiceConfig) -> VoiceParts:
     """Make everything. Nothing is read or connected to yet."""
     voice = Voice(engine, config)
     voice.providers = Providers(engine, voice.keys)
-    sessions: dict[str, Sessions] = {
+    sessions: dict[str, VoiceSessions] = {
         "output": VoiceOutput(voice),
         "lab": RealtimeLab(voice),
         "agent": RealtimeAgent(voice),

@@ -20,7 +20,7 @@ from svc_proto.voice.registry import Registry, canonical_id
 from svc_proto.voice.sections import (
     OUTPUT_FAMILY,
     REALTIME_FAMILY,
-    Family,
+    SectionFamily,
     laid_over,
     output_settings,
     profile_values,
@@ -37,7 +37,7 @@ __all__ = ["StoredSettings", "checked_change"]
 
 
 def checked_change(
-    family: Family, rules: Rules, body: Mapping[str, object], providers: Sequence[str]
+    family: SectionFamily, rules: Rules, body: Mapping[str, object], providers: Sequence[str]
 ) -> dict[str, object]:
     """Read the members of a PATCH, `profile` apart. `Refused` 400."""
     wanted = {name: value for name, value in body.items() if name != "profile"}
@@ -77,11 +77,11 @@ class StoredSettings:
         base, over, scope, local = yield from self._layers(REALTIME_FAMILY, name)
         return realtime_settings(base, over, scope, self._registry, local=local)
 
-    def path_of(self, family: Family) -> str:
+    def path_of(self, family: SectionFamily) -> str:
         """The relay's own file."""
         return self._config.output_path if family is OUTPUT_FAMILY else self._config.realtime_path
 
-    def change(self, family: Family, name: str | None, change: Mapping[str, object]) -> Flow[str]:
+    def change(self, family: SectionFamily, name: str | None, change: Mapping[str, object]) -> Flow[str]:
         """Set members of the section of a profile's file, or of the relay's; the path of the file.
 
         `Refused` 404 for a profile that is not there, or a file that cannot be changed.
@@ -93,7 +93,7 @@ class StoredSettings:
             self._changing.leave()
 
     def _layers(
-        self, family: Family, name: str | None
+        self, family: SectionFamily, name: str | None
     ) -> Flow[tuple[dict[str, object], dict[str, object], Scope, bool]]:
         """The relay's settings, what the profile says over them, where that comes from, whether this host speaks."""
         config = self._config
@@ -116,7 +116,7 @@ class StoredSettings:
         local = not named and (yield from self._speaks())
         return base, over, scope, local
 
-    def _change(self, family: Family, name: str | None, change: Mapping[str, object]) -> Flow[str]:
+    def _change(self, family: SectionFamily, name: str | None, change: Mapping[str, object]) -> Flow[str]:
         engine = self._engine
         path = self.path_of(family)
         shown: Mapping[str, object] = {}

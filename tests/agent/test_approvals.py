@@ -12,7 +12,7 @@ from svc_proto.agent.approvals import FILE, MAX_PATTERN, MAX_SHOWN, Approvals, p
 from svc_proto.agent.contract import ApprovalAsked, ToolCall
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.toolbox import DENIED
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed, schema
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import gather
@@ -130,7 +130,7 @@ def test_people_are_shown_all_of_it() -> None:
     )
     room = MAX_SHOWN - len('phone_call {"number":""}')
     assert len(about(number="5" * room).command) == MAX_SHOWN
-    with pytest.raises(ToolFailed, match="too long to be shown"):
+    with pytest.raises(ToolError, match="too long to be shown"):
         about(number="5" * (room + 1))
 
 

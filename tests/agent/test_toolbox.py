@@ -9,7 +9,7 @@ import pytest
 from svc_proto.agent.approvals import Approvals
 from svc_proto.agent.contract import ToolCall, Turn
 from svc_proto.agent.setup import AgentParts
-from svc_proto.agent.toolbox import MAX_OUTPUT, MAX_PREVIEW, Toolbox, Wanted, call_preview, preview_of
+from svc_proto.agent.toolbox import MAX_OUTPUT, MAX_PREVIEW, Toolbox, WantedCall, call_preview, preview_of
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
@@ -34,7 +34,7 @@ def run(world: AgentWorld, tools: dict[str, bool], *calls: str, text: str = "fin
         )
         toolset = Toolset(name="t", label="T", description="", tools=made)
         box = Toolbox(engine, (toolset,), Approvals(engine))
-        wanted = tuple(Wanted(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(calls))
+        wanted = tuple(WantedCall(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(calls))
         return (yield from box.run_calls(TURN, world.host, wanted))
 
     return world.run(plan)
@@ -76,7 +76,7 @@ def test_a_tool_with_a_bug_fails_its_call_alone() -> None:
 
         tool = Tool(name="a", description="", parameters=schema(), run=broken)
         box = Toolbox(engine, (Toolset(name="t", label="", description="", tools=(tool,)),), Approvals(engine))
-        return (yield from box.run_calls(TURN, world.host, (Wanted(ToolCall(id="c", name="a", args={})),)))
+        return (yield from box.run_calls(TURN, world.host, (WantedCall(ToolCall(id="c", name="a", args={})),)))
 
     assert world.run(plan) == ["error: the tool has a bug, logged as bug-1"]
     (bug,) = [fields for name, fields in world.logs if name == "bug"]

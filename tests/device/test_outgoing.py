@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import pytest
 
 from svc_proto.device.arguments import Arguments
-from svc_proto.device.outgoing import READERS, Attachment, Call, Handover, TextMessage
+from svc_proto.device.outgoing import READERS, Handover, OutgoingFile, PhoneCall, Sms
 from svc_proto.device.refusal import Refusal
 
 UNKNOWN = "application/octet-stream"
 
 
-def read(path: str, body: Mapping[str, object]) -> Call | TextMessage | Handover:
+def read(path: str, body: Mapping[str, object]) -> PhoneCall | Sms | Handover:
     return READERS[path](Arguments(body))
 
 
@@ -103,7 +103,7 @@ def test_the_type_of_an_attachment() -> None:
     handover = read("/share_media", {"media": "tok", "file_name": "a.PNG", "paths": ["/b.txt", "/c"]})
     assert isinstance(handover, Handover)
     assert handover.attachments == (
-        Attachment("tok", "image/png"),
-        Attachment("MEDIA:/b.txt", "text/plain"),
-        Attachment("MEDIA:/c", UNKNOWN),
+        OutgoingFile("tok", "image/png"),
+        OutgoingFile("MEDIA:/b.txt", "text/plain"),
+        OutgoingFile("MEDIA:/c", UNKNOWN),
     )

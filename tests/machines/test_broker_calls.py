@@ -10,7 +10,7 @@ from svc_proto.machines.broker_calls import (
     status_output,
 )
 from svc_proto.machines.confirmations import Question
-from svc_proto.machines.delivery import Answer
+from svc_proto.machines.delivery import HeldAnswer
 from svc_proto.machines.run_story import ApprovalAsked
 from svc_proto.machines.voice_job import Job
 
@@ -24,7 +24,7 @@ def job() -> Job:
 
 def test_a_long_answer() -> None:
     spoken = "word " * 400
-    output = completed_output(job(), Answer(call_id="k1", run_id="n1", text="# " + spoken, spoken=spoken))
+    output = completed_output(job(), HeldAnswer(call_id="k1", run_id="n1", text="# " + spoken, spoken=spoken))
     assert output["raw_text_omitted"] is True
     assert len(str(output["summary"])) == MAX_SUMMARY
     assert output["profile"] == "work"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.machines.broker_orders import Emit, EmitAudio, Order, Render
-from svc_proto.machines.delivery import JUDGED_FROM, MAX_HELD, MAX_TEXT, Answer, Delivery, Held, Verdict, on_script
+from svc_proto.machines.delivery import JUDGED_FROM, MAX_HELD, MAX_TEXT, Delivery, Held, HeldAnswer, Verdict, on_script
 
 TEXT = "The disk is 62 percent used, and 40 gigabytes are free."
-ANSWER = Answer(call_id="k1", run_id="n1", text=f"# {TEXT}", spoken=TEXT)
+ANSWER = HeldAnswer(call_id="k1", run_id="n1", text=f"# {TEXT}", spoken=TEXT)
 SUMMARY = {"response_id": "r2", "delivery": "forced_summary"}
 
 
-def delivery(answer: Answer = ANSWER) -> Delivery:
+def delivery(answer: HeldAnswer = ANSWER) -> Delivery:
     return Delivery(answer, "svc", lambda: "1")
 
 

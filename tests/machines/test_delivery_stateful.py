@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.machines.broker_orders import Emit, EmitAudio, Order, Render
-from svc_proto.machines.delivery import JUDGED_FROM, MAX_HELD, MAX_TEXT, Answer, Delivery, Held, Verdict
+from svc_proto.machines.delivery import JUDGED_FROM, MAX_HELD, MAX_TEXT, Delivery, Held, HeldAnswer, Verdict
 
 
 @frozen
@@ -61,7 +61,7 @@ class DeliveryAgainstAModel(RuleBasedStateMachine):
 
     def _answered(self) -> None:
         self.sample = next(self.samples)
-        answer = Answer(call_id="k1", run_id="n1", text=f"# {self.sample.spoken}", spoken=self.sample.spoken)
+        answer = HeldAnswer(call_id="k1", run_id="n1", text=f"# {self.sample.spoken}", spoken=self.sample.spoken)
         numbers = count(1)
         self.way = Delivery(answer, "svc", lambda: str(next(numbers)))
         self.said: list[Held] = []

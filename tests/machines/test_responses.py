@@ -9,7 +9,7 @@ from svc_proto.machines.responses import (
     MAX_OPEN,
     MAX_ORPHANS,
     ORPHANED_FOR,
-    Responses,
+    ProviderResponses,
     Start,
 )
 
@@ -17,7 +17,7 @@ ASK = Respond()
 
 
 def test_the_one_that_was_asked_for() -> None:
-    responses = Responses()
+    responses = ProviderResponses()
     assert [responses.talking] == [False]
     assert responses.start("early", 0.0) is Start.STRAY
     assert responses.over("early") == []
@@ -35,7 +35,7 @@ def test_the_one_that_was_asked_for() -> None:
 
 
 def test_the_next_waits_until_the_provider_is_free() -> None:
-    responses = Responses()
+    responses = ProviderResponses()
     responses.ask(ASK, 0.0)
     responses.start("r1", 0.0)
     responses.bury("r1")
@@ -50,7 +50,7 @@ def test_the_next_waits_until_the_provider_is_free() -> None:
 
 
 def test_what_was_given_up_before_it_started() -> None:
-    responses = Responses()
+    responses = ProviderResponses()
     responses.ask(ASK, 0.0)
     responses.give_up(0.0)
     assert not responses.talking
@@ -63,7 +63,7 @@ def test_what_was_given_up_before_it_started() -> None:
 
 
 def test_an_orphan_that_never_comes() -> None:
-    responses = Responses()
+    responses = ProviderResponses()
     responses.ask(ASK, 0.0)
     responses.give_up(0.0)
     responses.ask(ASK, 1.0)
@@ -77,7 +77,7 @@ def test_an_orphan_that_never_comes() -> None:
 
 
 def test_what_starts_before_it_was_asked_for_is_not_ours() -> None:
-    responses = Responses()
+    responses = ProviderResponses()
     responses.start("stray", 0.0)
     assert responses.ask(ASK, 0.0) == []  # waits: the provider is at `stray`
     assert responses.start("another", 1.0) is Start.STRAY
@@ -87,7 +87,7 @@ def test_what_starts_before_it_was_asked_for_is_not_ours() -> None:
 
 
 def test_each_orphan_has_its_own_five_seconds() -> None:
-    responses = Responses()
+    responses = ProviderResponses()
     responses.ask(ASK, 0.0)
     responses.give_up(0.0)  # the provider drops this one
     responses.ask(ASK, ORPHANED_FOR)
@@ -98,25 +98,25 @@ def test_each_orphan_has_its_own_five_seconds() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    responses = Responses()
+    responses = ProviderResponses()
     for number in range(MAX_DEAD):
         responses.bury(f"dead {number}")
     assert responses.start("dead 0", 0.0) is Start.IGNORED
     responses.bury("one more")
     responses.ask(ASK, 0.0)
     assert responses.start("dead 0", 0.0) is Start.OURS
-    responses = Responses()
+    responses = ProviderResponses()
     for number in range(MAX_OPEN):
         responses.start(f"open {number}", 0.0)
     for number in range(1, MAX_OPEN):
         responses.over(f"open {number}")
     assert responses.ask(ASK, 0.0) == []  # the first is not over
-    responses = Responses()
+    responses = ProviderResponses()
     for number in range(max(MAX_DEAD, MAX_OPEN) + 5):
         responses.start(f"stray {number}", 0.0)
     assert responses.start("stray 0", 0.0) is Start.STRAY  # forgotten
     assert responses.start(f"stray {MAX_DEAD + 4}", 0.0) is Start.IGNORED
-    responses = Responses()
+    responses = ProviderResponses()
     for _ in range(MAX_ORPHANS + 1):
         responses.ask(ASK, 0.0)
         responses.give_up(0.0)

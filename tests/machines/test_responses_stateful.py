@@ -15,7 +15,7 @@ from svc_proto.machines.responses import (
     MAX_OPEN,
     MAX_ORPHANS,
     ORPHANED_FOR,
-    Responses,
+    ProviderResponses,
     Start,
 )
 
@@ -32,7 +32,7 @@ class ResponsesAgainstAModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.responses = Responses()
+        self.responses = ProviderResponses()
         self.serial = count(1)
         self.now = 0.0
         self.waiting: Order | None = None

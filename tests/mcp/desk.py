@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed, schema
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
 from svc_proto.client.mcp_stdio import StdioServer
 from svc_proto.commands import Abort, Command, Exit
 from svc_proto.engine.core import Engine
@@ -147,7 +147,7 @@ class Shop:
 
     def _fail(self, arguments: Arguments) -> Flow[Sequence[Content]]:
         yield from ()
-        raise ToolFailed("no bread")
+        raise ToolError("no bread")
 
     def _break(self, arguments: Arguments) -> Flow[Sequence[Content]]:
         yield from ()
@@ -163,4 +163,4 @@ class Shop:
 
     def _shut(self) -> Flow[str | bytes]:
         yield from ()
-        raise ToolFailed("it is shut")
+        raise ToolError("it is shut")

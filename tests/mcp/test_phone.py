@@ -12,7 +12,7 @@ import pytest
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.tools.phone import ROWS
 from svc_proto.agent.tools.relay import PhoneAnswer, RelayLink
-from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.agent.tools.tool import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.mcp.answers import Offer
@@ -85,7 +85,7 @@ def test_the_phone_is_driven_and_seen() -> None:
 def test_without_a_phone() -> None:
     world = AgentWorld(relay=True)
     for plan in (lambda offer: call(offer, "phone_screenshot"), lambda offer: read(offer, "phone://screen")):
-        with pytest.raises(ToolFailed, match="503 phone_not_connected"):
+        with pytest.raises(ToolError, match="503 phone_not_connected"):
             with_offer(world, plan)
 
 
@@ -134,6 +134,6 @@ def test_what_kind_of_picture_it_is(data: bytes, kind: str, marker: str) -> None
 
 def test_what_is_no_picture() -> None:
     link = FakeLink({"media": 5}, b"<svg")
-    with pytest.raises(ToolFailed, match="could not be had"):
+    with pytest.raises(ToolError, match="could not be had"):
         next(call(phone_offer(cast("RelayLink", link)), "phone_screenshot"))
     assert link.asked == [""]

@@ -12,7 +12,7 @@ from svc_proto.voice.registry import Registry
 from svc_proto.voice.sections import (
     OUTPUT_FAMILY,
     REALTIME_FAMILY,
-    Family,
+    SectionFamily,
     laid_over,
     output_settings,
     profile_values,
@@ -55,7 +55,7 @@ def profile(**data: object) -> Profile:
         ),
     ],
 )
-def test_a_section(family: Family, said: dict[object, object], expected: dict[str, object]) -> None:
+def test_a_section(family: SectionFamily, said: dict[object, object], expected: dict[str, object]) -> None:
     assert family.from_file({family.section: said}) == expected
 
 

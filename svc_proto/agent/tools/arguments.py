@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics.validate import unquoted
 
 __all__ = ["check"]
@@ -19,11 +19,11 @@ Schema = Mapping[str, object]
 
 
 def check(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
-    """The arguments as the tool takes them. Raises `ToolFailed` naming the first that is wrong."""
+    """The arguments as the tool takes them. Raises `ToolError` naming the first that is wrong."""
     properties = cast("Mapping[str, Schema]", schema["properties"])
     for name in cast("list[str]", schema.get("required", [])):
         if arguments.get(name) is None:
-            raise ToolFailed(f"the argument {name} is missing")
+            raise ToolError(f"the argument {name} is missing")
     given = {name: value for name, value in arguments.items() if name in properties and value is not None}
     return {name: _value(properties[name], value, name) for name, value in given.items()}
 
@@ -37,21 +37,21 @@ def _value(schema: Schema, value: object, name: str) -> object:
         case "boolean":
             found = WORDS.get(value) if isinstance(value, str) else value
             if not isinstance(found, bool):
-                raise ToolFailed(f"the argument {name} must be true or false")
+                raise ToolError(f"the argument {name} must be true or false")
             value = found
         case "array":
             if not isinstance(value, list):
-                raise ToolFailed(f"the argument {name} must be an array")
+                raise ToolError(f"the argument {name} must be an array")
             items = cast("Schema", schema.get("items", {}))
             value = [_value(items, item, f"{name}[{place}]") for place, item in enumerate(value)]
         case "object":
             if not isinstance(value, dict):
-                raise ToolFailed(f"the argument {name} must be an object")
+                raise ToolError(f"the argument {name} must be an object")
         case _:
             pass  # anything
     allowed = cast("list[object] | None", schema.get("enum"))
     if allowed is not None and value not in allowed:
-        raise ToolFailed(f"the argument {name} must be one of {', '.join(map(str, allowed))}")
+        raise ToolError(f"the argument {name} must be one of {', '.join(map(str, allowed))}")
     return value
 
 
@@ -59,7 +59,7 @@ def _text(value: object, name: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise ToolFailed(f"the argument {name} must be a string")
+        raise ToolError(f"the argument {name} must be a string")
     return value
 
 
@@ -68,10 +68,10 @@ def _whole(schema: Schema, value: object, name: str) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ToolFailed(f"the argument {name} must be a whole number")
+        raise ToolError(f"the argument {name} must be a whole number")
     low, high = schema.get("minimum"), schema.get("maximum")
     if isinstance(low, int) and value < low:
-        raise ToolFailed(f"the argument {name} must be at least {low}")
+        raise ToolError(f"the argument {name} must be at least {low}")
     if isinstance(high, int) and value > high:
-        raise ToolFailed(f"the argument {name} must be at most {high}")
+        raise ToolError(f"the argument {name} must be at most {high}")
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed, Toolset, schema
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, Toolset, schema
 from svc_proto.engine.flow import Flow, sleep
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def demo_tools(engine: Engine) -> Toolset:
 
     def fail(arguments: Arguments) -> Flow[str]:
         yield from sleep(engine, 0.0)
-        raise ToolFailed("this tool always fails, to show how that looks")
+        raise ToolError("this tool always fails, to show how that looks")
 
     def asked(arguments: Arguments) -> Flow[str]:
         yield from sleep(engine, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc_proto.agent.memory import TARGETS, Memory
 from svc_proto.agent.skills import Skills
-from svc_proto.agent.tools.tool import Arguments, Noted, Tool, ToolFailed, Toolset, schema
+from svc_proto.agent.tools.tool import Arguments, Noted, Tool, ToolError, Toolset, schema
 from svc_proto.basics import strict_json
 from svc_proto.engine.flow import Flow
 
@@ -25,7 +25,7 @@ def memory_tools(memory: Memory) -> Toolset:
             case _:
                 change = yield from memory.remove(target, old_text)
         if change.status != 200:
-            raise ToolFailed(strict_json.dumps(change.body))
+            raise ToolError(strict_json.dumps(change.body))
         text = strict_json.dumps(change.body)
         return text if change.note is None else Noted(text, change.note)
 
@@ -63,7 +63,7 @@ def skill_tools(skills: Skills) -> Toolset:
         path = arguments.get("file_path")
         found = yield from skills.read(str(arguments["name"]), None if path is None else str(path))
         if found["success"] is not True:
-            raise ToolFailed(strict_json.dumps(found))
+            raise ToolError(strict_json.dumps(found))
         return strict_json.dumps(found)
 
     listing = Tool(

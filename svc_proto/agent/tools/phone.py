@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from svc_proto.agent.tools.phone_answer import result_of
 from svc_proto.agent.tools.relay import PhoneLink, RelayLink
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolFailed, Toolset, schema
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, Toolset, schema
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
 
@@ -101,12 +101,12 @@ def _swipe(link: PhoneLink, arguments: Arguments) -> Flow[Arguments]:
         return arguments
     direction = arguments.get("direction")
     if direction is None:
-        raise ToolFailed("give direction, or all of start_x, start_y, end_x and end_y")
+        raise ToolError("give direction, or all of start_x, start_y, end_x and end_y")
     device = {name: value for name, value in arguments.items() if name == "device"}
     screen = yield from link.call("GET", "/screen", {"include_bounds": True, **device})
     bounds = screen.body.get("rootBounds")
     if not isinstance(bounds, dict) or not all(isinstance(bounds.get(side), int) for side in SIDES):
-        raise ToolFailed(result_of("screen", screen, SVC) if screen.status >= 400 else "the screen has no bounds")
+        raise ToolError(result_of("screen", screen, SVC) if screen.status >= 400 else "the screen has no bounds")
     left, top, right, bottom = (cast("int", bounds[side]) for side in SIDES)
     middle_x, middle_y = (left + right) // 2, (top + bottom) // 2
     part = SWIPE_PART[str(arguments.get("distance", "medium"))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.agent.tools.relay import PhoneAnswer
-from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.schema.members import Members
@@ -38,10 +38,10 @@ MEANINGS = {
 
 
 def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = False) -> str:
-    """The text of a result, of a screen without its `bounds` unless wanted. Raises `ToolFailed` from status 400 on."""
+    """The text of a result, of a screen without its `bounds` unless wanted. Raises `ToolError` from status 400 on."""
     body = answer.body
     if answer.status >= 400:
-        raise ToolFailed(_failure(answer))
+        raise ToolError(_failure(answer))
     if name == "screen":
         body = _lean(body, bounds)
     if name == "screenshot" and isinstance(marker := body.get("media"), str):

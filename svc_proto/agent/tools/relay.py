@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from attrs import field, frozen
 
 from svc_proto.agent.tools.pairing import DEVICE_NAME, pair
-from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.visible import is_visible
@@ -54,11 +54,11 @@ class PhoneLink(Protocol):
     """A way to the phones: what tools need of it."""
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
-        """Call a route of the relay. Raises `ToolFailed` when there is no way to it."""
+        """Call a route of the relay. Raises `ToolError` when there is no way to it."""
         ...
 
     def media(self, token: str) -> Flow[bytes]:
-        """A file that a phone has uploaded, by the token that its answer had. Raises `ToolFailed`."""
+        """A file that a phone has uploaded, by the token that its answer had. Raises `ToolError`."""
         ...
 
     def has_gates(self, arguments: Mapping[str, object]) -> Flow[bool]:
@@ -106,32 +106,32 @@ class RelayLink:
         return Members() if isinstance(answer, Failure) else _members(answer)
 
     def media(self, token: str) -> Flow[bytes]:
-        """A file that the phone has uploaded, by the token that its answer had. Raises `ToolFailed`."""
+        """A file that the phone has uploaded, by the token that its answer had. Raises `ToolError`."""
         if not _MEDIA_TOKEN.fullmatch(token):
-            raise ToolFailed("the phone gave no picture")
+            raise ToolError("the phone gave no picture")
         headers = bearer(self._set or (yield from self._get_token("")))
         found = yield from fetch(self._engine, "GET", f"{self._url}/media/{token}", headers=headers, within=WITHIN)
         if isinstance(found, Failure):
-            raise ToolFailed(f"{NO_RELAY}: {found.kind.value}")
+            raise ToolError(f"{NO_RELAY}: {found.kind.value}")
         if found.status != 200:
-            raise ToolFailed(f"the relay does not hand out the phone's picture ({found.status})")
+            raise ToolError(f"the relay does not hand out the phone's picture ({found.status})")
         return found.body
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
-        """Call a route. Raises `ToolFailed` when there is no way to the relay.
+        """Call a route. Raises `ToolError` when there is no way to the relay.
 
         A phone may answer 401, too, and then it has had the command: only the relay's word ends a token.
         """
         token = self._set or (yield from self._get_token(""))
         if not is_visible(token):
-            raise ToolFailed("SVC_RELAY_TOKEN has characters that no token has")
+            raise ToolError("SVC_RELAY_TOKEN has characters that no token has")
         again = not self._set
         while True:
             answer = yield from self._fetch(method, path, arguments, token)
             if answer.status != 401 or not (yield from self._is_over(token)):
                 return answer
             if not again:
-                raise ToolFailed("the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)")
+                raise ToolError("the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)")
             again = False
             token = yield from self._get_token(token)  # it was revoked, or has expired
 
@@ -148,11 +148,11 @@ class RelayLink:
         headers = (*bearer(token), (b"content-type", b"application/json"))
         fetched = yield from fetch(self._engine, method, self._url + path, headers=headers, body=body, within=WITHIN)
         if isinstance(fetched, Failure):
-            raise ToolFailed(f"{NO_RELAY}: {fetched.kind.value}")
+            raise ToolError(f"{NO_RELAY}: {fetched.kind.value}")
         return PhoneAnswer(fetched.status, _members(fetched))
 
     def _get_token(self, bad: str) -> Flow[str]:
-        """A token that is not `bad`. Raises `ToolFailed` when there is none to be had."""
+        """A token that is not `bad`. Raises `ToolError` when there is none to be had."""
         yield from self._pairing.enter()
         try:
             if not self._token:
@@ -166,14 +166,14 @@ class RelayLink:
 
     def _fresh(self) -> Flow[str]:
         if not self._is_here():
-            raise ToolFailed(NO_TOKEN)
+            raise ToolError(NO_TOKEN)
         engine = self._engine
         token = yield from pair(engine, self._url, self._who)
         if isinstance(token, Failure):
             engine.log(Level.WARNING, "agent not paired", problem=token.kind.value)
             if token.kind is FailureKind.UNREACHABLE:
-                raise ToolFailed(f"{NO_RELAY}: {token.kind.value}")
-            raise ToolFailed(f"the relay did not let the agent in ({token.detail}). {NO_TOKEN}")
+                raise ToolError(f"{NO_RELAY}: {token.kind.value}")
+            raise ToolError(f"the relay did not let the agent in ({token.detail}). {NO_TOKEN}")
         engine.log(Level.INFO, "agent paired with the relay")
         text = strict_json.dumps({"url": self._url, "token": token}) + "\n"
         stored = yield from ask(engine, WriteConfig(engine.new_op(), self._file, text))

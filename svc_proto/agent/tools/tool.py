@@ -1,7 +1,7 @@
 """What a tool is: a name and a schema for the model, a flow for us, and what makes it ask first.
 
 A tool's flow returns the text that the model gets; `Noted` says as well what has become of the notes. It raises
-`ToolFailed` with a text that the model can react to; anything else that it raises is a bug.
+`ToolError` with a text that the model can react to; anything else that it raises is a bug.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from attrs import frozen
 from svc_proto.agent.contract import NoteChange
 from svc_proto.engine.flow import Flow
 
-__all__ = ["Arguments", "Noted", "Tool", "ToolFailed", "Toolset", "schema"]
+__all__ = ["Arguments", "Noted", "Tool", "ToolError", "Toolset", "schema"]
 
 Arguments: TypeAlias = Mapping[str, object]
 
 
-class ToolFailed(Exception):  # noqa: N818 - a failed call is an answer, not an error of the program
+class ToolError(Exception):
     """A call did not do what it was to do; the text is for the model, and holds no secret."""
 
 

@@ -15,7 +15,7 @@ from svc_proto.voice.profiles import profile_of
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
-    from svc_proto.voice.setup import Sessions
+    from svc_proto.voice.setup import VoiceSessions
 
 __all__ = ["routes"]
 
@@ -54,5 +54,5 @@ class _Sessions:
         return self._sessions.open(request, cast("Principal", request.principal), request.params["session_id"])
 
     @property
-    def _sessions(self) -> Sessions:
+    def _sessions(self) -> VoiceSessions:
         return self._relay.voice_parts.sessions[self._family]

@@ -22,7 +22,7 @@ from svc_proto.voice.fields import PROMOTION, REALTIME, Rules
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import canonical_id
-from svc_proto.voice.sections import OUTPUT_FAMILY, REALTIME_FAMILY, Family
+from svc_proto.voice.sections import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 from svc_proto.voice.stored import checked_change
 from svc_proto.voice.validation import Choice
@@ -51,7 +51,7 @@ class _Theme:
     base: str
     access: Access
     view: View
-    family: Family
+    family: SectionFamily
     rules: Rules
 
 

@@ -1,6 +1,6 @@
 """One chat run on the API server: begun, read, stopped, its questions answered (terminal-voice 6.7, 6.8; api 4, 6).
 
-    run = ChatRun(engine, api, order, tell)
+    run = RemoteRun(engine, api, order, tell)
     yield from run.perform()                 # returns at the run's end; `RunTrouble` when there is none
 
 Whoever stops reading does not stop the run; `stop` does.
@@ -28,7 +28,16 @@ from svc_proto.wire.urls import encode_segment
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ApiTarget", "ChatRun", "RunOrder", "RunTrouble", "answer_question", "is_asking", "read_history", "stop_run"]
+__all__ = [
+    "ApiTarget",
+    "RemoteRun",
+    "RunOrder",
+    "RunTrouble",
+    "answer_question",
+    "is_asking",
+    "read_history",
+    "stop_run",
+]
 
 CONNECT_WITHIN = 10.0  # s, wire terminal-voice 6.7
 CALL_WITHIN = 10.0  # s for one of the small calls
@@ -71,7 +80,7 @@ class RunOrder:
     system: str = ""  # interface notes for the agent
 
 
-class ChatRun:
+class RemoteRun:
     """See the module. `tell` is called with what the run tells, in order, until `stop`."""
 
     def __init__(self, engine: Engine, api: ApiTarget, order: RunOrder, tell: Callable[[RunEvent], None]) -> None:

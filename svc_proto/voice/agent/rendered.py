@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.machines.broker_orders import AskAboutApproval, Emit, Order, StartRun
-from svc_proto.machines.delivery import Answer
+from svc_proto.machines.delivery import HeldAnswer
 from svc_proto.machines.run_story import AnswerComplete, AnswerDelta, RunEvent
 from svc_proto.machines.table import Table, step
 from svc_proto.machines.voice_job import Job
@@ -286,7 +286,7 @@ class RenderedSession(AgentSession):
 
     # --- the rendering: a `RenderingListener` ---
 
-    def _speak(self, answer: Answer) -> None:
+    def _speak(self, answer: HeldAnswer) -> None:
         self._step(RenderedTrigger.SPEAK)
         chosen = self.chosen
         request = SpeechRequest(

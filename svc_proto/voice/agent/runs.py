@@ -15,7 +15,7 @@ from svc_proto.machines.confirmations import Question
 from svc_proto.machines.run_story import ApprovalAsked, RunEvent
 from svc_proto.voice.agent.chat_run import (
     ApiTarget,
-    ChatRun,
+    RemoteRun,
     RunOrder,
     RunTrouble,
     answer_question,
@@ -65,7 +65,7 @@ def api_target(voice: Voice, principal: Principal) -> Flow[ApiTarget]:
 class _Held:
     """A run, once it was asked for, and whoever listens to it."""
 
-    run: ChatRun | None = None
+    run: RemoteRun | None = None
     task: Task | None = None
 
 
@@ -126,7 +126,7 @@ class RunHolder:
 
     def _perform(self, order: RunOrder, call_id: str, held: _Held) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)
-        held.run = run = ChatRun(self._engine, target, order, lambda event: self._listener.run_event(call_id, event))
+        held.run = run = RemoteRun(self._engine, target, order, lambda event: self._listener.run_event(call_id, event))
         yield from run.perform()
 
     def _ended(self, call_id: str, held: _Held) -> None:

@@ -10,7 +10,17 @@ from attrs import field, frozen
 from svc_proto.engine.client import bearer
 from svc_proto.voice.contract import ProviderError
 
-__all__ = ["ELEVENLABS", "OPENAI", "OPENAI_REALTIME", "XAI", "XAI_REALTIME", "Access", "KeySource", "Vendor", "admit"]
+__all__ = [
+    "ELEVENLABS",
+    "OPENAI",
+    "OPENAI_REALTIME",
+    "XAI",
+    "XAI_REALTIME",
+    "VendorAccess",
+    "KeySource",
+    "Vendor",
+    "admit",
+]
 
 _CARRIABLE = re.compile(r"[!-~]+")  # RFC 9110 section 5.5, without blanks
 
@@ -35,7 +45,7 @@ class Vendor:
 
 
 @frozen
-class Access:
+class VendorAccess:
     """The right to call a vendor."""
 
     vendor: str
@@ -85,11 +95,11 @@ ELEVENLABS = Vendor(
 )
 
 
-def admit(vendor: Vendor, source: KeySource) -> Access:
+def admit(vendor: Vendor, source: KeySource) -> VendorAccess:
     """The access that the operator has set up. `ProviderError` names the variable that is missing."""
     key = source.get(*vendor.keys)
     if not key:
         raise ProviderError(f"{vendor.asked} not set", variable=vendor.asked)
     if not _CARRIABLE.fullmatch(key):
         raise ProviderError(f"the key of {vendor.name} has characters that no header can carry")
-    return Access(vendor.name, (source.get(vendor.url_variable) or vendor.url).rstrip("/"), key)
+    return VendorAccess(vendor.name, (source.get(vendor.url_variable) or vendor.url).rstrip("/"), key)

@@ -17,7 +17,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.elevenlabs import key_header
 from svc_proto.voice.providers.problems import refused, unreachable
 
@@ -54,7 +54,7 @@ class Discovered:
     language_labels: Mapping[str, str] = field(factory=dict)
 
 
-def discover_elevenlabs(engine: Engine, access: Access) -> Flow[Discovered]:
+def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
     """`GET /v1/voices` and `GET /v1/models`. Raises `ProviderError`."""
     base = access.url.removesuffix("/v1")
     found = yield from _get(engine, access, f"{base}/v1/voices", (key_header(access),))
@@ -89,7 +89,7 @@ def discover_elevenlabs(engine: Engine, access: Access) -> Flow[Discovered]:
     )
 
 
-def discover_xai(engine: Engine, access: Access) -> Flow[Discovered]:
+def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
     """`GET /v1/tts/voices` and the pages of `GET /v1/custom-voices`. Raises `ProviderError`."""
     base = access.url.removesuffix("/v1")
     found = yield from _get(engine, access, f"{base}/v1/tts/voices", access.bearer)
@@ -109,7 +109,12 @@ def discover_xai(engine: Engine, access: Access) -> Flow[Discovered]:
 
 
 def _get(
-    engine: Engine, access: Access, url: str, key: tuple[tuple[bytes, bytes], ...], *, tolerated: tuple[int, ...] = ()
+    engine: Engine,
+    access: VendorAccess,
+    url: str,
+    key: tuple[tuple[bytes, bytes], ...],
+    *,
+    tolerated: tuple[int, ...] = (),
 ) -> Flow[object]:
     answer = yield from fetch(engine, "GET", url, headers=key, within=WITHIN)
     if isinstance(answer, Failure):

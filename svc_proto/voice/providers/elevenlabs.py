@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from svc_proto.basics import strict_json
 from svc_proto.voice.contract import SpeechRequest
-from svc_proto.voice.providers.access import Access
-from svc_proto.voice.providers.vendor import JSON, Call, Form, number
+from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.providers.vendor import JSON, Form, VendorCall, number
 
 __all__ = ["ElevenLabs", "key_header"]
 
@@ -24,7 +24,7 @@ SETTINGS = {  # of a voice, with their ranges
 }
 
 
-def key_header(access: Access) -> tuple[bytes, bytes]:
+def key_header(access: VendorAccess) -> tuple[bytes, bytes]:
     """The key as this vendor wants it."""
     return b"xi-api-key", access.key.encode("ascii")
 
@@ -34,16 +34,16 @@ class ElevenLabs:
 
     provider = "elevenlabs_tts"
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: VendorAccess) -> None:
         self.access = access
         self._base = access.url.removesuffix("/v1")
 
-    def stream(self, request: SpeechRequest) -> Call:
+    def stream(self, request: SpeechRequest) -> VendorCall:
         """PCM at the rate that is asked for, if it has it."""
         rate = request.sample_rate if request.sample_rate in RATES else RATE
         return self._speech(request, "/stream", f"pcm_{rate}", rate)
 
-    def file(self, request: SpeechRequest) -> Call:
+    def file(self, request: SpeechRequest) -> VendorCall:
         """MP3."""
         return self._speech(request, "", MP3, 0)
 
@@ -54,7 +54,7 @@ class ElevenLabs:
             fields.append(("language_code", language))
         return Form(url=f"{self._base}/v1/speech-to-text", headers=(key_header(self.access),), fields=tuple(fields))
 
-    def _speech(self, request: SpeechRequest, how: str, output: str, rate: int) -> Call:
+    def _speech(self, request: SpeechRequest, how: str, output: str, rate: int) -> VendorCall:
         model, voice = request.model or MODEL, request.voice or VOICE
         asked: dict[str, object] = {"text": request.text, "model_id": model}
         settings = {
@@ -64,7 +64,7 @@ class ElevenLabs:
         }
         if settings:
             asked["voice_settings"] = settings
-        return Call(
+        return VendorCall(
             url=f"{self._base}/v1/text-to-speech/{quote(voice, safe='')}{how}?output_format={output}",
             headers=(JSON, key_header(self.access)),
             body=strict_json.dumps_bytes(asked),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from svc_proto.basics import strict_json
 from svc_proto.voice.contract import SpeechRequest
-from svc_proto.voice.providers.access import Access
-from svc_proto.voice.providers.vendor import JSON, Call, Form, number, options_text
+from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.providers.vendor import JSON, Form, VendorCall, number, options_text
 
 __all__ = ["OpenAi"]
 
@@ -28,14 +28,14 @@ class OpenAi:
 
     provider = "openai_tts"
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: VendorAccess) -> None:
         self.access = access
 
-    def stream(self, request: SpeechRequest) -> Call:
+    def stream(self, request: SpeechRequest) -> VendorCall:
         """PCM at 24 kHz."""
         return self._speech(request, "pcm")
 
-    def file(self, request: SpeechRequest) -> Call:
+    def file(self, request: SpeechRequest) -> VendorCall:
         """MP3."""
         return self._speech(request, "mp3")
 
@@ -46,7 +46,7 @@ class OpenAi:
             fields.append(("language", language))
         return Form(url=f"{self.access.url}/audio/transcriptions", headers=self.access.bearer, fields=tuple(fields))
 
-    def _speech(self, request: SpeechRequest, response_format: str) -> Call:
+    def _speech(self, request: SpeechRequest, response_format: str) -> VendorCall:
         model, voice = request.model or SPEECH_MODEL, request.voice or VOICE
         asked: dict[str, object] = {
             "model": model,
@@ -60,7 +60,7 @@ class OpenAi:
         speed = number(request.options, "speed", SLOWEST, FASTEST)
         if speed is not None:
             asked["speed"] = speed
-        return Call(
+        return VendorCall(
             url=f"{self.access.url}/audio/speech",
             headers=(JSON, *self.access.bearer),
             body=strict_json.dumps_bytes(asked),

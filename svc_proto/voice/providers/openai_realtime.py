@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.voice.contract import Message, RealtimeOptions
-from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.realtime import RealtimeDialect
 
 __all__ = ["OpenAiDialect"]
@@ -19,7 +19,7 @@ READ_ALOUD = (
 class OpenAiDialect(RealtimeDialect):
     """A `Dialect`. Another rate than its own is made on this side."""
 
-    def __init__(self, access: Access, options: RealtimeOptions) -> None:
+    def __init__(self, access: VendorAccess, options: RealtimeOptions) -> None:
         super().__init__(access, options, rate=RATE)
 
     def setup(self) -> list[Message]:

@@ -14,7 +14,7 @@ from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import error_text
 from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.access import VendorAccess
 
 __all__ = ["broke_off", "refused", "safe_words", "unreachable"]
 
@@ -23,7 +23,7 @@ SHARED = 6  # characters in a row with the key
 _SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
 
 
-def refused(access: Access, answer: Fetched) -> ProviderError:
+def refused(access: VendorAccess, answer: Fetched) -> ProviderError:
     """The vendor answered with an error."""
     name, status = access.vendor, answer.status
     words = safe_words(_said(answer.body), access.key)
@@ -39,7 +39,7 @@ def refused(access: Access, answer: Fetched) -> ProviderError:
     return ProviderError(f"{name} answered {status}{tail}")
 
 
-def unreachable(access: Access, failure: Failure) -> ProviderError:
+def unreachable(access: VendorAccess, failure: Failure) -> ProviderError:
     """There was no answer."""
     name = access.vendor
     match failure.kind:
@@ -52,7 +52,7 @@ def unreachable(access: Access, failure: Failure) -> ProviderError:
     return ProviderError(f"{name} cannot be reached: {failure.detail or failure.kind.value}")
 
 
-def broke_off(access: Access, failure: Failure) -> ProviderError:
+def broke_off(access: VendorAccess, failure: Failure) -> ProviderError:
     """The answer ended too early."""
     if failure.kind is FailureKind.TIMED_OUT:
         return ProviderError(f"{access.vendor} fell silent in the middle of its answer")

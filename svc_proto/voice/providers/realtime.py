@@ -28,7 +28,7 @@ from svc_proto.voice.contract import (
     TranscriptDelta,
     TranscriptFinal,
 )
-from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.problems import safe_words
 from svc_proto.voice.providers.resampler import Resampler
 
@@ -54,7 +54,7 @@ _STATUSES = ("completed", "cancelled", "failed", "incomplete")
 class RealtimeDialect(ABC):
     """A `Dialect`; what differs is below."""
 
-    def __init__(self, access: Access, options: RealtimeOptions, *, rate: int) -> None:
+    def __init__(self, access: VendorAccess, options: RealtimeOptions, *, rate: int) -> None:
         """`rate` is the vendor's, in Hz."""
         self._access = access
         self._options = options

@@ -28,7 +28,7 @@ from svc_proto.voice.contract import (
     Spoken,
     Transcript,
 )
-from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.problems import broke_off, refused, unreachable
 from svc_proto.voice.providers.resampler import Resampler
 from svc_proto.wire.multipart import Part, encode_multipart
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JSON",
-    "Call",
+    "VendorCall",
     "Form",
     "ListeningVendor",
     "SpeakingVendor",
@@ -63,7 +63,7 @@ _CONTAINERS = (b"RIFF", b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")  # WAV, MP3,
 
 
 @frozen(kw_only=True)
-class Call:
+class VendorCall:
     """One request for speech. `model` and `voice` are what the vendor was asked for."""
 
     url: str
@@ -87,13 +87,13 @@ class SpeakingVendor(Protocol):
     """Builds requests for speech."""
 
     provider: str
-    access: Access
+    access: VendorAccess
 
-    def stream(self, request: SpeechRequest) -> Call:
+    def stream(self, request: SpeechRequest) -> VendorCall:
         """PCM, as it comes."""
         ...
 
-    def file(self, request: SpeechRequest) -> Call:
+    def file(self, request: SpeechRequest) -> VendorCall:
         """One MP3 file."""
         ...
 
@@ -102,7 +102,7 @@ class ListeningVendor(Protocol):
     """Builds requests for transcripts."""
 
     provider: str
-    access: Access
+    access: VendorAccess
 
     def form(self, model: str, language: str) -> Form:
         """The request without its recording."""
@@ -233,7 +233,7 @@ def options_text(options: Mapping[str, object], name: str, limit: int = 2_000) -
     return Members.of(options).word(name)[:limit]
 
 
-def _require_pcm(access: Access, kind: bytes, data: bytes) -> None:
+def _require_pcm(access: VendorAccess, kind: bytes, data: bytes) -> None:
     """Vendors label PCM in many ways, one of them `audio/mpeg`: what is no sound at all, or a file, is refused."""
     frame = kind.startswith(b"audio/mp") and data[0] == 0xFF and len(data) > 1 and data[1] >= 0xE0  # MPEG frame sync
     if _NOT_SOUND.match(kind) or (not _PCM.match(kind) and frame) or data.startswith(_CONTAINERS):
@@ -244,7 +244,7 @@ def _named(kind: bytes) -> str:
     return kind.partition(b";")[0].decode("ascii", "replace")[:60] or "something"
 
 
-def _transcript(access: Access, body: bytes) -> str:
+def _transcript(access: VendorAccess, body: bytes) -> str:
     text = Members.parsed(body).get("text")
     if not isinstance(text, str):
         raise ProviderError(f"{access.vendor} answered with something that is no transcript")

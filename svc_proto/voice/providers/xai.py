@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from svc_proto.basics import strict_json
 from svc_proto.voice.contract import SpeechRequest
-from svc_proto.voice.providers.access import Access
-from svc_proto.voice.providers.vendor import JSON, Call, Form, number
+from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.providers.vendor import JSON, Form, VendorCall, number
 
 __all__ = ["Xai"]
 
@@ -20,16 +20,16 @@ class Xai:
 
     provider = "xai_tts"
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: VendorAccess) -> None:
         self.access = access
         self._base = access.url.removesuffix("/v1")
 
-    def stream(self, request: SpeechRequest) -> Call:
+    def stream(self, request: SpeechRequest) -> VendorCall:
         """PCM at the rate that is asked for, if it has it."""
         rate = request.sample_rate if request.sample_rate in RATES else RATE
         return self._speech(request, "pcm", rate)
 
-    def file(self, request: SpeechRequest) -> Call:
+    def file(self, request: SpeechRequest) -> VendorCall:
         """MP3."""
         return self._speech(request, "mp3", MP3_RATE)
 
@@ -41,7 +41,7 @@ class Xai:
             fields=(("language", language),) if language else (),
         )
 
-    def _speech(self, request: SpeechRequest, codec: str, rate: int) -> Call:
+    def _speech(self, request: SpeechRequest, codec: str, rate: int) -> VendorCall:
         voice = request.voice or VOICE
         asked: dict[str, object] = {
             "text": request.text,
@@ -55,7 +55,7 @@ class Xai:
         normal = request.options.get("text_normalization")
         if isinstance(normal, bool):
             asked["text_normalization"] = normal
-        return Call(
+        return VendorCall(
             url=f"{self._base}/v1/tts",
             headers=(JSON, *self.access.bearer),
             body=strict_json.dumps_bytes(asked),

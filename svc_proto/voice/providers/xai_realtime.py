@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.voice.contract import Message, RealtimeOptions
-from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.realtime import RealtimeDialect
 
 __all__ = ["XaiDialect"]
@@ -12,7 +12,7 @@ __all__ = ["XaiDialect"]
 class XaiDialect(RealtimeDialect):
     """A `Dialect`. It speaks and listens at the rate of the session."""
 
-    def __init__(self, access: Access, options: RealtimeOptions) -> None:
+    def __init__(self, access: VendorAccess, options: RealtimeOptions) -> None:
         super().__init__(access, options, rate=options.sample_rate)
 
     def setup(self) -> list[Message]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.tools.arguments import check
-from svc_proto.agent.tools.tool import ToolFailed, schema
+from svc_proto.agent.tools.tool import ToolError, schema
 
 SCHEMA = schema(
     ("text",),
@@ -34,7 +34,7 @@ SCHEMA = schema(
         ({"n": 3.0}, {"n": 3}),
         ({"n": 0}, {"n": 0}),
         ({"n": 9}, {"n": 9}),
-        ({"free": "1" * 18}, {"free": int("1" * 18)}),
+        ({"free": "1" * 19}, {"free": int("1" * 19)}),
         ({"free": "-12"}, {"free": -12}),
         ({"on": True}, {"on": True}),
         ({"on": "false"}, {"on": False}),
@@ -56,7 +56,7 @@ def test_taken(given: dict[str, Any], taken: dict[str, Any]) -> None:
         ({"text": True}, "the argument text must be a string"),
         ({"text": []}, "the argument text must be a string"),
         ({"n": "x"}, "the argument n must be a whole number"),
-        ({"n": "1" * 19}, "the argument n must be a whole number"),
+        ({"n": "1" * 20}, "the argument n must be a whole number"),
         ({"n": 1.5}, "the argument n must be a whole number"),
         ({"n": True}, "the argument n must be a whole number"),
         ({"n": -1}, "the argument n must be at least 0"),
@@ -70,6 +70,6 @@ def test_taken(given: dict[str, Any], taken: dict[str, Any]) -> None:
     ],
 )
 def test_refused(given: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ToolFailed) as refused:
+    with pytest.raises(ToolError) as refused:
         check(SCHEMA, {"text": "x", **given})
     assert str(refused.value) == problem

@@ -9,12 +9,12 @@ import pytest
 
 from svc_proto.agent.tools.phone_answer import MEANINGS, STOP, result_of
 from svc_proto.agent.tools.relay import PhoneAnswer
-from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics.brand import HERMES, SVC
 
 
 def failed(status: int, **body: Any) -> str:
-    with pytest.raises(ToolFailed) as failure:
+    with pytest.raises(ToolError) as failure:
         result_of("tap", PhoneAnswer(status, body), SVC)
     return str(failure.value)
 

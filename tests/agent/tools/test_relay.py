@@ -10,7 +10,7 @@ import pytest
 from clients.phone.handset import SimulatedHandset
 from svc_proto.agent.tools import relay
 from svc_proto.agent.tools.relay import FILE, NO_RELAY, NO_TOKEN, PhoneAnswer, RelayLink
-from svc_proto.agent.tools.tool import ToolFailed
+from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
 from svc_proto.engine.client import Fetched
@@ -32,7 +32,7 @@ def call(world: AgentWorld, *, url: str = URL, token: str = "", times: int = 1, 
     def one(link: RelayLink) -> Flow[object]:
         try:
             return (yield from link.call("GET", path, {"a": True, "b": "x y"}))
-        except ToolFailed as failure:
+        except ToolError as failure:
             return str(failure)
 
     def plan(parts: object, engine: Engine) -> Flow[list[object]]:
@@ -271,7 +271,7 @@ def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, m
     def plan(parts: object, engine: Engine) -> Flow[bytes | str]:
         try:
             return (yield from RelayLink(engine, URL, "mine").media(token))
-        except ToolFailed as failed:
+        except ToolError as failed:
             return str(failed)
 
     monkeypatch.setattr(relay, "fetch", fetch)

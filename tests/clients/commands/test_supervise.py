@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.commands.units import MARK, Wanted, launchd_agent, systemd_service, systemd_socket
+from clients.commands.units import MARK, UnitOrder, launchd_agent, systemd_service, systemd_socket
 from tests.clients.commands.support import Outcome, Shelf
 
 WORDS = ["/opt/my svc/bin/python", "-m", "servers", "--brand", 'a "b" \\ $HOME %h']
-WANTED = Wanted(
+WANTED = UnitOrder(
     command=["/bin/true"], environment={"SVC_HOME": "/home/me/my svc", "A": 'b"$c%d\\'}, home=Path("/srv/svc")
 )
 
@@ -123,7 +123,7 @@ def test_print_does_nothing(desk: Desk) -> None:
 @pytest.mark.skipif(which("systemd-analyze") is None, reason="systemd is not here")
 @pytest.mark.parametrize("user", [None, "root"])
 def test_systemd_takes_it(tmp_path: Path, user: str | None) -> None:
-    wanted = Wanted(
+    wanted = UnitOrder(
         command=["/bin/true", *WORDS[1:]],
         environment=WANTED.environment,
         home=Path("/srv/my svc"),
@@ -143,7 +143,7 @@ def test_systemd_takes_it(tmp_path: Path, user: str | None) -> None:
     st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r", exclude_categories=["Cc"]), min_size=1))
 )
 def test_every_word_stands_in_the_unit_as_it_is(words: list[str]) -> None:
-    wanted = Wanted(command=["/bin/true", *words], environment={}, home=Path("/"))
+    wanted = UnitOrder(command=["/bin/true", *words], environment={}, home=Path("/"))
     (line,) = [line for line in systemd_service(wanted).split("\n") if line.startswith("ExecStart=")]
     meant = line.removeprefix("ExecStart=").replace("%%", "%").replace("$$", "$")
     assert shlex.split(meant, posix=True) == ["/bin/true", *words]

@@ -15,7 +15,7 @@ from svc_proto.facts import Accepted
 from svc_proto.machines.run_story import RunEvent
 from svc_proto.voice.agent.chat_run import (
     ApiTarget,
-    ChatRun,
+    RemoteRun,
     RunOrder,
     RunTrouble,
     answer_question,
@@ -77,7 +77,7 @@ class Bench:
 
     def run(self, *, target: ApiTarget | None = None, **order: Any) -> Any:
         wanted = RunOrder(text="hi", word="svc", **order)
-        return self.flow(lambda engine: ChatRun(engine, target or self.target(), wanted, self.told.append).perform())
+        return self.flow(lambda engine: RemoteRun(engine, target or self.target(), wanted, self.told.append).perform())
 
     def types(self) -> list[str]:
         return [type(event).__name__ for event in self.told]
@@ -174,7 +174,7 @@ def test_a_stream_that_breaks_off(bench: Bench) -> None:
 @pytest.mark.parametrize("named", [True, False])
 def test_it_is_stopped(bench: Bench, named: bool) -> None:
     """Before it has a name, its first event gives it one."""
-    runs: list[ChatRun] = []
+    runs: list[RemoteRun] = []
     stopped: list[bool] = []
 
     def tell(event: RunEvent) -> None:
@@ -183,7 +183,7 @@ def test_it_is_stopped(bench: Bench, named: bool) -> None:
             stopped.append(runs[0].stop())
 
     def make(engine: Engine) -> Flow[None]:
-        runs.append(ChatRun(engine, bench.target(), RunOrder(text="hi", word="svc"), tell))
+        runs.append(RemoteRun(engine, bench.target(), RunOrder(text="hi", word="svc"), tell))
         return runs[0].perform()
 
     events = hello("Hi", run="n1")
@@ -195,10 +195,10 @@ def test_it_is_stopped(bench: Bench, named: bool) -> None:
 
 
 def test_it_is_stopped_and_never_named(bench: Bench) -> None:
-    runs: list[ChatRun] = []
+    runs: list[RemoteRun] = []
 
     def make(engine: Engine) -> Flow[None]:
-        runs.append(ChatRun(engine, bench.target(), RunOrder(text="hi", word="svc"), lambda event: None))
+        runs.append(RemoteRun(engine, bench.target(), RunOrder(text="hi", word="svc"), lambda event: None))
         runs[0].stop()
         return runs[0].perform()
 

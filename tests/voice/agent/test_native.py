@@ -291,7 +291,7 @@ def test_a_run_whose_key_is_wrong(world: VirtualWorld, tmp_path: Path) -> None:
 def test_a_bug_in_a_run_is_told(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent(world, tmp_path, run("x"), scripted=ScriptedApi())
     client = agent.open()
-    monkeypatch.setattr("svc_proto.voice.agent.runs.ChatRun", None)
+    monkeypatch.setattr("svc_proto.voice.agent.runs.RemoteRun", None)
     client.say("response.create", text="x")
     assert "internal error, reference" in client.until("voice.error")[-1]["message"]
 

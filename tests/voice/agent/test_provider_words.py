@@ -18,7 +18,7 @@ from svc_proto.machines.broker_orders import (
 )
 from svc_proto.voice.agent.provider_words import ProviderOrder, provider_words
 from svc_proto.voice.contract import Dialect, RealtimeOptions
-from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.openai_realtime import OpenAiDialect
 from svc_proto.voice.providers.xai_realtime import XaiDialect
 
@@ -27,7 +27,7 @@ CREATE = "response.create"
 
 
 def dialect(*, xai: bool = False) -> Dialect:
-    access = Access("somebody", "wss://example.test/v1/realtime", "a key")
+    access = VendorAccess("somebody", "wss://example.test/v1/realtime", "a key")
     return XaiDialect(access, OPTIONS) if xai else OpenAiDialect(access, OPTIONS)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.access import VendorAccess
 from tests.peers.vendor import Sound
 from tests.peers.xai import XaiPeer
 from tests.voice.providers.studio import Studio, problem
@@ -44,4 +44,4 @@ def test_a_key_that_no_header_can_carry() -> None:
 
 
 def test_a_key_shows_nowhere() -> None:
-    assert "hush" not in repr(Access("OpenAI", "https://api.example/v1", "hush"))
+    assert "hush" not in repr(VendorAccess("OpenAI", "https://api.example/v1", "hush"))

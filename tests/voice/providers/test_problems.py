@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.problems import broke_off, refused, safe_words, unreachable
 from svc_proto.wire.events import Headers
 
 KEY = "sk-abcdefghijklmnop"
-ACCESS = Access("OpenAI", "https://api.example/v1", KEY)
+ACCESS = VendorAccess("OpenAI", "https://api.example/v1", KEY)
 
 
 def answer(status: int, body: bytes = b"", **headers: str) -> Fetched:

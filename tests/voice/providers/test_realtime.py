@@ -25,7 +25,7 @@ from svc_proto.voice.contract import (
     TranscriptFinal,
 )
 from svc_proto.voice.providers import realtime
-from svc_proto.voice.providers.access import Access
+from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.openai_realtime import OpenAiDialect
 from svc_proto.voice.providers.xai_realtime import XaiDialect
 
@@ -37,11 +37,11 @@ OPTIONS = RealtimeOptions(
 
 
 def openai(options: RealtimeOptions = OPTIONS, url: str = "wss://api.openai.com/v1/realtime") -> OpenAiDialect:
-    return OpenAiDialect(Access("OpenAI", url, KEY), options)
+    return OpenAiDialect(VendorAccess("OpenAI", url, KEY), options)
 
 
 def xai(options: RealtimeOptions = OPTIONS) -> XaiDialect:
-    return XaiDialect(Access("xAI", "wss://api.x.ai/v1/realtime?region=eu", KEY), options)
+    return XaiDialect(VendorAccess("xAI", "wss://api.x.ai/v1/realtime?region=eu", KEY), options)
 
 
 BOTH = pytest.mark.parametrize("make", [openai, xai])
