@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from svc_proto.basics.strict_json import encoder
 
-__all__ = ["REDACTED", "SECRET_KEYS", "TEXT_KEYS", "TOO_DEEP", "abridge", "free_text", "has_text", "redact", "summary"]
+__all__ = ["REDACTED", "SECRET_KEYS", "TEXT_KEYS", "TOO_DEEP", "abridge", "free_text", "redact", "summary"]
 
 SECRET_KEYS = ("password", "token", "secret", "otp", "bearer")
 TEXT_KEYS = ("text", "body")  # what a person typed, or a message to somebody
@@ -23,32 +23,9 @@ TOO_DEEP = "[too deep]"
 MAX_DEPTH = 32  # levels of containers; what lies deeper is replaced by `TOO_DEEP`
 
 
-def redact(value: object, *, hide_text: bool = False, depth: int = MAX_DEPTH) -> object:
-    """A copy of a JSON value without secrets; with `hide_text` also without the values of `TEXT_KEYS`.
-
-    What lies deeper than so many levels of containers is replaced.
-    """
-    if isinstance(value, Mapping):
-        if depth == 0:
-            return TOO_DEEP
-        return {
-            key: item
-            if (item := _replacement(key, member, hide_text)) is not None
-            else redact(member, hide_text=hide_text, depth=depth - 1)
-            for key, member in value.items()
-        }
-    if isinstance(value, list | tuple):
-        if depth == 0:
-            return TOO_DEEP
-        return [redact(member, hide_text=hide_text, depth=depth - 1) for member in value]
-    return value
-
-
-def has_text(value: object) -> bool:
-    """Whether a value of `TEXT_KEYS` is somewhere in it."""
-    if isinstance(value, Mapping):
-        return any(str(key).lower() in TEXT_KEYS or has_text(member) for key, member in value.items())
-    return isinstance(value, list) and any(map(has_text, value))
+def redact(value: object, *, hide_text: bool = False) -> object:
+    """A copy of a JSON value without secrets; with `hide_text` also without the values of `TEXT_KEYS`."""
+    return _redact(value, hide_text, MAX_DEPTH)
 
 
 def free_text(value: object) -> str:
@@ -71,7 +48,7 @@ def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[obje
     if flat is not None:
         return flat
     start = _cut(value, limit, hide_text)
-    return (redact(value, hide_text=hide_text) if len(start) < limit else None), start
+    return (_redact(value, hide_text, MAX_DEPTH) if len(start) < limit else None), start
 
 
 def _cut(value: object, limit: int, hide_text: bool) -> str:
@@ -83,6 +60,23 @@ def _cut(value: object, limit: int, hide_text: bool) -> str:
         if size > limit:
             return "".join(pieces)[: limit - 3] + "..."
     return "".join(pieces)
+
+
+def _redact(value: object, hide_text: bool, depth: int) -> object:
+    if isinstance(value, Mapping):
+        if depth == 0:
+            return TOO_DEEP
+        return {
+            key: item
+            if (item := _replacement(key, member, hide_text)) is not None
+            else _redact(member, hide_text, depth - 1)
+            for key, member in value.items()
+        }
+    if isinstance(value, list | tuple):
+        if depth == 0:
+            return TOO_DEEP
+        return [_redact(member, hide_text, depth - 1) for member in value]
+    return value
 
 
 def _flat(value: object, limit: int, hide_text: bool) -> tuple[dict[str, object], str] | None:

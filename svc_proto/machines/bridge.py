@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.redact import abridge, has_text, summary
+from svc_proto.basics.redact import abridge, redact, summary
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.members import Members
 
@@ -29,6 +29,7 @@ __all__ = [
     "Decision",
     "Outcome",
     "Pending",
+    "derive_decision",
     "parse_limit",
     "phone_outcome",
     "relay_outcome",
@@ -204,7 +205,7 @@ class BridgeCommands:
             method=method,
             path=path,
             params=self._shown(sent),
-            typed=self._hide_text and has_text(sent),
+            typed=self._hide_text and redact(sent, hide_text=True) != redact(sent),
             sent_at=now.wall * 1000.0,
             device_id=device_id,
             device_name=device_name,
@@ -283,6 +284,11 @@ class BridgeCommands:
         return shown if len(start) < MAX_PARAMS else {"[truncated]": start[:MAX_SUMMARY]}
 
 
+def derive_decision(payload: Mapping[str, object]) -> Decision:
+    """The decision that an answer stands for, by the ordered rows of wire bridge 4.3 and its additions."""
+    return step(BRIDGE_TABLE, Decision.PENDING, _classify(payload))
+
+
 def phone_outcome(payload: Mapping[str, object]) -> Outcome:
     """The HTTP answer made of a phone's answer (wire bridge 2.3): its status, or 200 without one; its result.
 
@@ -316,7 +322,6 @@ def parse_limit(value: str | None) -> int:
 
 
 def _classify(payload: Mapping[str, object]) -> BridgeTrigger:
-    """What an answer means, by the ordered rows of wire bridge 4.3 and its additions."""
     status, members = Members.of(payload).whole("status"), Members.of(payload.get("result"))
     code = members.text("error_code")
     if (

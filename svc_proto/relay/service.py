@@ -55,9 +55,10 @@ from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
 from svc_proto.relay.voice_access import GRANTS, VoiceGate
+from svc_proto.voice.errors import BASIC_PATHS, plain_refusal
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.setup import build_voice
-from svc_proto.wire.events import Headers, RequestHead
+from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Relay"]
@@ -173,11 +174,10 @@ class Relay:
         """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; of voice the text alone."""
         body = {"ok": False, "error": refused.message, "code": refused.code, **refused.extra}
         path = head.target.partition("?")[0]
-        if path in voice_basic.BASIC_PATHS and refused.status not in (401, 403):
+        if path in BASIC_PATHS and refused.status not in (401, 403):
             body["success"] = False  # wire terminal-voice 3: what their clients look for
-        elif path.startswith("/voice/"):  # what their clients print
-            headers = Headers([(b"content-type", b"text/plain; charset=utf-8"), *refused.headers])
-            return Response(refused.status, headers, refused.message.encode("utf-8", "replace"))
+        elif path.startswith("/voice/"):
+            return plain_refusal(refused)
         return json_response(refused.status, body, refused.headers)
 
     def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.basics.redact import abridge, free_text, has_text, redact, summary
+from svc_proto.basics.redact import abridge, free_text, redact, summary
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -45,14 +45,6 @@ def test_texts_are_hidden_when_asked() -> None:
     assert redact(value) == value
     assert redact(value, hide_text=True) == {"text": "[3 characters]", "Body": "[hidden]", "note": "abc"}
     assert free_text("") == "[0 characters]"
-
-
-@pytest.mark.parametrize(
-    ("value", "has"),
-    [({"Body": 1}, True), ({"a": [{"text": ""}]}, True), ({"token": "t", "a": ["text"]}, False), ("text", False)],
-)
-def test_whether_there_is_a_text(value: object, has: bool) -> None:
-    assert has_text(value) is has
 
 
 @pytest.mark.parametrize("box", [lambda inner: [inner], lambda inner: {"a": inner}])

@@ -15,15 +15,15 @@ from svc_proto.engine.router import Route
 from svc_proto.relay.access import Access
 from svc_proto.relay.voice_upload import MAX_UPLOAD, MULTIPART_EXTRA, receive_recording
 from svc_proto.voice.basic import BasicVoice, NoEngineError, spoken_text
+from svc_proto.voice.errors import BASIC_PATHS
 from svc_proto.voice.profiles import profile_of
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["BASIC_PATHS", "MAX_BUSY", "routes"]
+__all__ = ["MAX_BUSY", "routes"]
 
-BASIC_PATHS = ("/voice/config", "/voice/transcribe", "/voice/synthesize")
 MAX_BUSY = 64  # recordings and texts that are worked on at once: 503
 RETRY = ((b"retry-after", b"5"),)
 NAMES = {"audio/mpeg": "tts.mp3", "audio/wav": "tts.wav", "audio/ogg": "tts.ogg", "audio/flac": "tts.flac"}
