@@ -185,7 +185,7 @@ class _Hashing:
 
 
 def _copy_database(path: Path, to: Path) -> None:
-    """As it is at one instant, whoever writes meanwhile."""
+    """Copy the database as it is at one instant, whoever writes meanwhile."""
     to.touch(0o600, exist_ok=False)
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as source, closing(sqlite3.connect(to)) as target:

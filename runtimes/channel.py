@@ -106,7 +106,7 @@ class Channel(Source):
         self.pump.loop.unwatch_read(self)
 
     def resume(self) -> None:
-        """Read again."""
+        """Read on from the socket."""
         if self._paused:
             self._paused = False
             self.start()
@@ -212,7 +212,7 @@ class Channel(Source):
             self.pump.loop.watch_write(self)
 
     def shut(self) -> None:
-        """Send FIN."""
+        """End our half of the connection: FIN follows what waits."""
         try:
             self.sock.shutdown(socket.SHUT_WR)
         except OSError as error:

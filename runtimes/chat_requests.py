@@ -150,12 +150,12 @@ class _Counts:
         return self._known.get(kind)
 
     def keep(self, kind: Hashable, count: int) -> None:
-        """It was counted."""
+        """Keep the number of sessions that was counted."""
         if len(self._known) < KINDS_COUNTED:
             self._known[kind] = count
 
     def forget(self) -> None:
-        """It may be another number now."""
+        """Forget the numbers of sessions: they may be others now."""
         self._known.clear()
 
     def changed_by(self, handler: Callable[[C, Any], object]) -> Callable[[C, Any], object]:

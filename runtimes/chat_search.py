@@ -16,7 +16,7 @@ __all__ = ["ChatSearch", "PortableSearch", "holds"]
 
 
 class ChatSearch(Protocol):
-    """Finds messages."""
+    """Finds the messages that hold the words of a query."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
         """The numbers (`seq`) of messages that hold all `terms` (at least one; of `chat_words.terms`), best first."""

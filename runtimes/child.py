@@ -100,7 +100,7 @@ class ChildChannel:
         pump.channels[ch] = self
 
     def start(self) -> None:
-        """Read."""
+        """Begin to read the child's output."""
         self._output.start()
         if self._errors is not None:
             self._errors.output.start()
@@ -112,7 +112,7 @@ class ChildChannel:
         self._output.pause()
 
     def resume(self) -> None:
-        """Read again."""
+        """Read on from the child's output."""
         self._output.resume()
 
     # --- writing -------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class ChildChannel:
             self._output.exited()
 
     def settled(self) -> None:
-        """One of the outputs is through: were they all?"""
+        """One of the child's outputs has ended; with the last of them and its exit the channel closes."""
         status, errors = self._status, self._errors
         if status is not None and self._output.over and (errors is None or errors.output.over):
             self._end(_how(status), status)
@@ -241,7 +241,7 @@ class ErrorChannel:
         self.output.pause()
 
     def resume(self) -> None:
-        """Read again."""
+        """Read on from the child's output."""
         self.output.resume()
 
     def end(self, reason: str, *, reset: bool = False) -> None:

@@ -214,7 +214,7 @@ class _Attempt(Source):
         self._connecting = connecting
 
     def begin(self, pump: Pump, address: tuple[Any, ...]) -> None:
-        """Set out."""
+        """Begin to connect to this address."""
         self.sock.setblocking(False)
         try:
             error = self.sock.connect_ex(address)

@@ -56,7 +56,7 @@ class OpenHandle:
         self._users += 1
 
     def let_go(self) -> None:
-        """It is used by one fewer."""
+        """One user of the open file fewer; the last one closes it."""
         self._users -= 1
         self._close_unused()
 

@@ -95,7 +95,7 @@ class _Watch(Source):
         self.exited = exited
 
     def on_readable(self) -> None:
-        """It has exited."""
+        """The child has exited: collect its status."""
         self._reaper.exited(self)
 
 

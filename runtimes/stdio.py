@@ -50,7 +50,7 @@ class Stdio:
         self._closed = True
 
     def drop(self) -> None:
-        """The same: the channel is the pump's to drop."""
+        """Accept nothing any more; a channel that is there already is the pump's to drop."""
         self.close()
 
 
@@ -166,9 +166,9 @@ class _End(Source):
             os.set_blocking(fd, False)
 
     def on_readable(self) -> None:
-        """There is something to read."""
+        """Read what standard input has."""
         self._ready()
 
     def on_writable(self) -> None:
-        """It takes more."""
+        """Write on: standard output takes more."""
         self._ready()

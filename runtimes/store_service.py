@@ -42,7 +42,7 @@ class Asked:
     request: StoreRequest[Any]
 
     def __call__(self) -> object:
-        """The answer."""
+        """Carry the request out on the store; its answer."""
         return self.store.execute(self.request)
 
 

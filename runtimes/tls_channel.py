@@ -33,7 +33,7 @@ class Opening(Protocol):
         """The handshake is done; the channel may be started."""
 
     def failed(self, channel: TlsChannel, failure: Failure) -> None:
-        """It failed, and the socket is closed."""
+        """The handshake has failed, and the socket is closed."""
 
 
 class TlsChannel(Channel):

@@ -66,7 +66,7 @@ class Waker(Source):
             signal.set_wakeup_fd(previous)  # the loop has its own
 
     def unwatch_signals(self) -> None:
-        """Undo that."""
+        """Have signals wake this loop no more."""
         if self._is_wakeup_fd:
             signal.set_wakeup_fd(-1)
             self._is_wakeup_fd = False

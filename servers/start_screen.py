@@ -31,7 +31,7 @@ NEXT = "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc
 
 @frozen(kw_only=True)
 class Screen:
-    """What is known before anything runs."""
+    """The screen of a start: what is known before anything runs."""
 
     brand: Brand
     dashboard: str | None  # its address; None: there is none

@@ -142,7 +142,7 @@ class PauseReading:
 
 @frozen
 class ResumeReading:
-    """Read again."""
+    """Read on from a channel that was paused."""
 
     ch: ChannelId
 

@@ -99,11 +99,11 @@ class Lazy(click.Group):
         _main(super().main, args, extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names, in the order of the table."""
+        """The names of the subcommands, in the order of the table."""
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load one."""
+        """Load a subcommand when it is asked for."""
         if cmd_name not in self._modules:
             return None
         module, _, attribute = self._modules[cmd_name][0].partition(":")

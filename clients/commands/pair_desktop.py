@@ -162,7 +162,7 @@ class _Pairing:
         self._new_certificate = new_certificate
 
     def use(self, invitation: Invitation, *, by_qr: bool) -> Paired:
-        """Pair."""
+        """Pair with the relay by this code, and keep the session."""
         from clients.commands.desktop import on_desktop
         from svc_proto.client.desk import PairRequest, pair_desktop
 

@@ -41,7 +41,7 @@ class SessionFile:
         return self._home / FILE_NAME
 
     def read(self) -> str:
-        """Its text; empty if there is none."""
+        """The text of the session file; empty if there is none."""
         try:
             return self._folder.read(FILE_NAME).decode("utf-8", "replace")
         except FileNotFoundError:

@@ -48,7 +48,7 @@ class Terminal:
             tty.setraw(self._fd, termios.TCSADRAIN)
 
     def restore(self) -> None:
-        """As it was before. Harmless twice."""
+        """Give the terminal back as it was before. Harmless twice."""
         if self._before is not None:
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 

@@ -104,11 +104,11 @@ class Wire:
         return self.receive()
 
     def close_write(self) -> None:
-        """Send FIN."""
+        """Send FIN behind all that was sent before."""
         self._end.close_write()
 
     def abort(self) -> None:
-        """Send RST."""
+        """Send RST: the peer loses what has not arrived."""
         self._end.abort()
 
     def pause(self) -> None:

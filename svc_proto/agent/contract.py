@@ -213,7 +213,7 @@ class TurnHost(Protocol):
         ...
 
     def tell(self, event: TurnEvent) -> None:
-        """This has happened."""
+        """An event of the turn has happened; it is passed on to whoever reads."""
         ...
 
     def drained(self) -> Flow[None]:
@@ -248,7 +248,7 @@ class Outcome:
 
 
 class Agent(Protocol):
-    """Answers turns."""
+    """What answers the turns of a chat: a model with tools, or the built-in one."""
 
     def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
         """Answer one turn."""

@@ -45,7 +45,7 @@ class Fragment:
 
     @property
     def arguments(self) -> str:
-        """As the model wrote them."""
+        """The arguments of the call, as the model wrote them: JSON as a rule."""
         return "".join(self.pieces)
 
 

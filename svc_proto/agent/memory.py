@@ -45,7 +45,7 @@ class MemoryChange:
 
 
 class Memory:
-    """Both lists. Changes happen one after the other."""
+    """The two lists of notes, of the agent and of its user. Changes happen one after the other."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

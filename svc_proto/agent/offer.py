@@ -83,7 +83,7 @@ def more_tools(toolsets: tuple[Toolset, ...]) -> Toolset:
 
 
 def _more(groups: Iterable[str]) -> tuple[str, str, Mapping[str, object]]:
-    """Its name, description and parameters."""
+    """The tool that brings a group of tools: its name, description and parameters."""
     lines = "; ".join(f"{group}: {GROUPS[group]}" for group in groups)
     parameters = schema(("group",), group={"type": "string", "enum": list(groups)})
     return MORE, f"Bring more tools, by group. {lines}.", parameters

@@ -47,7 +47,7 @@ class PairCommand:
         return content_text(turn.prompt).strip().lower() in COMMANDS
 
     def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
-        """Answer it."""
+        """The answer to `/svc-relay-pair`: a fresh code, or why there is none."""
         if turn.operator is None:
             host.tell(TextDelta(NOT_HERE))
             return Outcome()

@@ -53,7 +53,7 @@ class Skill:
 
     @property
     def row(self) -> dict[str, object]:
-        """As the lists have it."""
+        """The skill as the lists of skills show it."""
         return {"name": self.name, "description": self.description, "category": self.category}
 
 

@@ -27,7 +27,7 @@ MAX_TEXT = 4 * 1024 * 1024  # characters of all responses as JSON; the same
 
 
 class Responses:
-    """What is kept. Loaded at the first use."""
+    """The responses that are kept, by their ids, loaded at the first use."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -20,7 +20,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """Both together."""
+        """Tokens of input and output together."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:

@@ -54,7 +54,7 @@ class Runs:
         return self._runs.get(run_id) if self._registry.get(run_id, self._api.engine.now) is not None else None
 
     def find(self, run_id: str) -> Run:
-        """The same, or `Refused` 404 `run_not_found`."""
+        """The run of this id; `Refused` 404 `run_not_found` where there is none."""
         run = self.get(run_id)
         if run is None:
             raise not_found("no such run", code="run_not_found")

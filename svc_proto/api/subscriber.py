@@ -96,7 +96,7 @@ class Subscriber:
         )
 
     def take(self, event: StoryEvent) -> None:
-        """This is to be told next."""
+        """An event of the run that this reader is to be told next."""
         if self.state is SubscriberState.GONE:
             return
         piece = self._projection.encode(event, self._engine.now)
@@ -110,7 +110,7 @@ class Subscriber:
             self.drop()
 
     def end(self) -> None:
-        """That was all."""
+        """The run has ended: the reader is told no more."""
         self._over = True
         if self.state is SubscriberState.READING:
             self._soil()

@@ -176,7 +176,7 @@ class MediaCache:
 
     @property
     def size(self) -> int:
-        """Bytes kept."""
+        """How many bytes of it are kept."""
         return sum(size for _, size in self._files.values())
 
     def put(self, name: str, size: int, modified: float) -> list[str]:

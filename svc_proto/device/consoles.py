@@ -132,7 +132,7 @@ class _Line(ABC):
                 self._ask()
 
     def leave(self, why: str) -> None:
-        """It is over; harmless when it is not there."""
+        """A console is over; harmless when it is not there."""
         if self.state is not LineState.AWAY:
             self._late.cancel()
             self._step(LineTrigger.LEAVE)

@@ -57,7 +57,7 @@ _SHARED = ("attachments", *_ONE_ATTACHMENT, "media_tokens", "paths", "text", "bo
 
 @frozen
 class PhoneCall:
-    """`/call`."""
+    """A call that is about to be made: `/call`."""
 
     number: str
 

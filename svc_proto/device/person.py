@@ -220,7 +220,7 @@ class PersonChannel(Channel):
         self.leave()
 
     def closed(self, why: str) -> None:
-        """It is gone."""
+        """The person's keyboard is gone: nobody answers any more."""
         super().closed(why)
         self._leave_once()
 

@@ -315,7 +315,7 @@ class Phone:
     # --- SocketHandler ---
 
     def on_open(self, socket: Socket) -> None:
-        """Sign in."""
+        """The socket to the relay is open: sign in."""
         self._step(PhoneTrigger.OPENED)
         self._socket = socket
         self._sign_in_timer.set(self.engine.now.mono + SIGN_IN_WITHIN)

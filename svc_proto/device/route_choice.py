@@ -84,7 +84,7 @@ class Probe:
 
 @frozen
 class CancelProbe:
-    """Its answer does not matter any more."""
+    """Stop asking a route whose answer does not matter any more."""
 
     candidate: Candidate
 

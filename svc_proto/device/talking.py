@@ -142,7 +142,7 @@ class _Hearing:
         """There are none."""
 
     def on_writable(self) -> None:
-        """What is said fits."""
+        """The socket takes more; nothing is held back here."""
 
     def on_closed(self, code: int, reason: str) -> None:
         if self.over is None:

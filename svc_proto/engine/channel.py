@@ -43,7 +43,7 @@ class Channel(ABC):
 
     @abstractmethod
     def received(self, data: bytes) -> None:
-        """Bytes arrived."""
+        """The peer has sent these bytes."""
 
     @abstractmethod
     def read_closed(self) -> None:
@@ -92,7 +92,7 @@ class Channel(ABC):
         """No byte is unsent."""
 
     def soil(self) -> None:
-        """There is something to flush."""
+        """Have the channel flushed at the end of this call of the core."""
         if not self._soiled:
             self._soiled = True
             self.engine.soil(self)

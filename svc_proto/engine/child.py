@@ -42,7 +42,7 @@ class ChildHandler(Protocol):
         ...
 
     def on_exit(self, status: int | None) -> None:
-        """It exited; negative: by that signal; None: not known."""
+        """The child has exited with this status; negative: by that signal; None: not known."""
         ...
 
 
@@ -81,7 +81,7 @@ class Child(Channel):
         self.engine.emit(ResizeTerminal(self.ch, size))
 
     def close_input(self) -> None:
-        """Nothing more will be written."""
+        """Close the child's input: nothing more will be written to it."""
         self.engine.emit(CloseWrite(self.ch))
 
     def release(self) -> None:
@@ -112,14 +112,14 @@ class Child(Channel):
             self._handler.on_output(data)
 
     def sent(self, n: int) -> None:
-        """It read some of its input."""
+        """The child has read so many bytes of its input."""
         self.credit.unsent -= n
 
     def read_closed(self) -> None:
-        """Its output has ended; `Closed` follows when it exits."""
+        """The child's output has ended; `Closed` follows when it exits."""
 
     def ended(self, fact: Closed) -> None:
-        """It exited, or was let go of."""
+        """The child has exited, or was let go of."""
         super().ended(fact)
         self._kill.cancel()
         handler, self._handler = self._handler, None
@@ -138,7 +138,7 @@ class _ErrorOutput(Child):
     __slots__ = ()
 
     def stop(self) -> None:
-        """As long as the child writes, somebody listens."""
+        """The process ends: there is nothing to do, since error output ends with its child."""
 
 
 def spawn_child(

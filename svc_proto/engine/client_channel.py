@@ -183,7 +183,7 @@ class ClientChannel(HttpChannel):
                 self._stall.set(self._window_due)
 
     def all_sent(self) -> None:
-        """Nothing waits any more."""
+        """All of the request has left: nothing of it waits to be sent."""
         super().all_sent()
         if self._closing_behind:
             self.shut()

@@ -98,7 +98,7 @@ class Door:
         return stays
 
     def leave(self, visit: Visit) -> None:
-        """It is over."""
+        """The guest's connection is over: what was held for it is free."""
         self.strangers.leave(visit)
         self.turns.leave(visit)
         if self._timer.when is None and (
@@ -146,7 +146,7 @@ class Visit(Guest):
         return data
 
     def go_on(self) -> bool:
-        """It is its turn; whether it has more."""
+        """Read on of what the guest has sent, whose turn it is; whether it has more."""
         part, self.late = self.late[:PART], self.late[PART:]
         self.channel.parse(part)
         if self.late:
@@ -192,7 +192,7 @@ class Visit(Guest):
         return True
 
     def wake(self) -> None:
-        """It may read on."""
+        """The guest need not wait any more: its socket is read again."""
         if not (self.ended or self.channel.eof):
             self._calm()
         self.channel.settle()

@@ -35,11 +35,11 @@ class Holders:
         return iter(list(self._held))
 
     def enter(self, holder: str, held: Held) -> None:
-        """It begins."""
+        """A request of this holder begins."""
         self._held.setdefault(holder, {})[held] = None
 
     def leave(self, holder: str, held: Held) -> None:
-        """It is over; harmless when it was already."""
+        """A request of this holder is over; harmless when it was already."""
         mine = self._held.get(holder)
         if mine is not None:
             mine.pop(held, None)

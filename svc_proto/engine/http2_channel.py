@@ -301,7 +301,7 @@ class Lane(ServerChannel):
             self.counted = held
 
     def named(self, request: Request) -> None:
-        """It is the connection that comes from somewhere."""
+        """A request says where its peer is: that is the connection's, since a stream comes from nowhere else."""
         self._under.named(request)
 
     def vouch(self) -> None:

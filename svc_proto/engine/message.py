@@ -46,7 +46,7 @@ CODES = {
 
 
 class Stranger(Enum):
-    """See `STRANGER`."""
+    """The type of `STRANGER`: a caller whom a policy let in without knowing who it is."""
 
     STRANGER = "stranger"
 

@@ -138,7 +138,7 @@ class BodyReader(PacedReader[bytes]):
         super().__init__(channel, head, most=MAX_UNREAD - 1)
 
     def read(self, *, within: float) -> Flow[bytes | Failure | None]:
-        """As `pieces`, in one."""
+        """What has come of the body, in one piece; else as `pieces`."""
         came = yield from self.pieces(within)
         return b"".join(came) if isinstance(came, list) else came
 
@@ -163,7 +163,7 @@ class EventReader(PacedReader[ServerSentEvent]):
         return head.status == 200 and kind.startswith(b"text/event-stream")
 
     def read(self, *, within: float = SILENCE) -> Flow[tuple[ServerSentEvent, ...] | Failure | None]:
-        """As `pieces`: the events that came."""
+        """The events that have come; else as `pieces`."""
         came = yield from self.pieces(within)
         return tuple(came) if isinstance(came, list) else came
 

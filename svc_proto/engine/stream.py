@@ -75,7 +75,7 @@ class BodyStream:
         self._engine.resume(self._ticket, None)
 
     def end(self) -> None:
-        """That was all."""
+        """The body has ended."""
         self._ended = True
         self._engine.resume(self._ticket, None)
 

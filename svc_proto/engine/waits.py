@@ -53,7 +53,7 @@ class Bell:
                 self._waiting.remove(ticket)
 
     def ring(self, answer: object = None) -> None:
-        """Wake them."""
+        """Wake all who wait for this bell."""
         waiting, self._waiting = self._waiting, []
         for ticket in waiting:
             self._engine.resume(ticket, answer)

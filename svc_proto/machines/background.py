@@ -255,7 +255,7 @@ class Background:
         return told
 
     def fail(self, error: str, now: float) -> list[Order]:
-        """It has failed."""
+        """The run of this task has failed."""
         run = self._end(now)
         self._drop(run)
         return [self._completed(run.job, ok=False, error=error)]

@@ -62,7 +62,7 @@ class StatusCall:
 
 @frozen
 class CancelCall:
-    """Stop it."""
+    """The model asks for a task to be stopped."""
 
     call_id: str
 
@@ -108,22 +108,22 @@ def completed_output(job: Job, answer: HeldAnswer) -> dict[str, object]:
 
 
 def failed_output(job: Job, error: str) -> dict[str, object]:
-    """It has not."""
+    """What the model is told of a task that has failed."""
     return {"ok": False, "error": error, "run_id": job.story.run_id, "session_id": job.story.session_id}
 
 
 def cancelled_output(job: Job) -> dict[str, object]:
-    """It was stopped."""
+    """What the model is told of a task that was stopped."""
     return {"ok": False, "cancelled": True, "run_id": job.story.run_id, "session_id": job.story.session_id}
 
 
 def background_output() -> dict[str, object]:
-    """It goes on in the background."""
+    """What the model is told of a task that goes on in the background."""
     return {"ok": True, "status": "running_in_background", "instruction": HAND_OFF}
 
 
 def queued_output(position: int) -> dict[str, object]:
-    """It waits for another one."""
+    """What the model is told of a task that waits for another one to end."""
     return {"ok": True, "status": "queued", "position": position, "instruction": QUEUED}
 
 

@@ -183,7 +183,7 @@ class Render:
 
 @frozen
 class StopRendering:
-    """Stop that."""
+    """Stop what the renderer speaks."""
 
 
 Order: TypeAlias = (

@@ -80,7 +80,7 @@ class BrokerRuns(BrokerSpeech):
         self._background.leave(now)
 
     def come_back(self, now: float) -> list[Order]:
-        """Somebody has."""
+        """A client has come back to the session."""
         self._background.come_back(now)
         return self._begin(now)
 

@@ -62,7 +62,7 @@ class BrokerSpeech:
         return self._hear(response_id, Held(text=delta), now)
 
     def audio(self, response_id: str, data: bytes, now: float) -> list[Order]:
-        """The same, to be heard."""
+        """A piece of the provider's speech, to be heard."""
         return self._hear(response_id, Held(audio=data), now)
 
     def audio_done(self, response_id: str, now: float) -> list[Order]:
@@ -221,7 +221,7 @@ class BrokerSpeech:
         self._out.append(delivery.render())
 
     def _rendered(self, response_id: str) -> Delivery | None:
-        """What is rendered, if it is that."""
+        """What the renderer is at, if it speaks this kind of words."""
         delivery = self._delivery
         rendering = self.state is TurnState.RENDERING and delivery is not None and delivery.rendering == response_id
         return delivery if rendering else None

@@ -43,6 +43,6 @@ class Drain:
 
     @property
     def timed_out(self) -> Emit:
-        """It did not."""
+        """The client has not said in time that it played to the end."""
         fields = {"call_id": self.call_id, "reason": self.reason, "timeout_ms": round(DRAIN_WITHIN * 1000)}
         return Emit("voice.playback_drain.timeout", fields)

@@ -265,7 +265,7 @@ class RunStory:
         return [self._emit("run.completed")]
 
     def cancelled(self) -> Emit:
-        """It was stopped."""
+        """The run was stopped by somebody."""
         return Emit(f"{self._word}.run.cancelled", {"session_id": self.session_id, "run_id": self.run_id})
 
     def settle(self, question_id: str) -> list[Emit]:
@@ -378,12 +378,12 @@ def doing(tool: str) -> str:
 
 
 def finished(tool: str) -> str:
-    """That it has done it."""
+    """The sentence for a tool that has done its work."""
     return "Command finished." if tool == "terminal" else f"Finished {_plain(tool)}."
 
 
 def failed(tool: str) -> str:
-    """That it could not."""
+    """The sentence for a tool that could not do its work."""
     return "Command failed." if tool == "terminal" else f"{_plain(tool)} failed.".capitalize()
 
 

@@ -64,7 +64,7 @@ class _Address:
 
 
 class Guest:
-    """One connection."""
+    """One connection of a peer that nobody knows yet, and what is held for it."""
 
     __slots__ = ("address", "held", "state")
 
@@ -75,11 +75,11 @@ class Guest:
         self.state = GuestState.READING
 
     def wake(self) -> None:
-        """It had to wait, and may read on."""
+        """The guest had to wait, and may be read on."""
 
     @property
     def waiting(self) -> bool:
-        """Nothing is to be read from it."""
+        """Whether the guest has to wait: nothing is read from it meanwhile."""
         return self.state is GuestState.WAITING
 
 
@@ -135,7 +135,7 @@ class Strangers:
         return change < 0 or self.held <= self._budget + self._budget // 4
 
     def leave(self, guest: Guest) -> None:
-        """It closed, or is known now."""
+        """The guest has gone, or is known now."""
         if guest.state is not GuestState.GONE:
             self._exit(guest)
             guest.state = step(LIFE, guest.state, GuestTrigger.LEAVE)

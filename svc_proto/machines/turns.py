@@ -78,7 +78,7 @@ class Turns(Generic[T]):
         self._line[guest] = None
 
     def leave(self, guest: T) -> None:
-        """It waits no more, if it did."""
+        """Take the guest out of the line, if it stands there."""
         self._line.pop(guest, None)
 
     @property
@@ -87,7 +87,7 @@ class Turns(Generic[T]):
         return self._at + max(-self._left, PART) / self._rate if self._line else None
 
     def _fill(self, now: float) -> float:
-        """What is left by now."""
+        """How many bytes may be read by now."""
         most = ROUND if self._line else self._most
         self._left = min(most, self._left + (now - self._at) * self._rate)
         self._at = now

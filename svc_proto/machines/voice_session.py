@@ -207,7 +207,7 @@ class EventRing:
         )
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all events that are kept for a client that comes back."""
         self._events.clear()
         self.size = 0
 

@@ -56,7 +56,7 @@ class McpServer:
     # --- routes ---
 
     def post(self, request: Request) -> Answered:
-        """One message."""
+        """`POST`: take one message, and answer it if it is a request."""
         headers = request.headers
         accept(headers, JSON, EVENT_STREAM)
         if (headers.get(b"content-type") or b"").partition(b";")[0].strip().lower() != JSON:

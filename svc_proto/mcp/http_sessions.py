@@ -124,7 +124,7 @@ class HttpSession(Talk):
         """Its caller may come back to what is said."""
 
     def close(self) -> None:
-        """It is over, for readers too."""
+        """End the conversation, and the streams that readers may come back to."""
         super().close()
         logs, self.logs = self.logs, {}
         for log in logs.values():
@@ -172,7 +172,7 @@ class HttpSessions:
         return session
 
     def end(self, session: HttpSession) -> None:
-        """It is over."""
+        """End a session, and forget it."""
         self._sessions.discard(session.identity)
         session.close()
         self._kept = deque(kept for kept in self._kept if kept[0] is not session)

@@ -48,7 +48,7 @@ class ReplayLog:
         return sum(map(len, self._said))
 
     def put(self, said: Said) -> None:
-        """This is said next."""
+        """Add what was said to the list, and wake who waits for it."""
         if said.text:
             self._said.append(said.text)
         if len(self._said) > MAX_EVENTS:
@@ -59,7 +59,7 @@ class ReplayLog:
         self._bell.ring()
 
     def end(self) -> None:
-        """Nothing more will be said."""
+        """End the list: nothing more will be said about this request."""
         self.over = True
         self._bell.ring()
 

@@ -38,7 +38,7 @@ RequestId: TypeAlias = "int | str"
 
 @frozen
 class RpcRequest:
-    """It will be answered, under its number."""
+    """A request, which is answered under its number."""
 
     identity: RequestId
     method: str

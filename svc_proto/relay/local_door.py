@@ -53,7 +53,7 @@ class LocalDoor:
         return is_local(request) and (not self._secret or shows_secret(request.headers, self._secret))
 
     def check(self, request: Request) -> None:
-        """The same. Raises `Refused` 403."""
+        """Raise `Refused` 403 unless the door admits this request."""
         if not self.admits(request):
             raise Refused(403, "loopback_only", WITH_SECRET if self._secret else HERE_ONLY)
 

@@ -38,7 +38,7 @@ class RelayPhones:
         self._session = session
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
-        """As the route of that name."""
+        """Have the phone do what the route of that name does."""
         relay = self._relay
         given = {name: value for name, value in arguments.items() if value is not None}
         query = {name: query_text(value) for name, value in given.items()} if method == "GET" else {}

@@ -181,7 +181,7 @@ class Relay:
         return json_response(refused.status, body, refused.headers)
 
     def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
-        """None."""
+        """Header fields of every answer; a relay has none."""
         return ()
 
     # --- sessions ---
@@ -239,7 +239,7 @@ class Relay:
 
     @property
     def open_clients(self) -> int:
-        """Authenticated sockets."""
+        """The sockets of clients that have signed in."""
         return sum(client.state is ClientState.OPEN for client in self.clients.values())
 
     def online(self) -> frozenset[str]:

@@ -53,7 +53,7 @@ class SessionRecords:
         return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
 
     def erase_later(self, session: Session) -> None:
-        """The same, and nobody waits for it."""
+        """Erase the record of a session; nobody waits for it."""
         self._engine.spawn(self.erase(session))
 
     def stop(self) -> None:

@@ -266,7 +266,7 @@ class Terminal:
         self.step(TerminalTrigger.ATTACH)
 
     def on_output(self, data: bytes) -> None:
-        """Batch it."""
+        """Collect the shell's output, so that small pieces leave together."""
         now = self._owner.engine.now.mono
         due = self._buffer.feed(data, now)
         if due > now:

@@ -49,7 +49,7 @@ class Tui:
 
     @property
     def busy(self) -> bool:
-        """There is a gateway, or one is being started."""
+        """Whether this client has a gateway, or one is being started."""
         return self._gateway is not None or self._starting is not None
 
     def handle(self, envelope: Envelope) -> None:
@@ -228,7 +228,7 @@ class _Gateway:
             tui.lost(self._end)
 
     def on_exit(self, status: int | None) -> None:
-        """It ended by itself."""
+        """The gateway has ended by itself."""
         self._end = f"the agent gateway exited with {'an unknown code' if status is None else status}"
         self.drain()
 
@@ -264,4 +264,4 @@ class _Errors:
             self._engine.log(Level.DEBUG, "agent gateway", line=line[:SHOWN].decode("utf-8", "replace"))
 
     def on_exit(self, status: int | None) -> None:
-        """Its output tells about the exit."""
+        """Nothing is left to do: the gateway's output tells about the exit."""

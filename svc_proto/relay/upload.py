@@ -52,7 +52,7 @@ class IncomingFile(ABC):
 
     @abstractmethod
     def too_large(self, limit: int) -> Refused:
-        """413."""
+        """The refusal of a file that is larger than may be: 413."""
 
     def create(self, suffix: str, *, within: float = DISK_PATIENCE) -> Flow[None]:
         """Create the file; the end of its name is given."""
@@ -87,7 +87,7 @@ class IncomingFile(ABC):
             self.engine.emit(DiscardBlob(self._blob))
 
     def not_stored(self, failure: Failure) -> Refused:
-        """500."""
+        """The refusal where the disk did not take the file: 500 `disk_full` or `write_failed`."""
         if failure.kind is FailureKind.NO_SPACE:
             return Refused(500, "disk_full", "the disk of the relay's host is full")
         return Refused(500, "write_failed", f"the {self._noun} could not be stored")

@@ -52,7 +52,7 @@ def write_result(identity: object, result: Mapping[str, object]) -> bytes:
 
 
 def write_error(error: RpcError, identity: object = None) -> bytes:
-    """The other one."""
+    """The answer to a request that cannot be done; `error` may name the request by itself."""
     told: dict[str, object] = {"code": error.code, "message": str(error)}
     if error.data is not None:
         told["data"] = error.data

@@ -152,7 +152,7 @@ class AudioCopy:
         self._file.write(head + pcm if first else pcm, head=b"" if first else head)
 
     def close(self) -> None:
-        """That was all."""
+        """Nothing more is recorded; what waits is still written."""
         self._file.close()
 
 

@@ -47,7 +47,7 @@ class ChosenSession(VoiceSession, Generic[ChosenT]):
         self.chosen = chosen
 
     def choice(self) -> dict[str, object]:
-        """Who speaks."""
+        """Which provider, model and voice speak, as events name them."""
         return {"provider": self.chosen.provider, "model": self.chosen.model, "voice": self.chosen.voice}
 
     def ready_fields(self) -> dict[str, object]:

@@ -115,7 +115,7 @@ class LabSession(SpeechSession[RealtimeSettings]):
         self._cancel()
 
     def on_closed(self) -> None:
-        """Stop."""
+        """The socket is gone: stop speaking."""
         self._cancel()
 
     # --- messages ---
@@ -153,7 +153,7 @@ class LabSession(SpeechSession[RealtimeSettings]):
     # --- SpeechSession ---
 
     def finish(self) -> None:
-        """Another may be asked for."""
+        """The response is over; another may be asked for."""
         self._step(LabTrigger.END)
         self.copy.close()
 

@@ -209,5 +209,5 @@ def _metadata(label: str, source: str, *, custom: bool = False, recommended: boo
 
 
 def _union(known: Sequence[str], found: Sequence[str]) -> list[str]:
-    """Both, in order, each once."""
+    """The entries of both lists in their order, each once."""
     return list(dict.fromkeys((*known, *found)))

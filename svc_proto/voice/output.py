@@ -126,7 +126,7 @@ class OutputSession(SpeechSession[OutputSettings]):
         return code != 1000 and self.state is not OutputState.SILENT
 
     def on_closed(self) -> None:
-        """Stop speaking."""
+        """The socket is gone: stop speaking."""
         if self.task is not None:
             self.task.cancel()
         self.copy.close()
@@ -134,7 +134,7 @@ class OutputSession(SpeechSession[OutputSettings]):
     # --- SpeechSession ---
 
     def finish(self) -> None:
-        """That was the only one."""
+        """The one response of such a session is over: end it."""
         self._step(OutputTrigger.END)
         self.copy.close()
 

@@ -79,14 +79,14 @@ class ProviderLink:
         raise ProviderError(self._problem or "the provider says nothing any more")
 
     def close(self) -> None:
-        """Enough."""
+        """Close the connection to the provider."""
         self._end("closed")
         self._socket.close(1000)
 
     # --- SocketHandler ---
 
     def on_open(self, socket: Socket) -> None:
-        """Keep it."""
+        """The socket to the provider is open: keep it."""
         self._socket = socket
         socket.ping_every(PING_EVERY)
 
@@ -110,7 +110,7 @@ class ProviderLink:
         """What is said to a provider is small, and bounded by what its socket holds."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """It has gone."""
+        """The provider's socket has closed."""
         self._end(f"the provider closed the connection with code {code}")
 
     def _end(self, problem: str) -> None:

@@ -159,7 +159,7 @@ class VoiceSession:
                 self._take(message)
 
     def ready(self) -> None:
-        """`voice.session.ready`."""
+        """Tell the client `voice.session.ready`."""
         fields: dict[str, object] = {"session_id": self.id, **self.ready_fields()}
         if self.numbered:
             fields |= {

@@ -54,7 +54,7 @@ class SessionTable(Generic[S]):
         return len(self._sessions)
 
     def sessions(self) -> list[S]:
-        """Those that are not over, the oldest first."""
+        """The sessions that are not over, the oldest first."""
         return list(self._sessions.values())
 
     def make_room(self, principal: Principal) -> None:

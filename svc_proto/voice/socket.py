@@ -52,7 +52,7 @@ class VoiceSocket:
         self.recheck()
 
     def on_text(self, text: str) -> None:
-        """A message."""
+        """A text message: a JSON object with a `type`."""
         self.recheck()
         if self._over:
             return
@@ -63,7 +63,7 @@ class VoiceSocket:
             self._session.heard(self, text)
 
     def on_binary(self, data: bytes) -> None:
-        """Not understood."""
+        """Refuse a binary message: all that is said here is text."""
         if not self._over:
             self._session.heard_binary(self)
 
@@ -72,7 +72,7 @@ class VoiceSocket:
         self._session.drained(self)
 
     def on_closed(self, code: int, reason: str) -> None:
-        """It is gone."""
+        """The socket is gone: the session may wait for another."""
         self._over = True
         self._timer.retire()
         self._grant.retire()

@@ -63,7 +63,7 @@ class SpeechSession(ChosenSession[ChosenT], ABC):
 
     @abstractmethod
     def failed(self, error: Exception) -> None:
-        """It broke off."""
+        """The speech broke off with this error."""
 
     def start(self, message: Mapping[str, object], mode: str, /, **fields: object) -> None:
         """Say that the response to `response.create` begins; `mode` if it names none."""

@@ -63,7 +63,7 @@ class View:
         return registry.all()
 
     def described(self, registry: Registry) -> list[ProviderInfo]:
-        """Those with options of their own."""
+        """The providers that have options of their own here."""
         return [info for info in self.allowed(registry) if self is not LAB or info.supports_realtime]
 
     def object(self, info: ProviderInfo, offer: Offer | None = None) -> dict[str, object]:

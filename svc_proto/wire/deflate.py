@@ -129,7 +129,7 @@ class InboundGuard(Extension):
         return 0 if self._inflater is None else INFLATER + (1 << self._agreed.client_max_window_bits)
 
     def release(self) -> None:
-        """Nothing more comes."""
+        """Let go of the inflater: nothing more comes."""
         self._inflater = None
 
     def enabled(self) -> bool:

@@ -80,7 +80,7 @@ class _Data(DataFrame):
 
 
 class _Head(HeadersFrame):
-    """The same of a whole header block."""
+    """The frame of a whole header block, without the picture that is drawn of each for a log."""
 
     def __repr__(self) -> str:
         return "HEADERS"

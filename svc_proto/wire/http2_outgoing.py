@@ -24,15 +24,15 @@ class Outgoing:
         return bool(self._streams)
 
     def add(self, known: Stream) -> None:
-        """This one may have something."""
+        """Note that this stream may have something to send."""
         self._streams[known.id] = known
 
     def remove(self, known: Stream) -> None:
-        """That one has nothing any more."""
+        """Note that this stream has nothing to send any more."""
         self._streams.pop(known.id, None)
 
     def clear(self) -> None:
-        """None has."""
+        """Note that no stream has anything to send."""
         self._streams.clear()
 
     def write(self, most: int) -> tuple[int, list[Stream]]:

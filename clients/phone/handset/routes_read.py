@@ -37,7 +37,7 @@ TEXT_LIMIT = 2000  # characters of a text in an answer, 3.2
 
 
 def ping(_device: Device, _args: Arguments, now: Moment) -> Performed:
-    """Liveness."""
+    """`GET /ping`: whether the phone is there."""
     return Reply(200, {"pong": True, "ts": int(now.wall * 1000)})
 
 

@@ -38,7 +38,7 @@ class Overlay(Enum):
 
     @property
     def package(self) -> str:
-        """The owner."""
+        """The package of the app whose notice it is."""
         return self.value[1]
 
 

@@ -64,7 +64,7 @@ class _Handshake:
         self.outcome: str | Failure | None = None
 
     def on_open(self, socket: Socket) -> None:
-        """Sign in."""
+        """The socket is open: sign in with the code."""
         payload: dict[str, object] = {
             "pairing_code": self._code,
             "device_name": self._name,
@@ -88,7 +88,7 @@ class _Handshake:
             self._settle(Failure(FailureKind.DENIED, "the relay refused the pairing code"))
 
     def on_binary(self, data: bytes) -> None:
-        """There is none."""
+        """A relay sends no binary messages; one that comes is ignored."""
 
     def on_writable(self) -> None:
         """One message is all that is sent."""

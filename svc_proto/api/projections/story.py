@@ -47,7 +47,7 @@ class TurnEnded:
 
     @property
     def partial(self) -> bool:
-        """There is less than that."""
+        """Whether the turn was cut short, so that its text is not all that there would have been."""
         return not self.completed
 
 
@@ -72,7 +72,7 @@ class Stamp:
         self._text = ""
 
     def at(self, now: Moment) -> str:
-        """The text."""
+        """Epoch seconds as text, made once for all that is told at one moment."""
         if now is not self._now:
             self._now = now
             self._text = f"{now.wall:.3f}"

@@ -128,7 +128,7 @@ class _Status:
         return json_response(200, {"object": "list", "data": rows})
 
     def model(self, request: Request) -> Flow[Response]:
-        """One of them, or OpenAI's 404."""
+        """`GET /v1/models/{id}`: one model, or OpenAI's 404."""
         wanted = request.params["id"]
         for row in (yield from self._models()):
             if row["id"] == wanted:

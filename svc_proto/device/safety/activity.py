@@ -68,7 +68,7 @@ class ActivityLog:
         return len(self._entries)
 
     def entries(self) -> list[Activity]:
-        """Newest first."""
+        """What the phone has done, the newest first."""
         return list(reversed(self._entries.values()))
 
     def begin(self, command: HandsetCommand, now: Moment) -> str:

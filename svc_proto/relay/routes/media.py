@@ -155,7 +155,7 @@ class _Upload(IncomingFile):
         return self.create(extension[0].lower() if extension is not None else "", within=CREATED_WITHIN)
 
     def too_large(self, limit: int) -> Refused:
-        """413."""
+        """The refusal of a file that is larger than may be: 413."""
         return _too_large(limit)
 
     def write(self, data: bytes) -> Flow[None]:

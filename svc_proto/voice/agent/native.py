@@ -162,7 +162,7 @@ class NativeSession(AgentSession):
         self._carry_out(self.broker.say(said, self._now))
 
     def cancel(self) -> None:
-        """Stop."""
+        """The client wants the turn to stop."""
         self._carry_out(self.broker.cancel(self._now))
 
     def played(self, call_id: str | None) -> None:
@@ -263,11 +263,11 @@ class NativeSession(AgentSession):
         self._carry_out(self.broker.run_event(call_id, event, self._now))
 
     def run_ended(self, call_id: str) -> None:
-        """It has ended well."""
+        """The run has ended well."""
         self._carry_out(self.broker.run_ended(call_id, self._now))
 
     def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
-        """It has not."""
+        """The run has failed, or was lost."""
         self._carry_out(self.broker.run_failed(call_id, message, self._now, error_code=error_code))
 
     def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
@@ -288,11 +288,11 @@ class NativeSession(AgentSession):
         yield from self._catch_up()
 
     def rendered(self, response_id: str, fields: dict[str, object]) -> None:
-        """That was all of it."""
+        """The renderer has spoken all of the text."""
         self._carry_out(self.broker.rendered(response_id, fields, self._now))
 
     def render_failed(self, response_id: str, error: Exception) -> None:
-        """It cannot be had."""
+        """The renderer could not speak the text."""
         self._carry_out(self.broker.render_failed(response_id, problem_of(self.engine, error), self._now))
 
     # --- orders ---

@@ -253,7 +253,7 @@ class RenderedSession(AgentSession):
             self.emit("voice.response.turn_completed", content=event.content)
 
     def run_ended(self, call_id: str) -> None:
-        """It has answered: speak."""
+        """The run has answered: have the answer spoken."""
         job = self._job
         assert job is not None  # nothing is told of a run that was left
         if job.story.interrupted:
@@ -267,7 +267,7 @@ class RenderedSession(AgentSession):
         self._speak(answer)
 
     def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
-        """It has not."""
+        """The run has failed, or was lost."""
         code = {} if error_code is None else {"error_code": error_code}
         self.error(message, provider=self.chosen.provider, session_id=self.id, **code)
         self._drop()
@@ -296,12 +296,12 @@ class RenderedSession(AgentSession):
         self._rendering.start()
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
-        """Some sound."""
+        """The renderer has made a piece of sound."""
         self.sound(chunk.data, chunk.sample_rate, label=chunk.label, response_id=None)
         yield from self.room()
 
     def rendered(self, response_id: str, fields: dict[str, object]) -> None:
-        """That was all."""
+        """The renderer has spoken all of the answer."""
         answer = None if self._job is None else self._job.answer
         self.emit("voice.output_audio.done", response_id=None)
         self._drop()

@@ -45,7 +45,7 @@ class Rendering:
         self._task: Task | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Have the text spoken."""
         self._task = self._voice.engine.spawn(self._render(), on_done=self._done, on_error=self._failed)
 
     def stop(self) -> None:

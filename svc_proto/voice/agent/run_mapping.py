@@ -46,7 +46,7 @@ class Over:
 
 @frozen
 class Trouble:
-    """It has not."""
+    """The run has not ended well; what is known of why."""
 
     message: str
 

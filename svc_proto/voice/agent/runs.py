@@ -39,11 +39,11 @@ class RunListener(Protocol):
         ...
 
     def run_ended(self, call_id: str) -> None:
-        """It has ended well."""
+        """The run has ended well."""
         ...
 
     def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
-        """It has not."""
+        """The run has failed, or was lost."""
         ...
 
     def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
@@ -110,7 +110,7 @@ class RunHolder:
             _cancel(held.task)
 
     def leave_all(self) -> None:
-        """The same for each."""
+        """Leave every run: each goes on, and nobody here listens."""
         for call_id in list(self._held):
             self.leave(call_id)
 
@@ -162,7 +162,7 @@ class RunHolder:
         _cancel(task)
 
     def _forget(self, call_id: str, held: _Held) -> bool:
-        """It is over; whether anybody wants to know."""
+        """The run is over: drop it; whether anybody wants to know."""
         wanted = self._held.get(call_id) is held
         if wanted:
             del self._held[call_id]

@@ -30,7 +30,7 @@ MAX_ID = 256  # characters of a chat session's id, wire api 2.1
 
 
 class RealtimeAgent(Family[AgentSession]):
-    """The family."""
+    """The family of realtime agents: `POST` and `GET` of `/voice/realtime-agent`."""
 
     what, place, protocol = "the realtime agent", "realtime-agent", "realtime_agent"
 

@@ -110,7 +110,7 @@ class AgentSession(ChosenSession[RealtimeSettings], ABC):
 
     @abstractmethod
     def cancel(self) -> None:
-        """Stop."""
+        """The client wants the turn to stop."""
 
     def played(self, call_id: str | None) -> None:
         """What was sent is played."""

@@ -27,7 +27,7 @@ BACKGROUND = 'Leave out, or "background" when the person does not want to wait f
 
 
 def tool_surface(word: str) -> list[str]:
-    """The names."""
+    """The names of the functions that the model may call."""
     return [f"{word}_{kind}" for kind in KINDS]
 
 

@@ -44,11 +44,11 @@ class ElevenLabs:
         return self._speech(request, "/stream", f"pcm_{rate}", rate)
 
     def file(self, request: SpeechRequest) -> VendorCall:
-        """MP3."""
+        """The request for a text as an MP3 file."""
         return self._speech(request, "", MP3, 0)
 
     def form(self, model: str, language: str) -> Form:
-        """A transcription."""
+        """The form that asks for the transcription of a recording."""
         fields = [("model_id", model or LISTENING_MODEL)]
         if language:
             fields.append(("language_code", language))

@@ -36,11 +36,11 @@ class OpenAi:
         return self._speech(request, "pcm")
 
     def file(self, request: SpeechRequest) -> VendorCall:
-        """MP3."""
+        """The request for a text as an MP3 file."""
         return self._speech(request, "mp3")
 
     def form(self, model: str, language: str) -> Form:
-        """A transcription."""
+        """The form that asks for the transcription of a recording."""
         fields = [("model", model or LISTENING_MODEL), ("response_format", "json")]
         if language:
             fields.append(("language", language))

@@ -46,6 +46,6 @@ class OpenAiDialect(RealtimeDialect):
         return [{"type": "session.update", "session": session}]
 
     def read_aloud(self, text: str) -> list[Message]:
-        """It has no way but to be told."""
+        """The words that have the model say a text, which has no other way to be spoken."""
         wanted: Message = {"instructions": READ_ALOUD + text, "tool_choice": "none"}
         return [{"type": "response.create", "response": wanted}]

@@ -74,7 +74,7 @@ class RealtimeDialect(ABC):
 
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The key."""
+        """The header fields that carry the key."""
         return self._access.bearer
 
     # --- what is said -------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ class Xai:
         return self._speech(request, "pcm", rate)
 
     def file(self, request: SpeechRequest) -> VendorCall:
-        """MP3."""
+        """The request for a text as an MP3 file."""
         return self._speech(request, "mp3", MP3_RATE)
 
     def form(self, model: str, language: str) -> Form:
