@@ -28,4 +28,7 @@ def beside_running(config: RelayConfig, *, branded: bool = False) -> RelayConfig
             inside=relay.inside,
             brand=config.brand if branded else BRANDS.get(relay.brand, config.brand),
         )
-    return config if api is None else evolve(config, webapi_url=api.url, webapi_inside=api.inside)
+    if api is None:
+        return config
+    named = config.key_in_environment and api.key == "environment"
+    return evolve(config, webapi_url=api.url, webapi_inside=api.inside, key_in_environment=named)

@@ -84,7 +84,8 @@ class RelayConfig:
     max_session_ttl: float | None = None  # s; None: no maximum
     session_policy: SessionPolicy = SessionPolicy.OPEN
     brand: Brand = SVC
-    api_key: str = ""  # last link of the chain in wire core 2.7
+    api_key: str = ""  # as it was when this was read, see `engine.host_api`
+    key_in_environment: bool = False  # which then goes before the files
     api_host: str | None = None
     api_port: int | None = None
     api_tls: bool = False  # the API server of this host was given a certificate
@@ -101,6 +102,7 @@ class RelayConfig:
             config_path=self.config_path,
             webapi_url=self.webapi_url,
             api_key=self.api_key,
+            key_in_environment=self.key_in_environment,
             brand=self.brand,
         )
 
@@ -191,6 +193,7 @@ def relay_config(
         session_policy=_policy(source, "RELAY_SESSION_POLICY"),
         brand=brand,
         api_key=api_key,
+        key_in_environment=bool(api_key),
         api_host=source.text("API_SERVER_HOST", None),
         api_port=source.port("API_SERVER_PORT", None, 0) or None,
         api_tls=source.text("API_SERVER_SSL_CERT", None) is not None,

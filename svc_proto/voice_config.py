@@ -48,7 +48,8 @@ class VoiceConfig:
     service_home: str = "~/.svc"  # holds `.env`
     config_path: str = "~/.svc/config.yaml"  # the agent's; `profiles/<name>/config.yaml` beside it
     webapi_url: str = "http://localhost:8642"
-    api_key: str = field(default="", repr=False)  # of the API server, from the environment
+    api_key: str = field(default="", repr=False)  # of the API server, as of `RelayConfig`
+    key_in_environment: bool = False
     brand: Brand = SVC
     output_path: str = field()  # the file with the relay's own `voice_output:`
     realtime_path: str = field()  # the same for `realtime_voice:`
@@ -109,6 +110,7 @@ def voice_config(
         config_path=config_path,
         webapi_url=webapi_url,
         api_key=api_key,
+        key_in_environment=bool(api_key),
         brand=brand,
         output_path=source.root("RELAY_VOICE_OUTPUT_CONFIG") or f"{home}/config.yaml",
         realtime_path=source.root("RELAY_REALTIME_VOICE_CONFIG") or f"{home}/config.yaml",

@@ -16,9 +16,9 @@ Examples:
   svc key rotate --json
 
 \b
-The key is changed where it is now: in the configuration file, or as API_SERVER_KEY in ~/.svc/.env. The API that runs
-takes it at once; if it cannot, what is printed says why, and to start the servers anew. Pair phones that are to go on
-chatting again: svc pair.
+The key is changed wherever one is: as API_SERVER_KEY in ~/.svc/.env, in the configuration file, or in both. The
+API that runs takes it at once; if it cannot, what is printed says why, and to start the servers anew. Pair phones that
+are to go on chatting again: svc pair.
 Exit codes: 0; 1 when the key cannot be changed here; 2 for bad options.
 """
 
@@ -50,7 +50,7 @@ def rotate(*, as_json: bool, runtime: str) -> None:
     config = read_relay_config()
     done = perform(lambda engine: rotated(engine, config), runtime, home=service_home())
     if as_json:
-        told = {"restart": bool(done.kept), "why": done.kept or None}
-        print_json({"ok": True, "file": done.path, "in_environment": done.in_environment, **told})
+        told = {"in_environment": done.in_environment, "restart": bool(done.kept), "why": done.kept or None}
+        print_json({"ok": True, "file": done.path, "also": done.also or None, **told})
     else:
         print_lines(rotated_lines(done))

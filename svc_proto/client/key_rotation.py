@@ -1,4 +1,4 @@
-"""A new key for this host's API server, in the place where the chain of wire core 2.7 finds the old one.
+"""A new key for this host's API server, in every place where the chain of wire core 2.7 finds an old one.
 
 The API that runs on this home is told, by whoever still has the old one, and takes the new one at once.
 """
@@ -16,7 +16,7 @@ from svc_proto.engine.client import bearer, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.host_api import find_api, key_member
+from svc_proto.engine.host_api import find_api, with_key
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
 
@@ -31,6 +31,8 @@ TELL_WITHIN = 10.0  # s
 class Rotated:
     """The new key, the file that holds it, and whether the environment names a key of its own, which servers prefer.
 
+    `also` is the configuration file, where that held a key behind the one of `.env`, and has the new one as well.
+
     `kept` says why the API that runs has the old key still; empty: it has not, or none runs.
     """
 
@@ -38,39 +40,49 @@ class Rotated:
     path: str
     in_environment: bool
     runs: bool
+    also: str = ""
     kept: str = ""
 
 
 def rotate(engine: Engine, config: RelayConfig) -> Flow[Rotated]:
-    """Make a key and put it where the old one is: the configuration file, else `.env`. Raises `Problem`."""
+    """Make a key and put it wherever one is: in the configuration file and `.env`, else into `.env`. Raises `Problem`.
+
+    Nothing is written before all of it is known. `.env` goes first for servers, so it is written last.
+    """
     key = new_api_key(engine.entropy)
     old = (yield from find_api(engine, config)).key
     settings = yield from _text(engine, config.config_path)
     found = (yield from ask(engine, Compute(engine.new_op(), "yaml.load", (settings,)))) if settings else None
     if not isinstance(found, dict | None):
         raise Problem(f"{config.config_path} is not valid YAML: mend it by hand")
-    member = key_member(found or {})
-    if member is not None:
-        path = config.config_path
-        change = {"platforms": {"api_server": {"extra": {"key": key}} if member == "extra" else {"api_key": key}}}
+    lines = yield from _text(engine, f"{config.home}/{ENV_FILE}")
+    files: dict[str, str] = {}
+    if change := with_key(found or {}, key):
         edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (settings, change)))
         if not isinstance(edited, str):
-            raise Problem(f"{path} holds the key and cannot be edited: change it there by hand")
-    else:
-        path = f"{config.home}/{ENV_FILE}"
-        lines = yield from _text(engine, path)
+            raise Problem(f"{config.config_path} holds the key and cannot be edited: change it there by hand")
+        if not config.config_path.startswith(f"{config.home}/"):
+            raise Problem(f"{config.config_path} holds the key and is not in the service home: change it there by hand")
+        files[config.config_path.removeprefix(f"{config.home}/")] = edited
+    if NAME in parse_dotenv(lines) or not files:
         if config.api_key and NAME not in parse_dotenv(lines):
             raise Problem(f"the key is {NAME} of the environment: set a new one there, and start the servers anew")
-        edited = set_dotenv(lines, NAME, key)
-    name = path.removeprefix(f"{config.home}/")
-    if name == path:
-        raise Problem(f"{path} holds the key and is not in the service home: change it there by hand")
-    written = yield from ask(engine, WriteConfig(engine.new_op(), name, edited))
-    if isinstance(written, Failure):
-        raise Problem(f"{path} cannot be written ({because(written)}): the old key stays")
+        files[ENV_FILE] = set_dotenv(lines, NAME, key)
+    for name, text in files.items():
+        written = yield from ask(engine, WriteConfig(engine.new_op(), name, text))
+        if isinstance(written, Failure):
+            raise Problem(f"{config.home}/{name} cannot be written ({because(written)}): the old key stays")
+    *also, path = (f"{config.home}/{name}" for name in files)
     there = config.webapi_inside
     kept = "" if there is None else (yield from _tell(engine, there, old))
-    return Rotated(key=key, path=path, in_environment=bool(config.api_key), runs=there is not None, kept=kept)
+    return Rotated(
+        key=key,
+        path=path,
+        also="".join(also),
+        in_environment=bool(config.api_key),
+        runs=there is not None,
+        kept=kept,
+    )
 
 
 def _tell(engine: Engine, url: str, old: str) -> Flow[str]:

@@ -100,7 +100,7 @@ def invite_json(invite: Invite) -> dict[str, object]:
 def rotated_lines(rotated: Rotated) -> list[str]:
     """What is new, and what has to be done now."""
     lines = [
-        f"New API key in {rotated.path}: {mask(rotated.key)}",
+        f"New API key in {' and '.join(filter(None, (rotated.path, rotated.also)))}: {mask(rotated.key)}",
         *_what_runs(rotated),
         "Who is to go on chatting needs the new one: svc pair",
     ]

@@ -1,7 +1,7 @@
 """This host's API server as its files have it: where it is, and its key, for all who look for it.
 
-First the agent's configuration file, then `.env` in the service home, then what the environment said: the chain of
-wire core 2.7, each value falling through for itself. The server itself takes them the other way round (wire api 9).
+In the order of the server itself, so that what is found is what it accepts: the environment, then `.env` in the
+service home, then the agent's configuration file, each value falling through for itself (wire core 2.7, wire api 9).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ApiServer", "ShownKey", "find_api", "host_api_key", "key_member", "yaml_variables"]
+__all__ = ["ApiServer", "ShownKey", "find_api", "host_api_key", "with_key", "yaml_variables"]
 
 T = TypeVar("T")
 MAX_PORT = 65_535
@@ -66,22 +66,22 @@ def find_api(engine: Engine, config: RelayConfig) -> Flow[ApiServer]:
     where it is.
     """
     said = yield from _said(engine, config.config_path, config.home)
-    key = _first(said, "API_SERVER_KEY", config.api_key)
+    key = _key(said, config.api_key, named=config.key_in_environment)
     if config.webapi_inside is not None:
         there = config.webapi
         return ApiServer(host=there.host, port=there.port, key=key, tls=there.tls)
     ports = (_port(each.get("API_SERVER_PORT", "")) for each in said)
     return ApiServer(
-        host=_first(said, "API_SERVER_HOST", config.api_host or "127.0.0.1"),
-        port=next(filter(None, ports), config.api_port or 8642),
+        host=config.api_host or _first(said, "API_SERVER_HOST", "127.0.0.1"),
+        port=config.api_port or next(filter(None, ports), 8642),
         key=key,
-        tls=config.api_tls or bool(said[1].get("API_SERVER_SSL_CERT")),
+        tls=config.api_tls or bool(said[0].get("API_SERVER_SSL_CERT")),
     )
 
 
-def host_api_key(engine: Engine, config_path: str, home: str, otherwise: str) -> Flow[str]:
-    """The key alone; `otherwise` is what the environment said, and empty means that there is none."""
-    return _first((yield from _said(engine, config_path, home)), "API_SERVER_KEY", otherwise)
+def host_api_key(engine: Engine, config_path: str, home: str, known: str, *, named: bool = False) -> Flow[str]:
+    """The key alone: `known` if the environment named it, else that of the files, else `known`; empty: none."""
+    return _key((yield from _said(engine, config_path, home)), known, named=named)
 
 
 def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
@@ -95,20 +95,25 @@ def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if value}
 
 
-def key_member(found: Mapping[str, object]) -> str | None:
-    """Where in a parsed configuration file the key is, if it is there: `extra` (its `key`) or `api_key`."""
+def with_key(found: Mapping[str, object], key: str) -> dict[str, object]:
+    """What of a parsed configuration file has to change for it to hold this key and no other; empty: it holds none."""
     server = Members.of(found).inner("platforms", "api_server")
-    if _text(server.inner("extra").get("key")):
-        return "extra"
-    return "api_key" if _text(server.get("api_key")) else None
+    changed: dict[str, object] = {"extra": {"key": key}} if _text(server.inner("extra").get("key")) else {}
+    if _text(server.get("api_key")):
+        changed["api_key"] = key
+    return {"platforms": {"api_server": changed}} if changed else {}
 
 
 def _said(engine: Engine, config_path: str, home: str) -> Flow[tuple[Mapping[str, str], Mapping[str, str]]]:
-    """What the two files say. One that cannot be read or understood counts as absent."""
+    """What `.env` and the configuration file say. One that cannot be read or understood counts as absent."""
     settings = yield from read_yaml(engine, config_path)
     lines = yield from read_file(engine, f"{home}/.env")
     dotenv = {} if isinstance(lines, Failure) else parse_dotenv(lines.decode("utf-8", "replace"))
-    return {} if isinstance(settings, Failure) else yaml_variables(settings), dotenv
+    return dotenv, {} if isinstance(settings, Failure) else yaml_variables(settings)
+
+
+def _key(said: tuple[Mapping[str, str], ...], known: str, *, named: bool) -> str:
+    return known if named else _first(said, "API_SERVER_KEY", known)
 
 
 def _first(said: tuple[Mapping[str, str], ...], name: str, otherwise: str) -> str:

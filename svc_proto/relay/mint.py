@@ -68,7 +68,9 @@ def key_for(
         key, key_hash = own.make(engine.entropy)
         return key, evolve(meta, key_hash=key_hash)
     if key is None:
-        key = yield from host_api_key(engine, config.config_path, config.home, config.api_key)
+        key = yield from host_api_key(
+            engine, config.config_path, config.home, config.api_key, named=config.key_in_environment
+        )
     return key, evolve(meta, carries_key=bool(key))
 
 

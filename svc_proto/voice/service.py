@@ -54,7 +54,9 @@ class Voice:
         if principal.kind == "api":
             return principal.bearer
         config = self.config
-        key = yield from host_api_key(self.engine, config.config_path, config.service_home, config.api_key)
+        key = yield from host_api_key(
+            self.engine, config.config_path, config.service_home, config.api_key, named=config.key_in_environment
+        )
         return key or None
 
     def _speaks(self) -> Flow[bool]:

@@ -29,23 +29,37 @@ def world(
     return World(lambda engine: rotate(engine, settings), files=files, compute=compute)
 
 
-@pytest.mark.parametrize(("text", "where"), [(EXTRA, "extra"), (PLAIN, "api_key")])
-def test_the_configuration_file_first(text: bytes, where: str) -> None:
-    there = world(text, "API_SERVER_KEY=other\n")
+def keys_in(there: World[Rotated]) -> list[str]:
+    """Those that are left in the configuration file."""
+    server = yaml.safe_load(str(there.written_configs["config.yaml"]))["platforms"]["api_server"]
+    return [key for key in (server["extra"]["key"], server["api_key"]) if key]
+
+
+@pytest.mark.parametrize(("text", "places"), [(EXTRA, 2), (PLAIN, 1)])
+def test_in_the_configuration_file(text: bytes, places: int) -> None:
+    there = world(text, "A=1\n")
     done = there.run()
-    assert done.path == "/h/config.yaml"
+    assert (done.path, done.also) == ("/h/config.yaml", "")
     assert list(there.written_configs) == ["config.yaml"]
+    assert keys_in(there) == [done.key] * places
     written = str(there.written_configs["config.yaml"])
-    server = yaml.safe_load(written)["platforms"]["api_server"]
-    assert (server["extra"]["key"] if where == "extra" else server["api_key"]) == done.key
-    assert ("# mine" in written) is (where == "extra")
+    assert ("# mine" in written) is (text is EXTRA)
     assert "old  #" not in written
     assert re.fullmatch(r"sk-[A-Za-z0-9_-]{32}", done.key)
     assert done.key not in repr(done)
 
 
+def test_wherever_one_is() -> None:
+    there = world(EXTRA, "API_SERVER_KEY=other\n")
+    done = there.run()
+    assert (done.path, done.also) == ("/h/.env", "/h/config.yaml")
+    assert list(there.written_configs) == ["config.yaml", ".env"]  # what servers take first is written last
+    assert keys_in(there) == [done.key] * 2
+    assert there.written_configs[".env"] == f"API_SERVER_KEY={done.key}\n"
+
+
 @pytest.mark.parametrize("config", [None, b"", b"model: m-1\n", b"platforms: {api_server: {extra: {key: ' '}}}\n"])
-def test_then_the_env_file(config: bytes | None) -> None:
+def test_in_the_env_file(config: bytes | None) -> None:
     there = world(config, "A=1\nexport API_SERVER_KEY='old'\nB=2", KEYED)
     done = there.run()
     assert there.written_configs == {".env": f"A=1\nexport API_SERVER_KEY={done.key}\nB=2\n"}

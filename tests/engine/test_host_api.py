@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from svc_proto.config import RelayConfig
-from svc_proto.engine.host_api import ApiServer, find_api, host_api_key, key_member, yaml_variables
+from svc_proto.engine.host_api import ApiServer, find_api, host_api_key, with_key, yaml_variables
 from svc_proto.facts import Failure
 from tests.client.world import World
 
-CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="env-key", api_host="env", api_port=3)
+CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="env-key")
+NAMED = evolve(CONFIG, key_in_environment=True, api_host="env", api_port=3)
 FULL = {"platforms": {"api_server": {"extra": {"key": "k1", "host": " h1 ", "port": "81"}, "api_key": "k2"}}}
 
 
@@ -23,8 +26,19 @@ def found(yaml: object = None, dotenv: str | None = None, config: RelayConfig = 
     return world.run()
 
 
-def test_the_configuration_first() -> None:
-    assert found(FULL, "API_SERVER_KEY=no") == ApiServer(host="h1", port=81, key="k1")
+def test_env_file_first() -> None:
+    dotenv = "API_SERVER_KEY=k3\nAPI_SERVER_HOST=h3\nAPI_SERVER_PORT=83"
+    assert found(FULL, dotenv) == ApiServer(host="h3", port=83, key="k3")
+
+
+def test_then_the_configuration() -> None:
+    assert found(FULL, "A=1") == ApiServer(host="h1", port=81, key="k1")
+
+
+def test_what_the_environment_names_goes_before_both() -> None:
+    assert found(FULL, "API_SERVER_KEY=k3\nAPI_SERVER_HOST=h3\nAPI_SERVER_PORT=83", NAMED) == ApiServer(
+        host="env", port=3, key="env-key"
+    )
 
 
 def test_each_value_falls_through_for_itself() -> None:
@@ -36,7 +50,7 @@ def test_each_value_falls_through_for_itself() -> None:
 
 @pytest.mark.parametrize("yaml", [None, {}, {"platforms": []}, {"platforms": {"api_server": None}}, [1]])
 def test_the_environment(yaml: object) -> None:
-    assert found(yaml) == ApiServer(host="env", port=3, key="env-key")
+    assert found(yaml, config=NAMED) == ApiServer(host="env", port=3, key="env-key")
 
 
 @pytest.mark.parametrize("port", [1, 65_535, "1", " 65535 "])
@@ -46,7 +60,7 @@ def test_the_first_and_the_last_port(port: object) -> None:
 
 @pytest.mark.parametrize("port", ["", "x", "65536", 65_536, 0, "99999", "123456", 99_999, -1, True, 1.5, None])
 def test_bad_ports_count_as_absent(port: object) -> None:
-    assert found({"platforms": {"api_server": {"port": port}}}).port == 3
+    assert found({"platforms": {"api_server": {"port": port}}}).port == 8642
 
 
 def test_tls_where_it_was_given_a_certificate() -> None:
@@ -73,9 +87,9 @@ def test_the_key_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("yaml", "dotenv", "key"),
     [
-        (FULL, "API_SERVER_KEY=k3", "k1"),
-        ({"platforms": {"api_server": {"extra": {"key": " "}, "api_key": " k2 "}}}, "API_SERVER_KEY=k3", "k2"),
-        ({"platforms": {"api_server": {"extra": {"key": 12345678}}}}, "API_SERVER_KEY=k3", "12345678"),
+        (FULL, "API_SERVER_KEY=k3", "k3"),
+        ({"platforms": {"api_server": {"extra": {"key": " "}, "api_key": " k2 "}}}, "API_SERVER_KEY= ", "k2"),
+        ({"platforms": {"api_server": {"extra": {"key": 12345678}}}}, "A=1", "12345678"),
         ({"platforms": {"api_server": {"api_key": True}}}, "export API_SERVER_KEY='k3'\n", "k3"),
         ({"platforms": 5}, "OTHER=1", "env-key"),
         (None, None, "env-key"),
@@ -84,6 +98,8 @@ def test_the_key_is_not_shown() -> None:
 def test_one_key_for_all_who_look_for_it(yaml: Any, dotenv: str | None, key: str) -> None:
     assert found(yaml, dotenv).key == key
     assert found(yaml, dotenv, plan=lambda engine: host_api_key(engine, "/h/config.yaml", "/h", "env-key")) == key
+    named = partial(host_api_key, config_path="/h/config.yaml", home="/h", known="env-key", named=True)
+    assert found(yaml, dotenv, plan=named) == "env-key"
 
 
 def test_what_a_configuration_file_sets_as_variables() -> None:
@@ -101,12 +117,14 @@ def test_what_a_configuration_file_sets_as_variables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "member"),
+    ("server", "changed"),
     [
-        ({"extra": {"key": 5}, "api_key": "k"}, "extra"),
-        ({"extra": {"key": " "}, "api_key": "k"}, "api_key"),
+        ({"extra": {"key": 5}, "api_key": "k"}, {"extra": {"key": "new"}, "api_key": "new"}),
+        ({"extra": {"key": " "}, "api_key": "k"}, {"api_key": "new"}),
+        ({"extra": {"key": "k"}}, {"extra": {"key": "new"}}),
         ([], None),
     ],
 )
-def test_where_the_key_stands(server: object, member: str | None) -> None:
-    assert key_member({"platforms": {"api_server": server}}) == member
+def test_another_key_in_a_configuration_file(server: object, changed: object) -> None:
+    expected = {"platforms": {"api_server": changed}} if changed else {}
+    assert with_key({"platforms": {"api_server": server}}, "new") == expected

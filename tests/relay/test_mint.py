@@ -228,8 +228,9 @@ DOT_ENV = b"# API_SERVER_KEY=comment\nOTHER=1\nAPI_SERVER_KEY=\nexport API_SERVE
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({CONFIG_PATH: EXTRA, f"{HOME}/.env": DOT_ENV}, "from-extra"),
-        ({CONFIG_PATH: OWN, f"{HOME}/.env": DOT_ENV}, "from-api-key"),
+        ({CONFIG_PATH: EXTRA, f"{HOME}/.env": DOT_ENV}, "from-env-file"),
+        ({CONFIG_PATH: EXTRA, f"{HOME}/.env": b"OTHER=1"}, "from-extra"),
+        ({CONFIG_PATH: OWN}, "from-api-key"),
         ({CONFIG_PATH: b"platforms: {api_server: {extra: {key: ''}}}", f"{HOME}/.env": DOT_ENV}, "from-env-file"),
         ({CONFIG_PATH: b"platforms: 5", f"{HOME}/.env": DOT_ENV}, "from-env-file"),
         ({CONFIG_PATH: b"platforms: {api_server: []}", f"{HOME}/.env": b"OTHER=1"}, "from-environment"),
@@ -240,6 +241,8 @@ DOT_ENV = b"# API_SERVER_KEY=comment\nOTHER=1\nAPI_SERVER_KEY=\nexport API_SERVE
 def test_the_key_comes_from_the_host(files: dict[str, bytes], expected: str) -> None:
     book = RelayBook(config(api_key="from-environment"), files=files)
     assert payload(mint(None, book))["key"] == expected
+    book = RelayBook(config(api_key="from-environment", key_in_environment=True), files=files)
+    assert payload(mint(None, book))["key"] == "from-environment"  # as the server itself has it
 
 
 @pytest.mark.parametrize(("given", "expected"), [("given", "given"), ("", ""), (None, "")])

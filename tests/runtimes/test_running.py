@@ -124,6 +124,10 @@ def test_settings_follow_what_runs(tmp_path: Path) -> None:
     assert (found.webapi_url, found.webapi_inside) == ("http://127.0.0.1:3", "http://127.0.0.1:4")
     relay.release()
     assert beside_running(config).port == 1
+    named = evolve(config, api_key="of-this-shell", key_in_environment=True)
+    assert not beside_running(named).key_in_environment  # the server has another one
+    api.tell({**WHERE, "key": "environment"})
+    assert beside_running(named).key_in_environment
     api.release()
 
 

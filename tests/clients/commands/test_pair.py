@@ -203,6 +203,7 @@ def test_a_new_key(desk: Shelf, runtime: str) -> None:
     assert desk.run("svc", "key", "rotate", "--json").json == {
         "ok": True,
         "file": str(file),
+        "also": None,
         "in_environment": False,
         "restart": False,
         "why": None,
