@@ -96,10 +96,14 @@ class Timers:
         if when < self.first:
             self.first = when
         if len(self._heap) >= self._sweep_at:
-            self._heap[:] = [entry for entry in self._heap if entry[2].sweep(entry[0])]
-            heapify(self._heap)
-            self._sweep_at = max(SWEEP_FROM, 2 * len(self._heap))
-            self._look()
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Let go of the entries of timers that are cancelled or filed anew."""
+        self._heap[:] = [entry for entry in self._heap if entry[2].sweep(entry[0])]
+        heapify(self._heap)
+        self._sweep_at = max(SWEEP_FROM, 2 * len(self._heap))
+        self._look()
 
     def next(self) -> float | None:
         """The next deadline (monotonic seconds), or None when no timer is set."""

@@ -115,6 +115,8 @@ class Door:
 
     def _give_back(self) -> None:
         self._most, self._crowd = self.strangers.held, self.strangers.guests
+        self.engine.timers.sweep()
+        self.engine.pauses.sweep()
         self.engine.spawn(_give_back(self.engine))
 
 

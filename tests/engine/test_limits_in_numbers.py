@@ -34,7 +34,7 @@ LIMITS = {
     "door.HEAD_IN_A_CROWD": 32 * 1024,
     "door.WORTH_IT": 8 * 1024 * 1024,
     "http2_channel.HEADS": 8,
-    "http2_channel.LANE": 8 * 1024,
+    "http2_channel.LANE": 16 * 1024,
     "host_api.MAX_PORT": 65_535,
     "local_secret.READ_WITHIN": 1.0,
     "message.CODES": {
