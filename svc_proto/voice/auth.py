@@ -37,14 +37,19 @@ class ApiProbe:
         self._keyed_until = 0.0  # monotonic s
         self._under_way = 0
 
-    def accepts(self, bearer: str) -> Flow[bool]:
-        """Whether the API server takes this bearer; one that cannot be reached takes none."""
+    def accepts(self, bearer: str, *, afresh: bool = False) -> Flow[bool]:
+        """Whether the API server takes this bearer; one that cannot be reached takes none.
+
+        `afresh`: as it is now, whatever it said before, and not to be remembered.
+        """
         digest, now = sha256_hex(bearer), self._engine.now.mono
-        if self._known.get(digest, now):
+        if not afresh and self._known.get(digest, now):
             return True
         fields = shown(bearer)
         if not fields or not (yield from self._ask(fields)):
             return False
+        if afresh:
+            return True
         now = self._engine.now.mono
         self._known.purge(now)
         self._known.put(digest, True, now + CACHE_SECONDS)

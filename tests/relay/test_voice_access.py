@@ -232,6 +232,19 @@ def test_a_yes_is_remembered_for_a_minute() -> None:
     assert len(book.asked) == 2
 
 
+def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home() -> None:
+    book = voice_book(KEY)
+    dotenv = "/home/svc/.env"
+    book.files[dotenv] = f"API_SERVER_KEY={KEY}".encode()
+    assert [ask(book).status for _ in range(2)] == [200, 200]
+    assert len(book.asked) == 1
+    book.files[dotenv] = b"API_SERVER_KEY=the-next-one"
+    assert ask(book).status == 200  # the API has not read its files yet: nor is that remembered
+    book.upstream = guarded("the-next-one")
+    refused(ask(book), 401)
+    assert len(book.asked) == 3
+
+
 def test_a_no_is_not_remembered() -> None:
     book = voice_book("later")
     refused(ask(book), 401)
