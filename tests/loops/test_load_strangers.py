@@ -31,7 +31,7 @@ from tests.loops.wires import PATIENCE
 
 FIGURES = logging.getLogger(__name__)  # shown by `--log-cli-level INFO`
 STRANGERS, FEWER = 1000, 100
-GROWTH, LEFT, AGAIN = 96, 20, 4  # MiB: while they are there, when they are gone, and of that by a second crowd
+GROWTH, LEFT, AGAIN = 96, 28, 4  # MiB: while they are there, when they are gone, and of that by a second crowd
 GONE = 10.0  # s after which that is so
 ROUND_TRIP = 0.25  # s
 MIB = 1024 * 1024
