@@ -1,7 +1,7 @@
 """What strangers can make a real relay do: hundreds, each with the worst that is heard from anybody.
 
 What they leave behind when they go is bounded by `LEFT`. Nothing of theirs is alive: it is memory of Python's allocator
-in which something small of somebody else lives on, and others use it. So a second crowd leaves no more, see `AGAIN`.
+in which something small of somebody else lives on, and others use it. So a second crowd leaves hardly more, see `AGAIN`.
 
 A round trip takes as long as the relay lets it: what either end waits for a processor that others have is not counted
 (the kernel tells, /proc/PID/schedstat), so that the worst of them can be held to `ROUND_TRIP` wherever this runs.
@@ -31,7 +31,7 @@ from tests.loops.wires import PATIENCE
 
 FIGURES = logging.getLogger(__name__)  # shown by `--log-cli-level INFO`
 STRANGERS, FEWER = 1000, 100
-GROWTH, LEFT, AGAIN = 96, 28, 4  # MiB: while they are there, when they are gone, and of that by a second crowd
+GROWTH, LEFT, AGAIN = 96, 28, 8  # MiB: while they are there, when they are gone, and of that by a second crowd
 GONE = 10.0  # s after which that is so
 ROUND_TRIP = 0.25  # s
 MIB = 1024 * 1024
@@ -205,7 +205,7 @@ def test_the_worst_that_strangers_may_say(runtime: str, tmp_path: Path, full: bo
                 visited(relay, household, WORST[worst], size)
                 again = left(relay, household, before, full=full)
                 FIGURES.info("%s: %.0f MiB left by a second crowd", worst, again)
-                assert again < behind + AGAIN
+                assert again < min(LEFT, behind + AGAIN)
     finally:
         relay.process.kill()
         relay.process.wait()
