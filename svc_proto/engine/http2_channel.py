@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["LANE", "Http2Channel", "Lane"]
 
 HEADS = 8  # requests of a peer that nobody knows that are begun in one go: packed, 200 of them fit in 4 KiB
-LANE = 16 * 1024  # bytes that a stream counts for: twice what it takes with a silent WebSocket, see (101)
+LANE = 16 * 1024  # bytes that a stream counts for: twice what it takes with a silent WebSocket (decision 101)
 
 
 class Http2Channel(HttpChannel):

@@ -1,7 +1,7 @@
 """What strangers can make a real relay do: hundreds, each with the worst that is heard from anybody.
 
 What they leave behind when they go is bounded by `LEFT`. Nothing of theirs is alive: it is memory of Python's allocator
-in which something small of somebody else lives on, and others use it. So a second crowd leaves hardly more, see `AGAIN`.
+in which something small of somebody else lives on, and others use it. A second crowd leaves hardly more, see `AGAIN`.
 
 A round trip takes as long as the relay lets it: what either end waits for a processor that others have is not counted
 (the kernel tells, /proc/PID/schedstat), so that the worst of them can be held to `ROUND_TRIP` wherever this runs.
