@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
+from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime, need_package
 
 __all__ = ["check_runtime", "runtime_option"]
+
+DEFAULT = "anyio"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -20,7 +22,7 @@ def runtime_option(command: Command) -> Command:
     return click.option(
         "--runtime",
         metavar="NAME",
-        default="anyio",
+        default=DEFAULT,
         show_default=True,
         envvar="SVC_RUNTIME",
         callback=check_runtime,
@@ -30,10 +32,11 @@ def runtime_option(command: Command) -> Command:
 
 
 def check_runtime(ctx: click.Context, param: click.Parameter, name: str) -> str:
-    """The name; a wrong one is told of before anything is opened."""
+    """The name; a wrong one is told of before anything is opened. The default is not loaded for that: the group of a
+    subcommand comes here before the subcommand's `--help` is seen."""
     if not ctx.resilient_parsing:
         try:
-            find_runtime(name)
+            (need_package if name == DEFAULT else find_runtime)(name)
         except RuntimeMissingError as error:
             raise click.BadParameter(str(error), ctx, param) from error
     return name

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from runtimes.waker import Handle
     from svc_proto.commands import Exit
 
-__all__ = ["RUNTIMES", "Adapter", "Runtime", "RuntimeMissingError", "find_runtime", "run"]
+__all__ = ["RUNTIMES", "Adapter", "Runtime", "RuntimeMissingError", "find_runtime", "need_package", "run"]
 
 
 class Adapter(NamedTuple):
@@ -94,9 +94,8 @@ def run(
 
 def find_runtime(name: str) -> Runtime:
     """Load one of `RUNTIMES`, or what `package.module:function` names. Raises `RuntimeMissingError`."""
+    need_package(name)
     ours = RUNTIMES.get(name)
-    if ours is not None and find_spec(ours.package) is None:
-        raise RuntimeMissingError(f"the runtime {name!r} is not installed: pip install 'svc-relay[{ours.package}]'")
     module, colon, function = (name if ours is None else ours.function).partition(":")
     if not colon:
         raise RuntimeMissingError(f"no runtime {name!r}: {_CHOICES}")
@@ -108,3 +107,10 @@ def find_runtime(name: str) -> Runtime:
     if not callable(found):
         raise RuntimeMissingError(f"the runtime {name!r} is no function: {_CHOICES}")
     return cast("Runtime", found)
+
+
+def need_package(name: str) -> None:
+    """Raises `RuntimeMissingError` if it is one of `RUNTIMES` and what it needs is not installed. Loads nothing."""
+    ours = RUNTIMES.get(name)
+    if ours is not None and find_spec(ours.package) is None:
+        raise RuntimeMissingError(f"the runtime {name!r} is not installed: pip install 'svc-relay[{ours.package}]'")

@@ -5,12 +5,14 @@ It speaks to our own servers only, over their plain door on loopback, and believ
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from svc_proto.schema.members import Members
+
+if TYPE_CHECKING:
+    import socket
 
 __all__ = ["glance"]
 
@@ -23,6 +25,8 @@ SECRET_FIELD = "x-svc-local-secret"
 
 def glance(url: str, path: str, home: Path) -> Members | None:
     """What `GET` answers with 200; None for anything else. Shows the local secret of the home, if there is one."""
+    import socket  # not for `--help`
+
     where = urlsplit(url)
     lines = [f"GET {path} HTTP/1.1", f"Host: {where.netloc}", "Connection: close", *_secret(home), "", ""]
     address = (where.hostname or "").encode("ascii")  # a text would be taken for a name of any alphabet: 2 ms to load

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from shutil import which
@@ -108,6 +107,8 @@ def _tell(*words: str) -> None:
     if which(words[0]) is None:
         print(f"{words[0]} is not on this host's path. Where it is:\n  {shlex.join(words)}")
         return
+    import subprocess
+
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=WITHIN)
     except (OSError, subprocess.TimeoutExpired) as error:
