@@ -7,7 +7,8 @@
 | COMING | LEAVE   | AWAY   | a refusal, or no answer in time: what waited is not sent, and that is said       |
 | HERE   | LEAVE   | AWAY   | its end over there, or the person's; the relay keeps the shell where it has tmux |
 
-Both are lost with the connection, and come back with the next line. The agent's questions are denied here: the phone's
+Both are lost with the connection, and come back with the next line. The agent hears a line when it has answered the one
+before; until then it waits, as lines do until there is somebody to hear them. The agent's questions are denied here: the phone's
 gates ask about what concerns it, and the rest is asked where there is a person with a screen (the dashboard's chat).
 """
 
@@ -79,6 +80,11 @@ class Consoles:
         """A line for the agent."""
         self._say(self.agent, text)
 
+    @property
+    def awaits(self) -> bool:
+        """The agent has yet to answer."""
+        return self.agent.awaits
+
     def leave(self) -> bool:
         """The person leaves both. False when there was nothing to leave."""
         return any([self.terminal.detach(), self.agent.detach()])
@@ -116,16 +122,24 @@ class _Line(ABC):
         self._tell = tell
         self._engine = engine
         self._waiting = deque[str]()
+        self._asked: str | None = None  # the call whose answer is awaited, before the next line is sent
         self._late = engine.timers.timer(lambda: self.leave("no answer in time"))
 
+    @property
+    def awaits(self) -> bool:
+        """An answer is to come. Never of a terminal, which takes lines at any time."""
+        return self._asked is not None
+
     def say(self, text: str) -> None:
-        """Send a line, now or once it is there."""
-        if self.state is LineState.HERE:
+        """Send a line, now or once it can be heard."""
+        if self.state is LineState.HERE and not self.awaits:
             self._line(text)
         elif len(self._waiting) == MOST_WAITING:
             self._note("too many lines wait already")
         else:
             self._waiting.append(text)
+            if self.awaits:
+                self._note("the agent has not answered yet: this goes to it next")
             if self.state is LineState.AWAY:
                 self._step(LineTrigger.ASK)
                 self._late.set(self._engine.now.mono + COMES_WITHIN)
@@ -138,6 +152,7 @@ class _Line(ABC):
             self._step(LineTrigger.LEAVE)
             lost = f"; not sent: {len(self._waiting)}" if self._waiting else ""
             self._waiting.clear()
+            self._asked = None
             self._note(f"{why or 'no reason given'}{lost}")
 
     def detach(self) -> bool:
@@ -167,7 +182,10 @@ class _Line(ABC):
     def _came(self) -> None:
         self._late.cancel()
         self._step(LineTrigger.CAME)
-        while self._waiting:
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._waiting and not self.awaits:
             self._line(self._waiting.popleft())
 
     def _step(self, trigger: LineTrigger) -> None:
@@ -244,6 +262,8 @@ class _Agent(_Line):
                 self.leave(why)
             else:
                 self._note(why or "refused")
+                if response.get("id") == self._asked:
+                    self._over()
         elif self.state is LineState.COMING and session:
             self._session = session
             self._came()
@@ -254,6 +274,7 @@ class _Agent(_Line):
                 self._tell("answer", {"text": payload.text("text")})
             case "message.complete":
                 self._tell("answered", {"status": payload.text("status")})
+                self._over()
             case "tool.start":
                 self._note(f"→ {payload.text('name')} {payload.text('context')}".rstrip())
             case "approval.request":
@@ -266,12 +287,17 @@ class _Agent(_Line):
         self._send("tui", "tui.attach", SIZE)
 
     def _line(self, text: str) -> None:
-        self._call("prompt.submit", {"session_id": self._session, "text": text})
+        self._asked = self._call("prompt.submit", {"session_id": self._session, "text": text})
+
+    def _over(self) -> None:
+        self._asked = None
+        self._go_on()
 
     def _bye(self) -> None:
         self._send("tui", "tui.detach", {})
 
-    def _call(self, method: str, params: Payload) -> None:
+    def _call(self, method: str, params: Payload) -> str:
         self._calls += 1
-        request = {"jsonrpc": "2.0", "id": f"r{self._calls}", "method": method, "params": params}
-        self._send("tui", "tui.rpc.request", request)
+        name = f"r{self._calls}"
+        self._send("tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": name, "method": method, "params": params})
+        return name

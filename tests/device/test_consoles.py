@@ -178,6 +178,25 @@ def test_the_agent() -> None:
     assert told(rig) == [("note", "chat: left")]
 
 
+def test_a_line_waits_for_the_answer_to_the_one_before() -> None:
+    rig = at_agent()
+    assert typed(rig, "chat Two") == typed(rig, "chat Three") == []
+    assert told(rig) == [("note", "chat: the agent has not answered yet: this goes to it next")] * 2
+    heard(rig, "tui", "tui.rpc.event", event("message.delta", text="One."))
+    assert [tell.fields for tell in rig.told()] == [{"text": "One."}]
+    (two,) = heard(rig, "tui", "tui.rpc.event", event("message.complete", text="One.", status="complete"))
+    assert rpc(two) == ("prompt.submit", {"session_id": "s1", "text": "Two"})
+    error = {"code": 4009, "message": "session busy"}
+    assert heard(rig, "tui", "tui.rpc.response", {"jsonrpc": "2.0", "id": "r1", "error": error}) == []  # of another call
+    (three,) = heard(rig, "tui", "tui.rpc.response", {"jsonrpc": "2.0", "id": two.payload["id"], "error": error})
+    assert rpc(three)[1]["text"] == "Three"
+    typed(rig, "chat Four")
+    rig.told()
+    typed(rig, "leave")
+    assert told(rig) == [("note", "chat: left; not sent: 1")]
+    assert [said.type for said in typed(rig, "chat Five")] == ["tui.attach"]
+
+
 def test_what_the_agent_asks_is_denied() -> None:
     rig = at_agent()
     (answer,) = heard(rig, "tui", "tui.rpc.event", event("approval.request", command="send_intent"))
