@@ -38,8 +38,9 @@ Register a code first, on the relay's host:
 Before a text with a verb like "send", a call or a message, the person is asked: y, n, or a (yes, and do not ask
 again). At a terminal further words are heard: on and off for Device Control; unattended, chip, accessibility, capture
 or overlay with on or off after it; show TEXT and tap N for attachments; notify TITLE: TEXT for a notification; wifi and
-cellular for another network. say TEXT stands for speaking: the agent answers aloud (--sound FILE keeps that). chat TEXT
-goes to the agent as text, shell LINE to a terminal on the relay's host, and leave ends both.
+cellular for another network. say TEXT stands for speaking, and so does say FILE.wav (speech as PCM of 16 bits, two
+minutes at most): the agent answers aloud (--sound FILE keeps that). chat TEXT goes to the agent as text, shell LINE to
+a terminal on the relay's host, and leave ends both.
 
 \b
 Device Control is off until somebody turns it on, here, or with --master on at the start. Over wss the relay's key is

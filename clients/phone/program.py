@@ -10,6 +10,7 @@ from typing import TextIO, cast
 from attrs import frozen
 
 from clients.phone.handset import SimulatedHandset
+from clients.phone.recording import read_speech
 from clients.phone.screen import Patient, Screen
 from runtimes.compute import COMPUTE
 from runtimes.host import Program, Services
@@ -160,7 +161,7 @@ def phone_program(
         services=Services(
             logger=setup(int(level), name="svc.phone", stream=err),
             client_tls=pins,
-            compute={**COMPUTE, "tls.expect": pins.expect, "tls.seen": pins.seen},
+            compute={**COMPUTE, "tls.expect": pins.expect, "tls.seen": pins.seen, "speech.read": read_speech},
         ),
         on_tell=screen.tell,
         on_exit=say_why,

@@ -76,8 +76,8 @@ class Screen:
                 self._ask(news)
             case "pinned":
                 self._say(f"pinned: {fields['pin']} ({fields['url']})")
-            case "note":
-                self._say(f"- {plain(str(fields['text']))}")
+            case "note" | "heard":
+                self._say(f"{'heard:' if news.event == 'heard' else '-'} {plain(str(fields['text']))}")
             case "route":
                 self._say(f"route: {plain(str(fields['role']))} ({fields['url']})")
             case "attachment":

@@ -7,9 +7,9 @@
 | COMING | LEAVE   | AWAY   | a refusal, or no answer in time: what waited is not sent, and that is said       |
 | HERE   | LEAVE   | AWAY   | its end over there, or the person's; the relay keeps the shell where it has tmux |
 
-Both are lost with the connection, and come back with the next line. The agent hears a line when it has answered the one
-before; until then it waits, as lines do until there is somebody to hear them. The agent's questions are denied here: the phone's
-gates ask about what concerns it, and the rest is asked where there is a person with a screen (the dashboard's chat).
+Both are lost with the connection, and come back with the next line. A line to the agent waits until it has answered the
+one before, as lines wait until there is somebody to hear them. Its questions are denied here: the phone's gates ask
+about what concerns it, and the rest is asked where there is a person with a screen (the dashboard's chat).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from svc_proto.device.person import (
     Leave,
     Network,
     Notice,
+    Recording,
     Say,
     Shell,
     Show,
@@ -111,7 +112,7 @@ class Controls:
                 self._note(f"the network is {'cellular' if cellular else 'wifi'} now")
             case Notice(text=text):
                 self._on_notice(text)
-            case Say() | Chat() | Shell() | Leave():
+            case Say() | Recording() | Chat() | Shell() | Leave():
                 self._speak(word)
             case None:
                 self._note(HELP)
@@ -125,10 +126,12 @@ class Controls:
             for confirmation in self._gate.confirmations():
                 self.decide(confirmation.confirmation_id, allow=False)
 
-    def _speak(self, word: Say | Chat | Shell | Leave) -> None:
+    def _speak(self, word: Say | Recording | Chat | Shell | Leave) -> None:
         match word:
             case Say(text=text):
                 self._voice.say(text)
+            case Recording(path=path):
+                self._voice.play(path)
             case Chat(text=text):
                 self._consoles.chat(text)
             case Shell(text=text):

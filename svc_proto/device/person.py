@@ -12,6 +12,7 @@
 | `tap 2`                     | ask for an attachment by its number                                   |
 | `notify Ann: hi`            | a notification has come: the relay is told of it                      |
 | `say what is the time?`     | the agent hears it, and answers aloud                                 |
+| `say question.wav`          | the agent hears the speech in that file                               |
 | `chat what is the time?`    | the same as text, by the agent's line on the relay's host             |
 | `shell uname -a`            | a line for a terminal there                                           |
 | `leave`                     | lets go of both                                                       |
@@ -45,6 +46,7 @@ __all__ = [
     "Network",
     "Notice",
     "PersonChannel",
+    "Recording",
     "Say",
     "Shell",
     "Show",
@@ -57,12 +59,14 @@ __all__ = [
 KEYBOARD = Address("stdio", 0)  # from where the runtime accepts standard input
 MOST_DIGITS = 10  # of a number that is typed
 LONGEST_LINE = 4096  # bytes; a longer one is no line of a person
+SOUND = ".wav"  # at the end of what is said: it is a file
 HELP = (
     "y, a or n answer the open question (a: do not ask again; add its name if several are open); "
     f"on or off turn Device Control on or off; {', '.join(switch.value for switch in Switch)} on or off: that switch; "
     "show TEXT fetches the media markers in a text, tap N an attachment; "
     "notify TITLE: TEXT: it has come; wifi or cellular: the network has changed; "
-    "say TEXT is heard by the agent, chat TEXT is read by it, shell LINE is typed on the relay's host, leave ends both"
+    "say TEXT is heard by the agent, and so is the speech of say FILE.wav, chat TEXT is read by it; "
+    "shell LINE is typed on the relay's host, leave ends both"
 )
 _ANSWERS = {
     "y": (True, False),
@@ -130,6 +134,13 @@ class Say:
 
 
 @frozen
+class Recording:
+    """The agent is to hear the speech in a file."""
+
+    path: str
+
+
+@frozen
 class Chat:
     """The agent is to read this."""
 
@@ -148,7 +159,7 @@ class Leave:
     """Terminal and agent are let go of."""
 
 
-Word: TypeAlias = Decision | Turn | Show | Tap | Network | Notice | Say | Chat | Shell | Leave
+Word: TypeAlias = Decision | Turn | Show | Tap | Network | Notice | Say | Recording | Chat | Shell | Leave
 
 
 def read_word(line: str) -> Word | None:
@@ -162,7 +173,8 @@ def read_word(line: str) -> Word | None:
             allow, remember = _ANSWERS[answer]
             return Decision(allow=allow, remember=remember, which=names[0] if names else None)
         case [("show" | "notify" | "say" | "chat" | "shell") as verb, _, *_]:
-            return _VERBS[verb](line.strip()[len(verb) :].strip())  # as it was typed: markers have capitals
+            text = line.strip()[len(verb) :].strip()  # as it was typed: markers have capitals
+            return Recording(text) if verb == "say" and text.lower().endswith(SOUND) else _VERBS[verb](text)
         case ["leave"]:
             return Leave()
         case ["tap", number] if number.isdecimal() and len(number) < MOST_DIGITS:

@@ -1,19 +1,22 @@
 """The phone's voice: what its person says is a turn of the realtime agent, and the answer is heard (wire terminal 6).
 
-Text stands for the microphone, as `response.create` has it. Each turn has a voice session of its own, in the chat of
+Text stands for the microphone, as `response.create` has it, or a file with speech does (`speech.read`, host work: path,
+Hz and most seconds go in, PCM comes out). Each turn has a voice session of its own, in the chat of
 the turn before it. The sound of an answer is kept up to `MOST_SOUND`; a task that goes on in the background is answered
 in the chat. The agent's questions are denied here, as in `svc_proto.device.consoles`.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
+from svc_proto.commands import Compute
 from svc_proto.device.performer import Uplink
 from svc_proto.engine.client import Fetched, bearer, fetch, websocket
-from svc_proto.engine.flow import Flow, Task, wait
+from svc_proto.engine.flow import Flow, Task, ask, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure
 from svc_proto.schema.members import Members
@@ -29,6 +32,10 @@ READY_WITHIN = 75.0  # s: the relay may have to connect to its provider first
 SILENT_WITHIN = 90.0  # s without any event in a turn, wire terminal-voice 6.5
 MAX_RATE = 192_000  # Hz
 MOST_SOUND = 16 * 1024 * 1024  # bytes, six minutes at 24 kHz
+HEARING_RATE = 16_000  # Hz: of what is said from a file
+PIECE = 6_400  # bytes, 200 ms of that (wire terminal-voice 6.4)
+LONGEST = 120.0  # s of speech in a file
+READ_WITHIN = 30.0  # s that reading it may take
 MOST_TEXT = 100_000  # characters of an answer
 
 Payload = Mapping[str, object]
@@ -37,7 +44,8 @@ Payload = Mapping[str, object]
 class Voice:
     """`source` says where the relay is and what the session token is; None when there is none yet.
 
-    Told is `spoken` (`text`, `sound`: a WAV file, empty when nothing was spoken), and notes for the person.
+    Told is `heard` (`text`: what was understood of a recording), `spoken` (`text`, `sound`: a WAV file, empty when
+    nothing was spoken), and notes for the person.
     """
 
     def __init__(
@@ -49,17 +57,21 @@ class Voice:
         self._task: Task | None = None
         self._chat: str | None = None  # the chat session of the last turn
 
+    @property
+    def awaits(self) -> bool:
+        """An answer is to come."""
+        return self._task is not None
+
     def say(self, text: str) -> None:
         """The person says something."""
-        source = self._source()
-        if source is None:
-            self._note("there is no relay at the moment")
-        elif self._task is not None:
-            self._note("the agent has not answered yet")
-        elif len(text) > MAX_TEXT:
+        if len(text) > MAX_TEXT:
             self._note(f"more than {MAX_TEXT} characters are not said")
         else:
-            self._task = self._engine.spawn(self._turn(source, text), on_done=self._over, on_error=self._failed)
+            self._begin(lambda source: self._turn(source, text))
+
+    def play(self, path: str) -> None:
+        """The person has said something: the speech in a WAV file."""
+        self._begin(lambda source: self._recorded(source, path))
 
     def drop(self) -> None:
         """Nobody listens any more."""
@@ -67,7 +79,23 @@ class Voice:
         if task is not None:
             task.cancel()
 
-    def _turn(self, source: Uplink, text: str) -> Flow[str]:
+    def _begin(self, turn: Callable[[Uplink], Flow[str]]) -> None:
+        source = self._source()
+        if source is None:
+            self._note("there is no relay at the moment")
+        elif self._task is not None:
+            self._note("the agent has not answered yet")
+        else:
+            self._task = self._engine.spawn(turn(source), on_done=self._over, on_error=self._failed)
+
+    def _recorded(self, source: Uplink, path: str) -> Flow[str]:
+        order = Compute(self._engine.new_op(), "speech.read", (path, HEARING_RATE, LONGEST))
+        read = yield from ask(self._engine, order, within=READ_WITHIN)
+        if isinstance(read, Failure):
+            return f"{path}: {read.detail or read.kind.value}"
+        return (yield from self._turn(source, cast("bytes", read)))
+
+    def _turn(self, source: Uplink, words: str | bytes) -> Flow[str]:
         """What to say of it to the person; nothing when all went well."""
         engine, key = self._engine, bearer(source.token)
         body = strict_json.dumps_bytes({} if self._chat is None else {"chat_session_id": self._chat})
@@ -78,7 +106,7 @@ class Voice:
         path = Members.parsed(made.body).text("websocket_path") if isinstance(made, Fetched) else ""
         if not path.startswith("/"):
             return f"the relay makes no voice session: {_why(made)}"
-        hearing = _Hearing(engine, text)
+        hearing = _Hearing(engine, words)
         url = f"{source.url.replace('http', 'ws', 1)}{path}"
         opened = yield from fetch(engine, "GET", url, into=websocket(hearing), headers=key, within=READY_WITHIN)
         if not isinstance(opened, Socket):
@@ -92,6 +120,8 @@ class Voice:
         finally:
             opened.close(1000)
         self._chat = hearing.chat or self._chat
+        if hearing.heard:
+            self._tell("heard", {"text": hearing.heard})
         if hearing.text or hearing.sound:
             sound = bytes(hearing.sound)
             wav = wav_head(len(sound), hearing.rate) + sound if sound else b""
@@ -113,11 +143,12 @@ class Voice:
 class _Hearing:
     """One turn as the relay tells it. `over` is None until it is over, and then says what went wrong, if anything."""
 
-    def __init__(self, engine: Engine, words: str) -> None:
+    def __init__(self, engine: Engine, words: str | bytes) -> None:
         self.ticket = engine.new_op()
         self.asked = False
         self.over: str | None = None
         self.text = ""
+        self.heard = ""  # of a recording
         self.sound = bytearray()
         self.rate = 24_000  # Hz
         self.chat: str | None = None
@@ -153,7 +184,9 @@ class _Hearing:
         match kind:
             case "voice.session.ready" if not self.asked:
                 self.asked = True
-                self._say("response.create", text=self._words)
+                self._speak()
+            case "voice.input_transcript.final" if isinstance(self._words, bytes):
+                self.heard = event.text("text")[:MOST_TEXT]
             case "voice.response.delta":
                 self.text = (self.text + event.text("delta"))[:MOST_TEXT]
             case "voice.response.turn_completed" if not self.text:
@@ -181,6 +214,17 @@ class _Hearing:
     def _hear(self, event: Members) -> None:
         self.rate = event.whole("sample_rate", 1, MAX_RATE) or self.rate
         self.sound += event.binary("audio_base64")[: MOST_SOUND - len(self.sound)]
+
+    def _speak(self) -> None:
+        """A recording is said at once: the relay keeps it as it is (wire 6.4), and all of it fits into a socket."""
+        words = self._words
+        if isinstance(words, str):
+            self._say("response.create", text=words)
+            return
+        for number, start in enumerate(range(0, len(words), PIECE), 1):
+            piece = b64encode(words[start : start + PIECE]).decode("ascii")
+            self._say("input_audio.append", chunk_id=number, sample_rate=HEARING_RATE, audio_base64=piece)
+        self._say("input_audio.commit")
 
     def _say(self, kind: str, **fields: object) -> None:
         self._socket.send_text(strict_json.dumps({"type": kind, **fields}))

@@ -73,6 +73,7 @@ def test_what_the_agent_says_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "a.wav").read_bytes() == b"RIFF"
     assert shown(spoken, sound=tmp_path) == ["agent: Mail.", f"- {tmp_path} cannot be written: is a directory"]
     assert shown(Tell("spoken", {"text": "Mail.", "sound": b""}), sound=tmp_path) == ["agent: Mail."]
+    assert shown(Tell("heard", {"text": "lights\x1b[2J on"})) == ["heard: lights�[2J on"]
 
 
 def test_the_token_when_it_is_wanted() -> None:

@@ -187,8 +187,9 @@ def test_a_line_waits_for_the_answer_to_the_one_before() -> None:
     (two,) = heard(rig, "tui", "tui.rpc.event", event("message.complete", text="One.", status="complete"))
     assert rpc(two) == ("prompt.submit", {"session_id": "s1", "text": "Two"})
     error = {"code": 4009, "message": "session busy"}
-    assert heard(rig, "tui", "tui.rpc.response", {"jsonrpc": "2.0", "id": "r1", "error": error}) == []  # of another call
-    (three,) = heard(rig, "tui", "tui.rpc.response", {"jsonrpc": "2.0", "id": two.payload["id"], "error": error})
+    refusal = {"jsonrpc": "2.0", "error": error}
+    assert heard(rig, "tui", "tui.rpc.response", {**refusal, "id": "r1"}) == []  # of another call
+    (three,) = heard(rig, "tui", "tui.rpc.response", {**refusal, "id": two.payload["id"]})
     assert rpc(three)[1]["text"] == "Three"
     typed(rig, "chat Four")
     rig.told()

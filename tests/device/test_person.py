@@ -12,6 +12,7 @@ from svc_proto.device.person import (
     Leave,
     Network,
     Notice,
+    Recording,
     Say,
     Shell,
     Show,
@@ -32,6 +33,8 @@ def decision(allow: bool, remember: bool = False, which: str | None = None) -> D
 @pytest.mark.parametrize(
     ("line", "word"),
     [
+        ("say Memo one.WAV", Recording("Memo one.WAV")),
+        ("say it.wav is short", Say("it.wav is short")),
         ("y", decision(True)),
         ("Yes", decision(True)),
         (" allow ", decision(True)),

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.commands import Command, Connect, Connected, Tell
+from svc_proto.commands import Command, Compute, Connect, Connected, Tell
 from svc_proto.device import talking
-from svc_proto.device.talking import READY_WITHIN, SILENT_WITHIN
-from svc_proto.facts import Closed, FailureKind
+from svc_proto.device.talking import HEARING_RATE, LONGEST, PIECE, READ_WITHIN, READY_WITHIN, SILENT_WITHIN
+from svc_proto.facts import Closed, Failed, Failure, FailureKind
 from svc_proto.voice.pcm import wav_head
 from svc_proto.voice.text import MAX_TEXT
 from svc_proto.wire.events import (
@@ -57,6 +57,14 @@ class Talk:
         assert (head.method, head.target) == ("POST", "/voice/realtime-agent/session")
         assert head.headers.get(b"authorization") == f"Bearer {TOKEN}".encode()
         self.asked = json.loads(body)
+
+    def play(self, path: str) -> Compute:
+        """The person plays a recording: it is read first."""
+        self.rig.type(f"say {path}")
+        order = self.rig.book.order(Compute)
+        assert isinstance(order, Compute)
+        assert (order.name, order.args) == ("speech.read", (path, HEARING_RATE, LONGEST))
+        return order
 
     def connected(self) -> None:
         connect = self.rig.book.order(Connect)
@@ -149,6 +157,44 @@ def test_an_answer_that_comes_whole_and_silent() -> None:
     talk.open()
     talk.hears({"type": "voice.response.turn_completed", "content": "Yes."}, DONE)
     assert talk.spoken().fields == {"text": "Yes.", "sound": b""}
+
+
+def test_a_recording_is_said_in_pieces() -> None:
+    talk = Talk()
+    talk.rig.book.answer(talk.play("My memo.wav"), b"\1\2" * PIECE)
+    talk.connected()
+    talk.end.hear(talk.rig.book.take())
+    talk.answered()
+    talk.connected()
+    talk.end.hear(talk.rig.book.take())
+    talk.rig.book >> talk.end.say(AcceptSocket(STREAM)) << []
+    piece = {"sample_rate": HEARING_RATE, "audio_base64": b64encode(b"\1\2" * (PIECE // 2)).decode("ascii")}
+    assert talk.hears(READY) == [
+        {"type": "input_audio.append", "chunk_id": 1, **piece},
+        {"type": "input_audio.append", "chunk_id": 2, **piece},
+        {"type": "input_audio.commit"},
+    ]
+    talk.hears({"type": "voice.input_transcript.final", "text": "lights on"}, sound(), DONE)
+    told = [each for each in talk.commands if isinstance(each, Tell)]
+    assert [(each.event, each.fields["text"]) for each in told] == [("heard", "lights on"), ("spoken", "")]
+
+
+def test_a_recording_that_cannot_be_read() -> None:
+    talk = Talk()
+    order = talk.play("a.wav")
+    talk.rig.book >> Failed(order.op, Failure(FailureKind.INVALID, "it is no WAV file"))
+    assert notes(talk.rig.book.take()) == ["voice: a.wav: it is no WAV file"]
+    talk.rig.book.fail(talk.play("b.wav"), FailureKind.NOT_FOUND)
+    assert notes(talk.rig.book.take()) == ["voice: b.wav: not_found"]
+    talk.play("c.wav")
+    assert notes(talk.rig.book.after(READ_WITHIN).take()) == ["voice: c.wav: no answer in time"]
+
+
+def test_what_was_typed_is_not_told_again() -> None:
+    talk = Talk()
+    talk.open()
+    talk.hears({"type": "voice.input_transcript.final", "text": "What?"}, DONE)
+    assert not [each for each in talk.commands if isinstance(each, Tell)]
 
 
 def test_what_comes_behind_the_end() -> None:
