@@ -26,9 +26,9 @@ Examples:
   svc phone --off                       Device Control is off until it is turned on there
 
 \b
-It pairs by itself, for chat and bridge alone, and comes back with the same session. Questions of the agent's calls
-and messages are asked on its screen; nobody else is asked. Ctrl-C ends it, and svc down does. More to set:
-python -m clients.phone --help
+It pairs by itself, for the bridge and to talk with the agent (chat, tui, voice:realtime), and comes back with the same
+session. Questions of the agent's calls and messages are asked on its screen; nobody else is asked. Ctrl-C ends it, and
+svc down does. More to set: python -m clients.phone --help
 
 \b
 Exit codes: 0 after Ctrl-C; 1 when there is no relay, or it refuses; 2 for bad options and when one runs already.
@@ -55,7 +55,7 @@ def main(*, name: str, off: bool, runtime: str) -> None:
     config = read_relay_config()
     home = Path(config.home).expanduser().absolute()
     relay, code = local_relay(config), new_code(os.urandom)
-    meta = PairingMeta(grants=parse_preset(None, "chat,bridge"))
+    meta = PairingMeta(grants=parse_preset(None, "chat,bridge,tui,voice:realtime"))
     perform(lambda engine: register(engine, relay, code, meta), runtime, home=home, client_tls=trust_for(config))
 
     def programs() -> list[Program]:

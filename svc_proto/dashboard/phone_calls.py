@@ -1,4 +1,4 @@
-"""The reference phone's part of the proxy: its screen, a finger, an answer, the toggle; and nothing else of it.
+"""The reference phone's part of the proxy: its screen, a finger, an answer, the toggle, a word to the agent; no more.
 
 The phone is found anew for each call, since it comes and goes by itself (`svc phone`).
 """
@@ -28,12 +28,22 @@ MAX_TAG = 64  # characters
 
 
 def routes(dashboard: Dashboard) -> list[Route]:
-    """`GET /screen`, with `seen` what was seen last, and `POST` of the rest."""
-    rows = [("GET", "/screen"), ("POST", "/touch"), ("POST", "/answer"), ("POST", "/toggle")]
+    """`GET /screen`, with `seen` what was seen last, and `POST` of the rest; `/say` where there is a chat at all."""
+    rows = [("GET", "/screen"), ("POST", "/touch"), ("POST", "/answer"), ("POST", "/toggle"), ("POST", "/say")]
+    chats = dashboard.config.api_url is not None
     return [
-        Route(method=method, pattern=PREFIX + path, access=Access.OWNER, handler=_passing(dashboard, method, path))
+        Route(
+            method=method,
+            pattern=PREFIX + path,
+            access=Access.OWNER,
+            handler=_passing(dashboard, method, path) if chats or path != "/say" else _no_chat,
+        )
         for method, path in rows
     ]
+
+
+def _no_chat(request: Request) -> Response:
+    raise Refused(404, "no_chat", "this dashboard offers no chat with the agent")
 
 
 def _passing(dashboard: Dashboard, method: str, path: str) -> Handler:

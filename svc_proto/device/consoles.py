@@ -80,11 +80,6 @@ class Consoles:
         """A line for the agent."""
         self._say(self.agent, text)
 
-    @property
-    def awaits(self) -> bool:
-        """The agent has yet to answer."""
-        return self.agent.awaits
-
     def leave(self) -> bool:
         """The person leaves both. False when there was nothing to leave."""
         return any([self.terminal.detach(), self.agent.detach()])

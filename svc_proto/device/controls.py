@@ -91,6 +91,11 @@ class Controls:
         self._performer.settle()
         return done
 
+    @property
+    def awaits(self) -> bool:
+        """The agent has yet to answer."""
+        return self._consoles.agent.awaits or self._voice.awaits
+
     # --- Listener -------------------------------------------------------------------------------------------------
 
     def on_word(self, word: Word | None) -> None:

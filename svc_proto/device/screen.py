@@ -6,6 +6,7 @@
 | `POST /touch`  | the person's finger: `{"kind": "tap", "x": 1, "y": 2}`, see `TOUCHES`; or `{"kind": "wake"}`        |
 | `POST /answer` | the person's word: `{"question": "c1", "allow": true, "remember": false}`                           |
 | `POST /toggle` | Device Control: `{"on": true}`                                                                      |
+| `POST /say`    | the person's word to the agent: `{"text": "hi", "aloud": false}`; aloud it is a turn of the voice   |
 
 The safety gates stand between the agent and the phone. A person's own finger goes to the handset, as on any phone.
 Callers show the bearer of `svc_proto.engine.phone_door`.
@@ -24,12 +25,13 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, Tell, WriteConfig
 from svc_proto.device.handset import HandsetCommand, Reply
-from svc_proto.device.person import KEYBOARD
+from svc_proto.device.person import KEYBOARD, Chat, Say
 from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
 from svc_proto.device.safety.guarded import PhoneHandset
 from svc_proto.device.safety.master import MasterState
 from svc_proto.device.safety.settings import SafetySettings, Switch
 from svc_proto.device.safety.view import Overlay
+from svc_proto.device.transcript import Transcript
 from svc_proto.engine.callers import is_local
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import bearer
@@ -78,11 +80,13 @@ class SeenPhone:
         self._url = url
         self._door: PhoneDoor | None = None
         self._stopping = False
+        self._talk = Transcript()
         rows = (
             ("GET", "/screen", self._look),
             ("POST", "/touch", self._touch),
             ("POST", "/answer", self._answer),
             ("POST", "/toggle", self._toggle),
+            ("POST", "/say", self._say),
         )
         self.router = Router(
             Route(method=method, pattern=path, access=Access.DASHBOARD, handler=handler, body_limit=LARGEST)
@@ -153,6 +157,8 @@ class SeenPhone:
             "screen": self._with_switches(screen.result) if isinstance(screen, Reply) else {},
             "latest": latest,
             "questions": [_question(overlay) for overlay in view.overlays],
+            "talk": self._talk.lines(),
+            "awaits": self.phone.controls.awaits,
         }
         tag = sha256(strict_json.dumps_bytes(state)).hexdigest()[:16]
         left = {overlay.confirmation_id: overlay.seconds_left for overlay in view.overlays}
@@ -205,6 +211,15 @@ class SeenPhone:
             raise Refused(409, "not_turned", hint or "this build has no Device Control")
         return self._done()
 
+    def _say(self, request: Request) -> Response:
+        body = request.json_object()
+        text, aloud = body.get("text"), body.get("aloud", False)
+        if not isinstance(text, str) or not text.strip() or not isinstance(aloud, bool):
+            raise Refused(400, "invalid", "text must be some text; aloud, true or false")
+        self._talk.said(text)
+        self.phone.controls.on_word(Say(text) if aloud else Chat(text))
+        return self._done()
+
     def _done(self) -> Response:
         self._wake()
         return json_response(200, {"ok": True})
@@ -220,6 +235,7 @@ class SeenPhone:
     def _heard(self, news: Tell) -> None:
         if news.event == "paired":
             self.engine.spawn(self._keep(str(news.fields["token"])))
+        self._talk.hear(news)
         self._wake()
 
     def _keep(self, token: str) -> Flow[None]:

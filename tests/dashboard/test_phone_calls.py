@@ -1,4 +1,4 @@
-"""The reference phone in the dashboard: found by its file, touched through four calls."""
+"""The reference phone in the dashboard: found by its file, touched and spoken to through five calls."""
 
 from __future__ import annotations
 
@@ -38,10 +38,20 @@ def test_a_phone_that_is_seen_and_touched(virtual: VirtualWorld) -> None:
     refused = board.ask("POST", f"{PREFIX}/answer", {"question": "c9", "allow": True})
     assert (refused.status, refused.json["detail"]["code"]) == (409, "not_open")
     assert board.ask("POST", f"{PREFIX}/toggle", {"on": False}).status == 200
+    silent = board.ask("POST", f"{PREFIX}/say", {"text": "hello"})
+    assert (silent.status, board.detail(silent)) == (404, "this dashboard offers no chat with the agent")
     assert board.ask("GET", f"{PREFIX}/screen").json["device_control"] is False
     phone.server.kill()
     gone = board.ask("GET", f"{PREFIX}/screen")
     assert (gone.status, board.detail(gone).startswith("phone unreachable at 127.0.0.1:41233")) == (502, True)
+
+
+def test_a_phone_that_is_spoken_to(virtual: VirtualWorld) -> None:
+    virtual.start_relay()
+    Seen(virtual)
+    board = Board(virtual, api_url="http://127.0.0.1:8642")
+    assert board.ask("POST", f"{PREFIX}/say", {"text": "hello"}).status == 200
+    assert board.ask("GET", f"{PREFIX}/screen").json["talk"][0] == {"kind": "person", "text": "hello"}
 
 
 def test_what_goes_to_the_phone(virtual: VirtualWorld) -> None:

@@ -142,6 +142,20 @@ def test_the_persons_word(virtual: VirtualWorld) -> None:
     assert len(seen.handset.outbox) == 1
 
 
+def test_what_is_said_to_the_agent(virtual: VirtualWorld) -> None:
+    """There is none in this world: that is said as well."""
+    seen = Seen(virtual)
+    before = seen.screen()
+    assert (before["talk"], before["awaits"]) == ([], False)
+    for aloud, channel in ((False, "chat"), (True, "voice")):
+        assert seen.ask("POST", "/say", {"text": "Which app.wav", "aloud": aloud}).json == {"ok": True}
+        virtual.wait_until(lambda: seen.screen()["talk"][-1]["kind"] == "note")
+        person, note = seen.screen()["talk"][-2:]
+        assert person == {"kind": "person", "text": "Which app.wav"}  # a page has no files of the phone's read
+        assert note["text"].startswith(f"{channel}: ")
+    assert seen.screen()["awaits"] is False
+
+
 def test_the_toggle(virtual: VirtualWorld) -> None:
     seen = Seen(virtual, safety=SafetySettings())
     assert seen.screen()["device_control"] is False
@@ -167,6 +181,9 @@ def test_the_toggle(virtual: VirtualWorld) -> None:
         ("/answer", {"question": "c1", "allow": "yes"}),
         ("/answer", {"question": "c1", "allow": True, "remember": 1}),
         ("/toggle", {"on": 1}),
+        ("/say", {"text": " "}),
+        ("/say", {"text": 7}),
+        ("/say", {"text": "hi", "aloud": "yes"}),
     ],
 )
 def test_what_makes_no_sense(virtual: VirtualWorld, path: str, body: object) -> None:

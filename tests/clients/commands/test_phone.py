@@ -11,6 +11,17 @@ from tests.clients.commands.support import Shelf
 from tests.servers.support import call, running
 
 
+def talk(dashboard: int) -> list[dict[str, str]]:
+    """What was said at its screen, once the agent has answered."""
+    tag = ""
+    while True:
+        screen = call(dashboard, "GET", f"/api/phone/screen?seen={tag}").body
+        lines: list[dict[str, str]] = screen["talk"]
+        if lines[-1]["kind"] == "agent" and not screen["awaits"]:
+            return lines
+        tag = screen["tag"]
+
+
 def test_a_phone_of_this_host(lonely: Shelf) -> None:
     home = lonely.home / "svc"
     options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
@@ -22,12 +33,17 @@ def test_a_phone_of_this_host(lonely: Shelf) -> None:
             with running(lonely.home, "clients.commands.phone", "--name", "Kitchen", env=env) as phone:
                 phone.line(rf"^Its screen: http://127\.0\.0\.1:{ports['dashboard']}/#phone$")
                 phone.line("^online$")
-                (session,) = call(int(ports["relay"]), "GET", "/sessions").body["sessions"]
+                sessions = call(int(ports["relay"]), "GET", "/sessions").body["sessions"]
+                session = next(each for each in sessions if each["client_surface"] == "android")  # beside the agent's
                 assert (session["device_name"], session["online"]) == ("Kitchen", True), start
                 assert "terminal" not in session["grants"]
                 screen = call(int(ports["dashboard"]), "GET", "/api/phone/screen").body
                 assert (screen["name"], screen["device_control"]) == ("Kitchen", True)
                 if start == "first":
+                    asked = call(int(ports["dashboard"]), "POST", "/api/phone/say", {"text": "/phone ping"})
+                    assert asked.status == 200
+                    answers = talk(int(ports["dashboard"]))
+                    assert "`phone_ping` answered" in answers[-1]["text"]
                     taken = lonely.run("svc", "phone")
                     assert "runs already" in taken.problem
                     modes = [(home / name).stat().st_mode & 0o777 for name in (PHONE_DOOR, PHONE_SESSION)]

@@ -1,0 +1,68 @@
+"""What the person and the agent have said to each other at the phone's screen: the last of it, for who looks.
+
+| kind     | what it is                                             |
+|----------|--------------------------------------------------------|
+| `person` | what the person typed, or what was heard of a recording |
+| `agent`  | an answer; it grows while it comes                     |
+| `note`   | what else the person is told                           |
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+from svc_proto.commands import Tell
+
+__all__ = ["Transcript"]
+
+MOST_LINES = 50  # the oldest is forgotten
+LONGEST_TEXT = 20_000  # characters of one line that are shown
+CUT = " … (the rest is not shown here)"
+
+
+class Transcript:
+    """The lines, oldest first."""
+
+    def __init__(self) -> None:
+        self._lines = deque[dict[str, str]](maxlen=MOST_LINES)
+        self._growing: dict[str, str] | None = None  # the answer that has not ended yet
+
+    def lines(self) -> list[Mapping[str, str]]:
+        """Each with `kind` and `text`."""
+        return [dict(line) for line in self._lines]
+
+    def said(self, text: str) -> None:
+        """The person says something."""
+        self._add("person", text)
+
+    def hear(self, news: Tell) -> None:
+        """One of the phone's news; what is not of this talk is passed over."""
+        text = str(news.fields.get("text", ""))
+        match news.event:
+            case "answer":
+                self._grow(text)
+            case "answered":
+                self._growing = None
+            case "spoken":
+                self._add("agent", text)
+            case "heard":
+                self._add("person", text)
+            case "note":
+                self._add("note", text)
+            case _:
+                pass
+
+    def _grow(self, text: str) -> None:
+        if self._growing is None:
+            self._growing = self._add("agent", "")
+        self._growing["text"] = _cut(self._growing["text"].removesuffix(CUT) + text)
+
+    def _add(self, kind: str, text: str) -> dict[str, str]:
+        line = {"kind": kind, "text": _cut(text)}
+        self._lines.append(line)
+        return line
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + CUT

@@ -1,0 +1,48 @@
+"""What was said at the phone's screen."""
+
+from __future__ import annotations
+
+from svc_proto.commands import Tell
+from svc_proto.device.transcript import CUT, LONGEST_TEXT, MOST_LINES, Transcript
+
+
+def shown(transcript: Transcript) -> list[tuple[str, str]]:
+    return [(line["kind"], line["text"]) for line in transcript.lines()]
+
+
+def test_a_talk() -> None:
+    talk = Transcript()
+    talk.said("Which app?")
+    for news in (
+        Tell("note", {"text": "chat: → phone_current_app"}),
+        Tell("answer", {"text": "It is "}),
+        Tell("performed", {"method": "GET", "path": "/ping", "status": 200}),
+        Tell("answer", {"text": "Mail."}),
+        Tell("answered", {"status": "complete"}),
+        Tell("heard", {"text": "And now?"}),
+        Tell("spoken", {"text": "Maps.", "sound": b"RIFF"}),
+        Tell("answer", {"text": "Bye."}),
+    ):
+        talk.hear(news)
+    assert shown(talk) == [
+        ("person", "Which app?"),
+        ("note", "chat: → phone_current_app"),
+        ("agent", "It is Mail."),
+        ("person", "And now?"),
+        ("agent", "Maps."),
+        ("agent", "Bye."),
+    ]
+
+
+def test_it_has_bounds() -> None:
+    talk = Transcript()
+    for _ in range(3):
+        talk.hear(Tell("answer", {"text": "x" * (LONGEST_TEXT // 2)}))
+    talk.hear(Tell("answer", {"text": "y"}))
+    assert shown(talk) == [("agent", "x" * LONGEST_TEXT + CUT)]
+    for number in range(MOST_LINES):
+        talk.said(str(number))
+    assert shown(talk)[0] == ("person", "0")
+    assert len(shown(talk)) == MOST_LINES
+    talk.lines()[0]["text"] = "another"  # type: ignore[index]  # it is a copy
+    assert shown(talk)[0] == ("person", "0")
