@@ -1,12 +1,15 @@
 // Phone: the screen of the reference phone (`svc phone`). What the agent does is seen as it happens; a tap is a tap there.
+// Beside it the person talks with the agent, as from a phone: as text, or aloud, text standing for the microphone.
 
 import { announce, h, Keyed, put, reconcile, ticking } from "./dom.js";
 import { phone } from "./net.js";
+import { Prose } from "./prose.js";
 import { empty } from "./view.js";
 
 const AGAIN = 2000; // ms between two tries while there is no phone
 const FAR = 24; // px of this page: what moves further is a swipe
 const MEANT = 1000; // ms in which a click may have been meant for the question before
+const MOST_WORDS = 5000; // characters: of a turn of the voice
 const LONG = 500; // ms: what stays longer is held
 const KEYS = [["back", "Back"], ["home", "Home"], ["recents", "Recent apps"]];
 const ASKS = {
@@ -30,10 +33,19 @@ export function openPhone(room) {
   const keys = h("div", { class: "keys", role: "group", "aria-label": "Keys of the phone" },
     KEYS.map(([key, title]) => h("button", { type: "button", onclick: () => touch({ kind: "key", key }) }, title)), wake);
   const body = h("div", { class: "handset" }, glass, keys, typing);
+  const lines = h("div", { class: "lines", role: "log", "aria-label": "Talk with the agent", tabindex: "0" });
+  const word = h("input", { "aria-label": "Message from the phone", placeholder: "Message the agent", autocomplete: "off", maxlength: MOST_WORDS });
+  const aloud = h("input", { type: "checkbox", role: "switch" });
+  const saying = h("form", {}, h("div", { class: "joined" }, word, h("button", { type: "submit", class: "main" }, "Send")),
+    h("label", { class: "switch" }, aloud, h("span", {}, "Say it aloud")));
+  const talk = h("section", { class: "talking" }, h("h3", {}, "Talk from this phone"), lines, saying);
   const side = h("div", { class: "beside" }, name, about, h("label", { class: "switch" }, master, h("span", {}, "Device Control")), asks);
   const nothing = empty("phone", "No reference phone is here", "Run svc phone on this host: it pairs by itself, and its screen appears here. The agent moves it, and so can you.");
   const waiting = h("p", { class: "waiting", role: "status" }, "Looking for a phone…");
+  const hint = h("p", { class: "note" });
   const windows = new Keyed();
+  const spoken = new Keyed("text");
+  const answers = new WeakMap();
   const questions = new Keyed();
   const closing = new AbortController();
   const { signal } = closing;
@@ -68,13 +80,14 @@ export function openPhone(room) {
   function show(next) {
     state = next;
     problem.hidden = true;
-    reconcile(room, [side, body]);
+    reconcile(room, [side, body, talk]);
     if (problem.parentNode !== side) asks.before(problem);
     put(name, next.name);
     put(about, [next.online ? "Connected" : "Not connected to the relay", `battery ${next.battery} %`].join(" · "));
     master.checked = next.device_control;
     wake.hidden = next.screen_on;
     draw(next);
+    hear(next);
     reconcile(asks, questions.nodes(next.questions, (each) => each.id, ({ item }) => ask(item)));
     if (next.questions.length) announce("The phone asks");
   }
@@ -184,6 +197,29 @@ export function openPhone(room) {
   });
   master.addEventListener("change", async () => {
     if (!(await send("/toggle", { on: master.checked }))) master.checked = !master.checked;
+  });
+
+  // --- what is said
+
+  function hear({ talk: said = [], awaits }) {
+    const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
+    const rows = spoken.nodes(said, ({ id }) => id, ({ item }) => line(item));
+    said.forEach(({ text }, place) => answers.get(rows[place])?.draw(rows[place], text.trim()));
+    put(hint, awaits ? "The agent is at work…" : said.length ? "" : "Ask the agent something, as from a phone in your hand.");
+    reconcile(lines, [...rows, hint]);
+    if (atEnd) lines.scrollTop = lines.scrollHeight;
+  }
+
+  function line({ kind, text }) {
+    if (kind !== "agent") return h("p", { class: kind, dir: "auto" }, text.trim());
+    const answer = h("div", { class: "prose", dir: "auto" }); // it grows
+    answers.set(answer, new Prose());
+    return answer;
+  }
+
+  saying.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (word.value.trim() && (await send("/say", { text: word.value, aloud: aloud.checked }))) word.value = "";
   });
 
   // --- what it asks

@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+
+from attrs import define
 
 from svc_proto.commands import Tell
 
@@ -25,12 +26,13 @@ class Transcript:
     """The lines, oldest first."""
 
     def __init__(self) -> None:
-        self._lines = deque[dict[str, str]](maxlen=MOST_LINES)
-        self._growing: dict[str, str] | None = None  # the answer that has not ended yet
+        self._lines = deque[_Line](maxlen=MOST_LINES)
+        self._growing: _Line | None = None  # the answer that has not ended yet
+        self._count = 0
 
-    def lines(self) -> list[Mapping[str, str]]:
-        """Each with `kind` and `text`."""
-        return [dict(line) for line in self._lines]
+    def lines(self) -> list[dict[str, object]]:
+        """Each with `id`, `kind` and `text`."""
+        return [{"id": line.number, "kind": line.kind, "text": line.text} for line in self._lines]
 
     def said(self, text: str) -> None:
         """The person says something."""
@@ -56,12 +58,20 @@ class Transcript:
     def _grow(self, text: str) -> None:
         if self._growing is None:
             self._growing = self._add("agent", "")
-        self._growing["text"] = _cut(self._growing["text"].removesuffix(CUT) + text)
+        self._growing.text = _cut(self._growing.text.removesuffix(CUT) + text)
 
-    def _add(self, kind: str, text: str) -> dict[str, str]:
-        line = {"kind": kind, "text": _cut(text)}
+    def _add(self, kind: str, text: str) -> _Line:
+        self._count += 1
+        line = _Line(self._count, kind, _cut(text))
         self._lines.append(line)
         return line
+
+
+@define
+class _Line:
+    number: int
+    kind: str
+    text: str
 
 
 def _cut(text: str) -> str:

@@ -257,6 +257,39 @@ def test_the_address_names_the_chat(site: Site, visit: Visitor) -> None:
     expect(page.get_by_text("Talk to the agent")).to_be_visible()
 
 
+STICKS_OUT = """
+(room) => [...room.querySelectorAll("*")]
+  .filter((each) => each.checkVisibility() && !each.closest(".scroller, .aside, .log:not(:has(.empty))"))
+  .map((each) => ({ each, box: each.getBoundingClientRect(), within: each.closest(".log, .talking") ?? room }))
+  .map((each) => ({ ...each, within: each.within.getBoundingClientRect() }))
+  .filter(({ box, within }) => box.width && (box.left < within.left - 1 || box.right > within.right + 1))
+  .map(({ each }) => each.outerHTML.slice(0, 80))
+"""
+
+
+def test_nothing_is_cut_or_covered_on_the_smallest_screen(site: Site, visit: Visitor) -> None:
+    """WCAG 1.4.10: 320 px wide, and here with letters that are a little wider than those of this host's font."""
+    visit.tolerated = ("Failed to load resource",)  # there is no phone
+    script = Scripted(activity={"activity": [record(3605, decision="confirmed")]})
+    page = start(site, visit, "#chat", script, viewport={"width": 320, "height": 640})
+    tabs = (("chat", "Talk to the agent"), ("management", "No device is paired"), ("phone", "No reference phone"))
+    for tab, shown in tabs:
+        page.evaluate("(tab) => { location.hash = tab; document.body.style.letterSpacing = '0.02em'; }", tab)
+        expect(page.get_by_text(shown)).to_be_visible()
+        title, tools = page.locator("h1").bounding_box(), page.locator("#tools").bounding_box()
+        assert title is not None
+        assert tools is not None
+        beside = title["x"] + title["width"] <= tools["x"] and tools["x"] + tools["width"] <= 320
+        assert beside or title["y"] + title["height"] <= tools["y"]
+        assert page.locator("main").evaluate(STICKS_OUT) == []
+    page.evaluate("location.hash = 'activity'")
+    expect(page.locator(".command .badge")).to_be_visible()
+    since, badge = page.locator(".command .when .sub").bounding_box(), page.locator(".command .badge").bounding_box()
+    assert since is not None
+    assert badge is not None
+    assert since["x"] + since["width"] <= badge["x"]
+
+
 @pytest.mark.parametrize("hours", [-3, 3])
 def test_a_device_whose_clock_is_wrong(site: Site, visit: Visitor, hours: int) -> None:
     now = time.time()

@@ -16,7 +16,7 @@ def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: Visitor
     visit.tolerated = ("Failed to load resource",)  # while there is none
     world = site.world
     world.start_relay()
-    site.open()
+    site.open(api_url="http://127.0.0.1:9")
     page = visit(f"{site.url}#phone")
     expect(page.get_by_text("No reference phone is here")).to_be_visible()
     seen = Seen(world, name="Pixel 9")
@@ -59,6 +59,15 @@ def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: Visitor
             assert sent.result().status == status
             expect(question).to_have_count(0)
     assert len(seen.handset.outbox) == 1
+
+    talk = page.get_by_role("log", name="Talk with the agent")
+    expect(talk).to_contain_text("Ask the agent something")
+    for words, aloud, channel in (("Which app is open?", False, "chat"), ("And now?", True, "voice")):
+        page.get_by_role("switch", name="Say it aloud").set_checked(aloud)
+        page.get_by_label("Message from the phone").fill(words)
+        page.get_by_label("Message from the phone").press("Enter")
+        expect(talk.locator(".person").last).to_have_text(words)
+        expect(talk.locator(".note").filter(has_text=f"{channel}: ")).to_be_visible()  # there is no agent in this world
 
     page.get_by_role("switch", name="Device Control").uncheck()
     world.eventually(lambda: world.http("POST", "/open_app", headers=headers, body=b'{"package": "x.y"}').status == 403)

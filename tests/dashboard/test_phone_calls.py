@@ -51,7 +51,7 @@ def test_a_phone_that_is_spoken_to(virtual: VirtualWorld) -> None:
     Seen(virtual)
     board = Board(virtual, api_url="http://127.0.0.1:8642")
     assert board.ask("POST", f"{PREFIX}/say", {"text": "hello"}).status == 200
-    assert board.ask("GET", f"{PREFIX}/screen").json["talk"][0] == {"kind": "person", "text": "hello"}
+    assert board.ask("GET", f"{PREFIX}/screen").json["talk"][0] == {"id": 1, "kind": "person", "text": "hello"}
 
 
 def test_what_goes_to_the_phone(virtual: VirtualWorld) -> None:

@@ -151,7 +151,10 @@ def test_what_is_said_to_the_agent(virtual: VirtualWorld) -> None:
         assert seen.ask("POST", "/say", {"text": "Which app.wav", "aloud": aloud}).json == {"ok": True}
         virtual.wait_until(lambda: seen.screen()["talk"][-1]["kind"] == "note")
         person, note = seen.screen()["talk"][-2:]
-        assert person == {"kind": "person", "text": "Which app.wav"}  # a page has no files of the phone's read
+        assert (person["kind"], person["text"]) == (
+            "person",
+            "Which app.wav",
+        )  # a page has no files of the phone's read
         assert note["text"].startswith(f"{channel}: ")
     assert seen.screen()["awaits"] is False
 

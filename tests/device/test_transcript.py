@@ -7,7 +7,7 @@ from svc_proto.device.transcript import CUT, LONGEST_TEXT, MOST_LINES, Transcrip
 
 
 def shown(transcript: Transcript) -> list[tuple[str, str]]:
-    return [(line["kind"], line["text"]) for line in transcript.lines()]
+    return [(str(line["kind"]), str(line["text"])) for line in transcript.lines()]
 
 
 def test_a_talk() -> None:
@@ -43,6 +43,4 @@ def test_it_has_bounds() -> None:
     for number in range(MOST_LINES):
         talk.said(str(number))
     assert shown(talk)[0] == ("person", "0")
-    assert len(shown(talk)) == MOST_LINES
-    talk.lines()[0]["text"] = "another"  # type: ignore[index]  # it is a copy
-    assert shown(talk)[0] == ("person", "0")
+    assert [line["id"] for line in talk.lines()] == [*range(2, MOST_LINES + 2)]
