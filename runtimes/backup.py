@@ -295,5 +295,7 @@ def _explained(archive: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise BackupError(f"the database cannot be copied: {error}") from None
     except OSError as error:
-        where = "" if error.filename is None else f" ({error.filename})"
-        raise BackupError(f"{(error.strerror or str(error)).lower()}{where}") from None
+        why = (error.strerror or str(error)).lower()
+        if error.filename is not None and Path(error.filename).name.startswith(f".{archive.name}."):
+            raise BackupError(f"{archive} cannot be written: {why}") from None  # the name is that until it is whole
+        raise BackupError(why if error.filename is None else f"{why} ({error.filename})") from None

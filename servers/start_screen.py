@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from runtimes.terminal_lines import fit
 from runtimes.terminal_qr import draw_qr
 from servers.launch import authority
 from svc_proto.machines.pairing import CODE_LIFETIME
@@ -55,11 +56,11 @@ class Screen:
         print()
         why_not = draw_qr(str(invite["qr_payload"]), below=len(lines) + AROUND)
         if why_not is None:
-            print(f"Scan the QR with {self.brand.reader}, or enter the code.")
+            print(fit(f"Scan the QR with {self.brand.reader}, or enter the code."))
         else:
             board = "" if self.dashboard is None else f'"Pair new device" at {self.dashboard}, or '
-            print(f"{why_not} See it by {board}svc pair --png.")
-            print(f"It is for {self.brand.reader}.")
+            print(fit(f"{why_not} See it by {board}svc pair --png."))
+            print(fit(f"It is for {self.brand.reader}."))
         print()
         print("\n".join([*lines, NEXT]), flush=True)
 

@@ -41,9 +41,11 @@ def json_option(command: Command) -> Command:
 
 
 def print_lines(lines: list[str]) -> None:
-    """To standard output."""
+    """To standard output; a terminal gets them broken between words."""
+    from runtimes.terminal_lines import fit
+
     for line in lines:
-        print(line)
+        print(fit(line))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

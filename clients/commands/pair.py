@@ -41,6 +41,7 @@ Durations: never, 0 (never), seconds, or a number with s, m, h, d, w or y.
 Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options. A relay that is down is no error
 for a QR: it then leads to the API server only.
 """
+CREDENTIALS = "Warning: the QR holds credentials. Whoever sees it can use this host until the code is used or over."
 
 
 @click.command("pair", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
@@ -147,12 +148,11 @@ def main(
     why_not = _draw(invite.qr_payload) if on_screen else None
     file = _write_png(invite.qr_payload) if png or on_screen else None
     if why_not is not None:
-        print(f"\n{why_not} Scan it from the PNG, or from the dashboard.")
+        print_lines(["", f"{why_not} Scan it from the PNG, or from the dashboard."])
     if file is not None:
         print(f"\nPNG   {file}")
     if on_screen or file is not None:
-        print(f"It is for {config.brand.reader}.")
-        print("Warning: the QR holds credentials. Whoever sees it can use this host until the code is used or over.")
+        print_lines([f"It is for {config.brand.reader}.", CREDENTIALS])
     if terminal and not no_wait and invite.expires_at is not None:
         _await(config, since, invite.expires_at, runtime, spends=None if png else file)
 

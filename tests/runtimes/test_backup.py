@@ -128,6 +128,13 @@ def test_a_database_elsewhere_and_one_in_use(tmp_path: Path, home: Path) -> None
     assert sessions(kept / "x.db") == ({**RECORD, "token_hash": "h"},)
 
 
+def test_a_folder_that_is_not_there_is_named_as_it_was_typed(tmp_path: Path, home: Path, archive: Path) -> None:
+    assert archive.exists()
+    with pytest.raises(BackupError) as raised:
+        back_up(home, tmp_path / "none" / "all.tar.gz", database=None)
+    assert str(raised.value) == f"{tmp_path}/none/all.tar.gz cannot be written: no such file or directory"
+
+
 def test_nothing_is_written_over(tmp_path: Path, home: Path, archive: Path) -> None:
     before = archive.read_bytes()
     with pytest.raises(BackupError, match="is there already"):
