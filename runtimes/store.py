@@ -41,11 +41,16 @@ def open_store(where: str | Path) -> Store:
 def named_store(env: Mapping[str, str], settings: Mapping[str, str], home: Path) -> str | Path:
     """Which store is wanted: `RELAY_SESSIONS_FILE` (wire core 4.5: set but empty is memory only), `SVC_DATABASE_URL`,
     else a file of the home. `settings` are those of the environment `env` and what stands in the home.
+
+    Raises `StoreError`.
     """
     named = env.get("RELAY_SESSIONS_FILE", settings.get("RELAY_SESSIONS_FILE"))
     if named is not None:
         return named.strip() or "memory:"
-    return settings.get("SVC_DATABASE_URL") or home / "svc.db"
+    url = settings.get("SVC_DATABASE_URL")
+    if url and "://" not in url and url != "memory:":
+        raise StoreError("SVC_DATABASE_URL must be an SQLAlchemy URL, such as sqlite:////srv/svc.db or postgresql://…")
+    return url or home / "svc.db"
 
 
 def store_files(where: str) -> list[str]:

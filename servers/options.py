@@ -22,7 +22,14 @@ Option = Callable[[Any], Any]
 
 
 class ProgramCommand(click.Command):
-    """A command line whose usage errors are one line on standard error, like every other error; exit code 2."""
+    """A command line whose usage errors are one line on standard error, like every other error; exit code 2.
+
+    With `--version`.
+    """
+
+    def __init__(self, *args: Any, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        click.version_option(package_name="svc-relay", prog_name="svc-relay", message="%(prog)s %(version)s")(self)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run, and end the process."""

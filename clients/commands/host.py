@@ -10,6 +10,7 @@ from pathlib import Path
 from runtimes.beside import beside_running
 from runtimes.service_home import find_home, with_env_file
 from runtimes.store import named_store, store_files
+from runtimes.store_service import StoreError
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 
@@ -47,7 +48,10 @@ def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
         settings = with_env_file({**os.environ, "SVC_HOME": str(files)})
     except (OSError, UnicodeDecodeError) as error:
         raise Problem(f"the settings in {files / '.env'} cannot be read: {error}") from None
-    named = named_store(os.environ, settings, home)
+    try:
+        named = named_store(os.environ, settings, home)
+    except StoreError as error:
+        raise Problem(str(error), code=MISUSED) from None
     found = [str(named)] if isinstance(named, Path) else store_files(named)
     return named, Path(found[0]) if found else None
 

@@ -71,12 +71,18 @@ class AgentSettings:
 
 
 def load_settings(engine: Engine, config: ApiConfig) -> Flow[AgentSettings]:
-    """Read the configuration file. One that is missing counts as empty, and so, with a warning, does a broken one."""
+    """Read the configuration file. One that is missing counts as empty, and so, with a warning, does a broken one.
+
+    A model that cannot be understood is told of, too.
+    """
     found = yield from read_yaml(engine, config.config_path)
     if isinstance(found, Failure):
         if found.kind is not FailureKind.NOT_FOUND:
             engine.log(Level.WARNING, "configuration not read", path=config.config_path, problem=found.kind.value)
         found = Members()
+    unused = _unused(found)
+    if unused is not None:
+        engine.log(Level.WARNING, "configuration not used", path=config.config_path, problem=unused)
     return agent_settings(config, found)
 
 
@@ -146,6 +152,19 @@ def _model(found: Mapping[str, object]) -> Members:
     """`model` is a name, or an object (wire api 9)."""
     model = found.get("model")
     return Members.of({"default": model} if isinstance(model, str) else model)
+
+
+def _unused(found: Mapping[str, object]) -> str | None:
+    """What is said of the model in a way that nobody understands, so that another one answers."""
+    model = found.get("model")
+    if not isinstance(model, str | Mapping | None):
+        return "model is neither a name nor an object"
+    members = _model(found)
+    if not isinstance(members.get("default"), str | None):
+        return "model.default is no text"
+    if members.word("base_url") and not file_base_url(found):
+        return "model.base_url is no address of an endpoint"
+    return None
 
 
 def _extra(found: Mapping[str, object]) -> Members:

@@ -228,3 +228,20 @@ def test_a_broken_file_counts_as_empty_and_is_told_of() -> None:
     book = ApiBook(files={CONFIG: "model: ["})
     assert book.run(book.api.settings())[0].model == ""
     assert book.events(Level.WARNING) == ["configuration not read"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("model: 5", "model is neither a name nor an object"),
+        ("model: {default: 7}", "model.default is no text"),
+        ("model: {default: a, base_url: 'ftp://u:secret@h'}", "model.base_url is no address of an endpoint"),
+        ("model:", None),
+        ("model: {default: a, base_url: ''}", None),
+    ],
+)
+def test_a_model_that_is_not_understood_is_told_of(text: str, problem: str | None) -> None:
+    book = ApiBook(files={CONFIG: text})
+    assert book.run(book.api.settings())[0].model in ("", "a")
+    told = [record.fields for record in book.logs if record.event == "configuration not used"]
+    assert told == ([] if problem is None else [{"path": CONFIG, "problem": problem}])

@@ -5,6 +5,7 @@ import json
 import signal
 import socket
 import ssl
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from runtimes.tls import client_context
 from servers.relay import main
 from servers.relay_program import read_config
+from svc_proto.version import VERSION
 from svc_proto.wire.events import SocketClosed
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
@@ -192,6 +194,14 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(len(line) <= 100 for line in text.splitlines())
 
 
+def test_each_program_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("servers.__main__", "servers.relay", "servers.api", "servers.dashboard", "clients.phone.__main__"):
+        with pytest.raises(SystemExit) as left:
+            import_module(name).main.main(["--version"])
+        assert left.value.code == 0
+        assert capsys.readouterr().out == f"svc-relay {VERSION}\n"
+
+
 # --- errors -------------------------------------------------------------------------------------------------------
 
 
@@ -231,6 +241,7 @@ def test_bad_options(failing: Failing, arguments: list[str], said: str) -> None:
         ({"SVC_HOME": "{cert}/below"}, 2, "{cert}/below"),
         ({"RELAY_SESSIONS_FILE": "{tmp}"}, 2, "{tmp}"),
         ({"RELAY_SESSIONS_FILE": "{key}"}, 2, "{key}"),
+        ({"SVC_DATABASE_URL": "foo"}, 2, "SVC_DATABASE_URL must be an SQLAlchemy URL"),
         ({"SVC_DATABASE_URL": "nosuch://user:secret@host/db"}, 2, "nosuch"),
         ({"SVC_RUNTIME": "twisted"}, 2, "--runtime"),
     ],

@@ -53,6 +53,8 @@ def test_what_it_says_of_what_is_not_in_it(lonely: Shelf) -> None:
         "Not in it: the database postgresql: (use its own tools)",
     ]
     assert "secret" not in done.out
+    (home / ".env").write_text("SVC_DATABASE_URL=svc.db")
+    assert lonely.run("svc", "backup", str(lonely.home / "c")).problem.startswith("SVC_DATABASE_URL must be ")
     (home / ".env").write_bytes(b"\xff")
     assert lonely.run("svc", "backup", str(lonely.home / "c")).problem.startswith("the settings in ")
     elsewhere = {"RELAY_SESSIONS_FILE": str(lonely.home / "s.db")}
