@@ -63,6 +63,10 @@ FEATURES = {  # by the endpoint that they need
     "run_events_sse": "run_events",
     "run_stop": "run_stop",
     "run_approval": "run_approval",
+    # As other servers of this kind name the same (wire api leaves them open).
+    "run_approval_response": "run_approval",
+    "approval_events": "run_approval",
+    "tool_progress_events": "session_chat_stream",
     "skills_api": "skills",
     "toolsets_api": "toolsets",
     "memory_api": "memory",
@@ -167,6 +171,7 @@ class _Status:
         }
         features: dict[str, object] = {name: True for name, needed in FEATURES.items() if needed in endpoints}
         features["session_id_header"] = f"{brand.header_prefix}{SESSION_ID}"
+        features["session_continuity_header"] = features["session_id_header"]
         features["session_key_header"] = f"{brand.header_prefix}{SESSION_KEY}"
         features["tool_progress_header"] = f"{brand.header_prefix}{TOOL_PROGRESS}"
         body = {

@@ -96,6 +96,8 @@ def test_capabilities() -> None:
     assert features["session_resources"] is True
     assert features["session_chat_streaming"] is True
     assert features["session_id_header"] == "X-Svc-Session-Id"
+    assert features["session_continuity_header"] == features["session_id_header"]
+    assert features["run_approval_response"] is features["approval_events"] is features["tool_progress_events"] is True
     assert "model_options" not in features
     assert "session_model_lock" not in features
     assert endpoints["session_chat_stream"] == {"method": "POST", "path": "/api/sessions/{id}/chat/stream"}

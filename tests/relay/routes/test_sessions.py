@@ -435,3 +435,22 @@ def test_a_grant_never_outlives_its_session(operator: dict[str, object], patches
     for each in [*shown, *book.sessions()]:
         if each["expires_at"] is not None:
             assert all(grant is not None and grant <= each["expires_at"] for grant in each["grants"].values())
+
+
+# --- as the specification has it --------------------------------------------------------------------------------------
+
+
+def test_a_lifetime_is_a_number_and_may_have_a_fraction(book: RelayBook) -> None:
+    paired = book.pair()
+    answer = book.request("PATCH", f"/sessions/{paired.prefix}", body={"ttl_seconds": 1000.5})
+    assert (answer.status, answer.json["expires_at"]) == (200, book.now.wall + 1000.5)
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PATCH"])
+def test_what_cannot_be_compared_hits_nobody(book: RelayBook, method: str) -> None:
+    """A token is known by its hash and its first eight characters."""
+    paired = book.pair()
+    body = {"ttl_seconds": 60} if method == "PATCH" else None
+    answer = book.request(method, f"/sessions/{paired.prefix}-0000-dead", body=body)
+    assert (answer.status, answer.json["code"]) == (400, "invalid_prefix")
+    assert len(book.request("GET", "/sessions").json["sessions"]) == 1
