@@ -7,7 +7,7 @@ import { dataView, empty, row, table } from "./view.js";
 
 const EVERY = 15; // s
 const SOON = 60; // s
-const COLUMNS = ["File", "Type", "Size", "Created", "Last fetched", "TTL", "Token"];
+const COLUMNS = ["File", "Type", "Size", "Created", "Last fetched", "Time left", "Id"];
 
 export function openMedia(room, auto) {
   const expired = h("input", { type: "checkbox", role: "switch" });
