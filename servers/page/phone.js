@@ -117,7 +117,8 @@ export function openPhone(room) {
       if (each.clickable || each.editable) return spot(each, parts);
       if (!each.text) return null;
       const covered = spots.some((other) => holds(other.bounds, each.bounds));
-      return placed(h("span", { class: each.bounds.top < 100 && !covered ? "words head" : "words", "aria-hidden": covered }, each.text), each.bounds);
+      const kind = `words${each.bounds.top < 100 && !covered ? " head" : ""}${each.bounds.left === 0 && !covered ? " edge" : ""}`;
+      return placed(h("span", { class: kind, "aria-hidden": covered }, each.text), each.bounds);
     }));
   }
 
