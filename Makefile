@@ -44,7 +44,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 # The folders of tests/ that mirror the core, and what stands beside them.
-CORE_TESTS = $(filter-out $(addprefix tests/,bench browser clients conformance fuzz loops peers runtimes servers __pycache__), \
+CORE_TESTS = $(filter-out $(addprefix tests/,bench browser clients conformance fuzz loops runtimes servers __pycache__), \
 	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
 
 # --- for people ---------------------------------------------------------------------------------------------------

@@ -191,12 +191,10 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
     from clients.commands.host import trust_for
     from clients.commands.perform import perform
     from svc_proto.basics.errors import Refused
-    from svc_proto.client.operator import health, local_relay, register
-    from svc_proto.client.problem import because
+    from svc_proto.client.operator import PROBE_WITHIN, local_relay, register
     from svc_proto.client.report import granted, meta_lines
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
-    from svc_proto.facts import Failure
     from svc_proto.machines.pairing import normalise
 
     try:
@@ -206,9 +204,7 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
     relay = local_relay(config)
 
     def plan(engine: Engine) -> Flow[None]:
-        found = yield from health(engine, relay)
-        if isinstance(found, Failure):
-            raise Problem(f"the relay at {relay.url} cannot be reached: {because(found)}; {relay.remedy}")
+        yield from relay.health(engine, within=PROBE_WITHIN)
         yield from register(engine, relay, code, meta)
 
     perform(plan, runtime, home=_home(config), client_tls=trust_for(config))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 
 from attrs import define, field
 
-from clients.gateway.api import Api, ApiSettings
+from clients.gateway.api import ApiSettings, api_of, rpc_error
 from clients.gateway.rows import listed_session, listed_toolset, shown_message
 from clients.gateway.rpc import BUSY, INTERNAL, NO_SESSION, Call, event_line, parse_call
 from clients.gateway.turn import Turn
@@ -21,6 +21,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.readers import EventReader
 from svc_proto.facts import Accepted
+from svc_proto.peers.peer import PeerFailed
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
 from svc_proto.version import VERSION
 
@@ -81,7 +82,7 @@ class Gateway:
     def bind(self, engine: Engine) -> None:
         """Keep the engine."""
         self.engine = engine
-        self._api = Api(engine, self._settings)
+        self._api = api_of(engine, self._settings)
 
     def on_started(self) -> None:
         """There is nothing to load."""
@@ -140,7 +141,8 @@ class Gateway:
     # --- methods ---
 
     def _create(self, call: Call) -> Flow[Result]:
-        identity = yield from self._api.create_session(call.params.text("title"))
+        wish = {"title": call.params.text("title"), "profile": self._settings.profile}
+        identity = yield from self._api.create_session(self.engine, {name: text for name, text in wish.items() if text})
         self._open(identity)
         return {
             "session_id": identity,
@@ -151,9 +153,9 @@ class Gateway:
         }
 
     def _resume(self, call: Call) -> Flow[Result]:
-        stored = yield from self._api.session(call.text("session_id"))
+        stored = yield from self._api.session(self.engine, call.text("session_id"))
         identity = str(stored.get("id") or call.text("session_id"))
-        rows = yield from self._api.messages(identity)
+        rows = yield from self._api.messages(self.engine, identity)
         messages = [shown for row in rows if (shown := shown_message(row)) is not None]
         session = self._open(identity)
         turn = session.turn
@@ -171,7 +173,8 @@ class Gateway:
     def _list(self, call: Call) -> Flow[Result]:
         limit = call.params.get("limit")
         wanted = limit if isinstance(limit, int) and limit > 0 else 20
-        rows = yield from self._api.sessions(min(wanted, MAX_LISTED))
+        path = f"/api/sessions?limit={min(wanted, MAX_LISTED)}"
+        rows = yield from self._api.listed(self.engine, path, "sessions")
         return {"sessions": [listed_session(row) for row in rows[:wanted]]}
 
     def _interrupt(self, call: Call) -> Flow[Result]:
@@ -182,7 +185,7 @@ class Gateway:
             turn.complete("interrupted")
             self._turn_over(session)
             if turn.run_id is not None:
-                yield from self._api.stop(turn.run_id)
+                yield from self._api.success(self._api.run(self.engine, turn.run_id, "stop"))
         return {"status": "interrupted"}
 
     def _submit(self, call: Call) -> Result:
@@ -206,7 +209,8 @@ class Gateway:
         return {}
 
     def _tools(self, call: Call) -> Flow[Result]:
-        return {"toolsets": [listed_toolset(row) for row in (yield from self._api.toolsets())]}
+        rows = yield from self._api.listed(self.engine, "/v1/toolsets", "toolsets")  # wire api 8.2
+        return {"toolsets": [listed_toolset(row) for row in rows]}
 
     def _resize(self, call: Call) -> Result:
         self._session(call)
@@ -218,10 +222,11 @@ class Gateway:
             raise RpcError(INVALID_PARAMS, "choice must be one of " + ", ".join(CHOICES))
         if turn is None or turn.run_id is None:
             raise RpcError(BUSY, "no run waits for an approval")
-        everything = call.params.get("all") is True
-        call_id = call.params.text("call_id")
-        resolved = yield from self._api.approve(turn.run_id, choice, call_id=call_id, everything=everything)
-        return {"resolved": resolved}
+        order: dict[str, object] = {"choice": choice, "all": call.params.get("all") is True}
+        if call_id := call.params.text("call_id"):
+            order["call_id"] = call_id
+        answer = yield from self._api.success(self._api.run(self.engine, turn.run_id, "approval", order))
+        return {"resolved": self._api.members(answer).whole("resolved") or 0}
 
     def _expired(self, call: Call) -> Result:
         return {"status": "expired"}  # we never ask for what these answer
@@ -244,10 +249,11 @@ class Gateway:
             self._upstream[session.identity] = channel
 
         try:
-            yield from self._api.chat(session.identity, message, on_event=turn.take, on_open=opened)
+            said = {"message": message, "approvals": True}
+            yield from self._api.turn(self.engine, session.identity, said, turn.take, opened)
             turn.complete("complete")  # a stream that ends without a word is complete, too (wire api 4.5)
-        except RpcError as error:
-            turn.fail(str(error))
+        except PeerFailed as error:
+            turn.fail(str(rpc_error(error)))
         self._turn_over(session)
 
     def _failed(self, session: _Session, error: Exception) -> None:
@@ -271,6 +277,8 @@ class Gateway:
                 self.say(write_result(call.identity, result))
         except RpcError as error:
             self._refuse(call, error)
+        except PeerFailed as error:
+            self._refuse(call, rpc_error(error))
         except Exception as error:  # noqa: BLE001, RUF100 - the caller waits for an answer, whatever happens
             self._refuse(call, RpcError(INTERNAL, f"internal error {self.engine.bug(error)}"))
         finally:

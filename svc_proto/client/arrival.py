@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from svc_proto.client.calls import Target, request_json
-from svc_proto.client.problem import Problem
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.peers.peer import PeerFailed
+from svc_proto.peers.relay import RelayClient
 
 __all__ = ["await_device"]
 
 LOOK_EVERY = 1.0  # s
 
 
-def await_device(engine: Engine, relay: Target, *, since: float, until: float) -> Flow[str | None]:
+def await_device(engine: Engine, relay: RelayClient, *, since: float, until: float) -> Flow[str | None]:
     """The name of the first device that pairs from `since` on, None if none has `until` then; epoch seconds.
 
     A relay that does not answer for a while is asked again.
     """
     while engine.now.wall < until:
         try:
-            listed = (yield from request_json(engine, relay, "GET", "/sessions")).rows("sessions")
-        except Problem:
+            listed = yield from relay.sessions(engine)
+        except PeerFailed:
             listed = []
         for session in listed:
             if session.number("created_at", since) is not None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from attrs import frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.client.calls import Target, error_text, fields_for, plain, request, request_json, unreachable
+from svc_proto.client.calls import explained, plain, problem_of
 from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.problem import Problem
 from svc_proto.client.questions import Questions
@@ -22,18 +22,17 @@ from svc_proto.client.talk_ends import Keyboard, News
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.client import fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.host_api import find_api
 from svc_proto.engine.local_secret import operator_fields
 from svc_proto.engine.reach import ANYWHERE, bracketed
-from svc_proto.engine.readers import each_event, events
-from svc_proto.facts import Accepted, Failure
+from svc_proto.facts import Accepted
+from svc_proto.peers.api import ApiClient
+from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema import chat_events
 from svc_proto.schema.members import Members
 from svc_proto.wire.sse import ServerSentEvent
-from svc_proto.wire.urls import encode_segment
 
 __all__ = ["ChatChore", "ChatEnd", "ChatOrder", "api_target"]
 
@@ -61,12 +60,12 @@ class ChatEnd:
     tokens: int | None = None
 
 
-def api_target(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[Target]:
+def api_target(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
     """The API server: as named, else as this host's configuration has it (wire core 2.7)."""
     found = yield from find_api(engine, config)
     here = f"{'https' if found.tls else 'http'}://{bracketed(ANYWHERE.get(found.host, found.host))}:{found.port}"
     where = url or config.webapi_inside or here
-    return Target("the API server", where, token=found.key if key is None else key, remedy=REMEDY)
+    return ApiClient("the API server", where, token=found.key if key is None else key, remedy=REMEDY)
 
 
 class ChatChore(Chore[ChatEnd]):
@@ -75,13 +74,13 @@ class ChatChore(Chore[ChatEnd]):
     After Ctrl-C `stopped` says whether the run was stopped; None when there was none.
     """
 
-    def __init__(self, find: Callable[[Engine], Flow[Target]], order: ChatOrder, *, watched: bool = False) -> None:
+    def __init__(self, find: Callable[[Engine], Flow[ApiClient]], order: ChatOrder, *, watched: bool = False) -> None:
         super().__init__(self._chat, watched=watched)
         self.stopped: bool | None = None
         self._find = find
         self._order = order
         self._turn: _Turn | None = None
-        self._api: Target | None = None
+        self._api: ApiClient | None = None
         self._questions: Questions | None = None
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
@@ -101,10 +100,10 @@ class ChatChore(Chore[ChatEnd]):
         doing(engine, f"asking {api.name} at {api.url}")
         session = self._order.session
         if session is None:
-            session = _session_id((yield from request_json(engine, api, "POST", "/api/sessions", {})))
+            session = yield from api.create_session(engine, {})
         questions = self._questions = Questions(lambda: engine.now.mono, engine.emit, self._answer)
         self._api, self._turn = api, _Turn(engine, self._order.raw, questions)
-        return (yield from _turn(engine, api, session, self._order, self._turn))
+        return (yield from _perform(engine, api, session, self._order, self._turn))
 
     def _typed(self, news: News) -> None:
         if self._questions is not None:
@@ -116,22 +115,23 @@ class ChatChore(Chore[ChatEnd]):
     def _pass_on(self, answer: Mapping[str, object]) -> Flow[None]:
         assert self._api is not None
         assert self._turn is not None  # which has asked
-        path = f"/v1/runs/{encode_segment(self._turn.run)}/approval"
-        yield from request_json(self._engine, self._api, "POST", path, answer)
+        yield from self._api.success(self._api.run(self._engine, self._turn.run, "approval", answer))
 
     def _unheard(self, error: Exception) -> None:
-        why = str(error) if isinstance(error, Problem) else f"internal error, reference {self._engine.bug(error)}"
+        if isinstance(error, PeerFailed):
+            why = str(problem_of(error))
+        else:
+            why = f"internal error, reference {self._engine.bug(error)}"
         self._engine.emit(Tell("tool", {"line": f"✗ the answer was not taken: {why}"}))
 
-    def _stop(self, api: Target, turn: _Turn) -> Flow[None]:
+    def _stop(self, api: ApiClient, turn: _Turn) -> Flow[None]:
         engine = self._engine
         until = engine.now.mono + STOP_WITHIN
         turn.muted = True
         if not turn.run:
             yield from wait(turn.started, until)
         if turn.run:  # it became known in time
-            path, left = f"/v1/runs/{encode_segment(turn.run)}/stop", until - engine.now.mono
-            answer = yield from request(engine, api, "POST", path, within=left)
+            answer = yield from api.run(engine, turn.run, "stop", within=until - engine.now.mono)
             self.stopped = answer.status in (200, 404)  # 404: it has ended already (wire api 6.4)
 
     def _leave(self, _: object) -> None:
@@ -148,25 +148,16 @@ class ChatChore(Chore[ChatEnd]):
             super()._failed(error)
 
 
-def _turn(engine: Engine, api: Target, session: str, order: ChatOrder, turn: _Turn) -> Flow[ChatEnd]:
+def _perform(engine: Engine, api: ApiClient, session: str, order: ChatOrder, turn: _Turn) -> Flow[ChatEnd]:
     operator = yield from operator_fields(engine, api.url)
-    asking = fetch(
-        engine,
-        "POST",
-        f"{api.url}/api/sessions/{encode_segment(session)}/chat/stream",
-        into=events(),
-        headers=(*fields_for(api), *operator),
-        body=strict_json.dumps_bytes({"message": order.message, **({"approvals": True} if order.asks else {})}),
-    )
-    answer = yield from each_event(asking, turn.take)
-    if isinstance(answer, Failure):
-        raise Problem(unreachable(api, answer) if not turn.begun else f"the answer broke off: {answer.detail or 'cut'}")
-    if answer.status in (401, 403):
-        raise Problem(f"{api.name} does not accept the key: set API_SERVER_KEY, or --api-key")
-    if answer.status == 404:
-        raise Problem(f"{api.name} has no session {session!r}: leave --session out for a new one")
-    if answer.status != 200:
-        raise Problem(f"{api.name} refuses: {error_text(answer)}")
+    message = {"message": order.message, **({"approvals": True} if order.asks else {})}
+    wrong_key = f"{api.name} does not accept the key: set API_SERVER_KEY, or --api-key"
+    sentences = {
+        PeerFault.UNAUTHORIZED: wrong_key,
+        PeerFault.FORBIDDEN: wrong_key,
+        PeerFault.NOT_FOUND: f"{api.name} has no session {session!r}: leave --session out for a new one",
+    }
+    yield from explained(api.turn(engine, session, message, turn.take, fields=operator), sentences)
     if turn.problem is not None:
         raise Problem(f"the agent failed: {turn.problem}")
     return ChatEnd(session, turn.completed, turn.tokens)
@@ -244,10 +235,3 @@ class _Turn:
     def _count(self, usage: Members) -> None:
         known = [count for name in ("input_tokens", "output_tokens") if (count := usage.whole(name)) is not None]
         self.tokens = sum(known) if known else None
-
-
-def _session_id(answer: Members) -> str:
-    identity = answer.identity("id") or answer.inner("session").identity("id")
-    if not identity:
-        raise Problem("the API server gave no session id: is it really one?")
-    return identity

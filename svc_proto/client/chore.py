@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from svc_proto.client.calls import problem_of
 from svc_proto.client.problem import Problem
 from svc_proto.commands import Ready, Tell
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Accepted
+from svc_proto.peers.peer import PeerFailed
 
 __all__ = ["INTERRUPTED", "Chore", "doing"]
 
@@ -69,6 +71,8 @@ class Chore(Generic[T]):
         self._engine.exit(0)
 
     def _failed(self, error: Exception) -> None:
+        if isinstance(error, PeerFailed):
+            error = problem_of(error)
         if isinstance(error, Problem):
             self.problem = error
             self._engine.exit(error.code, str(error))

@@ -13,9 +13,8 @@ from uuid import UUID
 
 from attrs import evolve, field, frozen
 
-from svc_proto.client.calls import Target, answer_object, error_text, request
+from svc_proto.client.calls import PAIRED, explained
 from svc_proto.client.chore import doing
-from svc_proto.client.inputs import http_base, relay_route
 from svc_proto.client.invites import Invitation, read_candidates
 from svc_proto.client.link import Identity, Link, Unreachable, Welcome, open_link
 from svc_proto.client.probe import Routes
@@ -23,11 +22,14 @@ from svc_proto.client.problem import MISUSED, Problem, because
 from svc_proto.client.stored import Change, Forget, Put, StoredSession, parse_sessions, record_members
 from svc_proto.commands import Compute
 from svc_proto.device.lifetime import default_lifetime
+from svc_proto.device.remote import Remote
 from svc_proto.device.route_choice import Candidate
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
+from svc_proto.peers.peer import PeerFault
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
 from svc_proto.wire.urls import encode_segment
 
@@ -228,10 +230,10 @@ def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[Link
     return link, welcome
 
 
-def target_for(engine: Engine, session: StoredSession) -> Flow[Target]:
+def target_for(engine: Engine, session: StoredSession) -> Flow[RelayClient]:
     """The relay's HTTP side, reached on the best route."""
     url = yield from route_of(engine, session)
-    return Target("the relay", http_base(url), token=session.token, remedy="is it running, and this its address?")
+    return RelayClient("the relay", Remote(url).http_url, session.token, remedy="is it running, and this its address?")
 
 
 # --- devices --------------------------------------------------------------------------------------------------
@@ -240,26 +242,20 @@ def target_for(engine: Engine, session: StoredSession) -> Flow[Target]:
 def devices(engine: Engine, session: StoredSession) -> Flow[list[Members]]:
     """The paired devices, as the relay lists them."""
     relay = yield from target_for(engine, session)
-    answer = yield from request(engine, relay, "GET", "/sessions")
-    _expect_session(answer.status)
-    if answer.status != 200:
-        raise Problem(f"the relay refuses: {error_text(answer)}")
+    found = yield from explained(relay.sessions(engine), PAIRED)
     yield from note_pin(engine, session, session.url)
-    return answer_object(relay, answer).rows("sessions")
+    return found
 
 
 def extend(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[Members]:
     """Give a session a new lifetime from now on. Raises `Problem`."""
     relay = yield from target_for(engine, session)
-    answer = yield from request(engine, relay, "PATCH", f"/sessions/{encode_segment(prefix)}", {"ttl_seconds": ttl})
-    _expect_session(answer.status)
-    if answer.status == 404:
-        raise Problem(f"no session has a token that begins with {prefix!r}: see svc-relay devices")
-    if answer.status == 409:
-        raise Problem(f"{error_text(answer)}: give more of the token")
-    if answer.status != 200:
-        raise Problem(f"the relay refuses: {error_text(answer)}")
-    found = answer_object(relay, answer)
+    asked = relay.json(engine, "PATCH", f"/sessions/{encode_segment(prefix)}", {"ttl_seconds": ttl})
+    sentences = {
+        PeerFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: see svc-relay devices",
+        PeerFault.CONFLICT: "{said}: give more of the token",
+    }
+    found = yield from explained(asked, PAIRED | sentences)
     if session.token.startswith(prefix):
         members = {"ttl_expires_at": found.get("expires_at"), "grants": found.get("grants")}
         yield from change_sessions(engine, Put(session.url, members))
@@ -271,19 +267,14 @@ def forget(engine: Engine, session: StoredSession) -> Flow[None]:
     yield from change_sessions(engine, Forget(session.url, session.token))
 
 
-def _expect_session(status: int) -> None:
-    if status == 401:
-        raise Problem("the relay does not know this session any more: pair again with svc-relay pair")
-
-
 def _expect(engine: Engine, url: str, pin: str | None) -> Flow[None]:
-    where = relay_route(url)
+    where = Remote(url).pinned
     if where is not None:
         yield from ask(engine, Compute(engine.new_op(), "tls.expect", (*where, pin)))
 
 
 def _seen(engine: Engine, url: str) -> Flow[str | None]:
-    where = relay_route(url)
+    where = Remote(url).pinned
     if where is None:
         return None
     pin = yield from ask(engine, Compute(engine.new_op(), "tls.seen", where))

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from svc_proto.client.calls import Target, request
+from svc_proto.client.calls import problem_of
 from svc_proto.client.desk import candidates_of, expect_pins, read_sessions
-from svc_proto.client.inputs import http_base
-from svc_proto.client.operator import health
-from svc_proto.client.problem import Problem, because
+from svc_proto.client.problem import because
 from svc_proto.client.spans import short_expiry
 from svc_proto.client.stored import StoredSession, is_damaged
 from svc_proto.commands import Compute
+from svc_proto.device.remote import Remote
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
+from svc_proto.peers.peer import PeerFailed
+from svc_proto.peers.relay import RelayClient
 
 __all__ = ["PROBE_WITHIN", "Finding", "examine", "finding_lines", "findings_json", "reach"]
 
@@ -69,17 +70,16 @@ def examine(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
 
 def reach(engine: Engine, address: str, *, alone: bool) -> Flow[Finding]:
     """Whether a relay answers at an address; that it does not is a failure if there is no other."""
-    relay = Target("the relay", http_base(address))
+    relay = RelayClient("the relay", Remote(address).http_url)
     began = engine.now.mono
     bad = "failure" if alone else "warning"
     try:
-        found = yield from health(engine, relay, within=PROBE_WITHIN)
-    except Problem as error:
-        return Finding(address, bad, str(error))
-    if isinstance(found, Failure):
-        return Finding(
-            address, bad, f"cannot be reached: {because(found)}", "is the relay running, and this its address?"
-        )
+        found = yield from relay.health(engine, within=PROBE_WITHIN)
+    except PeerFailed as error:
+        if error.failure is None:
+            return Finding(address, bad, str(problem_of(error)))
+        why, remedy = because(error.failure), "is the relay running, and this its address?"
+        return Finding(address, bad, f"cannot be reached: {why}", remedy)
     took = (engine.now.mono - began) * 1000
     return Finding(address, "ok", f"answers in {took:.0f} ms, version {found.get('version')}")
 
@@ -120,11 +120,11 @@ def _lifetime(session: StoredSession, now: float) -> list[Finding]:
 
 
 def _known(engine: Engine, session: StoredSession, address: str) -> Flow[Finding]:
-    relay = Target("the relay", http_base(address), token=session.token)
+    relay = RelayClient("the relay", Remote(address).http_url, session.token, PROBE_WITHIN)
     try:
-        answer = yield from request(engine, relay, "GET", "/sessions", within=PROBE_WITHIN)
-    except Problem as error:
-        return Finding(session.url, "failure", str(error))
+        answer = yield from relay.request(engine, "GET", "/sessions")
+    except PeerFailed as error:
+        return Finding(session.url, "failure", str(problem_of(error)))
     if answer.status == 200:
         return Finding(session.url, "ok", "the relay knows this session")
     if answer.status == 401:

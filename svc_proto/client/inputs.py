@@ -11,14 +11,12 @@ from svc_proto.basics.entropy import CODE_LENGTH
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.engine.reach import ANYWHERE, bracketed
-from svc_proto.wire.urls import Url, parse_url
+from svc_proto.wire.urls import parse_url
 
 __all__ = [
     "clean_code",
     "clean_remote",
-    "http_base",
     "looks_like_invite",
-    "relay_route",
     "strip_controls",
     "strip_escapes",
 ]
@@ -84,23 +82,6 @@ def clean_remote(text: str, name: str = "--remote") -> str:
     return f"ws://{bracketed(host or url.host)}:{RELAY_PORT}{url.target.rstrip('/')}"
 
 
-def http_base(remote: str) -> str:
-    """Where the HTTP routes of a relay are: ws becomes http, wss https; a path stays (wire core 10.4)."""
-    url = parse_url(remote)
-    return f"{'https' if url.tls else 'http'}://{bracketed(url.host)}:{url.port}{_path(url)}"
-
-
-def relay_route(remote: str) -> tuple[str, int] | None:
-    """Host and port of a relay that is reached over TLS; None for any other."""
-    url = parse_url(remote)
-    return (url.host, url.port) if url.tls else None
-
-
 def _has_port(text: str) -> bool:
     netloc = text.partition("://")[2].partition("/")[0].partition("?")[0]
     return netloc.rpartition("]")[2].rpartition(":")[1] == ":"
-
-
-def _path(url: Url) -> str:
-    path = url.target.partition("?")[0].rstrip("/")
-    return path.removesuffix("/ws")

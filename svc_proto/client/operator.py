@@ -6,26 +6,23 @@ the time limits of wire core 10.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from svc_proto.basics.visible import is_visible
-from svc_proto.client.calls import Target, answer_object, error_text, request, request_json
+from svc_proto.client.calls import explained
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.config import RelayConfig
 from svc_proto.engine.callers import is_loopback_name
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.reach import ANYWHERE, bracketed
-from svc_proto.facts import Failure
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.peers.peer import PeerFault
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
-from svc_proto.wire.urls import encode_segment
 
 __all__ = [
     "KEY_IS_KNOWN",
     "LOCAL",
-    "health",
+    "PROBE_WITHIN",
     "local_relay",
     "register",
     "registration",
@@ -34,8 +31,8 @@ __all__ = [
     "token_prefix",
 ]
 
-PROBE_WITHIN = 1.0  # s, wire core 10.1
 REGISTER_WITHIN = 2.0  # s, wire core 10.1
+PROBE_WITHIN = 1.0  # s for its health, wire core 10.1
 LOCAL = "the relay"
 REMEDY = "start it with: python -m servers.relay"
 KEY_IS_KNOWN = (
@@ -45,22 +42,11 @@ KEY_IS_KNOWN = (
 MIN_PREFIX, MAX_PREFIX = 4, 64  # characters, spec "Limits"; a whole token has 36
 
 
-def local_relay(config: RelayConfig) -> Target:
+def local_relay(config: RelayConfig) -> RelayClient:
     """Where programs on this host find the relay that listens as configured."""
     host = ANYWHERE.get(config.host, config.host)
     url = config.inside or f"{'https' if config.tls else 'http'}://{bracketed(host)}:{config.port}"
-    return Target(LOCAL, url, remedy=REMEDY, local=is_loopback_name(url.encode()))
-
-
-def health(engine: Engine, relay: Target, *, within: float = PROBE_WITHIN) -> Flow[Mapping[str, object] | Failure]:
-    """The relay's health; a `Failure` when there is no relay. Raises `Problem` for something else in its place."""
-    answer = yield from fetch(engine, "GET", f"{relay.url}/health", within=within)
-    if isinstance(answer, Failure):
-        return answer
-    found = answer_object(relay, answer)
-    if answer.status != 200 or found.get("status") != "ok":
-        raise Problem(f"{relay.name} at {relay.url} is not well: {error_text(answer)}")
-    return found
+    return RelayClient(LOCAL, url, remedy=REMEDY, local=is_loopback_name(url.encode()))
 
 
 def registration(code: str, meta: PairingMeta) -> dict[str, object]:
@@ -81,28 +67,22 @@ def registration(code: str, meta: PairingMeta) -> dict[str, object]:
     return body
 
 
-def register(engine: Engine, relay: Target, code: str, meta: PairingMeta) -> Flow[str | None]:
+def register(engine: Engine, relay: RelayClient, code: str, meta: PairingMeta) -> Flow[str | None]:
     """Make a code usable; the API key that goes with it, if the relay gives one. Raises `Problem`."""
-    answer = yield from request(
-        engine, relay, "POST", "/pairing/register", registration(code, meta), within=REGISTER_WITHIN
-    )
-    _expect(relay, answer)
-    return answer_object(relay, answer).text("api_key") or None
+    body = registration(code, meta)
+    asked = relay.json(engine, "POST", "/pairing/register", body, within=REGISTER_WITHIN)
+    return (yield from explained(asked, _elsewhere(relay))).text("api_key") or None
 
 
-def revoke(engine: Engine, relay: Target, prefix: str, *, within: float = 10.0) -> Flow[Members]:
+def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[Members]:
     """End the one session whose token begins so; `revoked` of the answer is its prefix. Raises `Problem`."""
-    answer = yield from request(
-        engine, relay, "DELETE", f"/sessions/{encode_segment(token_prefix(prefix))}", within=within
-    )
-    if answer.status == 404:
-        raise Problem(f"no session has a token that begins with {prefix.strip()!r}: it may be over already")
-    if answer.status == 409:
-        raise Problem(f"{error_text(answer)}: give more of the token")
-    if answer.status == 204:
-        return Members({"ok": True, "revoked": prefix.strip()[:8], "revoked_self": False})
-    _expect(relay, answer)
-    return answer_object(relay, answer)
+    prefix = token_prefix(text)
+    sentences = {
+        PeerFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: it may be over already",
+        PeerFault.CONFLICT: "{said}: give more of the token",
+        **_elsewhere(relay),
+    }
+    return (yield from explained(relay.revoke(engine, prefix), sentences))
 
 
 def token_prefix(text: str) -> str:
@@ -113,18 +93,13 @@ def token_prefix(text: str) -> str:
     return prefix
 
 
-def security(engine: Engine, relay: Target, allow: bool | None) -> Flow[Members]:
+def security(engine: Engine, relay: RelayClient, allow: bool | None) -> Flow[Members]:
     """The state of the switch for API keys over plain HTTP, turned first unless `allow` is None (wire core 8.3)."""
     if allow is None:
-        return (yield from request_json(engine, relay, "GET", "/relay/security"))
-    wanted = {"allow_insecure_api_bearer": allow}
-    return (yield from request_json(engine, relay, "PATCH", "/relay/security", wanted))
+        return (yield from relay.json(engine, "GET", "/relay/security"))
+    return (yield from relay.json(engine, "PATCH", "/relay/security", {"allow_insecure_api_bearer": allow}))
 
 
-def _expect(relay: Target, answer: Fetched) -> None:
-    if answer.status == 403:
-        raise Problem(
-            f"{relay.name} at {relay.url} takes this only from its own host, over loopback: {error_text(answer)}"
-        )
-    if answer.status >= 300:
-        raise Problem(f"{relay.name} refuses: {error_text(answer)}")
+def _elsewhere(relay: RelayClient) -> dict[PeerFault, str]:
+    where = f"{relay.name} at {relay.url}"
+    return {PeerFault.FORBIDDEN: f"{where} takes this only from its own host, over loopback: {{said}}"}

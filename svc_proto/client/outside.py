@@ -10,13 +10,12 @@ from __future__ import annotations
 from attrs import frozen
 
 from svc_proto.basics.entropy import new_code
-from svc_proto.client.calls import Target
 from svc_proto.client.doctor import PROBE_WITHIN, Finding, reach
-from svc_proto.client.inputs import http_base
 from svc_proto.client.link import Identity, open_link
 from svc_proto.client.operator import register, revoke
 from svc_proto.client.problem import Problem, because
 from svc_proto.client.routes import Route
+from svc_proto.device.remote import Remote
 from svc_proto.engine.callers import names_this_network
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
@@ -24,6 +23,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.peers.relay import RelayClient
 
 __all__ = ["LOCAL_ROUTES", "Outside", "examine_outside"]
 
@@ -49,14 +49,14 @@ class Outside:
     """What is asked: the public route, the relay of this host if it runs, and the dashboard's path if it has one."""
 
     route: Route
-    relay: Target | None
+    relay: RelayClient | None
     dashboard_path: str = ""
 
 
 def examine_outside(engine: Engine, asked: Outside) -> Flow[list[Finding]]:
     """Ask, and say what came of it."""
     address = asked.route.relay_url
-    relay = Target("the relay", http_base(address))
+    relay = RelayClient("the relay", Remote(address).http_url)
     found = yield from reach(engine, address, alone=True)
     findings = [found, _encryption(asked.route)]
     if found.verdict == "ok":
@@ -77,7 +77,7 @@ def _encryption(route: Route) -> Finding:
     return Finding("encryption", verdict, text, f"put a proxy with TLS in front: {PAGE}")
 
 
-def _local_routes(engine: Engine, relay: Target) -> Flow[Finding]:
+def _local_routes(engine: Engine, relay: RelayClient) -> Flow[Finding]:
     opened, silent = list[str](), list[str]()
     for method, path in LOCAL_ROUTES:
         body = NOTHING if method == "POST" else b""
@@ -96,7 +96,7 @@ def _local_routes(engine: Engine, relay: Target) -> Flow[Finding]:
     return Finding("local routes", "ok", f"shut, all {len(LOCAL_ROUTES)} that were tried")
 
 
-def _pairing(engine: Engine, route: Route, relay: Target | None) -> Flow[list[Finding]]:
+def _pairing(engine: Engine, route: Route, relay: RelayClient | None) -> Flow[list[Finding]]:
     """Pair as a phone would. That tells whether sockets come through, and what the relay believes of the way."""
     if relay is None:
         return [Finding("WebSocket", "warning", "not tried: no relay runs on this host", "run it on the relay's host")]

@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from svc_proto.basics.entropy import new_code
 from svc_proto.client.chore import doing
 from svc_proto.client.mesh import Mesh, find_mesh
-from svc_proto.client.operator import health, local_relay, register
+from svc_proto.client.operator import PROBE_WITHIN, local_relay, register
 from svc_proto.client.problem import MISUSED, Problem, because
 from svc_proto.client.routes import (
     ApiRoute,
@@ -27,9 +27,9 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.host_api import find_api
 from svc_proto.engine.reach import HERE, for_phones, lan_address, relay_address, sealed
-from svc_proto.facts import Failure
 from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.qr import build_payload, relay_block
+from svc_proto.peers.peer import PeerFailed
 
 __all__ = ["Invite", "PairOrder", "pair"]
 
@@ -87,12 +87,13 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
     doing(engine, f"asking the relay at {relay.url}")
     code = own = None
     if order.with_relay:
-        found = yield from health(engine, relay)
-        if isinstance(found, Failure):
-            notes.append(
-                f"the relay at {relay.url} cannot be reached ({because(found)}), so the QR is for the API server only; "
-                f"{relay.remedy}"
-            )
+        try:
+            yield from relay.health(engine, within=PROBE_WITHIN)
+        except PeerFailed as error:
+            if error.failure is None:
+                raise
+            why = f"cannot be reached ({because(error.failure)})"
+            notes.append(f"the relay at {relay.url} {why}, so the QR is for the API server only; {relay.remedy}")
         else:
             code = new_code(engine.entropy)
             # The relay is told of a way from outside: from then on it asks programs on this host for the local secret.

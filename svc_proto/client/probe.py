@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from svc_proto.client.inputs import http_base
+from svc_proto.device.remote import Remote
 from svc_proto.device.route_choice import CancelProbe, Candidate, Chosen, Probe, RouteAction, RouteChoice
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
@@ -88,7 +88,7 @@ class Routes:
             )
             self._act(self._choice.failed(candidate, now))
 
-        question = fetch(self._engine, "GET", http_base(candidate.url) + "/health", within=NEVER_REACHED)
+        question = fetch(self._engine, "GET", f"{Remote(candidate.url).http_url}/health", within=NEVER_REACHED)
         task = self._engine.spawn(question, on_done=asked)
         self._probes[candidate] = task
 

@@ -12,26 +12,18 @@ from attrs import frozen
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.spans import short_span
-from svc_proto.client.calls import (
-    Target,
-    answer_object,
-    answer_value,
-    error_text,
-    fields_for,
-    plain,
-    request,
-    unreachable,
-)
+from svc_proto.client.calls import PAIRED, explained, plain
 from svc_proto.client.chore import doing
 from svc_proto.client.desk import route_of, sign_in
 from svc_proto.client.link import Link
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Tell
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure
+from svc_proto.peers.peer import JSON, PeerFault
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
 from svc_proto.wire.envelope import Envelope
 from svc_proto.wire.urls import encode_segment
@@ -55,14 +47,8 @@ PHONE_WITHIN = 60.0  # s: the relay gives a phone 30 s (spec), and some of them 
 _FILE_NAME = re.compile(r'filename="([^"]*)"')
 _RANGE = re.compile(r"bytes [0-9]+-[0-9]+/([0-9]{1,15})")
 QUOTES = "\"'`"  # around a path with blanks
+GONE = {PeerFault.NOT_FOUND: "the relay has no such file: a token lasts a day, and no longer than the relay runs"}
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
-
-
-def refused(relay: Target, answer: Fetched) -> Problem:
-    """What to say of any answer that is none."""
-    if answer.status == 401:
-        return Problem("the relay does not know this session any more: pair again with svc-relay pair")
-    return Problem(f"{relay.name} refuses: {error_text(answer)}")
 
 
 # --- terminals ------------------------------------------------------------------------------------------------
@@ -131,12 +117,10 @@ def terminal_rows(sessions: Sequence[Members], now: float) -> list[tuple[str, ..
 # --- notifications --------------------------------------------------------------------------------------------
 
 
-def notifications(engine: Engine, relay: Target, limit: int) -> Flow[list[Members]]:
+def notifications(engine: Engine, relay: RelayClient, limit: int) -> Flow[list[Members]]:
     """What phones have shown lately, newest first (wire core 7.3)."""
-    answer = yield from request(engine, relay, "GET", f"/notifications/recent?limit={limit}")
-    if answer.status != 200:
-        raise refused(relay, answer)
-    return answer_object(relay, answer).rows("notifications")
+    asked = relay.json(engine, "GET", f"/notifications/recent?limit={limit}")
+    return (yield from explained(asked, PAIRED)).rows("notifications")
 
 
 def notification_rows(entries: Sequence[Members], now: float) -> list[tuple[str, ...]]:
@@ -175,21 +159,21 @@ def media_path(text: str) -> str:
     return f"/media/{text}"
 
 
-def save_media(engine: Engine, relay: Target, path: str) -> Flow[Media]:
+def save_media(engine: Engine, relay: RelayClient, path: str) -> Flow[Media]:
     """Fetch a file piece by piece, each told as `Tell("piece", {"data", "name"})`. Raises `Problem`."""
+    return (yield from explained(_save(engine, relay, path), PAIRED | GONE))
+
+
+def _save(engine: Engine, relay: RelayClient, path: str) -> Flow[Media]:
     offset, total, name, kind = 0, 1, "", "application/octet-stream"
     while offset < total:
         doing(engine, f"fetching {name or path.partition('?')[0]}: {offset} bytes so far")
         wanted = (b"range", f"bytes={offset}-{offset + PIECE - 1}".encode("ascii"))
-        answer = yield from fetch(engine, "GET", relay.url + path, headers=(*fields_for(relay), wanted), within=60.0)
-        if isinstance(answer, Failure):
-            raise Problem(unreachable(relay, answer))
+        answer = yield from relay.request(engine, "GET", path, fields=(JSON, wanted), within=60.0)
         if answer.status == 416 and not offset:
             total = 0  # an empty file has no first byte
-        elif answer.status == 404:
-            raise Problem("the relay has no such file: a token lasts a day, and no longer than the relay runs")
-        elif answer.status not in (200, 206):
-            raise refused(relay, answer)
+        else:
+            relay.check(answer)
         size = _RANGE.fullmatch((answer.headers.get(b"content-range") or b"").decode("latin-1"))
         if not offset:
             kind = ((answer.headers.get(b"content-type") or b"").decode("latin-1") or kind) if total else kind
@@ -233,18 +217,18 @@ def read_arguments(arguments: Sequence[str]) -> dict[str, object]:
 
 
 def call_phone(
-    engine: Engine, relay: Target, method: str, route: str, arguments: Mapping[str, object]
+    engine: Engine, relay: RelayClient, method: str, route: str, arguments: Mapping[str, object]
 ) -> Flow[tuple[int, object]]:
     """One Device Control call: the status, and the phone's answer. Raises `Problem` when there is no answer at all."""
     path = "/" + "/".join(encode_segment(part) for part in route.strip("/").split("/"))
-    body: Mapping[str, object] | None = arguments
+    body: Mapping[str, object] | bytes = arguments
     if method == "GET":
         texts = {
             name: value if isinstance(value, str) else strict_json.dumps(value) for name, value in arguments.items()
         }
-        path, body = path + (f"?{urlencode(texts)}" if texts else ""), None
+        path, body = path + (f"?{urlencode(texts)}" if texts else ""), b""
     doing(engine, f"waiting for the phone: {method} {path.partition('?')[0]}")
-    answer = yield from request(engine, relay, method, path, body, within=PHONE_WITHIN)
+    answer = yield from relay.request(engine, method, path, body, within=PHONE_WITHIN)
     if answer.status == 401:
-        raise refused(relay, answer)
-    return answer.status, answer_value(relay, answer)
+        raise Problem(PAIRED[PeerFault.UNAUTHORIZED])
+    return answer.status, relay.value(answer)

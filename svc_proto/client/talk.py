@@ -26,7 +26,7 @@ from enum import Enum
 from attrs import frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.client.calls import Target, error_text, fields_for, plain, request_json, unreachable
+from svc_proto.client.calls import explained, plain
 from svc_proto.client.chore import Chore, doing
 from svc_proto.client.problem import Problem
 from svc_proto.client.promises import Promises
@@ -47,13 +47,14 @@ from svc_proto.client.talk_ends import (
 from svc_proto.commands import SignalName, Tell
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.child import Child, spawn_child
-from svc_proto.engine.client import Fetched, fetch, websocket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.table import Table, step
+from svc_proto.peers.peer import PeerFault
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
 
 __all__ = ["LIFE", "MAX_SECONDS", "RECORDER_RATE", "TalkChore", "TalkOrder", "TalkState", "TalkTrigger"]
@@ -112,7 +113,7 @@ class TalkOrder:
 class TalkChore(Chore[None]):
     """The service. Its channel is the keyboard."""
 
-    def __init__(self, find: Callable[[Engine], Flow[Target]], order: TalkOrder, *, watched: bool = False) -> None:
+    def __init__(self, find: Callable[[Engine], Flow[RelayClient]], order: TalkOrder, *, watched: bool = False) -> None:
         super().__init__(self._talk, watched=watched)
         self._find = find
         self._order = order
@@ -149,8 +150,9 @@ class TalkChore(Chore[None]):
             body["profile"] = self._order.profile
         if self._order.session:
             body["chat_session_id"] = self._order.session
-        made = yield from request_json(engine, relay, "POST", "/voice/realtime-agent/session", body)
-        socket = yield from self._connect(engine, relay, made)
+        asked = relay.talk(engine, body, Ear(self.tell), within=OPEN_WITHIN)
+        socket = yield from explained(asked, {PeerFault.LACKING: f"{relay.name} made no voice session"})
+        yield from self._get_ready(relay)
         try:
             self._prompt()
             while self.state is not TalkState.OVER:
@@ -162,26 +164,14 @@ class TalkChore(Chore[None]):
                 self._speaker.stop()
             socket.close()
 
-    def _connect(self, engine: Engine, relay: Target, made: Members) -> Flow[Socket]:
-        path = made.text("websocket_path")
-        if not path.startswith("/"):
-            raise Problem(f"{relay.name} made no voice session")
-        url = f"{relay.url.replace('http', 'ws', 1)}{path}"
-        _, *key = fields_for(relay)
-        opened = yield from fetch(
-            engine, "GET", url, into=websocket(Ear(self.tell)), headers=tuple(key), within=OPEN_WITHIN
-        )
-        if isinstance(opened, Failure):
-            raise Problem(unreachable(relay, opened))
-        if isinstance(opened, Fetched):
-            raise Problem(f"{relay.name} refuses: {error_text(opened)}")
+    def _get_ready(self, relay: RelayClient) -> Flow[None]:
         early: list[News] = []  # what was typed meanwhile
         while True:
             news = yield from self._next(OPEN_WITHIN)
             match news:
                 case Heard(event=event) if event.get("type") == "voice.session.ready":
                     self._news.extendleft(reversed(early))
-                    return opened
+                    return
                 case Heard(event=event) if event.get("type") == "voice.error":
                     raise Problem(f"{relay.name} refuses: {plain(event.text('message'))}")
                 case Lost(why=why):

@@ -7,17 +7,15 @@ from urllib.parse import urlencode
 
 from attrs import field, frozen
 
-from svc_proto.basics import strict_json
-from svc_proto.client.calls import Target, answer_object, error_text, fields_for, plain, request_json, unreachable
+from svc_proto.client.calls import PAIRED, explained, plain
 from svc_proto.client.chore import doing
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.commands import Tell
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.facts import Failure
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
-from svc_proto.wire.multipart import Part, encode_multipart
+from svc_proto.wire.multipart import Part
 
 __all__ = ["MAX_RECORDING", "MAX_TEXT", "Heard", "Upload", "config_rows", "save_speech", "transcribe", "voice_config"]
 
@@ -60,7 +58,7 @@ class Heard:
     provider: str | None
 
 
-def transcribe(engine: Engine, relay: Target, upload: Upload, profile: str | None = None) -> Flow[Heard]:
+def transcribe(engine: Engine, relay: RelayClient, upload: Upload, profile: str | None = None) -> Flow[Heard]:
     """Have a recording written down. Raises `Problem`."""
     size = len(upload.data)
     if not size:
@@ -68,26 +66,21 @@ def transcribe(engine: Engine, relay: Target, upload: Upload, profile: str | Non
     if size > MAX_RECORDING:
         raise Problem(f"{upload.name} has more than the {MAX_RECORDING} bytes that the relay takes", code=MISUSED)
     doing(engine, f"the relay listens to {upload.name} ({size / 1e6:.1f} MB)")
-    boundary = engine.entropy(16).hex()
     part = Part(name="audio", filename="voice", content_type=upload.content_type, data=upload.data)
-    _, *key = fields_for(relay)
-    kind = (b"content-type", f"multipart/form-data; boundary={boundary}".encode("ascii"))
-    answer = yield from fetch(
-        engine,
-        "POST",
-        f"{relay.url}/voice/transcribe{_query(profile)}",
-        headers=(kind, *key),
-        body=encode_multipart((part,), boundary),
-        within=LISTEN_WITHIN,
-    )
-    value = answer_object(relay, _accepted(relay, answer))
+    sent = relay.upload(engine, f"/voice/transcribe{_query(profile)}", part, within=LISTEN_WITHIN)
+    value = relay.members((yield from explained(sent, PAIRED)))
     if not isinstance(value.get("text"), str):
         raise Problem(f"{relay.name} gave no text")
     return Heard(value.text("text"), value.text("provider") or None)
 
 
 def save_speech(
-    engine: Engine, relay: Target, text: str, *, profile: str | None = None, choice: Mapping[str, str] | None = None
+    engine: Engine,
+    relay: RelayClient,
+    text: str,
+    *,
+    profile: str | None = None,
+    choice: Mapping[str, str] | None = None,
 ) -> Flow[str]:
     """Have a text spoken: the file is told as `Tell("piece", {"data", "name"})`, its type returned."""
     if not text.strip():
@@ -96,15 +89,8 @@ def save_speech(
         raise Problem(f"the text has more than {MAX_TEXT} characters", code=MISUSED)
     doing(engine, "the relay speaks")
     body = {"text": text, **(choice or {}), **({"profile": profile} if profile else {})}
-    answer = yield from fetch(
-        engine,
-        "POST",
-        f"{relay.url}/voice/synthesize",
-        headers=fields_for(relay),
-        body=strict_json.dumps_bytes(body),
-        within=SPEAK_WITHIN,
-    )
-    whole = _accepted(relay, answer)
+    asked = relay.success(relay.request(engine, "POST", "/voice/synthesize", body, within=SPEAK_WITHIN))
+    whole = yield from explained(asked, PAIRED)
     if not whole.body:
         raise Problem(f"{relay.name} gave no sound")
     kind = plain((whole.headers.get(b"content-type") or b"").decode("latin-1")).partition(";")[0]
@@ -112,9 +98,9 @@ def save_speech(
     return kind
 
 
-def voice_config(engine: Engine, relay: Target, profile: str | None = None) -> Flow[Members]:
+def voice_config(engine: Engine, relay: RelayClient, profile: str | None = None) -> Flow[Members]:
     """`GET /voice/config` (wire terminal-voice 3.1). Raises `Problem`."""
-    return (yield from request_json(engine, relay, "GET", f"/voice/config{_query(profile)}"))
+    return (yield from relay.json(engine, "GET", f"/voice/config{_query(profile)}"))
 
 
 def config_rows(config: Members) -> list[tuple[str, ...]]:
@@ -134,16 +120,6 @@ def config_rows(config: Members) -> list[tuple[str, ...]]:
     if missing := config.inner("requirements").array("missing_packages"):
         rows.append(("not installed", plain(", ".join(str(name) for name in missing))))
     return rows
-
-
-def _accepted(relay: Target, answer: Fetched | Failure) -> Fetched:
-    if isinstance(answer, Failure):
-        raise Problem(unreachable(relay, answer))
-    if answer.status == 401:
-        raise Problem("the relay does not know this session any more: pair again with svc-relay pair")
-    if answer.status != 200:
-        raise Problem(f"{relay.name} refuses: {error_text(answer)}")
-    return answer
 
 
 def _query(profile: str | None) -> str:

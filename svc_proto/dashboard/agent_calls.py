@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import Access
-from svc_proto.dashboard.upstream import JSON, PRIVATE, Upstream
-from svc_proto.engine.client import Fetched, fetch
+from svc_proto.dashboard.upstream import PRIVATE, Upstream
+from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.host_api import ShownKey, host_api_key
+from svc_proto.engine.host_api import host_api_key
 from svc_proto.engine.local_secret import operator_fields
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.readers import EventReader, events
 from svc_proto.engine.router import Handler, Route
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Failure
+from svc_proto.peers.api import ApiClient
+from svc_proto.peers.peer import JSON
 from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
@@ -77,8 +79,8 @@ class _AgentCalls:
         config = dashboard.config
         self._server = None
         if config.api_url is not None:
-            key = ShownKey(config.api_key, self._find_key)
-            self._server = Upstream("API server", config.api_url, config.patience, key)
+            key, find = config.api_key, self._find_key
+            self._server = Upstream(ApiClient("API server", config.api_url, key, config.patience, find_token=find))
 
     def passing(self, method: str, path: str) -> Handler:
         """The handler of a plain call."""
@@ -107,26 +109,13 @@ class _AgentCalls:
         api = self._api()
         engine = self._dashboard.engine
         # With a password it knows who asks; without one it shows the relay's secret to nobody, see `relay_calls`.
-        operator = yield from operator_fields(engine, api.url, secret=bool(self._dashboard.config.password))
-        url = f"{api.url}/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
-        answer = yield from api.key.show(
-            lambda shown: fetch(
-                engine,
-                "POST",
-                url,
-                headers=(JSON, *shown, *operator),
-                body=request.body,
-                into=events(),
-                within=api.patience,
-            )
-        )
-        match answer:
-            case EventReader():
-                return Streamed(200, STREAM, _telling(answer, api))
-            case Fetched():
-                return api.judge(answer)
-            case _:
-                raise api.unreachable(api.reason(answer))
+        operator = yield from operator_fields(engine, api.peer.url, secret=bool(self._dashboard.config.password))
+        path = f"/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
+        fields = (JSON, *operator)
+        answer = yield from api.told(api.peer.request(engine, "POST", path, request.body, into=events(), fields=fields))
+        if isinstance(answer, Fetched):
+            return api.judge(answer)
+        return Streamed(200, STREAM, _telling(answer, api))
 
     def _find_key(self, known: str) -> Flow[str]:
         relay = self._dashboard.config.relay

@@ -11,10 +11,10 @@ from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import Access
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.host_api import ShownKey
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.phone_door import find_phone_door
 from svc_proto.engine.router import Handler, Route
+from svc_proto.peers.peer import Peer
 from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _passing(dashboard: Dashboard, method: str, path: str) -> Handler:
             raise Refused(404, "no_phone", NO_PHONE)
         seen = request.query.get("seen", "")[:MAX_TAG] if method == "GET" else ""
         target = f"{path}?seen={encode_segment(seen)}" if seen else path
-        phone = Upstream("phone", door.url, patience, ShownKey(door.secret))
+        phone = Upstream(Peer("phone", door.url, door.secret, patience))
         return (yield from phone.call(engine, method, target, request.body, until=until))
 
     return handler

@@ -15,6 +15,7 @@ from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
+from svc_proto.peers.relay import RelayClient
 from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ class _RelayCalls:
         self._dashboard = dashboard
         config = dashboard.config
         # The secret of this host is shown on behalf of somebody who has proved who they are, and of nobody else.
-        self._relay = Upstream("relay", config.relay_url, config.patience, local=bool(config.password))
+        self._relay = Upstream(
+            RelayClient("relay", config.relay_url, patience=config.patience, local=bool(config.password))
+        )
 
     def overview(self, request: Request) -> Flow[Response]:
         return self._get("/relay/info")

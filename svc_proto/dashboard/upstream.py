@@ -11,48 +11,45 @@
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from typing import TypeVar, cast
+
+from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.host_api import ShownKey
-from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.message import Response
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.peers.peer import JSON, Peer, PeerFailed
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["JSON", "PRIVATE", "Upstream"]
+__all__ = ["PRIVATE", "Upstream"]
 
-Fields = tuple[tuple[bytes, bytes], ...]
+T = TypeVar("T")
 MOST_SHOWN = 200  # characters of a body that is no JSON, wire core 9
-JSON = (b"content-type", b"application/json")
 PRIVATE = (b"cache-control", b"no-store")
 PICTURES = (b"image/png", b"image/jpeg", b"image/gif", b"image/webp")  # what can hold no script, as SVG can
 
 
 @frozen
 class Upstream:
-    """A server: what people call it, where it is, how long it may take (s), and the bearer it wants."""
+    """A server, and what becomes of its answers. `patience` of the server is s for a whole answer."""
 
-    name: str
-    url: str
-    patience: float
-    key: ShownKey = field(factory=ShownKey)
-    local: bool = False  # show it the local secret
+    peer: Peer
 
     def call(
         self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None
     ) -> Flow[Response]:
         """Make one request, to be over at the monotonic second `until`. Raises `Refused`."""
-        return self.judge((yield from self._ask(engine, method, path, body, until=until)))
+        within = None if until is None else max(until - engine.now.mono, 0.0)
+        return self.judge((yield from self.told(self.peer.request(engine, method, path, body, within=within))))
 
     def picture(self, engine: Engine, path: str) -> Flow[Response]:
         """A picture that the server has. Raises `Refused`, for a file of any other kind as well."""
-        answer = yield from self._ask(engine, "GET", path)
+        answer = yield from self.told(self.peer.request(engine, "GET", path))
         if answer.status != 200:
             return self.judge(answer)
         kind = answer.headers.get(b"content-type") or b""
@@ -60,31 +57,23 @@ class Upstream:
             raise Refused(415, "no_picture", "this file is no picture")
         return Response(200, Headers(((b"content-type", kind), PRIVATE)), answer.body)
 
-    def _ask(
-        self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None
-    ) -> Flow[Fetched]:
-        until = engine.now.mono + self.patience if until is None else until
-        secret = (yield from secret_fields(engine)) if self.local else ()
-
-        def ask(shown: Fields) -> Flow[Fetched | Failure]:
-            within = max(until - engine.now.mono, 0.0)
-            return fetch(engine, method, self.url + path, headers=(JSON, *shown, *secret), body=body, within=within)
-
-        answer = yield from self.key.show(ask)
-        if isinstance(answer, Failure):
-            raise self.unreachable(self.reason(answer))
-        return answer
+    def told(self, call: Flow[T]) -> Flow[T]:
+        """What a call returns. Raises `Refused`."""
+        try:
+            return (yield from call)
+        except PeerFailed as error:
+            raise self.unreachable(self.reason(cast("Failure", error.failure))) from None
 
     def judge(self, answer: Fetched) -> Response:
         """The answer for the browser. Raises `Refused`."""
         value, is_json = _json(answer.body)
         if answer.status >= 500:
             raise self.unreachable(f"it answered {answer.status}: {_text(answer.body)}".rstrip(": "))
-        if answer.status == 401 and self.key.value:
+        if answer.status == 401 and self.peer.token:
             raise self.unreachable("it does not know the key that the dashboard was given")
         if answer.status >= 400:
-            detail = value if is_json else _text(answer.body) or f"{self.name} answered {answer.status}"
-            raise Refused(answer.status, "refused", f"{self.name} refuses", extra={"detail": detail})
+            detail = value if is_json else _text(answer.body) or f"{self.peer.name} answered {answer.status}"
+            raise Refused(answer.status, "refused", f"{self.peer.name} refuses", extra={"detail": detail})
         if answer.status >= 300:
             raise self.unreachable(f"it answered {answer.status}")
         if not answer.body:
@@ -95,14 +84,14 @@ class Upstream:
 
     def unreachable(self, reason: str) -> Refused:
         """502. The text names the place and the cause."""
-        where = parse_url(self.url)
+        where = parse_url(self.peer.url)
         host = f"[{where.host}]" if ":" in where.host else where.host
-        return Refused(502, "unreachable", f"{self.name} unreachable at {host}:{where.port}: {reason}")
+        return Refused(502, "unreachable", f"{self.peer.name} unreachable at {host}:{where.port}: {reason}")
 
     def reason(self, failure: Failure) -> str:
         """A failed call in a few words."""
         if failure.kind is FailureKind.TIMED_OUT:
-            return f"no answer within {self.patience:g} seconds"
+            return f"no answer within {self.peer.patience:g} seconds"
         return failure.detail or failure.kind.value.replace("_", " ")
 
 

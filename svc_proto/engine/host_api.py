@@ -6,14 +6,13 @@ service home, then the agent's configuration file, each value falling through fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
 from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.config import RelayConfig
-from svc_proto.engine.client import Fetched, bearer
 from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
@@ -22,9 +21,8 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ApiServer", "ShownKey", "find_api", "host_api_key", "with_key", "yaml_variables"]
+__all__ = ["ApiServer", "find_api", "host_api_key", "with_key", "yaml_variables"]
 
-T = TypeVar("T")
 MAX_PORT = 65_535
 EXTRA = {  # members of `platforms.api_server.extra`, and where some may stand beside `extra`
     "host": ("API_SERVER_HOST", "host"),
@@ -42,23 +40,6 @@ class ApiServer:
     port: int = 8642
     key: str = field(default="", repr=False)
     tls: bool = False
-
-
-@define
-class ShownKey:
-    """The key as a program shows it. Where it is refused `find` is asked for another, given the one that was shown."""
-
-    value: str = field(default="", repr=False)
-    find: Callable[[str], Flow[str]] | None = None
-
-    def show(self, ask: Callable[[tuple[tuple[bytes, bytes], ...]], Flow[T]]) -> Flow[T]:
-        """Ask with the header field that shows it, and once more if the key was replaced meanwhile."""
-        shown = self.value
-        answer = yield from ask(bearer(shown))
-        if self.find is None or not shown or not isinstance(answer, Fetched) or answer.status != 401:
-            return answer
-        self.value = yield from self.find(shown)
-        return answer if self.value == shown else (yield from ask(bearer(self.value)))
 
 
 def find_api(engine: Engine, config: RelayConfig) -> Flow[ApiServer]:

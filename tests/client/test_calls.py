@@ -2,37 +2,23 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.client.calls import Target, error_text, fields_for, request, request_json
+from svc_proto.client.calls import PAIRED, error_text, explained
 from svc_proto.client.pins import PIN_CHANGED
 from svc_proto.commands import Exit
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.peers.peer import Peer, PeerFault
+from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, SILENT, Answer, World, as_json
 
-RELAY = Target("the relay", "http://127.0.0.1:8767", token="t0ken", remedy="start it")
+RELAY = Peer("the relay", "http://127.0.0.1:8767", "t0ken", remedy="start it")
 
 
-def ask(engine: Engine) -> Flow[dict[str, object]]:
-    return (yield from request_json(engine, RELAY, "POST", "/x", {"a": 1}))
-
-
-def test_a_request() -> None:
-    world = World(ask, http=lambda asked: as_json({"b": 2}))
-    assert world.run() == {"b": 2}
-    (asked,) = world.asked
-    assert (asked.method, asked.path, asked.json) == ("POST", "/x", {"a": 1})
-    assert asked.headers.get(b"authorization") == b"Bearer t0ken"
-    assert "t0ken" not in repr(RELAY)
-
-
-def test_without_a_body() -> None:
-    world = World(lambda engine: request(engine, Target("it", "http://h"), "GET", "/"), http=lambda asked: (204, b""))
-    assert world.run().status == 204
-    assert world.asked[0].body == b""
-    assert fields_for(Target("it", "http://h"))[0] == (b"content-type", b"application/json")
+def ask(engine: Engine) -> Flow[Members]:
+    return (yield from RELAY.json(engine, "POST", "/x", {"a": 1}))
 
 
 @pytest.mark.parametrize(
@@ -60,12 +46,18 @@ def test_another_certificate() -> None:
     assert reason.startswith("http://127.0.0.1:8767 shows another certificate than when you paired")
 
 
-def test_nobody_there() -> None:
-    plan = lambda engine: request(engine, Target("it", "http://h"), "GET", "/")  # noqa: E731
-    nobody = Failure(FailureKind.UNREACHABLE, "name not resolved")
-    assert World(plan, connect=lambda host, port: nobody).fails().reason == (
-        "it at http://h cannot be reached: name not resolved"
-    )
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (REFUSED, "the relay at http://127.0.0.1:8767 cannot be reached: connection refused; start it"),
+        (as_json({}, 404), "the relay refuses: status 404"),
+        (as_json({}, 401), "the relay does not know this session any more: pair again with svc-relay pair"),
+        (as_json({"error": "two"}, 409), "two (status 409), you see"),
+    ],
+)
+def test_sentences_of_ones_own(answer: Answer, text: str) -> None:
+    sentences = PAIRED | {PeerFault.CONFLICT: "{said}, you see", PeerFault.UNREACHABLE: "never"}
+    assert World(lambda engine: explained(ask(engine), sentences), http=lambda asked: answer).fails() == Exit(1, text)
 
 
 @pytest.mark.parametrize(

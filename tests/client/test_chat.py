@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from svc_proto.client.calls import Target
 from svc_proto.client.chat import ChatChore, ChatEnd, ChatOrder, api_target
 from svc_proto.client.chore import INTERRUPTED
 from svc_proto.commands import Exit, Tell
@@ -13,9 +12,10 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Stopping
+from svc_proto.peers.api import ApiClient
 from tests.client.world import REFUSED, SILENT, Answer, Asked, World, as_json
 
-API = Target("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
+API = ApiClient("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
 SECRET = "5e" * 32
 HELLO = ChatOrder(message="hello")
 
@@ -77,7 +77,7 @@ def test_a_turn() -> None:
 def test_on_this_host_it_speaks_for_the_operator(url: str, shown: object) -> None:
     def there(engine: Engine) -> Flow[Any]:
         yield from sleep(engine, 0.0)
-        return Target("the API server", url, token="k3y", remedy="start it")
+        return ApiClient("the API server", url, token="k3y", remedy="start it")
 
     def http(asked: Asked) -> Answer:
         return CREATED if asked.path == "/api/sessions" else TURN
@@ -162,12 +162,12 @@ def test_an_answer_that_breaks_off() -> None:
             RelayConfig(api_host="0.0.0.0", api_key="k"),
             None,
             None,
-            Target("the API server", "http://127.0.0.1:8642", "k"),
+            ApiClient("the API server", "http://127.0.0.1:8642", "k"),
         ),
-        (RelayConfig(api_host="h", api_port=1), "http://x", "", Target("the API server", "http://x", "")),
+        (RelayConfig(api_host="h", api_port=1), "http://x", "", ApiClient("the API server", "http://x", "")),
     ],
 )
-def test_where_it_is(config: RelayConfig, url: str | None, key: str | None, target: Target) -> None:
+def test_where_it_is(config: RelayConfig, url: str | None, key: str | None, target: ApiClient) -> None:
     found = World(lambda engine: api_target(engine, config, url, key)).run()
     assert (found.url, found.token) == (target.url, target.token)
 
@@ -293,7 +293,7 @@ def test_an_answer_that_comes_too_late() -> None:
 
 
 def test_a_bug_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("svc_proto.client.chat.encode_segment", lambda text: text if "s1" in text else 1 / 0)
+    monkeypatch.setattr("svc_proto.peers.api.encode_segment", lambda text: text if "s1" in text else 1 / 0)
     there = asking(as_json({}))
     assert there.run().completed
     assert there.told[2].fields["line"] == "✗ the answer was not taken: internal error, reference bug-1"

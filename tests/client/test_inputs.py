@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.client.inputs import clean_code, clean_remote, http_base, looks_like_invite, relay_route, strip_controls
+from svc_proto.client.inputs import clean_code, clean_remote, looks_like_invite, strip_controls
 from svc_proto.client.problem import Problem
 
 
@@ -83,21 +83,6 @@ def test_bad_addresses(text: str) -> None:
     with pytest.raises(Problem, match="--remote must") as caught:
         clean_remote(text)
     assert caught.value.code == 2
-
-
-@pytest.mark.parametrize(
-    ("remote", "base", "route"),
-    [
-        ("ws://h:8767", "http://h:8767", None),
-        ("wss://h", "https://h:443", ("h", 443)),
-        ("wss://h/relay/", "https://h:443/relay", ("h", 443)),
-        ("wss://h/relay/ws?x=1", "https://h:443/relay", ("h", 443)),
-        ("ws://[2001:db8::1]:1/ws", "http://[2001:db8::1]:1", None),
-    ],
-)
-def test_http(remote: str, base: str, route: tuple[str, int] | None) -> None:
-    assert http_base(remote) == base
-    assert relay_route(remote) == route
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import json
 import pytest
 from attrs import evolve
 
-from svc_proto.client.operator import health, local_relay, register, registration, revoke, security, token_prefix
+from svc_proto.client.operator import local_relay, register, registration, revoke, security, token_prefix
 from svc_proto.client.problem import Problem
 from svc_proto.commands import Exit
 from svc_proto.config import RelayConfig
@@ -14,7 +14,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing import PairingMeta
-from tests.client.world import REFUSED, Answer, World, as_json
+from tests.client.world import Answer, World, as_json
 
 CONFIG = RelayConfig()
 RELAY = local_relay(CONFIG)
@@ -40,16 +40,6 @@ def test_with_tls() -> None:
 
 def test_one_that_runs_has_said_where_programs_of_this_host_find_it() -> None:
     assert local_relay(RelayConfig(ssl_cert="c", ssl_key="k", inside="http://127.0.0.1:9")).url == "http://127.0.0.1:9"
-
-
-def test_health() -> None:
-    plan = lambda engine: health(engine, RELAY)  # noqa: E731
-    assert World(plan, http=lambda asked: as_json({"status": "ok"})).run() == {"status": "ok"}
-    assert isinstance(World(plan, http=lambda asked: REFUSED).run(), Failure)
-    assert World(plan, http=lambda asked: as_json({"status": "ill"})).fails().reason == (
-        "the relay at http://127.0.0.1:8767 is not well: status 200"
-    )
-    assert World(plan, http=lambda asked: as_json({"status": "ok"}, 500)).fails().code == 1
 
 
 SECRET = "0123456789abcdef" * 4
@@ -105,19 +95,6 @@ def test_a_code() -> None:
 
 def revoking(engine: Engine) -> Flow[object]:
     return (yield from revoke(engine, RELAY, " 1c2d3e4f "))
-
-
-@pytest.mark.parametrize(
-    ("answer", "result"),
-    [
-        (as_json({"ok": True, "revoked": "1c2d3e4f"}), {"ok": True, "revoked": "1c2d3e4f"}),
-        ((204, b""), {"ok": True, "revoked": "1c2d3e4f", "revoked_self": False}),
-    ],
-)
-def test_revoking(answer: Answer, result: object) -> None:
-    world = World(revoking, http=lambda asked: answer)
-    assert world.run() == result
-    assert (world.asked[0].method, world.asked[0].path) == ("DELETE", "/sessions/1c2d3e4f")
 
 
 @pytest.mark.parametrize(

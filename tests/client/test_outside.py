@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from svc_proto.client.calls import Target
 from svc_proto.client.doctor import Finding
 from svc_proto.client.outside import LOCAL_ROUTES, Outside, examine_outside
 from svc_proto.client.routes import public_route
 from svc_proto.config import RelayConfig
+from svc_proto.peers.relay import RelayClient
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
 from tests.client.world import REFUSED, Answer, Asked, World, as_json
 
 URL = "https://home.example"
-HERE = Target("the relay", "http://127.0.0.1:8767", local=True)
+HERE = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
 SECRET = "0123456789abcdef" * 4
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000000"
 WELL = [
@@ -53,7 +53,7 @@ class Host:
 
 
 def found(
-    host: Host, url: str = f"{URL}/relay", *, relay: Target | None = HERE, board: str = "", socket: bool = True
+    host: Host, url: str = f"{URL}/relay", *, relay: RelayClient | None = HERE, board: str = "", socket: bool = True
 ) -> list[Finding]:
     asked = Outside(route=public_route(url, 8767), relay=relay, dashboard_path=board)
     world = World(

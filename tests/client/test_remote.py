@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from svc_proto.client.calls import Target
 from svc_proto.client.problem import Problem
 from svc_proto.client.remote import (
     Media,
@@ -21,10 +20,11 @@ from svc_proto.client.remote import (
 )
 from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Exit
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
 from tests.client.world import REFUSED, Answer, Asked, World, as_json
 
-RELAY = Target("the relay", "http://h:8767", token="t")
+RELAY = RelayClient("the relay", "http://h:8767", token="t")
 SESSION = StoredSession(url="ws://h:8767", token="t")
 OK = {"channel": "system", "type": "auth.ok", "id": "1", "payload": {"session_token": "t"}}
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from svc_proto.client import talk
-from svc_proto.client.calls import Target
 from svc_proto.client.talk import LIFE, RECORDER_RATE, TalkChore, TalkOrder, TalkState, TalkTrigger
 from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, Received
+from svc_proto.peers.relay import RelayClient
 from tests.client.world import World, as_json
 
-RELAY = Target("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
+RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
 READY = {"type": "voice.session.ready", "session_id": "v1"}
 DONE: dict[str, Any] = {"type": "voice.response.done", "response_id": None}
 MADE = as_json({"success": True, "session_id": "v1", "websocket_path": "/voice/realtime-agent/v1"})
@@ -48,7 +48,7 @@ def player(rate: int) -> tuple[str, ...]:
     return ("aplay", str(rate))
 
 
-def find(engine: Engine) -> Flow[Target]:
+def find(engine: Engine) -> Flow[RelayClient]:
     yield from ()
     return RELAY
 

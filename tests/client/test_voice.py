@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from svc_proto.client.calls import Target
 from svc_proto.client.voice import (
     MAX_RECORDING,
     Heard,
@@ -18,11 +17,12 @@ from svc_proto.client.voice import (
 )
 from svc_proto.commands import Tell
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin
 from tests.client.world import World, as_json
 
-RELAY = Target("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
+RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
 UPLOAD = Upload("memo.M4A", b"sound")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.client import MAX_ANSWER
-from svc_proto.engine.host_api import ShownKey
+from svc_proto.peers.peer import Peer
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
 from tests.peers.canned import Canned, http
@@ -103,10 +103,10 @@ def test_no_relay(virtual: VirtualWorld) -> None:
 
 
 def test_the_address_as_people_write_it() -> None:
-    assert "at [::1]:8767: gone" in Upstream("relay", "http://[::1]:8767", 5.0).unreachable("gone").message
+    assert "at [::1]:8767: gone" in Upstream(Peer("relay", "http://[::1]:8767")).unreachable("gone").message
 
 
 def test_a_key_is_not_shown() -> None:
-    api = Upstream("API server", "http://127.0.0.1:8642", 5.0, ShownKey("sk-secret"))
+    api = Upstream(Peer("API server", "http://127.0.0.1:8642", "sk-secret"))
     assert "secret" not in repr(api)
     assert json.dumps(api.unreachable("x").message).count("secret") == 0

@@ -1,72 +1,41 @@
 """One chat run on the API server: begun, read, stopped, its questions answered (terminal-voice 6.7, 6.8; api 4, 6).
 
     run = RemoteRun(engine, api, order, tell)
-    yield from run.perform()                 # returns at the run's end; `RunTrouble` when there is none
+    yield from run.perform()       # returns at the run's end; `RunTrouble` or `PeerFailed` when there is none
 
 Whoever stops reading does not stop the run; `stop` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.commands import Level
-from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.readers import SILENCE, EventReader, events
-from svc_proto.facts import Failure
+from svc_proto.engine.readers import SILENCE, EventReader
 from svc_proto.machines.run_story import RunEvent, SessionBound
+from svc_proto.peers.api import ApiClient
+from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.members import Members
 from svc_proto.voice.agent.run_mapping import Over, Trouble, map_event
 from svc_proto.wire.sse import ServerSentEvent
-from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = [
-    "ApiTarget",
-    "RemoteRun",
-    "RunOrder",
-    "RunTrouble",
-    "answer_question",
-    "is_asking",
-    "read_history",
-    "stop_run",
-]
+__all__ = ["RemoteRun", "RunOrder", "RunTrouble", "answer_question", "is_asking", "read_history", "said_of", "stop_run"]
 
 CONNECT_WITHIN = 10.0  # s, wire terminal-voice 6.7
-CALL_WITHIN = 10.0  # s for one of the small calls
 HISTORY_WITHIN = 5.0  # s, wire terminal-voice 6.2
 MAX_SHOWN = 200  # characters of what the API server says is wrong
-JSON = (b"content-type", b"application/json")
 DEFAULT_PROFILE = "default"
-BROKE_OFF = "The API server's answer broke off."
 
 
 class RunTrouble(Exception):  # noqa: N818 - what is wrong is not ours
-    """There is no run, or it failed. `str` is for people; `auth`: the API server does not take the credential."""
-
-    def __init__(self, message: str, *, auth: bool = False) -> None:
-        super().__init__(message)
-        self.auth = auth
-
-
-@frozen
-class ApiTarget:
-    """The API server's address without a slash at the end, and what lets us in."""
-
-    url: str
-    bearer: str | None = field(default=None, repr=False)
-
-    @property
-    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """Of a request to it."""
-        return (JSON, *bearer(self.bearer or ""))
+    """The run failed, as the API server tells it."""
 
 
 @frozen(kw_only=True)
@@ -83,7 +52,7 @@ class RunOrder:
 class RemoteRun:
     """See the module. `tell` is called with what the run tells, in order, until `stop`."""
 
-    def __init__(self, engine: Engine, api: ApiTarget, order: RunOrder, tell: Callable[[RunEvent], None]) -> None:
+    def __init__(self, engine: Engine, api: ApiClient, order: RunOrder, tell: Callable[[RunEvent], None]) -> None:
         self._engine = engine
         self._api = api
         self._order = order
@@ -94,18 +63,12 @@ class RemoteRun:
     def perform(self) -> Flow[None]:
         """Make the run and read it to its end."""
         session_id = self._order.session_id or (yield from self._new_session(None))
-        reader = yield from self._open(session_id)
-        if isinstance(reader, Fetched) and self._order.session_id and _is_lost(reader):
-            session_id = yield from self._new_session("session_not_found")
-            reader = yield from self._open(session_id)
-        if isinstance(reader, Failure):
-            raise RunTrouble(f"The API server cannot be reached: {reader.detail or reader.kind.value}"[:MAX_SHOWN])
-        if isinstance(reader, Fetched):
-            raise _refused(reader)
         try:
-            yield from self._read(reader)
-        finally:
-            reader.drop()
+            yield from self._read(session_id)
+        except PeerFailed as error:
+            if not self._order.session_id or not _is_lost(error):
+                raise
+            yield from self._read((yield from self._new_session("session_not_found")))
 
     def stop(self) -> bool:
         """Tell nothing more. True: cancel the task, the run is being stopped; False: wait until it has a name."""
@@ -122,47 +85,30 @@ class RemoteRun:
 
     def _new_session(self, reason: str | None) -> Flow[str]:
         profile = self._order.profile
-        answer = yield from _call(self._engine, self._api, "POST", "/api/sessions", _with_profile({}, profile))
-        if isinstance(answer, Failure):
-            raise RunTrouble(f"The API server cannot be reached: {answer.detail or answer.kind.value}"[:MAX_SHOWN])
-        if answer.status not in (200, 201):
-            raise _refused(answer)
-        body = Members.parsed(answer.body)
-        names = ("id", "session_id")
-        session_id = body.identity(*names) or body.inner("session").identity(*names)
-        if not session_id:
-            raise RunTrouble("The API server gave no session id.")
+        session_id = yield from self._api.create_session(self._engine, _with_profile({}, profile))
         self._tell(SessionBound(session_id, profile, reason))
         return session_id
 
-    def _open(self, session_id: str) -> Flow[EventReader | Fetched | Failure]:
-        order = self._order
+    def _read(self, session_id: str) -> Flow[None]:
+        """A server that says no more has finished (wire api 4.5)."""
+        order, opened = self._order, list[EventReader]()
         body: dict[str, object] = {"message": order.text, "approvals": True}
         if order.system:
             body["system_message"] = order.system
-        return (
-            yield from fetch(
-                self._engine,
-                "POST",
-                f"{self._api.url}/api/sessions/{encode_segment(session_id)}/chat/stream",
-                headers=self._api.headers,
-                body=strict_json.dumps_bytes(_with_profile(body, order.profile)),
-                into=events(),
-                connect_within=CONNECT_WITHIN,
-                within=SILENCE,
-            )
-        )
 
-    def _read(self, reader: EventReader) -> Flow[None]:
-        over = False
-        while not over:
-            batch = yield from reader.read()
-            if isinstance(batch, Failure):
-                raise RunTrouble(BROKE_OFF)
-            if batch is None:
-                return  # a server that says no more has finished (wire api 4.5)
-            for event in batch:
-                over = self._take(event) or over
+        def take(event: ServerSentEvent) -> None:
+            if self._take(event):
+                opened[0].drop()
+
+        yield from self._api.turn(
+            self._engine,
+            session_id,
+            _with_profile(body, order.profile),
+            take,
+            opened.append,
+            within=SILENCE,
+            connect_within=CONNECT_WITHIN,
+        )
 
     def _take(self, event: ServerSentEvent) -> bool:
         """One event; whether it was the last that matters."""
@@ -192,73 +138,69 @@ class RemoteRun:
 # --- small calls --------------------------------------------------------------------------------------------------
 
 
-def stop_run(engine: Engine, api: ApiTarget, run_id: str) -> Flow[None]:
+def stop_run(engine: Engine, api: ApiClient, run_id: str) -> Flow[None]:
     """`POST /v1/runs/{run_id}/stop`. A run that is over already is as good as stopped."""
-    answer = yield from _call(engine, api, "POST", f"/v1/runs/{encode_segment(run_id)}/stop", {})
-    if isinstance(answer, Failure):
-        engine.log(Level.WARNING, "run not stopped", problem=answer.kind.value)
-    elif answer.status not in (200, 202, 204, 404):
+    try:
+        answer = yield from api.run(engine, run_id, "stop")
+    except PeerFailed as error:
+        engine.log(Level.WARNING, "run not stopped", problem=error.fault.value)
+        return
+    if answer.status not in (200, 202, 204, 404):
         engine.log(Level.WARNING, "run not stopped", status=answer.status)
 
 
-def is_asking(engine: Engine, api: ApiTarget, run_id: str) -> Flow[bool]:
+def is_asking(engine: Engine, api: ApiClient, run_id: str) -> Flow[bool]:
     """Whether a run waits for an approval (wire api 6.2). What cannot be found out is a no."""
-    answer = yield from _call(engine, api, "GET", f"/v1/runs/{encode_segment(run_id)}", None)
-    if isinstance(answer, Failure) or answer.status != 200:
+    try:
+        answer = yield from api.success(api.run(engine, run_id))
+    except PeerFailed:
         return False
     return Members.parsed(answer.body).get("status") == "waiting_for_approval"
 
 
-def answer_question(engine: Engine, api: ApiTarget, run_id: str, call_id: str, choice: str) -> Flow[bool]:
-    """`POST /v1/runs/{run_id}/approval`: False when this is not asked any more; `RunTrouble` for anything else."""
-    body = {"choice": choice, "call_id": call_id}
-    answer = yield from _call(engine, api, "POST", f"/v1/runs/{encode_segment(run_id)}/approval", body)
-    if isinstance(answer, Failure):
-        raise RunTrouble(f"The API server cannot be reached: {answer.detail or answer.kind.value}"[:MAX_SHOWN])
-    if answer.status in (404, 409):
+def answer_question(engine: Engine, api: ApiClient, run_id: str, call_id: str, choice: str) -> Flow[bool]:
+    """`POST /v1/runs/{run_id}/approval`: False when this is not asked any more; `PeerFailed` for anything else."""
+    try:
+        yield from api.success(api.run(engine, run_id, "approval", {"choice": choice, "call_id": call_id}))
+    except PeerFailed as error:
+        if error.fault not in (PeerFault.NOT_FOUND, PeerFault.CONFLICT):
+            raise
         return False
-    if answer.status != 200:
-        raise _refused(answer)
     return True
 
 
-def read_history(engine: Engine, api: ApiTarget, session_id: str) -> Flow[list[Members]]:
+def read_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[Members]]:
     """The messages of a chat session, for context; none when they cannot be had."""
-    path = f"/api/sessions/{encode_segment(session_id)}/messages"
-    answer = yield from _call(engine, api, "GET", path, None, within=HISTORY_WITHIN)
-    if isinstance(answer, Failure) or answer.status != 200:
+    try:
+        return (yield from api.messages(engine, session_id, within=HISTORY_WITHIN))
+    except PeerFailed:
         return []
-    return Members.parsed(answer.body).rows("messages", "items", "data")
 
 
-def _call(
-    engine: Engine,
-    api: ApiTarget,
-    method: str,
-    path: str,
-    body: Mapping[str, object] | None,
-    *,
-    within: float = CALL_WITHIN,
-) -> Flow[Fetched | Failure]:
-    data = b"" if body is None else strict_json.dumps_bytes(body)
-    return (yield from fetch(engine, method, api.url + path, headers=api.headers, body=data, within=within))
+def said_of(error: PeerFailed) -> str:
+    """The line for people, who may hear it."""
+    match error.fault:
+        case PeerFault.UNREACHABLE:
+            text = f"The API server cannot be reached: {error.why}"
+        case PeerFault.CUT:
+            text = "The API server's answer broke off."
+        case PeerFault.UNAUTHORIZED | PeerFault.FORBIDDEN:
+            text = "The API server does not accept the credential of this session."
+        case PeerFault.LACKING | PeerFault.NO_JSON | PeerFault.NO_OBJECT:
+            text = "The API server gave no session id."
+        case _:
+            said = f": {error.said}" if error.said and error.said.isprintable() else ""
+            text = f"The API server answers with status {error.status}{said}"
+    return text[:MAX_SHOWN]
 
 
 def _with_profile(body: dict[str, object], profile: str | None) -> dict[str, object]:
     return body if profile in (None, "", DEFAULT_PROFILE) else {**body, "profile": profile}
 
 
-def _refused(answer: Fetched) -> RunTrouble:
-    if answer.status in (401, 403):
-        return RunTrouble("The API server does not accept the credential of this session.", auth=True)
-    body = Members.parsed(answer.body)
-    error = body.text("error") or body.inner("error").text("message")
-    text = f": {error}" if error and error.isprintable() else ""
-    return RunTrouble(f"The API server answers with status {answer.status}{text}"[:MAX_SHOWN])
-
-
-def _is_lost(answer: Fetched) -> bool:
+def _is_lost(error: PeerFailed) -> bool:
     """404 for the session, not for the route (wire api 2.1)."""
-    error = Members.parsed(answer.body).inner("error")
-    said = error.text("message").lower()
-    return answer.status == 404 and (error.get("code") == "session_not_found" or "session not found" in said)
+    if error.fault is not PeerFault.NOT_FOUND or error.answer is None:
+        return False
+    found = Members.parsed(error.answer.body).inner("error")
+    return found.get("code") == "session_not_found" or "session not found" in found.text("message").lower()

@@ -13,14 +13,9 @@ from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.machines.broker_orders import Approve, AskAboutApproval, StartRun
 from svc_proto.machines.confirmations import Question
 from svc_proto.machines.run_story import ApprovalAsked, RunEvent
-from svc_proto.voice.agent.chat_run import (
-    ApiTarget,
-    RemoteRun,
-    RunOrder,
-    RunTrouble,
-    answer_question,
-    is_asking,
-)
+from svc_proto.peers.api import ApiClient
+from svc_proto.peers.peer import PeerFailed, PeerFault
+from svc_proto.voice.agent.chat_run import RemoteRun, RunOrder, RunTrouble, answer_question, is_asking, said_of
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
@@ -55,10 +50,10 @@ class RunListener(Protocol):
         ...
 
 
-def api_target(voice: Voice, principal: Principal) -> Flow[ApiTarget]:
+def api_target(voice: Voice, principal: Principal) -> Flow[ApiClient]:
     """The API server as somebody may use it."""
     bearer = yield from voice.api_credential(principal)
-    return ApiTarget(voice.config.webapi_url.rstrip("/"), bearer)
+    return ApiClient("the API server", voice.config.webapi_url.rstrip("/"), bearer or "")
 
 
 @define(eq=False)
@@ -135,9 +130,12 @@ class RunHolder:
 
     def _failed(self, call_id: str, held: _Held, error: Exception) -> None:
         code = None
-        if isinstance(error, RunTrouble):
+        if isinstance(error, PeerFailed):
+            message = said_of(error)
+            if error.fault in (PeerFault.UNAUTHORIZED, PeerFault.FORBIDDEN):
+                code = f"{self._word}_broker_auth_failed"
+        elif isinstance(error, RunTrouble):
             message = str(error)
-            code = f"{self._word}_broker_auth_failed" if error.auth else None
         else:
             message = f"internal error, reference {self._engine.bug(error)}"
         if self._forget(call_id, held):
@@ -152,8 +150,8 @@ class RunHolder:
         target = yield from api_target(self._voice, self._principal)
         try:
             taken = yield from answer_question(self._engine, target, order.run_id, order.confirmation_id, order.choice)
-        except RunTrouble as trouble:
-            self._listener.approval_failed(order.call_id, order.confirmation_id, str(trouble))
+        except PeerFailed as error:
+            self._listener.approval_failed(order.call_id, order.confirmation_id, said_of(error))
         else:
             self._listener.approved(order.call_id, order.confirmation_id, order.answer if taken else None)
 

@@ -11,6 +11,7 @@ from clients.gateway.service import MAX_IMAGE, MAX_SESSIONS
 from svc_proto.commands import Abort, Exit
 from svc_proto.facts import Accepted, ChannelId, Closed
 from svc_proto.machines.lines import MAX_LINE
+from svc_proto.peers.api import ApiClient
 from svc_proto.version import VERSION
 from tests.clients.gateway.book import LINES, STDIO, GatewayBook, kinds
 
@@ -337,14 +338,14 @@ def test_notifications_and_empty_lines_are_not_answered() -> None:
 
 def test_a_bug_is_an_error_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     book = greeted()
-    monkeypatch.setattr(book.gateway._api, "sessions", lambda limit: 1 / 0)
+    monkeypatch.setattr(ApiClient, "listed", lambda *_: 1 / 0)
     code, message = book.error("session.list")
     assert (code, message) == (-32000, "internal error bug-1")
 
 
 def test_a_bug_is_an_error_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     book = opened()
-    monkeypatch.setattr(book.gateway._api, "chat", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(ApiClient, "turn", lambda *_: 1 / 0)
     messages = submit(book)
     assert said(messages, "error") == [{"message": "internal error bug-1"}]
     assert said(messages, "message.complete")[0]["status"] == "error"

@@ -1,0 +1,53 @@
+"""This system's relay, as those have it who ask it for something by HTTP (wire core 2, 7, 8; terminal-voice 3, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import define
+
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
+from svc_proto.schema.members import Members
+from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["RelayClient"]
+
+
+@define(eq=False)
+class RelayClient(Peer):
+    """Calls to it. Each raises `PeerFailed`."""
+
+    def health(self, engine: Engine, *, within: float) -> Flow[Members]:
+        """That it is well, and its version."""
+        answer = yield from self.request(engine, "GET", "/health", within=within)
+        found = self.members(answer)
+        if answer.status != 200 or found.get("status") != "ok":
+            raise PeerFailed(self, PeerFault.ILL, answer)
+        return found
+
+    def sessions(self, engine: Engine) -> Flow[list[Members]]:
+        """The paired devices."""
+        return (yield from self.json(engine, "GET", "/sessions")).rows("sessions")
+
+    def revoke(self, engine: Engine, prefix: str) -> Flow[Members]:
+        """End the one session whose token begins so."""
+        answer = self.check((yield from self.request(engine, "DELETE", f"/sessions/{encode_segment(prefix)}")))
+        if answer.status == 204:
+            return Members({"ok": True, "revoked": prefix[:8], "revoked_self": False})
+        return self.members(answer)
+
+    def talk(
+        self, engine: Engine, wish: Mapping[str, object], handler: SocketHandler, *, within: float
+    ) -> Flow[Socket]:
+        """A session of the realtime agent, as is wished for, and its socket."""
+        answer = self.check((yield from self.request(engine, "POST", "/voice/realtime-agent/session", wish)))
+        path = self.members(answer).text("websocket_path")
+        if not path.startswith("/"):
+            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="voice session")
+        return (yield from self.socket(engine, path, handler, within=within))
