@@ -17,19 +17,19 @@ from svc_proto.client.calls import PAIRED, explained
 from svc_proto.client.chore import doing
 from svc_proto.client.invites import Invitation, read_candidates
 from svc_proto.client.link import Identity, Link, Unreachable, Welcome, open_link
-from svc_proto.client.probe import Routes
 from svc_proto.client.problem import MISUSED, Problem, because
 from svc_proto.client.stored import Change, Forget, Put, StoredSession, parse_sessions, record_members
 from svc_proto.commands import Compute
 from svc_proto.device.lifetime import default_lifetime
-from svc_proto.device.remote import Remote
-from svc_proto.device.route_choice import Candidate
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
+from svc_proto.machines.route_choice import Candidate
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
+from svc_proto.peers.remote import Remote
+from svc_proto.peers.routes import Routes
 from svc_proto.schema.members import Members
 from svc_proto.wire.urls import encode_segment
 

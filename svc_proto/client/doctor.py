@@ -12,12 +12,12 @@ from svc_proto.client.problem import because
 from svc_proto.client.spans import short_expiry
 from svc_proto.client.stored import StoredSession, is_damaged
 from svc_proto.commands import Compute
-from svc_proto.device.remote import Remote
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
+from svc_proto.peers.remote import Remote
 
 __all__ = ["PROBE_WITHIN", "Finding", "examine", "finding_lines", "findings_json", "reach"]
 

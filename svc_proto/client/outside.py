@@ -15,7 +15,6 @@ from svc_proto.client.link import Identity, open_link
 from svc_proto.client.operator import register, revoke
 from svc_proto.client.problem import Problem, because
 from svc_proto.client.routes import Route
-from svc_proto.device.remote import Remote
 from svc_proto.engine.callers import names_this_network
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
@@ -24,6 +23,7 @@ from svc_proto.facts import Failure
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.peers.relay import RelayClient
+from svc_proto.peers.remote import Remote
 
 __all__ = ["LOCAL_ROUTES", "Outside", "examine_outside"]
 

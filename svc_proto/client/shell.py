@@ -18,7 +18,6 @@ from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.desk import candidates_of, route_of, sign_in
 from svc_proto.client.exec_output import ExecOutput, typed_line
 from svc_proto.client.link import Link, Unreachable
-from svc_proto.client.probe import Routes
 from svc_proto.client.problem import Problem
 from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Compute, Tell, TerminalSize
@@ -27,6 +26,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask, sleep
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
+from svc_proto.peers.routes import Routes
 from svc_proto.wire.envelope import Envelope
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
@@ -151,7 +151,7 @@ class ShellChore(Chore[ShellEnd]):
     def _connect(self, routes: Routes, *, anew: bool) -> Flow[None]:
         engine, order = self.engine, self._order
         if anew and len(candidates_of(order.session)) > 1:
-            chosen = yield from routes.choose_anew()
+            chosen = yield from routes.choose(anew=True)
             if chosen is None:
                 raise Unreachable("no route to the relay answers")
             url = chosen.url

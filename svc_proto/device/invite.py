@@ -10,9 +10,9 @@ from attrs import frozen
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.device.preferences import Preferences
-from svc_proto.device.route_choice import Candidate
 from svc_proto.machines.pairing import MAX_ENDPOINTS
 from svc_proto.machines.qr import parse_invite
+from svc_proto.machines.route_choice import Candidate
 from svc_proto.schema.members import Members
 from svc_proto.wire.urls import parse_url
 

@@ -41,9 +41,6 @@ from svc_proto.device.lifetime import default_lifetime
 from svc_proto.device.performer import Performer, Uplink
 from svc_proto.device.person import KEYBOARD, PersonChannel
 from svc_proto.device.preferences import Preferences
-from svc_proto.device.remote import Remote
-from svc_proto.device.route_choice import Candidate
-from svc_proto.device.routing import RouteFinder
 from svc_proto.device.safety.blocklist import Blocklist
 from svc_proto.device.safety.gate import SafetyGate
 from svc_proto.device.safety.guarded import PhoneHandset
@@ -56,7 +53,10 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, ask
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Failure, FailureKind
+from svc_proto.machines.route_choice import Candidate
 from svc_proto.machines.table import Table, step
+from svc_proto.peers.remote import Remote
+from svc_proto.peers.routes import Routes
 from svc_proto.schema.members import Members
 from svc_proto.wire.envelope import parse_envelope, write_envelope
 
@@ -191,7 +191,8 @@ class Phone:
         self._person: PersonChannel | None = None
         self._route = Candidate("", 0, config.remote)  # in use
         self._remote = Remote(config.remote)
-        self._finder: RouteFinder | None = None
+        self._routes: Routes | None = None
+        self._finding: Task | None = None
         self._met = False  # the relay has welcomed us once
         self._anew = False  # do not believe what was reachable a moment ago
         self._opening: Task | None = None
@@ -245,7 +246,7 @@ class Phone:
             note=self._note,
         )
         if self.config.routes:
-            self._finder = RouteFinder(engine, self.config.routes, on_chosen=self._chosen, probe=self.config.probe)
+            self._routes = Routes(engine, self.config.routes, probe=self.config.probe)
 
     def on_started(self) -> None:
         """Set the switches as the person wants them, and begin to connect."""
@@ -278,10 +279,9 @@ class Phone:
         self._step(PhoneTrigger.STOP)
         for timer in (self._retry_timer, self._status_timer, self._sign_in_timer):
             timer.cancel()
-        if self._opening is not None:
-            self._opening.cancel()
-        if self._finder is not None:
-            self._finder.drop()
+        for task in (self._opening, self._finding):
+            if task is not None:
+                task.cancel()
         self._performer.drop()
         self.attachments.drop()
         self._voice.drop()
@@ -297,12 +297,12 @@ class Phone:
             case PhoneState.RESTING:
                 self._retry_timer.cancel()
                 self._retry()
-            case PhoneState.CONNECTING if self._finder is not None:
+            case PhoneState.CONNECTING if self._routes is not None:
                 if self._opening is not None:
                     self._opening.cancel()
                 self._connect()
-            case PhoneState.SIGNING_IN | PhoneState.ONLINE if self._finder is not None:
-                self._finder.choose(anew=True)
+            case PhoneState.SIGNING_IN | PhoneState.ONLINE if self._routes is not None:
+                self._choose(self._routes)
             case _:
                 pass  # there is but one way, and it is taken or being tried
         self.attachments.on_network(cellular=cellular)
@@ -383,10 +383,16 @@ class Phone:
     # --- connecting ---
 
     def _connect(self) -> None:
-        if self._finder is None:
+        if self._routes is None:
             self._open()
         else:
-            self._finder.choose(anew=self._anew)
+            self._choose(self._routes)
+
+    def _choose(self, routes: Routes) -> None:
+        """Begin, and give up a choice that is under way."""
+        if self._finding is not None:
+            self._finding.cancel()
+        self._finding = self.engine.spawn(routes.choose(anew=self._anew), on_done=self._chosen, on_error=self._failed)
 
     def _chosen(self, route: Candidate | None) -> None:
         """The choice is made: for the next connection, or while there is one, after a change of the network."""

@@ -22,10 +22,10 @@ from svc_proto.client.desk import (
 from svc_proto.client.invites import Invitation
 from svc_proto.client.stored import Change, Put, StoredSession, change_text, parse_sessions, record_members
 from svc_proto.commands import Exit
-from svc_proto.device.route_choice import Candidate
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.route_choice import Candidate
 from tests.client.world import REFUSED, Answer, Asked, World, as_json
 
 T = TypeVar("T")

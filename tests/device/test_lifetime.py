@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.device.lifetime import default_lifetime
-from svc_proto.device.route_choice import Candidate
+from svc_proto.machines.route_choice import Candidate
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ from tests.limits import value_of
 
 LIMITS = {
     # spec "Limits"
-    "route_choice.PROBE_WITHIN": 4.0,
-    "route_choice.REACHABLE_FOR": 60.0,
     "safety.bounds.MIN_IDLE_MINUTES": 5,
     "safety.bounds.MAX_IDLE_MINUTES": 120,
     "safety.activity.MAX_ACTIVITIES": 100,

@@ -15,7 +15,7 @@ OUT_OF_REACH: dict[str, str] = {  # by table, or by row
     "client.talk.LIFE": _DESKTOP,
     "device.attachment.ATTACHMENT_TABLE": "the phone of a world shows no chats, which attachments are parts of",
     "device.consoles.LIFE": "nobody types at the phone of a world",
-    "device.route_choice.ROUTE_TABLE": "the phone of a world knows one route only",
+    "machines.route_choice.ROUTE_TABLE": "the phone of a world knows one route only",
     "device.safety.master.MASTER_TABLE: OFF, TURN_ON_INACCESSIBLE": "the simulated handset has its accessibility",
     "device.safety.master.MASTER_TABLE: ARMED, TURN_OFF": "nobody touches the toggle of the phone",
     "voice.agent.rendered.LIFE: IDLE, LISTEN": _SILENT,

@@ -13,7 +13,7 @@ from attrs import evolve
 from clients.phone.handset import SimulatedHandset
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.preferences import MIB, Preferences
-from svc_proto.device.route_choice import Candidate
+from svc_proto.machines.route_choice import Candidate
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from tests.loops.conftest import open_world
 from tests.loops.world import TRUSTING, PhoneHandle, World, bearer

@@ -11,6 +11,8 @@ from tests.limits import value_of
 
 LIMITS = {
     # spec "Limits"
+    "route_choice.PROBE_WITHIN": 4.0,
+    "route_choice.REACHABLE_FOR": 60.0,
     "sessions.DEFAULT_TTL": 30 * 86_400.0,
     "sessions.MIN_PREFIX": 4,
     "session.PREFIX_LENGTH": 8,

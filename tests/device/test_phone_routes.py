@@ -1,16 +1,13 @@
-"""Routes as dialogues: probes over HTTP, strict tiers, four seconds, and the phone that uses what was chosen."""
+"""The phone uses the route that was chosen, and chooses anew. Which that is, is in tests/peers/test_routes.py."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from svc_proto.commands import Abort, Cancel, Command, Connect, Connected, Ready, Tell
 from svc_proto.device.phone import PhoneState
-from svc_proto.device.remote import DERIVED_PROBE
-from svc_proto.device.route_choice import Candidate
 from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
+from svc_proto.machines.route_choice import Candidate
 from svc_proto.wire.events import CloseSocket, Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
 from tests.device.rig import RELAY, STREAM, TOKEN, RelayEnd, Rig
 
@@ -69,58 +66,6 @@ def test_the_best_route_that_answers() -> None:
     assert rig.told()[-1] == Tell("route", {"role": "lan", "url": LAN.url})
     rig.online(connect=order)
     assert rig.is_in(S.ONLINE)
-
-
-def test_a_worse_tier_only_when_the_better_is_silent() -> None:
-    rig, (first, second) = rig_of(LAN, LAN2, PUBLIC)
-    rig.book.fail(first, FailureKind.UNREACHABLE) << []
-    rig.book.after(3.999) << []
-    rig.book.after(0.001)
-    commands = rig.book.take()
-    assert Cancel(second.op) in commands
-    (probe,) = connects(commands)
-    assert (probe.host, probe.port, probe.tls) == ("public.example", 443, True)
-    (order,) = connects(answer(rig, probe))
-    assert (host(order), order.tls) == ("public.example", True)
-
-
-def test_within_a_tier_the_first_wins_and_the_others_are_given_up() -> None:
-    rig, (first, second) = rig_of(LAN, LAN2)
-    commands = answer(rig, second)
-    assert Cancel(first.op) in commands
-    assert [host(order) for order in connects(commands)] == ["lan2.example"]
-
-
-@pytest.mark.parametrize(("status", "chosen"), [(200, True), (299, True), (300, False), (404, False), (503, False)])
-def test_any_success_is_an_answer(status: int, chosen: bool) -> None:
-    rig, (probe,) = rig_of(LAN, PUBLIC)
-    (following,) = connects(answer(rig, probe, status))
-    assert host(following) == ("lan.example" if chosen else "public.example")
-
-
-@pytest.mark.parametrize(
-    ("status", "there"), [(200, True), (401, True), (403, True), (404, False), (302, False), (502, False)]
-)
-def test_a_relay_that_was_derived_is_asked_for_its_voice(status: int, there: bool) -> None:
-    derived = Candidate("derived", 0, "ws://box.example:8767")
-    rig = Rig(remote=derived.url, code="ABC123", routes=(derived,), probe=DERIVED_PROBE)
-    rig.book >> Started()
-    (probe,) = connects(rig.book.take())
-    following = connects(answer(rig, probe, status, "/voice/config"))
-    assert [host(order) for order in following] == (["box.example"] if there else [])
-    assert rig.is_in(S.CONNECTING if there else S.RESTING)
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_who_asks_for_a_token_at_its_health_is_no_relay(status: int) -> None:
-    rig, (probe,) = rig_of(LAN)
-    assert connects(answer(rig, probe, status)) == []
-
-
-def test_an_address_that_is_none() -> None:
-    rig, (probe,) = rig_of(Candidate("lan", 0, "ws://"), PUBLIC)
-    assert host(probe) == "public.example"
-    assert not [log for log in rig.book.logs if log.event == "bug"]
 
 
 def test_when_no_route_answers_it_rests_and_tries_all_again() -> None:

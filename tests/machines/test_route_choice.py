@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.device.route_choice import (
+from svc_proto.machines.route_choice import (
     ROUTE_TABLE,
     CancelProbe,
     Candidate,

@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.device.phone import PhoneConfig
-from svc_proto.device.remote import Remote, derived_relay
+from svc_proto.peers.remote import Remote, derived_relay
 
 
 @pytest.mark.parametrize(
