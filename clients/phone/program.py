@@ -27,11 +27,11 @@ from svc_proto.commands import Level
 from svc_proto.device.invite import Invite, read_invite
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.preferences import Preferences
-from svc_proto.peers.remote import DERIVED_PROBE, derived_relay
-from svc_proto.machines.route_choice import Candidate
 from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.core import Engine
+from svc_proto.machines.route_choice import Candidate
+from svc_proto.peers.remote import DERIVED_PROBE, derived_relay
 
 __all__ = ["Face", "phone_program", "phone_programs"]
 

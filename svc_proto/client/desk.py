@@ -13,10 +13,10 @@ from uuid import UUID
 
 from attrs import evolve, field, frozen
 
-from svc_proto.client.calls import PAIRED, explained
+from svc_proto.client.calls import PAIRED, explained, plain
 from svc_proto.client.chore import doing
 from svc_proto.client.invites import Invitation, read_candidates
-from svc_proto.client.link import Identity, Link, Unreachable, Welcome, open_link
+from svc_proto.client.link import Identity, Unreachable, open_link
 from svc_proto.client.problem import MISUSED, Problem, because
 from svc_proto.client.stored import Change, Forget, Put, StoredSession, parse_sessions, record_members
 from svc_proto.commands import Compute
@@ -26,6 +26,7 @@ from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.machines.route_choice import Candidate
+from svc_proto.peers.link import Link, Welcome
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.peers.remote import Remote
@@ -146,7 +147,7 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[Paired]:
     session = StoredSession(
         url=chosen.url,
         token=welcome.token,
-        server_version=welcome.server_version,
+        server_version=plain(welcome.server_version) or "unknown",
         paired_at=int(engine.now.wall),
         cert_pin=(yield from _seen(engine, chosen.url)),
         grants=welcome.grants,

@@ -15,13 +15,13 @@ from svc_proto.basics.spans import short_span
 from svc_proto.client.calls import PAIRED, explained, plain
 from svc_proto.client.chore import doing
 from svc_proto.client.desk import route_of, sign_in
-from svc_proto.client.link import Link
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Tell
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure
+from svc_proto.peers.link import Link
 from svc_proto.peers.peer import JSON, PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
@@ -99,7 +99,7 @@ class _Asked:
             self._engine.resume(self.ticket, plain(message) or "no reason given")
 
     def _lost(self, why: str) -> None:
-        self._engine.resume(self.ticket, f"connection lost: {why}")
+        self._engine.resume(self.ticket, f"connection lost: {plain(why)}")
 
 
 def terminal_rows(sessions: Sequence[Members], now: float) -> list[tuple[str, ...]]:

@@ -17,7 +17,7 @@ from svc_proto.client.calls import plain
 from svc_proto.client.chore import INTERRUPTED, Chore, doing
 from svc_proto.client.desk import candidates_of, route_of, sign_in
 from svc_proto.client.exec_output import ExecOutput, typed_line
-from svc_proto.client.link import Link, Unreachable
+from svc_proto.client.link import Unreachable
 from svc_proto.client.problem import Problem
 from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Compute, Tell, TerminalSize
@@ -26,6 +26,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask, sleep
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
+from svc_proto.peers.link import Link
 from svc_proto.peers.routes import Routes
 from svc_proto.wire.envelope import Envelope
 from svc_proto.wire.limits import DEFAULT_LIMITS
@@ -256,7 +257,7 @@ class ShellChore(Chore[ShellEnd]):
     def _lost(self, why: str) -> None:
         self._attached, self._link = False, None
         self._govern()
-        self._tell("lost", f"connection lost: {why}")
+        self._tell("lost", f"connection lost: {plain(why)}")
 
     def typed(self, data: bytes) -> None:
         """Keys, or what standard input holds."""

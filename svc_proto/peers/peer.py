@@ -46,6 +46,7 @@ class PeerFault(Enum):
     CONFLICT = "conflict"  # 409
     BLOCKED = "blocked"  # 429
     REFUSED = "refused"  # any other status than what was wanted
+    REJECTED = "rejected"  # `auth.fail`: the credential will not get better
     NO_JSON = "no json"
     NO_OBJECT = "no object"  # JSON, and no object
     ILL = "ill"  # it is there, and does not say that it is well

@@ -31,6 +31,14 @@ class RelayClient(Peer):
             raise PeerFailed(self, PeerFault.ILL, answer)
         return found
 
+    def new_code(self, engine: Engine, *, within: float) -> Flow[str]:
+        """A pairing code, which its own host gets."""
+        answer = yield from self.success(self.request(engine, "POST", "/pairing", fields=(), within=within))
+        code = Members.parsed(answer.body).text("code")
+        if not code:
+            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="pairing code")
+        return code
+
     def sessions(self, engine: Engine) -> Flow[list[Members]]:
         """The paired devices."""
         return (yield from self.json(engine, "GET", "/sessions")).rows("sessions")

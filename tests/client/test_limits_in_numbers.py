@@ -16,8 +16,6 @@ LIMITS = {
     # wire core 0.1, 0.4, 1.6, 10.1, 10.6
     "spans.NEVER": 0,
     "calls.MOST_SHOWN": 200,
-    "link.OPEN_WITHIN": 15.0,
-    "link.SIGN_IN_WITHIN": 15.0,
     "report.FULLY_MASKED": 8,
     "operator.PROBE_WITHIN": 1.0,
     "operator.REGISTER_WITHIN": 2.0,
@@ -35,7 +33,6 @@ LIMITS = {
     "exec_output.KEPT": 64,
     "exec_output.MAX_ENDS": 9,
     "exec_output.MAX_TYPED": 4_000,
-    "link.CLOSE_WITHIN": 1.0,
     "mesh.WITHIN": 1.5,
     "problem.MISUSED": 2,
     "remote.LIST_WITHIN": 10.0,

@@ -6,22 +6,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import urlencode
 
 from attrs import field, frozen
 
-from svc_proto.agent.tools.pairing import DEVICE_NAME, pair
+from svc_proto.agent.tools.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level, ReadConfig, WriteConfig
-from svc_proto.engine.client import Fetched, bearer, fetch
+from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.peers.peer import PeerFailed
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
 from svc_proto.wire.urls import parse_url
 
@@ -72,6 +73,7 @@ class RelayLink:
     def __init__(self, engine: Engine, url: str, token: str, *, who: str = DEVICE_NAME, file: str = FILE) -> None:
         self._engine = engine
         self._url = url.rstrip("/")
+        self._here = RelayClient("the relay", self._url, local=True)
         self._set = token
         self._who = who  # as the operator sees a session that was made here
         self._file = file  # where its token is kept
@@ -100,19 +102,18 @@ class RelayLink:
         return asks_by_itself(status)
 
     def _status(self, query: str = "") -> Flow[Members]:
-        secret = yield from secret_fields(self._engine)
-        url = f"{self._url}/bridge/status{query}"
-        answer = yield from fetch(self._engine, "GET", url, headers=secret, within=QUICK)
-        return Members() if isinstance(answer, Failure) else _members(answer)
+        try:
+            asked = self._here.request(self._engine, "GET", f"/bridge/status{query}", fields=(), within=QUICK)
+            return _members((yield from asked))
+        except PeerFailed:
+            return Members()
 
     def media(self, token: str) -> Flow[bytes]:
         """A file that the phone has uploaded, by the token that its answer had. Raises `ToolError`."""
         if not _MEDIA_TOKEN.fullmatch(token):
             raise ToolError("the phone gave no picture")
-        headers = bearer(self._set or (yield from self._get_token("")))
-        found = yield from fetch(self._engine, "GET", f"{self._url}/media/{token}", headers=headers, within=WITHIN)
-        if isinstance(found, Failure):
-            raise ToolError(f"{NO_RELAY}: {found.kind.value}")
+        relay = self._as(self._set or (yield from self._get_token("")))
+        found = yield from _reached(relay.request(self._engine, "GET", f"/media/{token}", fields=()))
         if found.status != 200:
             raise ToolError(f"the relay does not hand out the phone's picture ({found.status})")
         return found.body
@@ -127,7 +128,7 @@ class RelayLink:
             raise ToolError("SVC_RELAY_TOKEN has characters that no token has")
         again = not self._set
         while True:
-            answer = yield from self._fetch(method, path, arguments, token)
+            answer = yield from self._ask(method, path, arguments, token)
             if answer.status != 401 or not (yield from self._is_over(token)):
                 return answer
             if not again:
@@ -136,20 +137,23 @@ class RelayLink:
             token = yield from self._get_token(token)  # it was revoked, or has expired
 
     def _is_over(self, token: str) -> Flow[bool]:
-        asked = yield from fetch(self._engine, "GET", f"{self._url}/sessions", headers=bearer(token), within=QUICK)
-        return isinstance(asked, Fetched) and asked.status == 401
+        try:
+            asked = yield from self._as(token).request(self._engine, "GET", "/sessions", within=QUICK)
+        except PeerFailed:
+            return False
+        return asked.status == 401
 
-    def _fetch(self, method: str, path: str, arguments: Mapping[str, object], token: str) -> Flow[PhoneAnswer]:
+    def _ask(self, method: str, path: str, arguments: Mapping[str, object], token: str) -> Flow[PhoneAnswer]:
         body = b""
         if method == "POST":
             body = strict_json.dumps_bytes(arguments)
         elif arguments:
             path = f"{path}?{urlencode({name: query_text(value) for name, value in arguments.items()})}"
-        headers = (*bearer(token), (b"content-type", b"application/json"))
-        fetched = yield from fetch(self._engine, method, self._url + path, headers=headers, body=body, within=WITHIN)
-        if isinstance(fetched, Failure):
-            raise ToolError(f"{NO_RELAY}: {fetched.kind.value}")
-        return PhoneAnswer(fetched.status, _members(fetched))
+        answer = yield from _reached(self._as(token).request(self._engine, method, path, body))
+        return PhoneAnswer(answer.status, _members(answer))
+
+    def _as(self, token: str) -> RelayClient:
+        return RelayClient("the relay", self._url, token, WITHIN)
 
     def _get_token(self, bad: str) -> Flow[str]:
         """A token that is not `bad`. Raises `ToolError` when there is none to be had."""
@@ -168,12 +172,13 @@ class RelayLink:
         if not self._is_here():
             raise ToolError(NO_TOKEN)
         engine = self._engine
-        token = yield from pair(engine, self._url, self._who)
-        if isinstance(token, Failure):
-            engine.log(Level.WARNING, "agent not paired", problem=token.kind.value)
-            if token.kind is FailureKind.UNREACHABLE:
-                raise ToolError(f"{NO_RELAY}: {token.kind.value}")
-            raise ToolError(f"the relay did not let the agent in ({token.detail}). {NO_TOKEN}")
+        try:
+            token = yield from pair(engine, self._here, self._who)
+        except PeerFailed as error:
+            engine.log(Level.WARNING, "agent not paired", problem=error.fault.value)
+            if error.failure is not None and error.failure.kind is FailureKind.UNREACHABLE:
+                raise _no_relay(error) from None
+            raise ToolError(f"the relay did not let the agent in ({refusal_of(error)}). {NO_TOKEN}") from None
         engine.log(Level.INFO, "agent paired with the relay")
         text = strict_json.dumps({"url": self._url, "token": token}) + "\n"
         stored = yield from ask(engine, WriteConfig(engine.new_op(), self._file, text))
@@ -196,6 +201,17 @@ class RelayLink:
         members = Members.parsed(text)
         token = members.text("token")
         return token if members.get("url") == self._url and is_visible(token) else ""
+
+
+def _reached(request: Flow[Fetched]) -> Flow[Fetched]:
+    try:
+        return (yield from request)
+    except PeerFailed as error:
+        raise _no_relay(error) from None
+
+
+def _no_relay(error: PeerFailed) -> ToolError:
+    return ToolError(f"{NO_RELAY}: {cast('Failure', error.failure).kind.value}")
 
 
 def _members(answer: Fetched) -> Members:

@@ -195,7 +195,7 @@ def test_what_the_relay_says_of_it(body: bytes, able: bool, monkeypatch: pytest.
         yield from ()
         return Fetched(200, Headers([]), body)
 
-    monkeypatch.setattr(relay, "fetch", fetch)
+    monkeypatch.setattr("svc_proto.peers.peer.fetch", fetch)
     assert there(AgentWorld()) is able
 
 
@@ -247,7 +247,7 @@ def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatc
         yield from ()
         return Fetched(status, Headers([]), body)
 
-    monkeypatch.setattr(relay, "fetch", fetch)
+    monkeypatch.setattr("svc_proto.peers.peer.fetch", fetch)
     assert call(AgentWorld(), token="t") == [PhoneAnswer(status, members)]
     assert asked == [f"{URL}/ping?a=true&b=x+y"]
 
@@ -274,5 +274,5 @@ def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, m
         except ToolError as failed:
             return str(failed)
 
-    monkeypatch.setattr(relay, "fetch", fetch)
+    monkeypatch.setattr("svc_proto.peers.peer.fetch", fetch)
     assert AgentWorld().run(plan) == outcome

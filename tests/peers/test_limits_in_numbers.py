@@ -1,0 +1,18 @@
+"""Limits of this room as numbers. See `tests/client/test_limits_in_numbers.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.limits import value_of
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("link.SIGN_IN_WITHIN", 15.0),  # wire core 1.6
+        ("link.CLOSE_WITHIN", 1.0),
+    ],
+)
+def test_a_limit_is_what_it_is_said_to_be(name: str, value: float) -> None:
+    assert value_of("peers", name) == value
