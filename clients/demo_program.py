@@ -17,18 +17,18 @@ from servers.api_program import api_program
 from servers.launch import say_why
 from servers.relay_program import relay_program
 from svc_proto.api.config import ApiConfig
-from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Exit, Level, Tell
 from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.client import bearer, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, wait
-from svc_proto.engine.readers import each_event, events
 from svc_proto.facts import Accepted, Failure, OperationId
+from svc_proto.peers.api import ApiClient
+from svc_proto.peers.peer import PeerFailed
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
 from svc_proto.wire.sse import ServerSentEvent
 
@@ -57,7 +57,7 @@ class Demo:
     def __init__(self, relay_url: str, code: str, *, api_url: str) -> None:
         config = PhoneConfig(remote=relay_url, code=code, device_id="demo-phone", device_name="Demo phone")
         self.phone = Phone(config, SimulatedHandset(name="Demo phone"), TRUSTING, on_news=self._heard)
-        self._api_url = api_url
+        self._api = ApiClient("the API", api_url)
         self._play_task: Task | None = None
         self._pairing: OperationId | None = None
 
@@ -111,14 +111,13 @@ class Demo:
         session = yield from self._call("POST", "/api/sessions", {"title": "Demo"}, api=True)
         if session is None:
             return 1
-        url = f"{self._api_url}/api/sessions/{session['id']}/chat/stream"
         texts: list[str] = []
+        tell = partial(self._told, texts)
         for message in MESSAGES:
             self._say(f"chat: {message}")
-            body = strict_json.dumps_bytes({"message": message})
-            asking = fetch(self.engine, "POST", url, into=events(), body=body)
-            answer = yield from each_event(asking, partial(self._told, texts))
-            if isinstance(answer, Failure) or answer.status != 200:
+            try:
+                yield from self._api.turn(self.engine, str(session["id"]), {"message": message}, tell)
+            except PeerFailed:
                 return self._problem("the chat was not answered")
         marker = next((line for text in texts for line in text.splitlines() if line.startswith("MEDIA:")), "")
         token = marker.rpartition("/")[2]
@@ -150,17 +149,13 @@ class Demo:
         """
         engine = self.engine
         began = engine.now.mono
-        answer = yield from fetch(
-            engine,
-            method,
-            (self._api_url if api else self.phone.config.http_url) + path,
-            headers=() if api else bearer(self.phone.token or ""),
-            body=b"" if body is None else strict_json.dumps_bytes(body),
-        )
-        took = _milliseconds(engine.now.mono - began)
-        if isinstance(answer, Failure):
-            self._problem(f"{method} {path}: {answer.kind.value} {answer.detail}")
+        peer = self._api if api else RelayClient("the relay", self.phone.config.http_url, self.phone.token or "")
+        try:
+            answer = yield from peer.request(engine, method, path, b"" if body is None else body)
+        except PeerFailed as error:
+            self._problem(f"{method} {path}: {error.why}")
             return None
+        took = _milliseconds(engine.now.mono - began)
         picture = (answer.headers.get(b"content-type") or b"").startswith(b"image/")
         text = answer.body.decode("utf-8", "replace")
         shown = text if show and not picture and len(text) <= WIDTH else f"{len(answer.body)} bytes"

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.agent.contract import Outcome, TextDelta, Turn, TurnHost, Unkept
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.commands import Compute
-from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.flow import Flow, ask
+from svc_proto.peers.peer import JSON, PeerFailed
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members, content_text
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["PairCommand"]
 
 COMMANDS = tuple(f"/{brand.scheme}-pair" for brand in BRANDS.values())
-WITHIN = 10.0  # s
 NOT_HERE = (
     "Pairing codes are for whoever sits at this host: say this in the dashboard or to `svc-relay chat` there, "
     "or run `svc pair`."
@@ -38,7 +38,7 @@ class PairCommand:
 
     def __init__(self, engine: Engine, url: str, brand: Brand) -> None:
         self._engine = engine
-        self._url = url.rstrip("/")
+        self._relay = RelayClient("the relay", url.rstrip("/"))
         self._brand = brand
 
     @staticmethod
@@ -51,14 +51,16 @@ class PairCommand:
         if turn.operator is None:
             host.tell(TextDelta(NOT_HERE))
             return Outcome()
-        headers = (*turn.operator, (b"content-type", b"application/json"))
-        url = f"{self._url}/pairing/mint"
-        answer = yield from fetch(self._engine, "POST", url, headers=headers, body=b"{}", within=WITHIN)
-        made = Members.parsed(answer.body) if isinstance(answer, Fetched) else Members()
+        try:
+            fields = (*turn.operator, JSON)
+            answer = yield from self._relay.request(self._engine, "POST", "/pairing/mint", {}, fields=fields)
+            made, why = Members.parsed(answer.body), ""
+        except PeerFailed:
+            made, why = Members(), "it does not answer"
         code, qr, invite, relay = (made.get(name) for name in ("code", "qr_payload", "pairing_url", "relay_url"))
         if not (isinstance(code, str) and isinstance(qr, str)):
-            why = made.get("error") if isinstance(answer, Fetched) else "it does not answer"
-            host.tell(TextDelta(f"The relay makes no pairing code: {why or 'it said nothing of use'}."))
+            why = why or made.text("error") or "it said nothing of use"
+            host.tell(TextDelta(f"The relay makes no pairing code: {why}."))
             return Outcome()
         rows = yield from ask(self._engine, Compute(self._engine.new_op(), "qr.rows", (qr,)))
         drawn = [] if not isinstance(rows, list) else ["```", *_drawn(cast("list[str]", rows)), "```", ""]

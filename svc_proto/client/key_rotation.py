@@ -5,6 +5,8 @@ The API that runs on this home is told, by whoever still has the old one, and ta
 
 from __future__ import annotations
 
+from typing import cast
+
 from attrs import field, frozen
 
 from svc_proto.basics.dotenv import parse_dotenv, set_dotenv
@@ -12,19 +14,19 @@ from svc_proto.basics.entropy import new_api_key
 from svc_proto.client.problem import Problem, because
 from svc_proto.commands import Compute, WriteConfig
 from svc_proto.config import RelayConfig
-from svc_proto.engine.client import bearer, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.host_api import find_api, with_key
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.peers.api import ApiClient
+from svc_proto.peers.peer import PeerFailed
 from svc_proto.schema.members import Members
 
 __all__ = ["Rotated", "rotate"]
 
 NAME = "API_SERVER_KEY"
 ENV_FILE = ".env"
-TELL_WITHIN = 10.0  # s
 
 
 @frozen(kw_only=True)
@@ -87,9 +89,10 @@ def rotate(engine: Engine, config: RelayConfig) -> Flow[Rotated]:
 
 def _tell(engine: Engine, url: str, old: str) -> Flow[str]:
     """Have the API read its files; why it has not."""
-    answer = yield from fetch(engine, "POST", f"{url}/api/key/reload", headers=bearer(old), within=TELL_WITHIN)
-    if isinstance(answer, Failure):
-        return because(answer)
+    try:
+        answer = yield from ApiClient("the API server", url, old).request(engine, "POST", "/api/key/reload", {})
+    except PeerFailed as error:
+        return because(cast("Failure", error.failure))
     match answer.status, Members.parsed(answer.body):
         case 200, {"changed": True}:
             return ""

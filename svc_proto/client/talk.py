@@ -150,8 +150,9 @@ class TalkChore(Chore[None]):
             body["profile"] = self._order.profile
         if self._order.session:
             body["chat_session_id"] = self._order.session
-        asked = relay.talk(engine, body, Ear(self.tell), within=OPEN_WITHIN)
-        socket = yield from explained(asked, {PeerFault.LACKING: f"{relay.name} made no voice session"})
+        lacking = {PeerFault.LACKING: f"{relay.name} made no voice session"}
+        path = yield from explained(relay.voice_session(engine, body), lacking)
+        socket = yield from relay.socket(engine, path, Ear(self.tell), within=OPEN_WITHIN)
         yield from self._get_ready(relay)
         try:
             self._prompt()

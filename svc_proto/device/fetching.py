@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from svc_proto.device.attachment import Attachment, MediaCache, find_markers
-from svc_proto.device.performer import Uplink
 from svc_proto.device.preferences import Preferences
-from svc_proto.engine.client import Fetched, bearer, fetch, whole
+from svc_proto.engine.client import Fetched, whole
 from svc_proto.engine.flow import Task
-from svc_proto.facts import Failure, FailureKind
+from svc_proto.facts import FailureKind
+from svc_proto.peers.peer import PeerFailed
+from svc_proto.peers.relay import RelayClient
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -50,7 +51,7 @@ class Attachments:
         preferences: Preferences,
         *,
         on_cellular: bool,
-        source: Callable[[], Uplink | None],
+        source: Callable[[], RelayClient | None],
         tell: Callable[[str, Mapping[str, object]], None],
     ) -> None:
         self._engine = engine
@@ -115,26 +116,25 @@ class Attachments:
                 shown.task.cancel()
                 shown.task = None
 
-    def _fetch(self, number: int, shown: _Shown, source: Uplink) -> None:
+    def _fetch(self, number: int, shown: _Shown, source: RelayClient) -> None:
         most = self._preferences.max_inbound
 
-        def done(answer: Fetched | Failure) -> None:
+        def done(answer: Fetched | Exception) -> None:
             shown.task = None
             self._answered(number, shown, answer, most)
             self.go_on()
 
-        def failed(error: Exception) -> None:
-            done(Failure(FailureKind.INTERNAL, self._engine.bug(error)))
+        target = shown.attachment.target
+        flow = source.request(self._engine, "GET", target, into=whole(most), fields=(), within=DOWNLOAD_WITHIN)
+        shown.task = self._engine.spawn(flow, on_done=done, on_error=done)
 
-        url = source.url + shown.attachment.target
-        shows = bearer(source.token)
-        flow = fetch(self._engine, "GET", url, into=whole(most), headers=shows, within=DOWNLOAD_WITHIN)
-        shown.task = self._engine.spawn(flow, on_done=done, on_error=failed)
-
-    def _answered(self, number: int, shown: _Shown, answer: Fetched | Failure, most: int) -> None:
-        if isinstance(answer, Failure):
-            too_large = answer.kind is FailureKind.TOO_LARGE
+    def _answered(self, number: int, shown: _Shown, answer: Fetched | Exception, most: int) -> None:
+        if isinstance(answer, PeerFailed):
+            too_large = answer.failure is not None and answer.failure.kind is FailureKind.TOO_LARGE
             shown.attachment.answered(200 if too_large else None, most + 1)
+        elif isinstance(answer, Exception):
+            self._engine.bug(answer)
+            shown.attachment.answered(None, 0)
         else:
             shown.attachment.answered(answer.status, len(answer.body))
             if answer.status == 200:

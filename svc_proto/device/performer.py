@@ -22,28 +22,23 @@ from svc_proto.commands import Level
 from svc_proto.device.handset import HandsetCommand, Later, NeedsUpload, Performed, Reply
 from svc_proto.device.safety.confirmation import Awaiting
 from svc_proto.device.safety.settings import Answers
-from svc_proto.device.upload import upload_file
 from svc_proto.engine.flow import Flow, Task, TaskState, sleep
+from svc_proto.peers.peer import PeerFailed, PeerFault
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
+from svc_proto.wire.multipart import Part
 
 if TYPE_CHECKING:
     from svc_proto.device.safety.gate import SafetyGate
     from svc_proto.engine.core import Engine
 
-__all__ = ["Performer", "Uplink"]
+__all__ = ["Performer"]
 
 MOST_COMMANDS = 64  # under way at once; a further one is answered with 503
 MOST_REMEMBERED = 1024  # request ids that were taken; the oldest is forgotten
 LONGEST_ID = 200  # characters of a request id, which is a UUID (wire bridge 1.1); a longer one is malformed
+UPLOAD_WITHIN = 15.0  # s, wire bridge 3.4
 LONGEST_PATH = 100  # characters of a path in a log record
-
-
-@frozen
-class Uplink:
-    """Where the files of an answer go: the relay's HTTP address and the phone's own session token."""
-
-    url: str
-    token: str
 
 
 @frozen
@@ -52,7 +47,7 @@ class _Asked:
 
     confirmation_id: str
     command: HandsetCommand
-    uplink: Uplink
+    relay: RelayClient
 
 
 class Performer:
@@ -86,7 +81,7 @@ class Performer:
         self._taken: OrderedDict[str, None] = OrderedDict()  # request ids
         self._count = 0
 
-    def perform(self, payload: Members, uplink: Uplink) -> None:
+    def perform(self, payload: Members, relay: RelayClient) -> None:
         """Take the payload of a `bridge.command`. A malformed one, and one that was taken before, is ignored."""
         command = _parse(payload)
         if command is None:
@@ -102,9 +97,9 @@ class Performer:
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset is the answer to this command only
             outcome = self._apology(command, error)
         if isinstance(outcome, Awaiting):
-            self._ask(_Asked(outcome.confirmation_id, command, uplink))
+            self._ask(_Asked(outcome.confirmation_id, command, relay))
         else:
-            self._answer(command, outcome, uplink)
+            self._answer(command, outcome, relay)
         self.settle()
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
@@ -114,7 +109,7 @@ class Performer:
         if asked is None:
             return False
         del self._asked[asked.command.request_id]
-        self._answer(asked.command, self._decided(asked, allow=allow, remember=remember), asked.uplink)
+        self._answer(asked.command, self._decided(asked, allow=allow, remember=remember), asked.relay)
         self.settle()
         return True
 
@@ -123,7 +118,7 @@ class Performer:
         for request_id, performed in self._gate.advance(self._engine.now):
             asked = self._asked.pop(request_id)
             self.lapsed_at = self._engine.now.mono
-            self._answer(asked.command, performed, asked.uplink)
+            self._answer(asked.command, performed, asked.relay)
         when = self._gate.next_deadline()
         if when is None:
             self._deadline.cancel()
@@ -179,13 +174,13 @@ class Performer:
 
     # --- answering ------------------------------------------------------------------------------------------------
 
-    def _answer(self, command: HandsetCommand, performed: Performed, uplink: Uplink) -> None:
+    def _answer(self, command: HandsetCommand, performed: Performed, relay: RelayClient) -> None:
         if isinstance(performed, Reply):
             self._respond(command, performed)
         else:
-            self._begin(command, performed, uplink)
+            self._begin(command, performed, relay)
 
-    def _begin(self, command: HandsetCommand, performed: Later | NeedsUpload, uplink: Uplink) -> None:
+    def _begin(self, command: HandsetCommand, performed: Later | NeedsUpload, relay: RelayClient) -> None:
         self._count += 1
         key = self._count
 
@@ -196,21 +191,24 @@ class Performer:
         def failed(error: Exception) -> None:
             done(self._apology(command, error))
 
-        flow = self._finish(command, performed, uplink)
+        flow = self._finish(command, performed, relay)
         task = self._engine.spawn(flow, on_done=done, on_error=failed)
         if task.state is not TaskState.DONE:
             self._under_way[key] = task
 
-    def _finish(self, command: HandsetCommand, performed: Later | NeedsUpload, uplink: Uplink) -> Flow[Reply]:
+    def _finish(self, command: HandsetCommand, performed: Later | NeedsUpload, relay: RelayClient) -> Flow[Reply]:
         if isinstance(performed, Later):
             yield from sleep(self._engine, performed.seconds)
             return performed.reply
-        uploaded = yield from upload_file(self._engine, uplink.url, uplink.token, performed)
-        if uploaded.token is not None:
-            return self._gate.uploaded(uploaded.token, self._scheme, request_id=command.request_id)
-        reply = Reply(500, {"error": f"the file could not be uploaded: {uploaded.problem}"})
-        self._gate.upload_failed(command.request_id, reply)
-        return reply
+        kind, name = performed.content_type, performed.file_name
+        part = Part(name="file", filename=name, content_type=kind, data=performed.data)
+        try:
+            token = yield from relay.keep_file(self._engine, part, within=UPLOAD_WITHIN)
+        except PeerFailed as error:
+            reply = Reply(500, {"error": f"the file could not be uploaded: {_problem(error)}"})
+            self._gate.upload_failed(command.request_id, reply)
+            return reply
+        return self._gate.uploaded(token, self._scheme, request_id=command.request_id)
 
     def _respond(self, command: HandsetCommand, reply: Reply) -> None:
         try:
@@ -237,3 +235,9 @@ def _parse(payload: Members) -> HandsetCommand | None:
 
 def _response(command: HandsetCommand, reply: Reply) -> dict[str, object]:
     return {"request_id": command.request_id, "status": reply.status, "result": dict(reply.result)}
+
+
+def _problem(error: PeerFailed) -> str:
+    if error.fault is PeerFault.LACKING:
+        return "the relay gave no token"
+    return error.brief if error.answer is None else f"the relay answered {error.status}"

@@ -38,7 +38,7 @@ from svc_proto.device.consoles import Consoles
 from svc_proto.device.controls import Controls
 from svc_proto.device.fetching import Attachments
 from svc_proto.device.lifetime import default_lifetime
-from svc_proto.device.performer import Performer, Uplink
+from svc_proto.device.performer import Performer
 from svc_proto.device.person import KEYBOARD, PersonChannel
 from svc_proto.device.preferences import Preferences
 from svc_proto.device.safety.blocklist import Blocklist
@@ -55,6 +55,7 @@ from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.route_choice import Candidate
 from svc_proto.machines.table import Table, step
+from svc_proto.peers.relay import RelayClient
 from svc_proto.peers.remote import Remote
 from svc_proto.peers.routes import Routes
 from svc_proto.schema.members import Members
@@ -490,10 +491,10 @@ class Phone:
     def _sign_in_late(self) -> None:
         self._socket.close(1002, "no answer to system/auth")
 
-    def _uplink(self, token: str) -> Uplink:
-        return Uplink(self._remote.http_url, token)
+    def _uplink(self, token: str) -> RelayClient:
+        return RelayClient("the relay", self._remote.http_url, token)
 
-    def _source(self) -> Uplink | None:
+    def _source(self) -> RelayClient | None:
         """Where attachments come from; nowhere before the first welcome, since a token that was given may be old."""
         return self._uplink(self.token) if self._met and self.token is not None else None
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.commands import Compute
-from svc_proto.device.performer import Uplink
-from svc_proto.engine.client import Fetched, bearer, fetch, websocket
 from svc_proto.engine.flow import Flow, Task, ask, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure
+from svc_proto.peers.peer import PeerFailed
+from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
 from svc_proto.voice.pcm import wav_head
 from svc_proto.voice.text import MAX_TEXT
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Voice"]
 
+MADE_WITHIN = 30.0  # s
 READY_WITHIN = 75.0  # s: the relay may have to connect to its provider first
 SILENT_WITHIN = 90.0  # s without any event in a turn, wire terminal-voice 6.5
 MAX_RATE = 192_000  # Hz
@@ -49,7 +50,7 @@ class Voice:
     """
 
     def __init__(
-        self, engine: Engine, *, source: Callable[[], Uplink | None], tell: Callable[[str, Payload], None]
+        self, engine: Engine, *, source: Callable[[], RelayClient | None], tell: Callable[[str, Payload], None]
     ) -> None:
         self._engine = engine
         self._source = source
@@ -79,7 +80,7 @@ class Voice:
         if task is not None:
             task.cancel()
 
-    def _begin(self, turn: Callable[[Uplink], Flow[str]]) -> None:
+    def _begin(self, turn: Callable[[RelayClient], Flow[str]]) -> None:
         source = self._source()
         if source is None:
             self._note("there is no relay at the moment")
@@ -88,29 +89,24 @@ class Voice:
         else:
             self._task = self._engine.spawn(turn(source), on_done=self._over, on_error=self._failed)
 
-    def _recorded(self, source: Uplink, path: str) -> Flow[str]:
+    def _recorded(self, source: RelayClient, path: str) -> Flow[str]:
         order = Compute(self._engine.new_op(), "speech.read", (path, HEARING_RATE, LONGEST))
         read = yield from ask(self._engine, order, within=READ_WITHIN)
         if isinstance(read, Failure):
             return f"{path}: {read.detail or read.kind.value}"
         return (yield from self._turn(source, cast("bytes", read)))
 
-    def _turn(self, source: Uplink, words: str | bytes) -> Flow[str]:
+    def _turn(self, source: RelayClient, words: str | bytes) -> Flow[str]:
         """What to say of it to the person; nothing when all went well."""
-        engine, key = self._engine, bearer(source.token)
-        body = strict_json.dumps_bytes({} if self._chat is None else {"chat_session_id": self._chat})
-        kind = (b"content-type", b"application/json")
-        made = yield from fetch(
-            engine, "POST", f"{source.url}/voice/realtime-agent/session", headers=(kind, *key), body=body
-        )
-        path = Members.parsed(made.body).text("websocket_path") if isinstance(made, Fetched) else ""
-        if not path.startswith("/"):
-            return f"the relay makes no voice session: {_why(made)}"
-        hearing = _Hearing(engine, words)
-        url = f"{source.url.replace('http', 'ws', 1)}{path}"
-        opened = yield from fetch(engine, "GET", url, into=websocket(hearing), headers=key, within=READY_WITHIN)
-        if not isinstance(opened, Socket):
-            return f"the relay opens no voice session: {_why(opened)}"
+        engine, hearing = self._engine, _Hearing(self._engine, words)
+        does = "makes"
+        try:
+            wish = {} if self._chat is None else {"chat_session_id": self._chat}
+            path = yield from source.voice_session(engine, wish, within=MADE_WITHIN)
+            does = "opens"
+            opened = yield from source.socket(engine, path, hearing, within=READY_WITHIN)
+        except PeerFailed as error:
+            return f"the relay {does} no voice session: {error.brief}"
         try:
             while hearing.over is None:
                 within = SILENT_WITHIN if hearing.asked else READY_WITHIN
@@ -228,7 +224,3 @@ class _Hearing:
 
     def _say(self, kind: str, **fields: object) -> None:
         self._socket.send_text(strict_json.dumps({"type": kind, **fields}))
-
-
-def _why(answer: Fetched | Failure) -> str:
-    return answer.kind.value if isinstance(answer, Failure) else f"status {answer.status}"

@@ -15,16 +15,15 @@ the server's writes back up.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from svc_proto.engine.client_channel import ClientChannel, Fetched, Into
+from svc_proto.engine.client_channel import ClientChannel, Into
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 
-__all__ = ["MAX_UNREAD", "SILENCE", "BodyReader", "EventReader", "PacedReader", "each_event", "events", "pieces"]
+__all__ = ["MAX_UNREAD", "SILENCE", "BodyReader", "EventReader", "PacedReader", "events", "pieces"]
 
 SILENCE = 300.0  # s without a byte, comments included, after which an event stream counts as dead
 MAX_UNREAD = 64 * 1024  # bytes or characters from which on the connection is not read
@@ -172,30 +171,6 @@ class EventReader(PacedReader[ServerSentEvent]):
         complete = self._decoder.receive_data(data)
         if complete:
             self.keep(complete, sum(len(event.data) + OVERHEAD for event in complete))
-
-
-def each_event(
-    request: Flow[EventReader | Fetched | Failure],
-    on_event: Callable[[ServerSentEvent], None],
-    on_open: Callable[[EventReader], None] | None = None,
-) -> Flow[Fetched | Failure]:
-    """Make a request for `events()` and call `on_event` for each as it comes; `Fetched` without a body at the end.
-
-    `on_open` gets the reader, to `hold` it while the events have nowhere to go.
-    """
-    reader = yield from request
-    if not isinstance(reader, EventReader):
-        return reader
-    try:
-        if on_open is not None:
-            on_open(reader)
-        while isinstance(batch := (yield from reader.read()), tuple):
-            for event in batch:
-                if not reader.gone:  # whoever listens may have had enough
-                    on_event(event)
-        return batch or Fetched(reader.head.status, reader.head.headers, b"")
-    finally:
-        reader.drop()
 
 
 ReaderT_co = TypeVar("ReaderT_co", bound="PacedReader[Any]", covariant=True)

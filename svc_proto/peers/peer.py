@@ -71,7 +71,7 @@ class PeerFailed(Exception):  # noqa: N818 - what is wrong is not ours
         self.lacks = lacks
         self.failure = what if isinstance(what, Failure) else None
         self.answer = what if isinstance(what, Fetched) else None
-        super().__init__(f"{peer.name}: {fault.value}, {self.why or self.status}")
+        super().__init__(f"{peer.name}: {fault.value}, {self.brief}")
 
     @classmethod
     def by_status(cls, peer: Peer, answer: Fetched) -> PeerFailed:
@@ -87,6 +87,11 @@ class PeerFailed(Exception):  # noqa: N818 - what is wrong is not ours
     def why(self) -> str:
         """Why there is no answer, in a word or in the host's own; empty where there is one."""
         return "" if self.failure is None else self.failure.detail or self.failure.kind.value
+
+    @property
+    def brief(self) -> str:
+        """What sort of failure there is, or the status, in a word: `unreachable`, `status 404`."""
+        return f"status {self.status}" if self.failure is None else self.failure.kind.value
 
     @property
     def said(self) -> str:

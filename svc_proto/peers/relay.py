@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.schema.members import Members
+from svc_proto.wire.multipart import Part
 from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:
@@ -39,6 +39,14 @@ class RelayClient(Peer):
             raise PeerFailed(self, PeerFault.LACKING, answer, lacks="pairing code")
         return code
 
+    def keep_file(self, engine: Engine, part: Part, *, within: float) -> Flow[str]:
+        """Have a file kept for whoever has its token, which this is (wire core 6.2)."""
+        answer = yield from self.upload(engine, "/media/upload", part, within=within)
+        token = Members.parsed(answer.body).text("token")
+        if not token:
+            raise PeerFailed(self, PeerFault.LACKING, answer, lacks="token")
+        return token
+
     def sessions(self, engine: Engine) -> Flow[list[Members]]:
         """The paired devices."""
         return (yield from self.json(engine, "GET", "/sessions")).rows("sessions")
@@ -50,12 +58,11 @@ class RelayClient(Peer):
             return Members({"ok": True, "revoked": prefix[:8], "revoked_self": False})
         return self.members(answer)
 
-    def talk(
-        self, engine: Engine, wish: Mapping[str, object], handler: SocketHandler, *, within: float
-    ) -> Flow[Socket]:
-        """A session of the realtime agent, as is wished for, and its socket."""
-        answer = self.check((yield from self.request(engine, "POST", "/voice/realtime-agent/session", wish)))
-        path = self.members(answer).text("websocket_path")
+    def voice_session(self, engine: Engine, wish: Mapping[str, object], *, within: float | None = None) -> Flow[str]:
+        """A session of the realtime agent, as is wished for; the path of its socket."""
+        asked = self.request(engine, "POST", "/voice/realtime-agent/session", wish, within=within)
+        answer = yield from self.success(asked)
+        path = Members.parsed(answer.body).text("websocket_path")
         if not path.startswith("/"):
             raise PeerFailed(self, PeerFault.LACKING, answer, lacks="voice session")
-        return (yield from self.socket(engine, path, handler, within=within))
+        return path

@@ -78,7 +78,7 @@ def test_a_relay_that_is_not_there() -> None:
     book, connect = started()
     book.fail(connect, FailureKind.UNREACHABLE)
     assert Exit(1) in book.take()
-    assert texts(book) == ["POST /pairing/register: unreachable "]
+    assert texts(book) == ["POST /pairing/register: unreachable"]
 
 
 @pytest.mark.parametrize(("status", "body"), [(403, b'{"ok":false}'), (200, b"["), (200, b"[]")])

@@ -265,7 +265,7 @@ def test_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from ()
         raise ValueError
 
-    monkeypatch.setattr("svc_proto.device.fetching.fetch", broken)
+    monkeypatch.setattr("svc_proto.peers.peer.fetch", broken)
     rig = rig_of()
     rig.book.logs.bugs = True
     show(rig)

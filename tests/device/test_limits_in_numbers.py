@@ -16,7 +16,7 @@ LIMITS = {
     "safety.activity.MAX_ACTIVITIES": 100,
     # wire bridge 1.3, 3.4, 5.5, 5.7, 5.8
     "phone.STATUS_EVERY": 30.0,
-    "upload.UPLOAD_WITHIN": 15.0,
+    "performer.UPLOAD_WITHIN": 15.0,
     "safety.bounds.DEFAULT_TIMEOUT": 25.0,
     "safety.bounds.MIN_TIMEOUT": 10.0,
     "safety.bounds.MAX_TIMEOUT": 60.0,

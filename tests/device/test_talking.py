@@ -305,12 +305,12 @@ def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = Talk()
     talk.rig.book.logs.bugs = True
 
-    def broken(answer: object) -> str:
+    def broken(*given: object, **named: object) -> Any:
         raise LocalProtocolError("broken")
 
-    monkeypatch.setattr(talking, "_why", broken)
-    talk.say("Hi")
-    (note,) = notes(talk.answered(500, {}))
+    monkeypatch.setattr("svc_proto.peers.peer.bearer", broken)
+    talk.rig.type("say Hi")
+    (note,) = notes(talk.rig.book.take())
     assert note.startswith("voice: internal error, reference ")
 
 

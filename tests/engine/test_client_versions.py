@@ -12,7 +12,7 @@ from svc_proto.engine.client import Fetched, fetch, websocket, whole
 from svc_proto.engine.client_channel import Into
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.readers import EventReader, each_event, events
+from svc_proto.engine.readers import EventReader, events
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Closed, Failure, FailureKind, ReadClosed, Stopping
 from svc_proto.wire.events import (
@@ -311,21 +311,6 @@ def test_a_websocket_that_nobody_answers(version: str) -> None:
 
 
 # --- event streams ---
-
-
-def test_events_as_they_come(version: str) -> None:
-    seen: list[str] = []
-    talk = calling(
-        lambda engine: each_event(
-            fetch(engine, "POST", "https://a/s", into=events()), lambda event: seen.append(event.data)
-        ),
-        version,
-    )
-    talk.say(ResponseHead(S, 200, EVENTS), ResponseData(S, b"data: 1\n\ndata: "))
-    assert seen == ["1"]
-    talk.say(ResponseData(S, b"2\n\n"), ResponseEnd(S))
-    assert seen == ["1", "2"]
-    assert isinstance(talk.results[0], Fetched)
 
 
 def test_events_at_the_readers_pace(version: str) -> None:

@@ -183,3 +183,23 @@ def test_whoever_gives_up_hangs_up() -> None:
     book, caller, _ = opened()
     book.act(caller.task.cancel) << [Abort(ONE)]
     book >> chunk(b"late") << []
+
+
+def test_a_hold_and_what_is_unread_stop_it_each_by_itself() -> None:
+    readers: list[BodyReader] = []
+
+    def flow(engine: Engine) -> Flow[None]:
+        reader = yield from fetch(engine, "GET", URL, into=pieces())
+        assert isinstance(reader, BodyReader)
+        readers.append(reader)
+
+    book, _ = calling(flow)
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER)
+    book.take()
+    book >> Received(ONE, HEAD) << []
+    (reader,) = readers
+    book.act(lambda: reader.hold(True)) << [PauseReading(ONE)]
+    book >> Received(ONE, b"%x\r\n%s\r\n" % (MAX_UNREAD, bytes(MAX_UNREAD))) << []
+    book.act(lambda: reader.hold(False)) << []
+    book.act(lambda: list(reader.pieces(5.0))) << [ResumeReading(ONE)]

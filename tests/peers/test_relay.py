@@ -10,8 +10,9 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
+from svc_proto.wire.multipart import Part
 from tests.client.world import REFUSED, Answer, Asked, World, as_json
-from tests.peers.test_peer import Ear, failure
+from tests.peers.test_peer import Plan, failure
 
 RELAY = RelayClient("the relay", "http://h:1", "t")
 
@@ -50,20 +51,40 @@ def test_revoking(answer: Answer, result: object) -> None:
     assert (world.asked[0].method, world.asked[0].path) == ("DELETE", "/sessions/1c2d3e4f5a")
 
 
-def talk(engine: Engine) -> Flow[Any]:
-    return RELAY.talk(engine, {"profile": "p"}, Ear(), within=1.0)
-
-
-def test_talking() -> None:
+def test_a_voice_session() -> None:
     def http(asked: Asked) -> Answer:
         assert (asked.path, asked.json) == ("/voice/realtime-agent/session", {"profile": "p"})
         return as_json({"websocket_path": "/voice/x"})
 
-    world = World(talk, http=http, socket=lambda message: [])
-    assert world.run().writable
+    assert World(lambda engine: RELAY.voice_session(engine, {"profile": "p"}), http=http).run() == "/voice/x"
 
 
-@pytest.mark.parametrize("path", [None, "", "x", 5])
-def test_no_voice_session(path: object) -> None:
-    error, _ = failure(talk, as_json({"websocket_path": path}))
-    assert (error.fault, error.lacks) == (PeerFault.LACKING, "voice session")
+@pytest.mark.parametrize("name", ["websocket_path", "code", "token"])
+@pytest.mark.parametrize("value", [None, "", 5])
+def test_what_it_gave_is_none(name: str, value: object) -> None:
+    calls: dict[str, tuple[Plan, str]] = {
+        "websocket_path": (lambda engine: RELAY.voice_session(engine, {}), "voice session"),
+        "code": (lambda engine: RELAY.new_code(engine, within=1.0), "pairing code"),
+        "token": (lambda engine: RELAY.keep_file(engine, PART, within=1.0), "token"),
+    }
+    call, lacks = calls[name]
+    error, _ = failure(call, as_json({name: value}))
+    assert (error.fault, error.lacks) == (PeerFault.LACKING, lacks)
+
+
+PART = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hello")
+
+
+@pytest.mark.parametrize(
+    ("call", "path", "answer"),
+    [
+        (lambda engine: RELAY.new_code(engine, within=1.0), "/pairing", "code"),
+        (lambda engine: RELAY.keep_file(engine, PART, within=1.0), "/media/upload", "token"),
+    ],
+)
+def test_what_it_gives(call: Plan, path: str, answer: str) -> None:
+    def http(asked: Asked) -> Answer:
+        assert (asked.method, asked.path) == ("POST", path)
+        return as_json({answer: "x-1"})
+
+    assert World(call, http=http).run() == "x-1"
