@@ -7,7 +7,7 @@ import sys
 import click
 
 from clients.commands.cli import SETTINGS, Single, print_json
-from clients.commands.desktop import on_desktop, who_options, whom
+from clients.commands.desktop import on_relay, who_options, whom
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -37,22 +37,16 @@ def main(
 ) -> int:
     """Have a phone do something, and print its answer as JSON. The phone's own safety gates decide."""
     from svc_proto.basics.visible import plain
-    from svc_proto.client.desk import find_session, target_for
     from svc_proto.client.problem import MISUSED, Problem
     from svc_proto.client.remote import call_phone, read_arguments
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
 
     who, given = whom(remote, token), read_arguments(arguments)
     if not route.startswith("/") or not route.strip("/"):
         raise Problem("the route begins with a slash, for example /ping", code=MISUSED)
 
-    def plan(engine: Engine) -> Flow[tuple[int, object]]:
-        session = yield from find_session(engine, who)
-        relay = yield from target_for(engine, session)
-        return (yield from call_phone(engine, relay, method.upper(), route, given))
-
-    status, answer = on_desktop(plan, runtime)
+    status, answer = on_relay(
+        lambda engine, relay: call_phone(engine, relay, method.upper(), route, given), who, runtime
+    )
     print_json(answer)
     if status < 300:
         return 0

@@ -13,11 +13,22 @@ if TYPE_CHECKING:
 
     from svc_proto.client.chore import Chore
     from svc_proto.client.desk import Who
+    from svc_proto.client.stored import StoredSession
     from svc_proto.commands import Tell
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
+    from svc_proto.peers.relay import RelayClient
 
-__all__ = ["on_desktop", "on_desktop_chore", "relay_option", "session_path", "who_options", "whom"]
+__all__ = [
+    "on_desktop",
+    "on_desktop_chore",
+    "on_relay",
+    "on_session",
+    "relay_option",
+    "session_path",
+    "who_options",
+    "whom",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -61,6 +72,38 @@ def session_path() -> Path:
     from clients.commands.session_file import SessionFile
 
     return SessionFile(service_home()).path
+
+
+def on_relay(
+    call: Callable[[Engine, RelayClient], Flow[T]],
+    who: Who,
+    runtime: str,
+    *,
+    on_tell: Callable[[Tell], None] | None = None,
+) -> T:
+    """Call the relay that a command is for, over HTTP on the best route, with the session that is stored or named."""
+    from svc_proto.client.desk import target_for
+
+    def plan(engine: Engine, session: StoredSession) -> Flow[T]:
+        return (yield from call(engine, (yield from target_for(engine, session))))
+
+    return on_session(plan, who, runtime, on_tell=on_tell)
+
+
+def on_session(
+    call: Callable[[Engine, StoredSession], Flow[T]],
+    who: Who,
+    runtime: str,
+    *,
+    on_tell: Callable[[Tell], None] | None = None,
+) -> T:
+    """The same for what needs more than a call."""
+    from svc_proto.client.desk import find_session
+
+    def plan(engine: Engine) -> Flow[T]:
+        return (yield from call(engine, (yield from find_session(engine, who))))
+
+    return on_desktop(plan, runtime, on_tell=on_tell)
 
 
 def on_desktop(plan: Callable[[Engine], Flow[T]], runtime: str, *, on_tell: Callable[[Tell], None] | None = None) -> T:

@@ -7,7 +7,7 @@ import time
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_table
-from clients.commands.desktop import on_desktop, who_options, whom
+from clients.commands.desktop import on_session, who_options, whom
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -47,19 +47,10 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
     context.obj = {"remote": remote, "token": token, "as_json": as_json}
     if context.invoked_subcommand is not None:
         return
-    from svc_proto.client.desk import devices, find_session
+    from svc_proto.client.desk import devices
     from svc_proto.client.shown import DEVICE_COLUMNS, device_rows
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
-    from svc_proto.schema.members import Members
 
-    who = whom(remote, token)
-
-    def plan(engine: Engine) -> Flow[list[Members]]:
-        session = yield from find_session(engine, who)
-        return (yield from devices(engine, session))
-
-    found = on_desktop(plan, runtime)
+    found = on_session(devices, whom(remote, token), runtime)
     if as_json:
         print_json(found)
     else:
@@ -76,8 +67,9 @@ def revoke_device(
     outer: dict[str, object], prefix: str, remote: str | None, token: str | None, *, as_json: bool, runtime: str
 ) -> None:
     """End the session whose token begins with PREFIX: its device has to pair again."""
-    from svc_proto.client.desk import find_session, forget, target_for
+    from svc_proto.client.desk import forget, target_for
     from svc_proto.client.operator import KEY_IS_KNOWN, revoke, token_prefix
+    from svc_proto.client.stored import StoredSession
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
     from svc_proto.schema.members import Members
@@ -85,15 +77,14 @@ def revoke_device(
     who = whom(remote or _text(outer["remote"]), token or _text(outer["token"]))
     token_prefix(prefix)
 
-    def plan(engine: Engine) -> Flow[Members]:
-        session = yield from find_session(engine, who)
+    def plan(engine: Engine, session: StoredSession) -> Flow[Members]:
         relay = yield from target_for(engine, session)
         answer = yield from revoke(engine, relay, prefix)
         if answer.get("revoked_self") is True:
             yield from forget(engine, session)
         return answer
 
-    answer = on_desktop(plan, runtime)
+    answer = on_session(plan, who, runtime)
     if as_json or outer["as_json"]:
         print_json(answer)
         return
@@ -121,21 +112,14 @@ def extend_device(
     runtime: str,
 ) -> None:
     """Give the session whose token begins with PREFIX a new lifetime."""
-    from svc_proto.client.desk import extend, find_session
+    from svc_proto.client.desk import extend
     from svc_proto.client.operator import token_prefix
     from svc_proto.client.spans import parse_span, short_expiry
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
-    from svc_proto.schema.members import Members
 
     who = whom(remote or _text(outer["remote"]), token or _text(outer["token"]))
     span, named = parse_span(ttl, "--ttl"), token_prefix(prefix)
 
-    def plan(engine: Engine) -> Flow[Members]:
-        session = yield from find_session(engine, who)
-        return (yield from extend(engine, session, named, span))
-
-    answer = on_desktop(plan, runtime)
+    answer = on_session(lambda engine, session: extend(engine, session, named, span), who, runtime)
     if as_json or outer["as_json"]:
         print_json(answer)
     else:

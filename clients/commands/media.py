@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json
-from clients.commands.desktop import on_desktop, who_options, whom
+from clients.commands.desktop import on_relay, who_options, whom
 from clients.commands.saved_file import SavedFile
 from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
@@ -38,23 +38,15 @@ def get(
     what: str, output: str | None, remote: str | None, token: str | None, *, force: bool, as_json: bool, runtime: str
 ) -> None:
     """Fetch a file by its token, its marker, or its path on the relay's host."""
-    from svc_proto.client.desk import find_session, target_for
-    from svc_proto.client.remote import Media, media_path, save_media
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
+    from svc_proto.client.remote import media_path, save_media
 
     path, who = media_path(what), whom(remote, token)
     if output == "-" and as_json:
         raise Problem("--json and -o - exclude each other", code=MISUSED)
 
-    def plan(engine: Engine) -> Flow[Media]:
-        session = yield from find_session(engine, who)
-        relay = yield from target_for(engine, session)
-        return (yield from save_media(engine, relay, path))
-
     target = SavedFile(output, force=force)
     try:
-        found = on_desktop(plan, runtime, on_tell=target.tell)
+        found = on_relay(lambda engine, relay: save_media(engine, relay, path), who, runtime, on_tell=target.tell)
         file = target.finish()
     finally:
         target.give_up()

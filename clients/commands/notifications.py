@@ -7,7 +7,7 @@ import time
 import click
 
 from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_table
-from clients.commands.desktop import on_desktop, who_options, whom
+from clients.commands.desktop import on_relay, who_options, whom
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -27,20 +27,9 @@ Examples:
 @runtime_option
 def main(limit: int, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
     """Show the latest notifications of the paired phones. The relay keeps 100, until it restarts."""
-    from svc_proto.client.desk import find_session, target_for
     from svc_proto.client.remote import notification_rows, notifications
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
-    from svc_proto.schema.members import Members
 
-    who = whom(remote, token)
-
-    def plan(engine: Engine) -> Flow[list[Members]]:
-        session = yield from find_session(engine, who)
-        relay = yield from target_for(engine, session)
-        return (yield from notifications(engine, relay, limit))
-
-    found = on_desktop(plan, runtime)
+    found = on_relay(lambda engine, relay: notifications(engine, relay, limit), whom(remote, token), runtime)
     if as_json:
         print_json(found)
     elif found:

@@ -7,7 +7,7 @@ import time
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_table
-from clients.commands.desktop import on_desktop, who_options, whom
+from clients.commands.desktop import on_session, who_options, whom
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -41,19 +41,9 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
     context.obj = {"remote": remote, "token": token}
     if context.invoked_subcommand is not None:
         return
-    from svc_proto.client.desk import find_session
     from svc_proto.client.remote import list_terminals, terminal_rows
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
-    from svc_proto.schema.members import Members
 
-    who = whom(remote, token)
-
-    def plan(engine: Engine) -> Flow[list[Members]]:
-        session = yield from find_session(engine, who)
-        return (yield from list_terminals(engine, session))
-
-    found = on_desktop(plan, runtime)
+    found = on_session(list_terminals, whom(remote, token), runtime)
     if as_json:
         print_json(found)
     elif not found:
@@ -71,18 +61,11 @@ def kill_session(
     outer: dict[str, str | None], name: str, remote: str | None, token: str | None, *, runtime: str
 ) -> None:
     """End the terminal session NAME, with what runs in it."""
-    from svc_proto.client.desk import find_session
     from svc_proto.client.remote import kill_terminal
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
 
     who = whom(remote or outer["remote"], token or outer["token"])
 
-    def plan(engine: Engine) -> Flow[None]:
-        session = yield from find_session(engine, who)
-        yield from kill_terminal(engine, session, name)
-
-    on_desktop(plan, runtime)
+    on_session(lambda engine, session: kill_terminal(engine, session, name), who, runtime)
     print(f"Ended {name}.")
 
 

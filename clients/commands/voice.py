@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, shown, why
-from clients.commands.desktop import on_desktop, on_desktop_chore, who_options, whom
+from clients.commands.desktop import on_desktop_chore, on_relay, who_options, whom
 from clients.commands.saved_file import SavedFile
 from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
@@ -67,11 +67,8 @@ def transcribe(
     file: str, profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str
 ) -> None:
     """Write down what a recording says: WAV, MP3, M4A, WebM, Ogg, FLAC or AAC, up to 25 MiB."""
-    from svc_proto.client.desk import find_session, target_for
-    from svc_proto.client.voice import MAX_RECORDING, Heard, Upload
+    from svc_proto.client.voice import MAX_RECORDING, Upload
     from svc_proto.client.voice import transcribe as ask
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
 
     who = whom(remote, token)
     try:
@@ -83,12 +80,7 @@ def transcribe(
     except OSError as error:
         raise Problem(f"{file} cannot be read: {why(error)}", code=MISUSED) from None
 
-    def plan(engine: Engine) -> Flow[Heard]:
-        session = yield from find_session(engine, who)
-        relay = yield from target_for(engine, session)
-        return (yield from ask(engine, relay, upload, profile))
-
-    heard = on_desktop(plan, runtime)
+    heard = on_relay(lambda engine, relay: ask(engine, relay, upload, profile), who, runtime)
     if as_json:
         print_json({"ok": True, "text": heard.text, "provider": heard.provider})
     elif heard.text:
@@ -121,10 +113,7 @@ def say(
     runtime: str,
 ) -> None:
     """Have a text spoken into a file. A text that begins with a dash goes behind --."""
-    from svc_proto.client.desk import find_session, target_for
     from svc_proto.client.voice import save_speech
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
 
     who = whom(remote, token)
     spoken = _given(text)
@@ -134,14 +123,14 @@ def say(
     if output == "-" and sys.stdout.isatty():
         raise Problem("sound is nothing for a terminal: pipe it, or name a file with -o", code=MISUSED)
 
-    def plan(engine: Engine) -> Flow[str]:
-        session = yield from find_session(engine, who)
-        relay = yield from target_for(engine, session)
-        return (yield from save_speech(engine, relay, spoken, profile=profile, choice=choice))
-
     target = SavedFile(output, force=force)
     try:
-        kind = on_desktop(plan, runtime, on_tell=target.tell)
+        kind = on_relay(
+            lambda engine, relay: save_speech(engine, relay, spoken, profile=profile, choice=choice),
+            who,
+            runtime,
+            on_tell=target.tell,
+        )
         file = target.finish()
     finally:
         target.give_up()
@@ -158,20 +147,9 @@ def say(
 @runtime_option
 def config(profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
     """Show which engines speak and listen."""
-    from svc_proto.client.desk import find_session, target_for
     from svc_proto.client.voice import config_rows, voice_config
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
-    from svc_proto.schema.members import Members
 
-    who = whom(remote, token)
-
-    def plan(engine: Engine) -> Flow[Members]:
-        session = yield from find_session(engine, who)
-        relay = yield from target_for(engine, session)
-        return (yield from voice_config(engine, relay, profile))
-
-    found = on_desktop(plan, runtime)
+    found = on_relay(lambda engine, relay: voice_config(engine, relay, profile), whom(remote, token), runtime)
     if as_json:
         print_json(found)
     else:

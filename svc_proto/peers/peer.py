@@ -32,6 +32,7 @@ __all__ = ["JSON", "Fields", "PeerFailed", "Peer", "PeerFault", "said_in"]
 
 Fields = tuple[tuple[bytes, bytes], ...]
 T = TypeVar("T")
+PATIENCE = 10.0  # s, wire terminal-voice 6.7
 JSON = (b"content-type", b"application/json")
 
 
@@ -109,7 +110,7 @@ class Peer:
     name: str
     url: str
     token: str = field(default="", repr=False)
-    patience: float = 10.0  # s for a call, unless it says otherwise
+    patience: float = PATIENCE  # s for a call, unless it says otherwise
     remedy: str = ""  # what people can do when it cannot be reached
     local: bool = False  # the relay on this host: it is shown the local secret, if there is one
     find_token: Callable[[str], Flow[str]] | None = field(default=None, repr=False)

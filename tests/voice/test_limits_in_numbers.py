@@ -52,7 +52,6 @@ LIMITS = {
     "session_table.MAX_SESSIONS": 128,
     "socket.RECHECK": 60.0,
     # its own, of which no other test knows the number
-    "agent.chat_run.CALL_WITHIN": 10.0,
     "agent.chat_run.MAX_SHOWN": 200,
     "agent.instructions.MAX_FILE": 256 * 1024,
     "agent.native.LISTEN_WITHIN": 86_400.0,
