@@ -131,6 +131,7 @@ class Peer:
         until = engine.now.mono + (self.patience if within is None else within)
         secret = (yield from secret_fields(engine)) if self.local else ()
         data = body if isinstance(body, bytes) else strict_json.dumps_bytes(body)
+        anew = False
         while True:
             shown = self.token
             answer = yield from fetch(
@@ -145,9 +146,9 @@ class Peer:
             )
             if isinstance(answer, Failure):
                 raise PeerFailed(self, PeerFault.UNREACHABLE, answer)
-            if self.find_token is None or not shown or not isinstance(answer, Fetched) or answer.status != 401:
+            if anew or self.find_token is None or not shown or not isinstance(answer, Fetched) or answer.status != 401:
                 return answer
-            self.token = yield from self.find_token(shown)
+            self.token, anew = (yield from self.find_token(shown)), True
             if self.token == shown:
                 return answer
 
