@@ -60,16 +60,16 @@ class ApiClient(Peer):
         engine: Engine,
         session: str,
         message: Mapping[str, object],
-        on_event: Callable[[ServerSentEvent], object],
+        on_event: Callable[[ServerSentEvent], bool | None],
         on_open: Callable[[EventReader], object] | None = None,
         *,
         fields: Fields = (),
         within: float = 30.0,
         connect_within: float | None = None,
     ) -> Flow[None]:
-        """One turn: `on_event` for each of its events, until it drops the reader that `on_open` was given, or the end.
+        """One turn: `on_event` for each of its events, until that says True, or the end.
 
-        `within` is for the first word of the answer.
+        `on_open` gets the reader, to `hold` it while the events have nowhere to go. `within` is for the first word.
         """
         reader = yield from self.request(
             engine,
@@ -86,12 +86,12 @@ class ApiClient(Peer):
         try:
             if on_open is not None:
                 on_open(reader)
-            while not reader.gone and (batch := (yield from reader.read(within=SILENCE))) is not None:
+            over = False
+            while not over and (batch := (yield from reader.read(within=SILENCE))) is not None:
                 if isinstance(batch, Failure):
                     raise PeerFailed(self, PeerFault.CUT, batch)
                 for event in batch:
-                    if not reader.gone:  # whoever listens may have had enough
-                        on_event(event)
+                    over = on_event(event) is True or over
         finally:
             reader.drop()
 

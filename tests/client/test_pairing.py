@@ -79,6 +79,12 @@ def test_a_relay_that_gives_a_key_of_the_pairings_own(main: str) -> None:
     assert "sk-own" not in repr(invite)
 
 
+def test_something_else_in_the_relays_place() -> None:
+    assert world(ORDER, http=lambda asked: (200, b"<html>")).fails().reason == (
+        "the relay at http://127.0.0.1:8767 does not answer in JSON: is it really one?"
+    )
+
+
 def test_an_api_whose_key_nobody_finds() -> None:
     order = evolve(ORDER, config=evolve(CONFIG, api_key=""), keyed=True)
     assert world(order).fails().reason == (

@@ -68,23 +68,28 @@ STREAM = b"event: a\ndata: 1\n\nevent: b\ndata: 2\n\n"
 def turn(engine: Engine, enough: str = "") -> Flow[str]:
     heard, readers = list[ServerSentEvent](), list[EventReader]()
 
-    def take(event: ServerSentEvent) -> None:
+    def take(event: ServerSentEvent) -> bool:
         heard.append(event)
-        if event.event == enough:
-            readers[0].drop()
+        return event.event == enough
 
     yield from API.turn(engine, "s/1", {"message": "hi"}, take, readers.append, fields=((b"x", b"y"),))
     assert readers[0].gone
     return "".join(event.event for event in heard)
 
 
-@pytest.mark.parametrize(("enough", "heard"), [("", "ab"), ("a", "a")])
-def test_a_turn(enough: str, heard: str) -> None:
-    world = World(lambda engine: turn(engine, enough), http=lambda asked: (200, STREAM))
-    assert world.run() == heard
+def test_a_turn() -> None:
+    world = World(turn, http=lambda asked: (200, STREAM))
+    assert world.run() == "ab"
     (request,) = world.asked
     assert (request.path, json.loads(request.body)) == ("/api/sessions/s%2F1/chat/stream", {"message": "hi"})
     assert (request.headers.get(b"accept"), request.headers.get(b"x")) == (b"text/event-stream", b"y")
+
+
+def test_a_reader_that_has_had_enough() -> None:
+    """It reads to the end of what has come, and not to that of the stream, which has none."""
+    world = World(lambda engine: turn(engine, "a"), http=lambda asked: (200, STREAM))
+    world.open_ended = True
+    assert world.run() == "ab"
 
 
 def test_without_a_word_of_its_reader() -> None:
@@ -92,6 +97,16 @@ def test_without_a_word_of_its_reader() -> None:
     plan: Plan = lambda engine: API.turn(engine, "s", {}, lambda event: heard.append(event.event))  # noqa: E731
     World(plan, http=lambda asked: (200, STREAM)).run()
     assert heard == ["a", "b"]
+
+
+def test_a_connection_that_is_lost_with_its_last_events() -> None:
+    def then_lost(world: World[str]) -> None:
+        world.unfinished(b"event: c\ndata: 3\n\n")
+        world.drop()
+
+    world = World(turn, http=lambda asked: (200, STREAM), script=[(1.0, then_lost)])
+    world.open_ended = True
+    assert world.fails().reason == "the answer broke off: reset"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.readers import SILENCE, EventReader
+from svc_proto.engine.readers import SILENCE
 from svc_proto.machines.run_story import RunEvent, SessionBound
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
@@ -91,21 +91,16 @@ class RemoteRun:
 
     def _read(self, session_id: str) -> Flow[None]:
         """A server that says no more has finished (wire api 4.5)."""
-        order, opened = self._order, list[EventReader]()
+        order = self._order
         body: dict[str, object] = {"message": order.text, "approvals": True}
         if order.system:
             body["system_message"] = order.system
-
-        def take(event: ServerSentEvent) -> None:
-            if self._take(event):
-                opened[0].drop()
 
         yield from self._api.turn(
             self._engine,
             session_id,
             _with_profile(body, order.profile),
-            take,
-            opened.append,
+            self._take,
             within=SILENCE,
             connect_within=CONNECT_WITHIN,
         )

@@ -252,6 +252,15 @@ def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatc
     assert asked == [f"{URL}/ping?a=true&b=x+y"]
 
 
+def test_a_401_of_a_relay_that_is_gone_when_it_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
+        yield from ()
+        return Failure(FailureKind.UNREACHABLE) if url.endswith("/sessions") else Fetched(401, Headers([]), b"{}")
+
+    monkeypatch.setattr("svc_proto.peers.peer.fetch", fetch)
+    assert call(AgentWorld(), token="t") == [PhoneAnswer(401, {})]
+
+
 @pytest.mark.parametrize(
     ("token", "answer", "outcome"),
     [
