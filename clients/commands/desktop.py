@@ -97,7 +97,7 @@ def on_session(
     *,
     on_tell: Callable[[Tell], None] | None = None,
 ) -> T:
-    """The same for what needs more than a call."""
+    """Run a chore with the session that a command is for, the stored one or the one that is named."""
     from svc_proto.client.desk import find_session
 
     def plan(engine: Engine) -> Flow[T]:

@@ -33,7 +33,7 @@ class Unreachable(Problem):
 
 @frozen(kw_only=True)
 class Identity:
-    """Who we say we are."""
+    """Who a desktop says it is."""
 
     name: str
     hostname: str

@@ -28,7 +28,7 @@ NOTHING: Mapping[str, object] = {}
 
 @define(eq=False)
 class ApiClient(Peer):
-    """Calls to it. Each raises `PeerFailed`."""
+    """Calls to the API server. Each raises `PeerFailed`."""
 
     def create_session(self, engine: Engine, wish: Mapping[str, object]) -> Flow[str]:
         """A new session, with what is wished for of `title` and `profile`; its id."""
@@ -51,7 +51,7 @@ class ApiClient(Peer):
         return (yield from self.listed(engine, path, "messages", within=within))
 
     def session(self, engine: Engine, session: str) -> Flow[Members]:
-        """One session."""
+        """What the server has stored of one session."""
         found = yield from self.json(engine, "GET", f"/api/sessions/{encode_segment(session)}")
         return found.inner("session") or found
 

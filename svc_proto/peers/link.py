@@ -37,7 +37,7 @@ CLOSE_WITHIN = 1.0  # s for the relay to answer our close frame
 
 
 class LinkState(Enum):
-    """Where a link is."""
+    """Where a link to a relay is in its life."""
 
     NEW = "new"
     SIGNING_IN = "signing in"
@@ -46,7 +46,7 @@ class LinkState(Enum):
 
 
 class LinkTrigger(Enum):
-    """What moves it."""
+    """What moves a link from one state to the next."""
 
     OPENED = "opened"
     WELCOMED = "welcomed"
@@ -108,14 +108,14 @@ class Link:
             self._socket.hold(holding)
 
     def close(self) -> None:
-        """Begin the end of it; nothing is told any more."""
+        """Begin to close the link; nothing is told any more."""
         self.on_envelope = self.on_lost = _ignore
         self.on_drained = _nothing
         if self._socket is not None:
             self._socket.close()
 
     def finish(self) -> Flow[None]:
-        """Close it in good order: what was sent before has arrived when this returns, unless the relay is slow."""
+        """Close the link in good order: what was sent before has arrived then, unless the relay is slow."""
         self.close()
         if self.state is not LinkState.OVER:
             yield from wait(self._end, self._engine.now.mono + CLOSE_WITHIN)
@@ -123,7 +123,7 @@ class Link:
     # --- SocketHandler ---
 
     def on_open(self, socket: Socket) -> None:
-        """Sign in."""
+        """The socket is open: say `system/auth`."""
         self._socket = socket
         self._step(LinkTrigger.OPENED)
         self.send("system", "auth", self._payload)
@@ -143,7 +143,7 @@ class Link:
                 self._engine.resume(self.ticket, Failure(FailureKind.DENIED, envelope.payload.text("reason")))
 
     def on_binary(self, data: bytes) -> None:
-        """The relay sends none."""
+        """A relay sends no binary messages; one that comes is ignored."""
 
     def on_writable(self) -> None:
         """What was sent has left."""

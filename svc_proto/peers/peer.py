@@ -81,7 +81,7 @@ class PeerFailed(Exception):  # noqa: N818 - what is wrong is not ours
 
     @property
     def status(self) -> int:
-        """Of the answer; 0 without one."""
+        """The status of the answer; 0 without one."""
         return 0 if self.answer is None else self.answer.status
 
     @property

@@ -21,10 +21,10 @@ __all__ = ["RelayClient"]
 
 @define(eq=False)
 class RelayClient(Peer):
-    """Calls to it. Each raises `PeerFailed`."""
+    """Calls to the relay. Each raises `PeerFailed`."""
 
     def health(self, engine: Engine, *, within: float) -> Flow[Members]:
-        """That it is well, and its version."""
+        """What the relay says of its health, such as its version, when it is well."""
         answer = yield from self.request(engine, "GET", "/health", within=within)
         found = self.members(answer)
         if answer.status != 200 or found.get("status") != "ok":
@@ -48,7 +48,7 @@ class RelayClient(Peer):
         return token
 
     def sessions(self, engine: Engine) -> Flow[list[Members]]:
-        """The paired devices."""
+        """The paired devices, as the relay lists them."""
         return (yield from self.json(engine, "GET", "/sessions")).rows("sessions")
 
     def revoke(self, engine: Engine, prefix: str) -> Flow[Members]:
