@@ -15,7 +15,6 @@ LIMITS = {
     "voice.MAX_TEXT": 5000,
     # wire core 0.1, 0.4, 1.6, 10.1, 10.6
     "spans.NEVER": 0,
-    "calls.MOST_SHOWN": 200,
     "report.FULLY_MASKED": 8,
     "operator.PROBE_WITHIN": 1.0,
     "operator.REGISTER_WITHIN": 2.0,
