@@ -215,11 +215,8 @@ def _proxies(source: Settings) -> tuple[str, ...]:
 
 
 def _local_trust(source: Settings) -> LocalTrust | None:
-    name, text = source.named("RELAY_LOCAL_TRUST", "local_trust")
-    try:
-        return None if text is None else LocalTrust(text)
-    except ValueError:
-        raise ConfigError(f"{name} must be address or secret, not {text!r}") from None
+    word = source.choice("RELAY_LOCAL_TRUST", "local_trust", [each.value for each in LocalTrust])
+    return None if word is None else LocalTrust(word)
 
 
 def _pin(source: Settings, variable: str) -> str | None:
@@ -230,8 +227,4 @@ def _pin(source: Settings, variable: str) -> str | None:
 
 
 def _policy(source: Settings, variable: str) -> SessionPolicy:
-    text = source.text(variable, None) or "open"
-    try:
-        return SessionPolicy(text)
-    except ValueError:
-        raise ConfigError(f"{variable} must be open, as-paired or reduce-only, not {text!r}") from None
+    return SessionPolicy(source.choice(variable, None, [each.value for each in SessionPolicy]) or "open")

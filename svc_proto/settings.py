@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 from urllib.parse import urlsplit
 
@@ -118,10 +118,7 @@ class Settings:
 
     def json_log(self) -> bool:
         """Whether log records are to be JSON, one object a line."""
-        name, text = self.named("SVC_LOG_FORMAT", "log_format")
-        if text not in (None, "text", "json"):
-            raise ConfigError(f"{name} must be text or json, not {text!r}")
-        return text == "json"
+        return self.choice("SVC_LOG_FORMAT", "log_format", ("text", "json")) == "json"
 
     def url(self, variable: str, option: str, default: str) -> str:
         """An http:// or https:// URL without a slash at its end."""
@@ -154,9 +151,20 @@ class Settings:
         except ValueError:
             raise ConfigError(f"{variable} must be a command line with matching quotes") from None
 
+    def choice(self, variable: str, option: str | None, allowed: Sequence[str]) -> str | None:
+        """One of these words; None if it is not set."""
+        name, text = self.named(variable, option)
+        if text not in (None, *allowed):
+            raise ConfigError(f"{name} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {text!r}")
+        return text
+
+    def parts(self, variable: str, default: str = "", separator: str = ",") -> tuple[str, ...]:
+        """What stands between commas, or whatever separates it, without the blanks around it."""
+        return tuple(part.strip() for part in (self.text(variable, None) or default).split(separator) if part.strip())
+
     def networks(self, variable: str, default: str) -> tuple[str, ...]:
         """Addresses and networks with commas between them."""
-        parts = tuple(part.strip() for part in (self.text(variable, None) or default).split(",") if part.strip())
+        parts = self.parts(variable, default)
         for part in parts:
             try:
                 ip_network(part, strict=False)
@@ -184,7 +192,7 @@ class Settings:
 
     def roots(self, variable: str, separator: str) -> tuple[str, ...]:
         """Absolute paths with `separator` between them."""
-        roots = tuple(root.strip() for root in (self.env.get(variable) or "").split(separator) if root.strip())
+        roots = self.parts(variable, separator=separator)
         for root in roots:
             if not root.startswith("/"):
                 raise ConfigError(f"{variable} must hold absolute paths, not {root!r}")

@@ -120,15 +120,10 @@ def voice_config(
         resume_ttl=source.whole("RELAY_VOICE_RESUME_TTL_MS", 30_000, low=0, high=3_600_000) / 1000,
         detached_max=source.whole("RELAY_VOICE_BACKGROUND_DETACHED_MAX_MS", 360_000, low=0, high=86_400_000) / 1000,
         background_max=source.whole("RELAY_VOICE_BACKGROUND_RUN_MAX_MS", 300_000, low=1000, high=86_400_000) / 1000,
-        slow_tools=_hints(source.text("RELAY_VOICE_LONG_TOOL_HINTS", None)),
+        slow_tools=source.parts("RELAY_VOICE_LONG_TOOL_HINTS", ",".join(SLOW_TOOLS)),
         options_cache=float(source.whole("RELAY_PROVIDER_OPTIONS_CACHE_SECONDS", 600, low=0, high=86_400)),
         variables=_variables(source.env),
     )
-
-
-def _hints(text: str | None) -> tuple[str, ...]:
-    """Words between commas."""
-    return SLOW_TOOLS if text is None else tuple(word for part in text.split(",") if (word := part.strip()))
 
 
 def _variables(env: Mapping[str, str]) -> dict[str, str]:

@@ -128,7 +128,7 @@ def _tools(source: Settings, variable: str) -> ToolChoice:
 
 
 def _origins(source: Settings, variable: str) -> tuple[str, ...]:
-    origins = tuple(part.strip().rstrip("/") for part in (source.text(variable, None) or "").split(",") if part.strip())
+    origins = tuple(part.rstrip("/") for part in source.parts(variable))
     for origin in origins:
         if origin == ANY_ORIGIN:
             continue

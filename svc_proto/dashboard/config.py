@@ -74,7 +74,7 @@ def dashboard_config(
 
 
 def _names(source: Settings, variable: str) -> tuple[str, ...]:
-    names = tuple(part.strip().lower() for part in (source.text(variable, None) or "").split(",") if part.strip())
+    names = tuple(part.lower() for part in source.parts(variable))
     for name in names:
         if len(name) > MAX_NAME or not all(
             letter.isascii() and (letter.isalnum() or letter in ".-") for letter in name
