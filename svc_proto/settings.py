@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from attrs import frozen
 
 from svc_proto.basics.brand import BRANDS, Brand
-from svc_proto.basics.validate import MAX_SECONDS
+from svc_proto.basics.validate import FALSE_WORDS, MAX_SECONDS, TRUE_WORDS
 from svc_proto.commands import Level
 
 __all__ = ["ConfigError", "HttpAddress", "Settings", "http_address"]
@@ -94,11 +94,9 @@ class Settings:
         text = (self.env.get(variable) or "").strip().lower()
         if not text:
             return default
-        if text in ("0", "false", "no", "off"):
-            return False
-        if text in ("1", "true", "yes", "on"):
-            return True
-        raise ConfigError(f"{variable} must be 0 or 1, not {text!r}")
+        if text not in (*TRUE_WORDS, *FALSE_WORDS):
+            raise ConfigError(f"{variable} must be 0 or 1, not {text!r}")
+        return text in TRUE_WORDS
 
     def prefix(self, variable: str) -> str:
         """The path under which a proxy serves a server, such as `/relay`; empty: it has a name or port of its own."""

@@ -12,7 +12,6 @@ whatever name or link. Folders are walked anew for each call, so that a new skil
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
@@ -24,6 +23,7 @@ from svc_proto.machines.sandbox import is_within, normal_path
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+from svc_proto.schema.members import Members
 
 __all__ = ["MAX_FILE", "MAX_SKILLS", "Skill", "Skills"]
 
@@ -161,11 +161,10 @@ class Skills:
         members: object = {}
         if front is not None:
             members = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (front[1],)))
-        known: Mapping[str, object] = members if isinstance(members, dict) else {}
-        name = known.get("name")
+        known = Members.of(members)
         return Skill(
-            name=name if isinstance(name, str) and name.strip() else folder.rpartition("/")[2],
-            description=_line(known.get("description")) or _first_line(content[front.end() :] if front else content),
+            name=known.text("name") if known.word("name") else folder.rpartition("/")[2],
+            description=_line(known.text("description")) or _first_line(content[front.end() :] if front else content),
             category=category,
             folder=folder,
             content=content,
@@ -174,8 +173,8 @@ class Skills:
         )
 
 
-def _line(value: object) -> str:
-    return " ".join(value.split())[:MAX_DESCRIPTION] if isinstance(value, str) else ""
+def _line(text: str) -> str:
+    return " ".join(text.split())[:MAX_DESCRIPTION]
 
 
 def _first_line(content: str) -> str:

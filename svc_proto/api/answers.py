@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from svc_proto.api.access import SESSION_ID
-from svc_proto.api.errors import invalid
 from svc_proto.api.projections.story import TurnEnded
 from svc_proto.api.subscriber import Subscriber
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import flag
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Streamed
 from svc_proto.schema.members import Members
@@ -38,15 +38,9 @@ def read_object(request: Request) -> Flow[Members]:
 
 
 def read_flag(body: Mapping[str, object], name: str) -> bool:
-    """A boolean; `"true"`, `"false"`, 0 and 1 are understood, too (wire api 5.3)."""
+    """A boolean, a word for one, 0 or 1; what is missing or empty is false (wire api 5.3)."""
     value = body.get(name)
-    if isinstance(value, str):
-        value = {"true": True, "1": True, "false": False, "0": False, "": False}.get(value.strip().lower())
-    elif value is None:
-        value = False
-    if value not in (True, False):
-        raise invalid(f"{name} must be a boolean", param=name)
-    return bool(value)
+    return flag(False if value in (None, "") else value, name)
 
 
 def event_stream(reader: Subscriber, fields: Fields) -> Streamed:

@@ -14,10 +14,13 @@ from typing import TypeVar, cast
 from svc_proto.basics.errors import Refused
 
 __all__ = [
+    "FALSE_WORDS",
     "MAX_SECONDS",
+    "TRUE_WORDS",
     "array",
     "boolean",
     "choice",
+    "flag",
     "integer",
     "invalid",
     "line",
@@ -32,6 +35,7 @@ __all__ = [
 T = TypeVar("T")
 
 MAX_SECONDS = 315_360_000.0  # s, ten years of 365 days: the cap of wire core 2.2
+TRUE_WORDS, FALSE_WORDS = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 MAX_DIGITS = 19  # of a whole number that comes as text
 
 
@@ -107,6 +111,14 @@ def boolean(value: object, field: str) -> bool:
     if not isinstance(value, bool):
         raise invalid(field, "true or false")
     return value
+
+
+def flag(value: object, field: str) -> bool:
+    """True or false: as a boolean, as 1 or 0, or as a word."""
+    word = str(value).strip().lower() if isinstance(value, str | int) else ""
+    if word not in (*TRUE_WORDS, *FALSE_WORDS):
+        raise invalid(field, "true or false")
+    return word in TRUE_WORDS
 
 
 def object_(value: object, field: str) -> dict[str, object]:

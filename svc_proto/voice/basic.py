@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from svc_proto.basics.validate import invalid, line, text
+from svc_proto.basics.validate import FALSE_WORDS, invalid, line, text
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
-from svc_proto.voice.fields import FALSE_WORDS
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.text import MAX_TEXT, clean_for_speech

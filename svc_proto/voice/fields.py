@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import boolean, choice, line
+from svc_proto.basics.validate import choice, flag, line
 from svc_proto.voice.choice import LENGTHS, MAX_RATE, MIN_RATE, whole
 
 __all__ = ["FILE_ONLY", "OUTPUT", "PROMOTION", "REALTIME", "Rule", "Rules", "lenient"]
@@ -17,20 +17,9 @@ __all__ = ["FILE_ONLY", "OUTPUT", "PROMOTION", "REALTIME", "Rule", "Rules", "len
 Rule: TypeAlias = "Callable[[object, str], object]"
 Rules: TypeAlias = "Mapping[str, Rule]"
 
-TRUE_WORDS = ("1", "true", "yes", "on")
-FALSE_WORDS = ("0", "false", "no", "off")
 CODECS = ("pcm", "wav", "mp3", "mulaw", "ulaw", "alaw")
 MODES = ("promote", "foreground")
 DELIVERIES = ("speak_verbatim", "speak_when_idle", "notify_then_speak", "visual_only")
-
-
-def _flag(value: object, name: str) -> bool:
-    word = str(value).strip().lower() if isinstance(value, str | int) else ""  # 1 and 0 are words, too
-    if word in TRUE_WORDS:
-        return True
-    if word in FALSE_WORDS:
-        return False
-    return boolean(value, name)
 
 
 def _text(value: object, name: str) -> str:
@@ -46,7 +35,7 @@ def _between(low: int, high: int) -> Rule:
 
 
 _COMMON: dict[str, Rule] = {
-    "enabled": _flag,
+    "enabled": flag,
     "provider": _text,
     "model": _text,
     "voice": _text,
@@ -57,22 +46,22 @@ OUTPUT: Rules = {
     "language": _text,
     "codec": _among(*CODECS),
     "optimize_streaming_latency": _between(0, 1),
-    "text_normalization": _flag,
-    "fallback_enabled": _flag,
-    "auto_speech_tags": _flag,
+    "text_normalization": flag,
+    "fallback_enabled": flag,
+    "auto_speech_tags": flag,
 }
 REALTIME: Rules = _COMMON
 PROMOTION: Rules = {
-    "promotion_enabled": _flag,
+    "promotion_enabled": flag,
     "promote_after_ms": _between(0, 120_000),
     "progress_spoken_after_ms": _between(0, 600_000),
     "progress_repeat_ms": _between(0, 600_000),
     "max_background_runs": _between(1, 4),
-    "spoken_handoff": _flag,
+    "spoken_handoff": flag,
     "background_default_mode": _among(*MODES),
     "result_delivery": _among(*DELIVERIES),
 }
-FILE_ONLY: Rules = {"run_retention_days": _between(0, 36_500), "debug_audio_tap": _flag}
+FILE_ONLY: Rules = {"run_retention_days": _between(0, 36_500), "debug_audio_tap": flag}
 
 
 def lenient(rules: Rules, found: Mapping[str, object]) -> dict[str, object]:

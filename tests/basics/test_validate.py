@@ -9,6 +9,7 @@ from svc_proto.basics.validate import (
     array,
     boolean,
     choice,
+    flag,
     integer,
     invalid,
     line,
@@ -59,6 +60,10 @@ def few(value: object, field: str) -> int:
         (small, 0.5, 0.5),
         (few, 1, 1),
         (few, 9.0, 9),
+        (flag, True, True),
+        (flag, " ON ", True),
+        (flag, 0, False),
+        (flag, "no", False),
     ],
 )
 def test_good_values(parse: Parser, value: object, result: object) -> None:
@@ -95,6 +100,9 @@ def test_good_values(parse: Parser, value: object, result: object) -> None:
         (text, 5, "x must be a string"),
         (text, None, "x must be a string"),
         (boolean, 1, "x must be true or false"),
+        (flag, 2, "x must be true or false"),
+        (flag, "", "x must be true or false"),
+        (flag, None, "x must be true or false"),
         (object_, [], "x must be an object"),
         (array, {}, "x must be an array"),
         (one_of, "tls", "x must be one of ws, wss"),

@@ -24,7 +24,7 @@ from svc_proto.api.store import (
 from svc_proto.api.titles import check_session_id, clean_title, stem_of, title_of_copy
 from svc_proto.api.views import message_view, session_answer, session_view
 from svc_proto.basics.entropy import new_uuid
-from svc_proto.basics.validate import line, optional
+from svc_proto.basics.validate import TRUE_WORDS, line, optional
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, empty_response, json_response
@@ -45,7 +45,6 @@ MAX_OFFSET = 2**53 - 1  # what every JSON reader can count to
 MAX_NAME = 256  # characters of a model's name or of an end reason
 MAX_CONTEXT = 200  # characters of each row around a hit
 FIELDS = ("title", "end_reason", "pinned", "archived")  # that PATCH takes
-TRUE = ("1", "true", "yes", "on")
 
 
 def routes(api: Api) -> list[Route]:
@@ -264,7 +263,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _truthy(text: str | None) -> bool:
-    return text is not None and text.strip().lower() in TRUE
+    return text is not None and text.strip().lower() in TRUE_WORDS
 
 
 # --- what they get ------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import boolean, invalid, text
+from svc_proto.basics.validate import TRUE_WORDS, boolean, invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, json_response, parse_json
@@ -34,7 +34,6 @@ JSON_LIMIT = 34 * MIB  # bytes of an upload as JSON, which is held in memory: 41
 MULTIPART_EXTRA = 2 * MIB  # bytes of a multipart body besides the file
 CREATED_WITHIN = 30.0  # s, for an empty file
 DEFAULT_NAME = "upload.bin"
-TRUE_WORDS = ("1", "true", "yes", "on")
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,16}\Z")
 
 
