@@ -14,13 +14,10 @@ from clients.gateway.api import ApiSettings, api_of, rpc_error
 from clients.gateway.rows import listed_session, listed_toolset, shown_message
 from clients.gateway.rpc import BUSY, INTERNAL, NO_SESSION, Call, event_line, parse_call
 from clients.gateway.turn import Turn
-from svc_proto.client.lines import LineChannel
-from svc_proto.commands import Ready
-from svc_proto.engine.channel import Channel
+from svc_proto.client.lines import LineService
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.readers import EventReader
-from svc_proto.facts import Accepted
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
 from svc_proto.version import VERSION
@@ -48,19 +45,15 @@ class _Session:
     prompt: str = ""
 
 
-class Gateway:
-    """The service. There is one client, on the first channel that is accepted."""
-
-    engine: Engine
+class Gateway(LineService):
+    """The service."""
 
     def __init__(self, settings: ApiSettings, *, resume: str = "") -> None:
         self._settings = settings
         self._greeting = {"skin": {}, "version": VERSION, **({"resume_session_id": resume} if resume else {})}
-        self._lines: LineChannel | None = None
         self._sessions: dict[str, _Session] = {}
         self._upstream: dict[str, EventReader] = {}  # of the turns under way, by session
         self._calls = 0  # under way
-        self._closing = False
         self._methods: dict[str, Method] = {
             "session.create": self._create,
             "session.resume": self._resume,
@@ -81,22 +74,12 @@ class Gateway:
 
     def bind(self, engine: Engine) -> None:
         """Keep the engine."""
-        self.engine = engine
+        super().bind(engine)
         self._api = api_of(engine, self._settings)
 
-    def on_started(self) -> None:
-        """There is nothing to load."""
-        self.engine.emit(Ready())
-
-    def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Greet the client."""
-        if self._lines is not None:
-            return None
-        self._lines = LineChannel(
-            self.engine, fact, on_line=self.take, on_end=self.client_left, on_writable=lambda: self.hold(False)
-        )
+    def greet(self) -> None:
+        """Say that the gateway is ready."""
         self.say(event_line("gateway.ready", None, self._greeting))
-        return self._lines
 
     def on_stopping(self) -> None:
         """Turns end here; at the API server they go on."""
@@ -106,12 +89,6 @@ class Gateway:
 
     # --- for the channel ---
 
-    def say(self, line: bytes) -> None:
-        """Write a line, if anybody is there."""
-        if self._lines is not None and not self._lines.gone:
-            self._lines.write(line + b"\n")
-            self.hold(self._lines.credit.blocked)
-
     def hold(self, holding: bool) -> None:
         """Read no more events than our client reads lines."""
         for channel in self._upstream.values():
@@ -119,8 +96,6 @@ class Gateway:
 
     def take(self, line: bytes) -> None:
         """Take one line."""
-        if not line.strip():
-            return
         try:
             call = parse_call(line)
             method = self._methods.get(call.method)
@@ -131,12 +106,15 @@ class Gateway:
             return
         self.engine.spawn(self._answer(call, method))
 
-    def client_left(self, problem: str = "") -> None:
+    def client_left(self, problem: str) -> None:
         """Nobody will ask any more."""
         if problem:
             self.say(event_line("error", None, {"message": problem}))
-        self._closing = True
-        self._close_if_done()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call or a turn is under way."""
+        return bool(self._calls) or any(held.turn for held in self._sessions.values())
 
     # --- methods ---
 
@@ -264,7 +242,7 @@ class Gateway:
     def _turn_over(self, session: _Session) -> None:
         session.turn = session.task = None
         self._upstream.pop(session.identity, None)
-        self._close_if_done()
+        self.close_if_done()
 
     # --- helpers ---
 
@@ -283,7 +261,7 @@ class Gateway:
             self._refuse(call, RpcError(INTERNAL, f"internal error {self.engine.bug(error)}"))
         finally:
             self._calls -= 1
-        self._close_if_done()
+        self.close_if_done()
 
     def _refuse(self, call: Call, error: RpcError) -> None:
         if call.notification:
@@ -314,8 +292,3 @@ class Gateway:
             "cwd": "",
             "version": VERSION,
         }
-
-    def _close_if_done(self) -> None:
-        busy = self._calls or any(held.turn for held in self._sessions.values())
-        if self._closing and not busy and self._lines is not None:
-            self._lines.close()

@@ -1,16 +1,17 @@
-"""A channel of lines both ways: the standard input and output of a program that speaks JSON-RPC, say.
+"""A service of one client that speaks in lines, over the standard input and output of a program that is a server, say.
 
-Its end is the end of the process: without a client there is nothing to do.
+The client's end is the end of the process: without it there is nothing to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.machines.lines import LineBuffer
 from svc_proto.wire.limits import DEFAULT_LIMITS
@@ -19,29 +20,78 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.facts import Accepted
 
-__all__ = ["LineChannel"]
+__all__ = ["LineService"]
 
 UNREAD_TIMEOUT = 7 * 86_400.0  # s that a client may leave our output unread
 
 
-class LineChannel(Channel):
-    """Lines come to `on_line`, without their end; `on_end` hears why there will be none any more, empty for an end."""
+class LineService(ABC):
+    """The client is whoever is on the first channel that is accepted."""
 
-    __slots__ = ("_buffer", "_closing", "_on_end", "_on_line", "_on_writable")
+    engine: Engine
+    _lines: _LineChannel | None = None
+    _closing = False
 
-    def __init__(
-        self,
-        engine: Engine,
-        fact: Accepted,
-        *,
-        on_line: Callable[[bytes], None],
-        on_end: Callable[[str], None],
-        on_writable: Callable[[], None],
-    ) -> None:
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine."""
+        self.engine = engine
+
+    def on_started(self) -> None:
+        """There is nothing to load."""
+        self.engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        """Serve the first client."""
+        if self._lines is not None:
+            return None
+        self._lines = _LineChannel(self.engine, fact, self)
+        self.greet()
+        return self._lines
+
+    def greet(self) -> None:  # noqa: B027, RUF100 - who greets says so
+        """The client is there."""
+
+    @abstractmethod
+    def take(self, line: bytes) -> None:
+        """Take a line that is not blank, without its end."""
+
+    @abstractmethod
+    def client_left(self, problem: str) -> None:
+        """Nobody will ask any more, and why, empty for an end. Then comes `close_if_done`."""
+
+    @property
+    @abstractmethod
+    def busy(self) -> bool:
+        """Whether something is under way that has to be said before the end."""
+
+    def hold(self, holding: bool) -> None:  # noqa: B027, RUF100 - so does who reads from elsewhere
+        """The client does not read as fast as it is told, or does again."""
+
+    def say(self, line: bytes) -> None:
+        """Write a line, if anybody is there."""
+        if self._lines is not None and not self._lines.gone:
+            self._lines.write(line + b"\n")
+            if self._lines.credit.blocked:
+                self.hold(True)
+
+    def ended(self, problem: str) -> None:
+        """The client has said all it had to say, or more than can be taken."""
+        self.client_left(problem)
+        self._closing = True
+        self.close_if_done()
+
+    def close_if_done(self) -> None:
+        """Go, once the client has and nothing is under way."""
+        if self._closing and not self.busy and self._lines is not None:
+            self._lines.close()
+
+
+class _LineChannel(Channel):
+    __slots__ = ("_buffer", "_closing", "_service")
+
+    def __init__(self, engine: Engine, fact: Accepted, service: LineService) -> None:
         super().__init__(engine, fact.ch, evolve(DEFAULT_LIMITS, write_timeout=UNREAD_TIMEOUT))
-        self._on_line = on_line
-        self._on_end = on_end
-        self._on_writable = on_writable
+        self._service = service
         self._buffer = LineBuffer()
         self._closing = False
 
@@ -50,18 +100,19 @@ class LineChannel(Channel):
         try:
             lines = self._buffer.feed(data)
         except RemoteProtocolError as error:
-            self._on_end(str(error))
+            self._service.ended(str(error))
             return
         for line in lines:
-            self._on_line(line)
+            if line.strip():
+                self._service.take(line)
 
     def read_closed(self) -> None:
         """The client has said all it had to say."""
-        self._on_end("")
+        self._service.ended("")
 
     def writable(self) -> None:
         """The client has read on."""
-        self._on_writable()
+        self._service.hold(False)
 
     def all_sent(self) -> None:
         """Go, if there is nothing left to do."""

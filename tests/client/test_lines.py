@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from svc_proto.client.lines import LineChannel
+from svc_proto.client.lines import LineService
 from svc_proto.commands import Abort, Exit, Ready, Send
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Closed, ReadClosed, Received, Sent, Started, Stopping
@@ -9,27 +9,23 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
 
-class Echo:
+class Echo(LineService):
     """Says each line again; what it hears else is in `heard`."""
+
+    busy = True
 
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
+    def take(self, line: bytes) -> None:
+        self.say(line)
 
-    def on_started(self) -> None:
-        self.engine.emit(Ready())
+    def client_left(self, problem: str) -> None:
+        self.heard.append(problem)
 
-    def on_accepted(self, fact: Accepted) -> LineChannel:
-        self.lines = LineChannel(
-            self.engine,
-            fact,
-            on_line=lambda line: self.lines.write(line + b"!"),
-            on_end=self.heard.append,
-            on_writable=lambda: self.heard.append("writable"),
-        )
-        return self.lines
+    def hold(self, holding: bool) -> None:
+        if not holding:
+            self.heard.append("writable")
 
     def on_stopping(self) -> None:
         pass
@@ -45,10 +41,11 @@ def begun() -> tuple[Echo, Playbook]:
 
 def test_lines_come_one_by_one_and_it_goes_once_all_is_said() -> None:
     echo, book = begun()
-    book >> Received(CH, b"a\r\nb\nc") << [Send(CH, b"a!"), Send(CH, b"b!")]
+    book >> Received(CH, b"a\r\n \nb\nc") << [Send(CH, b"a\n"), Send(CH, b"b\n")]
     book >> ReadClosed(CH) << []
     assert echo.heard == [""]
-    echo.lines.close()
+    echo.busy = False
+    echo.close_if_done()
     book >> Sent(CH, 2) << []
     book >> Sent(CH, 2) << [Abort(CH)]
     book >> Closed(CH, "eof") << [Exit(0)]

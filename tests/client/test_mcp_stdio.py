@@ -8,7 +8,6 @@ from svc_proto.commands import Abort, Ready
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, Started
 from svc_proto.machines.lines import LineBuffer
-from svc_proto.mcp.conversation import Said
 from tests.mcp.desk import Desk, Shop
 from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
@@ -46,7 +45,7 @@ def test_one_client_and_nobody_before_him() -> None:
     server = StdioServer(lambda engine: Shop().offer())
     book = Playbook(Engine(server, entropy=counting_entropy()))
     book >> Started() << [Ready()]
-    server._say(Said(b"into the void", None))
-    server._ended("nobody is there")
+    server.say(b"into the void")
+    server.ended("nobody is there")
     book >> Accepted(CH, PEER, LOCAL) << []
     book >> Accepted(ChannelId(4), PEER, LOCAL) << [Abort(ChannelId(4))]
