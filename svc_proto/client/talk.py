@@ -31,7 +31,6 @@ from svc_proto.client.chore import Chore, doing
 from svc_proto.client.problem import Problem
 from svc_proto.client.promises import Promises
 from svc_proto.client.talk_ends import (
-    MAX_LINE,
     Ear,
     Ended,
     Heard,
@@ -56,6 +55,7 @@ from svc_proto.machines.table import Table, step
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
+from svc_proto.voice.text import MAX_TEXT
 
 __all__ = ["LIFE", "MAX_SECONDS", "RECORDER_RATE", "TalkChore", "TalkOrder", "TalkState", "TalkTrigger"]
 
@@ -189,7 +189,7 @@ class TalkChore(Chore[None]):
             case Line(text=text):
                 yield from self._typed(socket, text)
             case TooLong():
-                self._problem(f"a line of more than {MAX_LINE} characters is not sent")
+                self._problem(f"a line of more than {MAX_TEXT} characters is not sent")
             case Ended():
                 self._input_over = True
                 if self.state is TalkState.RECORDING:

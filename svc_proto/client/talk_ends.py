@@ -16,10 +16,10 @@ from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
 from svc_proto.schema.members import Members
+from svc_proto.voice.text import MAX_TEXT
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
 __all__ = [
-    "MAX_LINE",
     "Ear",
     "Ended",
     "Heard",
@@ -33,8 +33,7 @@ __all__ = [
     "TooLong",
 ]
 
-MAX_LINE = 5_000  # characters of a turn, wire terminal-voice 9
-MAX_BYTES = 4 * MAX_LINE  # of such a line at most
+MAX_BYTES = 4 * MAX_TEXT  # of a line of the keyboard at most
 PLAYED_WITHIN = 900.0  # s
 
 
@@ -115,7 +114,7 @@ class Keyboard(Channel):
     def _take(self) -> None:
         line, self._line = self._line, b""
         text = line.decode("utf-8", "replace").strip()
-        self._tell(TooLong() if len(line) > MAX_BYTES or len(text) > MAX_LINE else Line(text))
+        self._tell(TooLong() if len(line) > MAX_BYTES or len(text) > MAX_TEXT else Line(text))
 
 
 class Ear:

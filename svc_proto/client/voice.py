@@ -15,12 +15,12 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
+from svc_proto.voice.text import MAX_TEXT
 from svc_proto.wire.multipart import Part
 
-__all__ = ["MAX_RECORDING", "MAX_TEXT", "Heard", "Upload", "config_rows", "save_speech", "transcribe", "voice_config"]
+__all__ = ["MAX_RECORDING", "Heard", "Upload", "config_rows", "save_speech", "transcribe", "voice_config"]
 
 MAX_RECORDING = 25 * 1024 * 1024  # bytes, wire terminal-voice 3.3
-MAX_TEXT = 5_000  # characters, spec "Limits"
 LISTEN_WITHIN = 900.0  # s: the relay's own engine takes up to 600 s, after those before it
 SPEAK_WITHIN = 180.0  # s
 KINDS = {  # of the names that people give to files; anything else is taken for WAV

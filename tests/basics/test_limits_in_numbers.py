@@ -13,7 +13,9 @@ LIMITS = {
     # its own, which other tests call by name
     "entropy.CODE_LENGTH": 6,
     "quoting.MAX_QUOTED": 200,
+    "validate.MAX_DIGITS": 19,
     "validate.MAX_SECONDS": 10 * 365 * 86_400.0,
+    "visible.MOST_SHOWN": 200,
     # its own, of which no other test knows the number
     "redact.MAX_DEPTH": 32,
     "strict_json.FREE": 16 * 1024,

@@ -12,7 +12,6 @@ from tests.limits import value_of
 LIMITS = {
     # spec "Limits"
     "doctor.PROBE_WITHIN": 4.0,
-    "voice.MAX_TEXT": 5000,
     # wire core 0.1, 0.4, 1.6, 10.1, 10.6
     "spans.NEVER": 0,
     "report.FULLY_MASKED": 8,
@@ -24,7 +23,6 @@ LIMITS = {
     "voice.MAX_RECORDING": 25 * 1024 * 1024,
     "talk.CHUNK": 6400,
     "talk.TURN_WITHIN": 300.0,
-    "talk_ends.MAX_LINE": 5000,
     # its own, of which no other test knows the number
     "chat.PREVIEW": 120,
     "chore.INTERRUPTED": 130,
