@@ -32,6 +32,7 @@ __all__ = [
     "list_folders",
     "load_yaml",
     "qr_rows",
+    "real_paths",
     "which",
 ]
 
@@ -139,6 +140,11 @@ def list_folders(path: str) -> tuple[str, ...]:
         return ()
 
 
+def real_paths(*paths: str) -> tuple[str, ...]:
+    """Where paths really lead: links are followed as far as there is something, what is not there is taken by name."""
+    return tuple(map(os.path.realpath, paths))
+
+
 def give_back_memory() -> None:
     """Give the system what this process has freed, where the allocator has a call for it (glibc)."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -164,6 +170,7 @@ COMPUTE: Mapping[str, Callable[..., object]] = {
     "which": which,
     "executable": executable,
     "list_folders": list_folders,
+    "real_paths": real_paths,
     "memory.give_back": give_back_memory,
     "qr.rows": qr_rows,
     **VOICE_WORK,

@@ -164,6 +164,13 @@ class Disk:
             real, node = here, found
         return real, node
 
+    def real(self, path: str) -> str:
+        """Where a path really leads: links are followed as far as there is something."""
+        try:
+            return self.resolve(path)[0]
+        except HostError:
+            return _join(self.real(_parent(path)), path.rpartition("/")[2])
+
     def open(self, path: str) -> tuple[str, Node]:
         """As `resolve`, for reading: `DENIED` where that is forbidden."""
         real, node = self.resolve(path)

@@ -61,6 +61,7 @@ class Host:
             "which": self.which,
             "executable": lambda path: path in self.programs,
             "list_folders": self.disk.folders,
+            "real_paths": lambda *paths: tuple(map(self.disk.real, paths)),
             "memory.give_back": lambda: None,
             "qr.rows": qr_rows,
             "voice.engines": dict,  # none, until a test installs some

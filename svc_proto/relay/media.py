@@ -10,14 +10,13 @@ from __future__ import annotations
 import base64
 import re
 from collections import deque
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, text
-from svc_proto.commands import DeleteBlob, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
+from svc_proto.commands import Compute, DeleteBlob, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
 from svc_proto.config import RelayConfig
 from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow, ask
@@ -132,12 +131,16 @@ class Media:
     def prepare(self) -> Flow[None]:
         """Resolve the sandbox, and delete the uploads of an earlier run: their tokens are gone."""
         engine, named = self._engine, self.sandbox
-        roots = yield from self._real(named.roots)
-        homes = yield from self._real((self._config.user_home,))
-        real = yield from self._real(named.protected)
+        places = (normal_path(self._config.user_home), *named.roots, *named.protected)
+        found = yield from ask(engine, Compute(engine.new_op(), "real_paths", places))
+        if isinstance(found, Failure):
+            engine.log(Level.WARNING, "media places taken by name", problem=found.kind.value)
+            found = places
+        home, *real = cast("tuple[str, ...]", found)
+        roots = len(named.roots)
         # By name, too: such a path is not even opened. A system tree that leads to the user's home is not foreign.
-        protected = dict.fromkeys((*named.protected, *(place for place in real if place not in homes)))
-        self.sandbox = Sandbox(roots=roots, protected=protected)
+        protected = dict.fromkeys((*named.protected, *(place for place in real[roots:] if place != home)))
+        self.sandbox = Sandbox(roots=real[:roots], protected=protected)
         swept = yield from ask(engine, SweepFolder(engine.new_op(), SPOOL, engine.now.wall))
         if isinstance(swept, Failure):
             engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)
@@ -255,19 +258,6 @@ class Media:
             limit = self.max_size
             return Refused(403, "too_large", f"the file has more than {limit} bytes", extra={"limit": limit})
         return None
-
-    def _real(self, paths: Iterable[str]) -> Flow[list[str]]:
-        """Where they really lead; one of which that cannot be said stays as it is."""
-        engine, real = self._engine, []
-        for path in paths:
-            opened = yield from ask(engine, OpenFile(engine.new_op(), path))
-            if isinstance(opened, Failure):
-                where = (yield from self._where(path)) or path
-            else:
-                engine.emit(ReleaseFile(opened.handle))
-                where = opened.real_path
-            real.append(where)
-        return real
 
     def _where(self, path: str) -> Flow[str]:
         """Where a path leads that cannot be opened. Empty if that cannot be said."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import OpenFile
+from svc_proto.commands import Compute, Level, OpenFile
 from svc_proto.config import RelayConfig, relay_config
 from svc_proto.facts import Started
 from svc_proto.relay.media import CONTENT_TYPES, base64_bytes, content_type_field, display_name
@@ -43,6 +43,17 @@ def test_a_root_that_does_not_exist_yet_counts_from_the_folder_above_it() -> Non
     config = RelayConfig(home="/home/me/.svc", workspace="/home/me/.svc/workspace")
     book = started(config, ("/home/me", "/data/me"), folders=("/data/me", "/tmp"))
     assert book.relay.media.sandbox.roots == ("/tmp", "/data/me/.svc/workspace")
+
+
+def test_places_that_cannot_be_found_out_are_taken_by_name() -> None:
+    config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a",), temp_dir="/tmp")
+    book = RelayBook(config, started=False)
+    book.disk.symlink("/tmp", "/private/tmp")
+    book.refuse = (Compute,)
+    book.feed(Started())
+    assert book.relay.media.sandbox.roots == ("/tmp", "/work", "/a")
+    assert "/h/svc/.env" in book.relay.media.sandbox.protected
+    assert "media places taken by name" in book.events(Level.WARNING)
 
 
 def test_what_is_protected_is_so_behind_links_too() -> None:

@@ -9,12 +9,10 @@ from typing import Any
 from svc_proto.commands import (
     Compute,
     Exit,
-    OpenedFile,
     OpenFile,
     Query,
     ReadConfig,
     Ready,
-    ReleaseFile,
     Send,
     SweepFolder,
 )
@@ -42,18 +40,13 @@ def test_from_start_to_exit_command_by_command() -> None:
         book.answer(book.order(Compute), ())  # the profile folders
         book.fail(book.order(ReadConfig), FailureKind.NOT_FOUND)  # no public route
         book.fail(book.order(Compute), FailureKind.NOT_FOUND)  # tmux
-        book.answer(book.order(OpenFile), OpenedFile(1, "/private/tmp", 0, 0.0, regular=False))
-        release, opening = book.take()
-        assert release == ReleaseFile(1)
-        assert isinstance(opening, OpenFile)
-        book.answer(opening, OpenedFile(2, "/home/me/workspace", 0, 0.0, regular=False))
-        looked_for = 0
-        while not isinstance(order := book.take()[-1], SweepFolder):  # where the protected places are
-            assert isinstance(order, OpenFile)
-            book.fail(order, FailureKind.NOT_FOUND)
-            looked_for += 1
-        assert looked_for > 30
-        sweep = order
+        places = book.order(Compute)  # where they really are: what may be fetched, and what is protected
+        assert isinstance(places, Compute)
+        assert places.name == "real_paths"
+        assert len(places.args) > 30
+        book.answer(places, places.args)
+        sweep = book.order(SweepFolder)
+        assert isinstance(sweep, SweepFolder)
         assert sweep.name == "spool"
         book.answer(sweep, 0) << [Ready()]
         book >> accepted() << []

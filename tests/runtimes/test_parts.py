@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runtimes.compute import YAML_NODES, give_back_memory, lan_address, list_folders, load_yaml, qr_rows
+from runtimes.compute import YAML_NODES, give_back_memory, lan_address, list_folders, load_yaml, qr_rows, real_paths
 from runtimes.failures import HostError, failure_of, why
 from runtimes.listen import BindError, bind, plain_address
 from runtimes.logs import LogMessage, LogWriter, setup
@@ -257,6 +257,16 @@ def test_the_folders_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert list_folders(str(tmp_path)) == ("a", "b")
     assert list_folders(str(tmp_path / "missing")) == ()
+
+
+def test_where_paths_really_lead(tmp_path: Path) -> None:
+    here = tmp_path.resolve()
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "broken").symlink_to("gone/far")
+    asked = ("link/x/y", "real", "broken", "nowhere")
+    led = real_paths(*(str(tmp_path / path) for path in asked))
+    assert led == tuple(str(here / path) for path in ("real/x/y", "real", "gone/far", "nowhere"))
 
 
 def test_memory_is_given_back_where_there_is_a_call_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

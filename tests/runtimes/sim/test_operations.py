@@ -460,6 +460,10 @@ def test_work_by_name() -> None:
     bench.relay.disk.folder("/p/a/deeper")
     assert bench.ask(lambda op: Compute(op, "list_folders", ("/p",))) == ("a", "b")
     assert bench.ask(lambda op: Compute(op, "list_folders", ("/nowhere",))) == ()
+    bench.relay.disk.symlink("/link", "/p/a")
+    bench.relay.disk.symlink("/loop", "/loop")
+    led = bench.ask(lambda op: Compute(op, "real_paths", ("/link/new/x", "/p/b", "/loop/x", "/nowhere")))
+    assert led == ("/p/a/new/x", "/p/b", "/loop/x", "/nowhere")
     assert bench.ask(lambda op: Compute(op, "speak")).kind is FailureKind.UNSUPPORTED
     bench.relay.compute["speak"] = lambda text: text.upper()
     bench.relay.compute_time["speak"] = 10.0
