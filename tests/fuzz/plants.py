@@ -442,7 +442,7 @@ PLANTS = (
     Plant(_a_token_leads_to_another_file, 1, (Invariant.OWN_BYTES, Invariant.MEDIA_LIFE)),
     Plant(_files_stay_open, 0, (Invariant.RECOVERY,)),
     Plant(_the_answer_is_told_before_it_is_stored, 0, (Invariant.STORED,)),
-    Plant(_a_delta_is_lost, 0, (Invariant.STORED, Invariant.STREAM)),
+    Plant(_a_delta_is_lost, 1, (Invariant.STORED, Invariant.STREAM)),
     Plant(_done_comes_twice, 0, (Invariant.STREAM,)),
     Plant(_a_slow_reader_holds_nobody_up, 28, (Invariant.BOUNDED,)),
     Plant(
