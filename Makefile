@@ -43,12 +43,13 @@ STAMP := $(VENV)/.installed
 # them would compile the whole product anew: the suite would take twice its time.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The folders of tests/ that mirror the core, and what stands beside them.
-CORE_TESTS = $(filter-out $(addprefix tests/,bench browser clients conformance fuzz loops runtimes servers __pycache__), \
+# The folders of tests/ that have no gate; all else, but the runtimes' own, stands for the core.
+OTHER_TESTS = $(addprefix tests/,bench browser clients conformance fuzz loops servers)
+CORE_TESTS = $(filter-out $(OTHER_TESTS) $(addprefix tests/,runtimes __pycache__), \
 	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
 
 # --- for people ---------------------------------------------------------------------------------------------------
-.PHONY: help venv up demo test coverage test-full check fuzz simulate mutants bench conformance lock clean
+.PHONY: help venv up demo test coverage coverage-core coverage-runtimes uncovered test-full check fuzz simulate mutants bench conformance lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-11s %s\n' "$$name" "$$text"; done
@@ -65,11 +66,19 @@ demo: $(STAMP)-run ## pair the reference phone and chat with it (RUNTIME=anyio|t
 test: $(STAMP)-dev ## all that a change must pass, in minutes (ARGS="..." selects)
 	$(BIN)/python -m pytest -q $(if $(strip $(ARGS)),$(ARGS),$(PARALLEL))
 
-coverage: $(STAMP)-dev ## the gates, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
+coverage: coverage-core coverage-runtimes ## the gates, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
+
+coverage-core: $(STAMP)-dev
 	$(BIN)/python -m pytest -q $(PARALLEL) --cov=svc_proto --cov-branch --cov-report= $(CORE_TESTS)
 	$(BIN)/python -m coverage report --include='svc_proto/*' --fail-under=100
+
+coverage-runtimes: $(STAMP)-dev
 	$(BIN)/python -m pytest -q $(PARALLEL) --cov=runtimes --cov-branch --cov-report= tests/runtimes
 	$(BIN)/python -m coverage report --include='runtimes/*' --fail-under=90
+
+# `make coverage` and this are `make test`, each test once, and the gates: what CI runs.
+uncovered: $(STAMP)-dev ## the tests that no gate is about: what `make coverage` leaves out of `make test`
+	$(BIN)/python -m pytest -q $(PARALLEL) $(OTHER_TESTS)
 
 test-full: $(STAMP)-dev ## every story on every loop, long storms and long hunts
 	FORKSERVER=0 $(BIN)/python -m pytest -q $(PARALLEL) --full $(ARGS)

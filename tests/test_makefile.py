@@ -34,3 +34,13 @@ def test_the_voice_engines(tmp_path: Path, says: str, works: bool, told: str) ->
     made = subprocess.run(make, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert (made.returncode == 0) is works
     assert told in made.stderr
+
+
+def test_what_ci_runs_is_each_room_once() -> None:
+    made = subprocess.run(["make", "-n", "coverage", "uncovered"], cwd=ROOT, capture_output=True, text=True, check=True)
+    runs = [line.split() for line in made.stdout.splitlines() if " -m pytest " in line]
+    rooms = [word for words in runs for word in words if word.startswith("tests/")]
+    tests = {path.relative_to(ROOT).parts[1] for path in ROOT.glob("tests/**/test_*.py")}
+    assert len(runs) == 3
+    assert len(rooms) == len(set(rooms))
+    assert tests <= {room.removeprefix("tests/") for room in rooms}
