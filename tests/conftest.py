@@ -46,6 +46,7 @@ HERE = Path(__file__).parent
 SIMULATOR = "sim"
 PLAIN = "asyncio"  # the one loop of what any real one will do for
 ALIAS = "anyio"  # of it
+INSTALLED = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
 BARE = "threads"  # the host on a bare selector, for the stories that `Where.ALL` names and for the adapters' own tests
 
 
@@ -142,7 +143,6 @@ def loops_of(metafunc: pytest.Metafunc) -> list[str]:
     named: list[str] | None = metafunc.config.getoption("loop")
     if named:
         return named
-    installed = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
     folder, _, module = metafunc.module.__name__.rpartition(".")
     full: bool = metafunc.config.getoption("full")
     planned = folder == "tests.loops" and not full
@@ -153,10 +153,10 @@ def loops_of(metafunc: pytest.Metafunc) -> list[str]:
         case Where.ONE:
             return [PLAIN, SIMULATOR]
         case Where.ALL:
-            return [*installed, SIMULATOR]
+            return [*INSTALLED, SIMULATOR]
         case _:
             bare = full or folder == "tests.runtimes"
-            return [*(name for name in installed if bare or name != BARE), SIMULATOR]
+            return [*(name for name in INSTALLED if bare or name != BARE), SIMULATOR]
 
 
 def needs_the_machine(item: pytest.Item) -> bool:
