@@ -76,7 +76,8 @@ class Owners:
 
         def done(caller: Caller) -> None:
             session.patches -= 1
-            if caller.status in NOT_CHANGED:
+            over = wish.ttl is not None and self.crowd.now >= sent + wish.ttl  # by this very change, perhaps
+            if caller.status in NOT_CHANGED and not (caller.status == 401 and over):
                 session.terms.remove(None)
                 if caller.status == 403 and not (beyond or self.world.policy.reduce_only):
                     violated(Invariant.STATUS, f"{session.prefix} may not change itself")

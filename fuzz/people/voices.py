@@ -206,9 +206,10 @@ class Voices:
         if line.family != AGENT or not line.attached or not (line.ears.speaking or line.turn_open):
             return
         line.cancel()
-        sent, run_id, hangs = self.crowd.now, line.run_id, line.manner == "hang" and not line.answered
+        sent, text, run_id = self.crowd.now, line.asked_last, line.run_id
+        hangs = line.manner == "hang" and not line.answered
         if hangs:
-            self.world.sim.after(STOPPED_WITHIN, lambda: self._check_unasked(line, line.asked_last, sent))
+            self.world.sim.after(STOPPED_WITHIN, lambda: self._check_unasked(line, text, sent))
         if run_id:
             self.world.sim.after(STOPPED_WITHIN, lambda: self._check_stopped(run_id, sent, hangs=hangs))
 
