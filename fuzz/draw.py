@@ -6,13 +6,15 @@ from random import Random
 
 from attrs import evolve
 
+from fuzz.episodes import APART, episodes
 from fuzz.script import PAIRED, Deed, Script, Step
 from fuzz.subplots import subplots
 from fuzz.swarm import swarm
 
-__all__ = ["ALWAYS", "WEIGHTS", "draw"]
+__all__ = ["ALWAYS", "KINDS", "WEIGHTS", "draw"]
 
 ALWAYS = (Deed.REGISTER, Deed.PAIR)  # are in every world
+KINDS = [deed for deed in Deed if deed not in APART]
 WEIGHTS: dict[Deed, int] = {
     Deed.REGISTER: 7,
     Deed.PAIR: 12,
@@ -63,7 +65,7 @@ LIFETIMES = (0.0, 0.0, 20.0, 60.0, 300.0, 3600.0)  # s that sessions live; 0: ne
 
 def draw(seed: int) -> Script:
     """The script of a seed. It begins with two devices that pair, since without them nothing can happen."""
-    rng, mine = Random(f"script {seed}"), swarm(seed, Deed, ALWAYS)
+    rng, mine = Random(f"script {seed}"), swarm(seed, KINDS, ALWAYS)
     peaceful = rng.random() < PEACEFUL
     good, bad = mine.weights(WEIGHTS), mine.weights(FAULT_WEIGHTS)
     pace = mine.pace
@@ -94,6 +96,7 @@ def draw(seed: int) -> Script:
             steps.append(Step(round(at + soon, 3), Deed.PAIR, rng.choice(mine.people), code))
             codes += 1
     steps += subplots(seed, mine, steps)
+    steps += episodes(seed, steps)
     return Script(seed, tuple(sorted((step for step in steps if mine.has(step.deed)), key=lambda step: step.at)))
 
 

@@ -11,7 +11,9 @@ from attrs import field, frozen
 from fuzz.draw import draw
 from fuzz.invariants import Invariant, Violation
 from fuzz.model import Session, violated
+from fuzz.people.agents import IDLE, Agents
 from fuzz.people.askers import Askers
+from fuzz.people.branches import Branches
 from fuzz.people.chats import Chats
 from fuzz.people.control import Control
 from fuzz.people.crowd import ENDED_WITHIN, LATE, RECHECK, Crowd, Deeds
@@ -20,6 +22,7 @@ from fuzz.people.gateways import Gateways
 from fuzz.people.holder import Holder
 from fuzz.people.lives import Lives
 from fuzz.people.media import Media
+from fuzz.people.notes import Notes
 from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
 from fuzz.people.reports import Reports
@@ -122,6 +125,7 @@ class _Game:
         owners = Owners(self.crowd)
         media = Media(self.crowd)
         self.reports = Reports(self.crowd, self.control, media)
+        self.agents = Agents(self.crowd, self.control)
         desks = {**Desks(self.crowd).deeds, **Gateways(self.crowd).deeds}
         self.lives = Lives(self.crowd, self.pairing, owners, self.control, desks, self.voices.lines)
         self.deeds: dict[Deed, Deeds] = {
@@ -131,6 +135,9 @@ class _Game:
             **self.chats.deeds,
             **Watchers(self.chats).deeds,
             **Askers(self.chats).deeds,
+            **Notes(self.chats).deeds,
+            **Branches(self.chats).deeds,
+            **self.agents.deeds,
             **self.voices.deeds,
             **owners.deeds,
             **media.deeds,
@@ -204,6 +211,7 @@ class _Game:
         self.control.look()
         self.chats.look()
         self.voices.look()
+        self.agents.look()
 
     def wait(self, so: Callable[[], bool], limit: float, why: str) -> None:
         sim = self.world.sim
@@ -259,6 +267,21 @@ class _Game:
             for family in FAMILIES:
                 self.voice_works(fresh, family, "stub")
             self.voice_works(fresh, AGENT, "openai_realtime")
+        if self.agents.talks:
+            self.who_listens_stays()
+
+    def who_listens_stays(self) -> None:
+        """An agent that does nothing but listen keeps its session of MCP."""
+        able = [one for one in self.crowd.sessions if self.agents.is_able(one)]
+        if not able:
+            return
+        before = len(self.agents.talks)
+        self.agents.open(able[-1], self.agents.listen)
+        self.wait(lambda: len(self.agents.talks) > before, PATIENCE, "no session of MCP can be had")
+        talk = self.agents.talks[-1]
+        self.pass_until(self.world.sim.now + IDLE + 60.0)
+        if self.agents.is_able(talk.owner) and (talk.listener is None or talk.listener.over):
+            violated(Invariant.RECOVERY, f"who listens by MCP with {talk.owner.prefix} was sent away")
 
     def voice_works(self, session: Session, family: str, provider: str) -> None:
         """A device has a text read to it, or talks with the agent."""
@@ -323,6 +346,8 @@ class _Game:
             world.hang_up()
         self.voices_end()
         self.voices.check_logs()
+        if self.agents.talks:
+            self.pass_until(world.sim.now + IDLE)
         for process, most in ((world.relay, 2), (world.api, 0)):  # the reference phone, and the agent's connection
             if process.channel_count > most or process.operations.open_handles:
                 left = f"{process.channel_count} channels, {process.operations.open_handles} files"

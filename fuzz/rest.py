@@ -18,6 +18,7 @@ __all__ = ["Rest"]
 _LIVE = "sessions last longer than anybody's visit"
 _SHELF = "media live for their time"
 _SHOWN = "for those who look at what has been"
+_OFFER = "what somebody may call by MCP is kept ready for the next time"
 _ENDED = "an answer can be had for an hour after its end"
 
 KEPT: Mapping[str, str] = {
@@ -54,6 +55,20 @@ KEPT: Mapping[str, str] = {
     "Subscriber._over": _ENDED,
     "TurnEnded.interrupted": _ENDED,
     "IdempotencyKeys._entries": _ENDED,
+    "Approvals._sessions": "what was allowed for a chat",
+    "McpServer._answers": _OFFER,
+    "Answers._pending": _OFFER,
+    "Answers._prompts": _OFFER,
+    "Answers._resources": _OFFER,
+    "Answers._tools": _OFFER,
+    "Answers.handlers": _OFFER,
+    "Answers.info": _OFFER,
+    "OfferedTool.destructive": _OFFER,
+    "OfferedTool.reads_only": _OFFER,
+    "Prompt.arguments": _OFFER,
+    "Tool.in_order": _OFFER,
+    "Tool.parameters": _OFFER,
+    "Tool.reads": _OFFER,
     "Timers._heap": "a timer that was set anew is there twice until the first is due",
 }
 

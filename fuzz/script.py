@@ -55,6 +55,13 @@ class Deed(Enum):
     IGNORE = "ignore"  # who: a socket that hears no close and goes on talking; other: how its session ends
     IMPATIENT = "impatient"  # who asks for something next leaves; other: with a reset if odd; amount: after so many s
     ASK = "ask"  # who: a session; other: what the phone's holder says, and how the phone is lost; amount: s it takes
+    NOTE = "note"  # who: a chat; other: what is said to its agent's questions; amount: s that takes
+    FORK = "fork"  # who: a chat that is forked; other: is the last copy deleted first?
+    REPEAT = "repeat"  # other: how the model answers a program that asks the same again, with one key, `amount` s later
+    SKIM = "skim"  # who: how many of the notifications the operator wants to see
+    DOWNLOAD = "download"  # who: a session that ends in the middle; other: how; amount: when, s
+    MCP = "mcp"  # who: a session; other: what its agent does; amount: s it takes
+    BURY = "bury"  # who: a session that is revoked while nothing can be written; amount: s until a restart
     # faults
     CUT = "cut"  # who: a connection
     HANG = "hang"  # who: a connection; amount: for so long, s

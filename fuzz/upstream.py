@@ -25,11 +25,12 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 
-__all__ = ["MODEL_PORT", "Manner", "Upstream"]
+__all__ = ["MODEL_PORT", "TOKENS", "Manner", "Upstream"]
 
 MODEL_PORT = 9000
 LONG = 200  # pieces of a long answer, too much for a reader's buffer
 PIECE = "long answer " * 125
+TOKENS = 10  # that a round of an answer with notes takes, as it says
 MURMURS = 9  # such pieces: a window of the network is full, and the reader's buffer is not
 DONE = b"data: [DONE]\n\n"
 
@@ -43,6 +44,7 @@ class Manner(Enum):
     TOOL = "tool"  # it wants the phone pinged first
     LOSE = "lose"  # the same, and the connection breaks when it should go on
     ASK = "ask"  # it wants a text message sent first, which somebody has to allow
+    NOTES = "notes"  # it looks at the phone, then wants to keep two notes, which somebody has to allow
     REFUSE = "refuse"  # 500
     BREAK = "break"  # the connection breaks in the middle
     HANG = "hang"  # nothing more comes in the middle
@@ -153,6 +155,9 @@ class _Visit:
                 [_chunk({"content": "Let me see."}), _chunk({"tool_calls": calls}), _chunk({}, "tool_calls"), DONE]
             )
             return
+        if manner is Manner.NOTES and (calls := _notes(rows, question)):
+            self._tell([_chunk({"tool_calls": calls}), _chunk({}, "tool_calls"), _usage(), DONE])
+            return
         if manner is Manner.LOSE:
             self._tell([], Manner.BREAK)
             return
@@ -168,7 +173,7 @@ class _Visit:
         if manner in (Manner.BREAK, Manner.HANG):
             self._tell(pieces[: len(pieces) // 2], manner)
             return
-        self._tell([*pieces, _chunk({}, "stop"), DONE])
+        self._tell([*pieces, _chunk({}, "stop"), *([_usage()] if manner is Manner.NOTES else []), DONE])
 
     def _tell(self, pieces: list[bytes], manner: Manner = Manner.PLAIN) -> None:
         """One piece after another, each some time after the last."""
@@ -199,6 +204,25 @@ class _Visit:
         self._end.send(self._conn.data_to_send())
 
 
+def _notes(rows: list[dict[str, Any]], question: str) -> list[dict[str, object]]:
+    """The calls of that manner, which are made twice; what is noted is what the question says behind its number."""
+    last = max(place for place, row in enumerate(rows) if row["role"] == "user")
+    made = sum(bool(row.get("tool_calls")) for row in rows[last:])
+    wanted: list[tuple[str, object]] = [("phone_ping", {})]
+    if made:
+        words = question.partition("#")[2].split()
+        wanted = [("memory", {"action": "add", "content": word}) for word in words]
+    calls = [(f"call_{made}_{n}", name, json.dumps(arguments)) for n, (name, arguments) in enumerate(wanted)]
+    return (
+        []
+        if made > 1
+        else [
+            {"index": n, "id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+            for n, (identity, name, arguments) in enumerate(calls)
+        ]
+    )
+
+
 def _manner(question: str) -> Manner:
     return next((manner for manner in Manner if question.startswith(f"{manner.value}:")), Manner.PLAIN)
 
@@ -208,6 +232,11 @@ def _chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
     return (
         b"data: " + json.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
     )
+
+
+def _usage() -> bytes:
+    usage = {"prompt_tokens": TOKENS - 1, "completion_tokens": 1, "total_tokens": TOKENS}
+    return b"data: " + json.dumps({"id": "c", "choices": [], "usage": usage}).encode() + b"\n\n"
 
 
 def _text(content: object) -> str:

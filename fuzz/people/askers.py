@@ -7,7 +7,8 @@ matter who of them leaves; when all have left, the model is asked no more.
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from attrs import define, field
 
@@ -15,14 +16,17 @@ from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.peers import Caller
 from fuzz.people.chats import MANNERS, Chats
-from fuzz.people.crowd import Deeds
+from fuzz.people.crowd import Deeds, nothing
 from fuzz.script import Deed, Step
 from fuzz.world import API, API_KEY
 from svc_proto.wire.sse import EventStreamDecoder
 
 __all__ = ["Askers"]
 
+Told: TypeAlias = Callable[[Caller], None]
+
 GIVEN_UP = 20.0  # s from when the last of them left to the end of the model's work
+REPEATED = ("plain", "refuse")
 BROKEN = ("refuse", "break", "lose", "nonsense", "hang")  # what the model does to questions that begin so
 
 
@@ -36,6 +40,7 @@ class _Question:
     callers: list[Caller] = field(factory=list)
     left: list[Caller] = field(factory=list)  # who did not wait
     answers: dict[str, str] = field(factory=dict)  # by id
+    again: float = 0.0  # s after the answer at which it is asked again
 
     @property
     def is_plain(self) -> bool:
@@ -48,7 +53,7 @@ class Askers:
     def __init__(self, chats: Chats) -> None:
         self.chats = chats
         self.world = chats.world
-        self.deeds: dict[Deed, Deeds] = {Deed.COMPLETE: self._complete}
+        self.deeds: dict[Deed, Deeds] = {Deed.COMPLETE: self._complete, Deed.REPEAT: self._repeat}
 
     def _complete(self, step: Step) -> None:
         manner = MANNERS[step.other % len(MANNERS)]
@@ -62,7 +67,29 @@ class Askers:
         if question.key:
             self.world.sim.after(step.amount / 4, lambda: self._ask(question))
 
-    def _ask(self, question: _Question, *, stream: bool = False, leave: float = 0.0) -> None:
+    def _repeat(self, step: Step) -> None:
+        """Asks, and asks the same again some time after the answer: what failed is tried again, what did not is not."""
+        manner = REPEATED[step.other % len(REPEATED)]
+        question = _Question(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
+        question.key = f"key {question.text}"
+        question.again = 0.1 + step.amount
+        self._ask(question)
+
+    def _ask_again(self, question: _Question, outages: int) -> None:
+        sent = self.world.sim.now
+        failed = not question.answers
+
+        def done(caller: Caller) -> None:
+            self.world.count("asked again with one key")
+            asked = self.world.upstream.newest.get(question.text, sent) >= sent
+            known = caller.status in (200, 500, 502) and outages == self.world.outages and self.world.quiet_since(sent)
+            if known and asked is not failed:
+                so = "and the model was asked again" if asked else "after it had failed, and the model was not asked"
+                violated(Invariant.ONE_ANSWER, f"{question.text!r} was asked again with one key, {so}")
+
+        self._ask(question, told=done)
+
+    def _ask(self, question: _Question, *, stream: bool = False, leave: float = 0.0, told: Told = nothing) -> None:
         said: list[dict[str, Any]] = []
         decoder = EventStreamDecoder()
 
@@ -75,6 +102,11 @@ class Askers:
                 self._streamed(question, said, caller)
             elif caller.status:
                 self._answered(question, caller)
+                told(caller)
+                again, question.again = question.again, 0.0
+                if again:
+                    outages = self.world.outages
+                    self.world.sim.after(again, lambda: self._ask_again(question, outages))
 
         headers = {"authorization": f"Bearer {API_KEY}"}
         if question.key:

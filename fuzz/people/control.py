@@ -34,6 +34,7 @@ class Control:
         self._known: dict[str, str] = {}  # request ids: the mark of what they were given to
         self._active: tuple[Device, float] | None = None  # which phone was selected, and when that was told
         self._online_since = crowd.now  # of the reference phone
+        self.late: list[float] = []  # s after which the next commands that are not ours are answered
         self._strays: list[int] = []  # who will answer a command that it was not sent
         crowd.listeners.append(self._heard)
         self.deeds: dict[Deed, Deeds] = {
@@ -162,8 +163,11 @@ class Control:
         request_id = str(payload["request_id"])
         wall, now = self.world.wall, self.crowd.now
         device.sent[request_id] = "" if command is None else command.mark
-        if command is None:  # the agent of the API: its session is not known here
-            self._reply(device, request_id, "")
+        if command is None:  # the agent of the API, or one that speaks MCP: its session is not known here
+            if self.late:
+                self.world.sim.after(self.late.pop(), lambda: self._reply(device, request_id, ""))
+            else:
+                self._reply(device, request_id, "")
             return
         self.world.count("reached a phone")
         if self._known.setdefault(request_id, command.mark) != command.mark:

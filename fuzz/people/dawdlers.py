@@ -1,4 +1,4 @@
-"""Agents who say half of a call, and the rest of it when their session is over."""
+"""Agents who say half of a call, and the rest of it when their session is over; and who read an answer like that."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ __all__ = ["Dawdlers"]
 
 CALLS = ("/type", "/clipboard/inbox", "/notifications/none", "/tap", "/media/upload")  # with a body to wait for
 GIVES_UP = 20.0  # s after the rest
+LARGE, SIZE = "/tmp/shared/large.bin", 400_000  # a file of the host, and how many bytes it has
 
 
 class _Half(Line):
@@ -34,6 +35,21 @@ class _Half(Line):
 
     def on_over(self) -> None:
         self._done(bytes(self.heard))
+
+
+class _Reader(Line):
+    """A request whose answer is read when it is too late."""
+
+    def __init__(self, host: Host, said: bytes) -> None:
+        self.heard = 0
+        super().__init__(host, REMOTE)
+        self.write(said)
+        self.read_slowly(True)
+
+    def on_data(self, data: bytes) -> None:
+        self.heard += len(data)
+        if not data:
+            self.hang_up()
 
 
 class Dawdlers:
@@ -70,3 +86,26 @@ class Dawdlers:
                 world.sim.after(GIVES_UP, half.hang_up)
 
         world.sim.after(after, go_on)
+
+    def download(self, session: Session, after: float) -> None:
+        """Ask for a large file, and read it after so many seconds, when the session may have come to its end."""
+        world = self.world
+        world.home.disk.put(LARGE, bytes(SIZE))
+        head = f"GET /media/by-path?path={LARGE} HTTP/1.1\r\nhost: {REMOTE.authority}\r\n"
+        reader = _Reader(world.agent, f"{head}authorization: Bearer {session.token}\r\n\r\n".encode())
+        world.keep(reader)
+
+        def read(since: float) -> None:
+            reader.read_slowly(False)
+            world.sim.after(GIVES_UP, lambda: over(since))
+
+        def over(since: float) -> None:
+            world.lines.pop(reader, None)
+            dead = session.is_dead(world.wall, since, self.crowd.now)
+            world.count("downloads behind their session" if dead else "slow downloads")
+            if dead and reader.heard >= SIZE:
+                violated(Invariant.AFTER_END, f"{session.prefix} was given a whole file, most of it after its end")
+            if not reader.over:
+                reader.hang_up()
+
+        world.sim.after(after, lambda: read(self.crowd.now))

@@ -18,6 +18,7 @@ __all__ = ["Desks"]
 SHELL = "/bin/bash"
 NAMES = ("main", "side")  # of the terminals that somebody has
 FLOOD = 60_000  # characters that a command may say at once
+SHOWN_WITHIN = 40.0  # s from what a shell says to what is shown of it, when all is well
 SAID = re.compile(r"line-(\d+)-")
 
 
@@ -28,6 +29,8 @@ class _Line:
     device: Device
     sent: float
     name: str
+    typed: bool = False  # a shell was told
+    shown: bool = False
 
 
 @define(eq=False)
@@ -38,6 +41,7 @@ class _Desk:
     leaving: list[str] = field(factory=list)  # whose shell was told to exit
     sure: bool = True  # no order was refused
     heard: dict[str, str] = field(factory=dict)  # the end of what each has shown
+    ended: dict[str, float] = field(factory=dict)  # when each was told to be over last
 
     @property
     def last(self) -> str:
@@ -84,9 +88,28 @@ class Desks:
             return
         self.world.count("lines typed")
         said = self._lines[int(found[1])]
+        if not said.typed and said.name:
+            said.typed = True
+            self.world.sim.after(SHOWN_WITHIN, lambda: self._check_shown(said, self.world.sim.now - SHOWN_WITHIN))
         session = said.device.session
         if session.lacks("terminal", self.world.wall, said.sent, self.world.sim.now):
             violated(Invariant.LIVE_GRANT, f"a shell was told {line[:40]!r} of {session.prefix}, which holds no grant")
+
+    def _check_shown(self, line: _Line, since: float) -> None:
+        """What a shell has said is shown to a device that reads, whatever was before."""
+        device, world = line.device, self.world
+        if line.shown or world.left or device not in self.crowd.open or not world.relay_up:
+            return
+        held = device.session.surely_held("terminal", world.wall.highest(world.sim.now))
+        desk = self._desks[device]
+        if not held or not desk.sure or line.name not in desk.names or device.session.patched:
+            return
+        if device.talker.slow or not world.quiet_since(since):
+            world.sim.after(SHOWN_WITHIN, lambda: self._check_shown(line, world.sim.now - SHOWN_WITHIN))
+        elif desk.ended.get(line.name, -1.0) < line.sent:
+            violated(
+                Invariant.ONE_END, f"{device.name} was not shown what {line.name} said {since - line.sent:.0f} s ago"
+            )
 
     def _terminal(self, step: Step) -> None:
         if self.crowd.open:
@@ -135,6 +158,8 @@ class Desks:
         if message.get("channel") != "terminal":
             return
         desk, name = self._desks.setdefault(device, _Desk()), message["payload"].get("session_name", "")
+        if message["type"] == "terminal.detached":
+            desk.ended[name] = self.world.sim.now
         match message["type"]:
             case "terminal.error":
                 desk.sure = False
@@ -151,6 +176,8 @@ class Desks:
         desk.heard[name] = text[-40:]
         for number in SAID.findall(text):
             said = self._lines.get(int(number))
+            if said is not None:
+                said.shown = True
             if said is None or said.device is not device:
                 violated(Invariant.OWN_BYTES, f"{device.name} was shown line {number} of another terminal")
             if said.name not in ("", name):

@@ -69,6 +69,8 @@ class Lives:
             Deed.RENEW: self._renew,
             Deed.REFUSE: self._refuse,
             Deed.IGNORE: self._ignore,
+            Deed.DOWNLOAD: self._download,
+            Deed.BURY: self._bury,
             Deed.AGE: lambda step: self.ages.append(step.amount),
         }
 
@@ -147,6 +149,13 @@ class Lives:
                 self._owners.revoke(session, session)
             case _:
                 self._owners.extend(session, Wish(ttl=1))
+
+    def _download(self, step: Step) -> None:
+        """A session ends while it reads."""
+        if self.crowd.sessions:
+            session = self.crowd.session(step.who)
+            self._dawdlers.download(session, step.amount + REST_AFTER)
+            self.world.sim.after(step.amount, lambda: self._end(session, step.other % 4))
 
     # --- a session ends whose device hears nothing of that, and goes on talking ---
 
@@ -241,6 +250,25 @@ class Lives:
         if step.other // 8 % 2:  # it goes on as it is: what it has said until its next start counts
             return
         world.sim.after(later, lambda: world.end("relay", 0.2, kill=step.other // 16 % 2 == 0))
+        world.sim.after(later + COMES_UP, lambda: self._look_again(session))
+
+    def _bury(self, step: Step) -> None:
+        """Nothing can be written, nor erased, when a session is revoked: what it is told of that holds."""
+        world, disk = self.world, self.world.home.disk
+        if not self.crowd.sessions:
+            return
+        session = self.crowd.session(step.who)
+        world.refuse_sessions(REFUSES_FOR)
+        if step.other % 4:
+            world.disk_trouble = True
+            disk.fill()
+            world.sim.after(
+                REFUSES_FOR if step.other % 4 < 3 else REFUSES_FOR / 2, lambda: setattr(disk, "capacity", None)
+            )
+        self._owners.revoke(session, None)
+        world.sim.after(REFUSES_FOR / 4, lambda: self._owners.revoke(session, None))
+        later = REFUSES_FOR / 2 + step.amount
+        world.sim.after(later, lambda: world.end("relay", 0.2, kill=True))
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
     def _look_again(self, session: Session) -> None:

@@ -14,6 +14,8 @@ from fuzz.terms import Terms, Wish, fits, in_json, patched
 __all__ = ["Owners"]
 
 NOT_CHANGED = (400, 401, 403, 404, 409)
+LASTS = "the relay goes on trying"  # unless it says more, the end of a session that the store did not take is one
+PASSES = "a restart before that"
 KEPT = 40  # of `other`: from there on a change of grants leaves the lifetime alone
 
 
@@ -40,7 +42,8 @@ class Owners:
         relay = self.world.relay
 
         def done(answer: Caller) -> None:
-            if answer.status == 200 and session.revoked is None:
+            lasting = answer.status == 500 and _lasts(str(answer.answer.json.get("error")))
+            if (answer.status == 200 or lasting) and session.revoked is None:
                 session.revoked = self.crowd.now
             elif answer.status == 500 and self.world.relay is relay and self.world.relay_up:
                 session.suspended = self.crowd.now
@@ -157,3 +160,8 @@ class Owners:
             crowd.local("GET", "/sessions", None, done)
         else:
             crowd.remote("GET", "/sessions", None, asks, done)
+
+
+def _lasts(told: str) -> bool:
+    """Whether a session that the store could not erase is refused after a restart, too."""
+    return LASTS in told and PASSES not in told

@@ -70,6 +70,7 @@ class Reports:
             Deed.INSPECT: lambda step: self._inspect(INSPECTORS[step.who % len(INSPECTORS)]),
             Deed.NOTIFY: self._notify,
             Deed.REPORT: self._report_again,
+            Deed.SKIM: lambda step: self._skim(step.who),
         }
 
     def look_at_all(self) -> None:
@@ -85,6 +86,16 @@ class Reports:
         def done(caller: Caller) -> None:
             if caller.status and view is not None:  # judged a little later, when a socket that had gone is known to be
                 self.world.sim.after(0.0 if path == SHELF else LATE, lambda: view(caller, sent))
+
+        self.crowd.local("GET", path, None, done)
+
+    def _skim(self, few: int) -> None:
+        """Only the newest notifications are wanted."""
+        sent, path = self.crowd.now, f"/notifications/recent?limit={few}"
+
+        def done(caller: Caller) -> None:
+            if caller.status:
+                self.world.sim.after(LATE, lambda: self._recent(caller, sent, few))
 
         self.crowd.local("GET", path, None, done)
 
@@ -175,7 +186,7 @@ class Reports:
             self._notes[f"note {number}"] = _Sent(device, self.crowd.now, self.world.relay, note)
         device.talker.say("system", "ping", {"ts": 1})
 
-    def _recent(self, caller: Caller, sent: float) -> None:
+    def _recent(self, caller: Caller, sent: float, most: int = MOST_NOTES) -> None:
         """All that surely came, as it came, once, and of each device the newest first."""
         if caller.status != 200:
             return
@@ -191,7 +202,10 @@ class Reports:
                 violated(Invariant.REPORTED, f"{note['title']} of {told.device.name} is not in its place: {shown}")
             last[told.device] = told.sent
         for title, told in self._notes.items():
-            if len(shown) < MOST_NOTES and title not in shown and self._is_there(told, sent):
+            wanted = len(shown) < most or told.sent > last.get(
+                told.device, told.sent
+            )  # those that went first are older
+            if wanted and title not in shown and self._is_there(told, sent):
                 violated(Invariant.REPORTED, f"{title!r} of {told.device.name} is not shown: {shown}")
         self.world.count("notifications looked at")
 
