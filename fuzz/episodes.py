@@ -12,15 +12,36 @@ from fuzz.script import FAULTS, PAIRED, Deed, Step
 
 __all__ = ["APART", "episodes"]
 
-APART = (Deed.NOTE, Deed.FORK, Deed.REPEAT, Deed.SKIM, Deed.DOWNLOAD, Deed.MCP, Deed.BURY)  # are drawn here alone
+APART = (
+    Deed.NOTE,
+    Deed.FORK,
+    Deed.REPEAT,
+    Deed.SKIM,
+    Deed.DOWNLOAD,
+    Deed.MCP,
+    Deed.BURY,
+    Deed.SUSPECT,
+)  # are drawn here alone
 SHARE = 1 / 3  # of all worlds
-MOST = 3  # in one world
+SUSPECTED = 1 / 16  # of all worlds: a device guesses
+MOST = 3  # of the others in one world
 NEXT = 1.0  # s at most from one step of an episode to the next
 BEHIND = 3  # behind as many of the steps that others have
 
 
 def episodes(seed: int, others: list[Step]) -> list[Step]:
     """Those of a seed."""
+    return [*_several(seed, others), *_suspected(seed, others)]
+
+
+def _suspected(seed: int, others: list[Step]) -> list[Step]:
+    rng = Random(f"suspects {seed}")
+    if rng.random() >= SUSPECTED:
+        return []
+    return [Step(round(max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3), Deed.SUSPECT, rng.randrange(64))]
+
+
+def _several(seed: int, others: list[Step]) -> list[Step]:
     rng = Random(f"episodes {seed}")
     if rng.random() >= SHARE:
         return []

@@ -62,6 +62,7 @@ class Deed(Enum):
     DOWNLOAD = "download"  # who: a session that ends in the middle; other: how; amount: when, s
     MCP = "mcp"  # who: a session; other: what its agent does; amount: s it takes
     BURY = "bury"  # who: a session that is revoked while nothing can be written; amount: s until a restart
+    SUSPECT = "suspect"  # who: a session whose device guesses
     # faults
     CUT = "cut"  # who: a connection
     HANG = "hang"  # who: a connection; amount: for so long, s

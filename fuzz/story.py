@@ -68,6 +68,7 @@ SENTENCES: Mapping[Deed, str] = {
     Deed.DOWNLOAD: "session {who} reads a large file slowly, and ends after {amount:g} s in manner {other}",
     Deed.MCP: "an agent with session {who} speaks MCP: {other}, {amount:g} s",
     Deed.BURY: "session {who} is revoked while nothing can be written; a restart {amount:g} s later",
+    Deed.SUSPECT: "the device of session {who} guesses, shows its token, and guesses again",
     Deed.CUT: "connection {who} is cut",
     Deed.HANG: "connection {who} hangs for {amount:g} s",
     Deed.PART: "{device}, or the phone, is parted from the home for {amount:g} s",

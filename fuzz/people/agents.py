@@ -78,6 +78,8 @@ class Agents:
         match step.other % 9:
             case 0 | 1 | 2 | 3:
                 self._call(talk, step.amount, leaves=step.other % 2 == 1)
+                if step.other % 9 == 2:  # another one is given up soon, which is nobody else's concern
+                    self._give_up(talk)
             case 4 | 5:
                 self.listen(talk)
             case 6:
@@ -145,6 +147,14 @@ class Agents:
             self.world.sim.after(STREAMED + patience, lambda: self._come_back(call, caller))
         else:
             self.world.sim.after(ANSWERED, lambda: self._check_answered(call))
+
+    def _give_up(self, talk: _Talk) -> None:
+        """Ask for something that takes time, and leave."""
+        self.control.late.insert(0, STREAMED)
+        params = {"name": "phone_ping", "arguments": {}}
+        message = {"jsonrpc": "2.0", "id": self.crowd.number(), "method": "tools/call", "params": params}
+        caller = self._ask(talk.owner, talk, "POST", message)
+        self.world.sim.after(0.5, lambda: caller.hang_up(reset=True))
 
     def _come_back(self, call: _Call, caller: Caller) -> None:
         if caller.over or not call.place:

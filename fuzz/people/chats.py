@@ -27,6 +27,7 @@ LAST = (["assistant.completed", "run.completed", "done"], ["error", "done"])
 GAP = "\n\n"  # between the texts of two rounds
 MOST_CHATS = 4
 DEAF = 100.0  # s without reading, in which what is said now and then gives nobody more time
+STOPPED_WITHIN = 20.0  # s from the end of a chat to that of its model's work
 REMEMBERED = 300_000  # characters of a chat that a model is surely given
 TOLD_WITHIN = 30.0  # s from the end of a model's connection to that of the turn
 KNOWN = (
@@ -221,8 +222,18 @@ class Chats:
 
             def done(caller: Caller) -> None:
                 chat.deleted = chat.deleted or caller.status == 204
+                if caller.status == 204:
+                    told = self.world.sim.now
+                    self.world.sim.after(STOPPED_WITHIN, lambda: self._check_stopped(chat, told))
 
             self.ask("DELETE", f"/api/sessions/{chat.id}", None, done)
+
+    def _check_stopped(self, chat: Chat, since: float) -> None:
+        """What was asked before its chat was deleted is answered no more."""
+        for text in self.world.upstream.questions:
+            asked = any(turn.text == text for turn in chat.turns) and self.world.upstream.newest[text] < since
+            if asked and self.world.quiet_since(since):
+                violated(Invariant.CANCELLED, f"the model still answers {text!r}, whose chat was deleted")
 
     def look(self) -> None:
         """Whose model has broken off some time ago, and was not asked again, is told so."""

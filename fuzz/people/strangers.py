@@ -36,6 +36,7 @@ GARBAGE = (
     ),
 )
 PATIENT = {0: (13.0, 20.0), 1: (30.0, 55.0)}  # s between two guesses of those who take their time
+SOON, BLOCKED_BY = (0.1, 0.3), 6  # the same of those who do not; and guesses after which an address is blocked
 NO_TOKEN = "00000000-0000-4000-8000-000000000000"
 ROUTES = {route.strip(): met.split() for met, routes in RELAY_DOORS.values() for route in routes.split(",")}
 DOORS_TRIED = 4  # by each step, next to each other
@@ -92,6 +93,7 @@ class Strangers:
         self._pairing = pairing
         self.deeds: dict[Deed, Deeds] = {
             Deed.GUESS: self._guess,
+            Deed.SUSPECT: self._suspect,
             Deed.GARBAGE: self._garbage,
             Deed.BROWSE: self._browse,
         }
@@ -99,6 +101,16 @@ class Strangers:
     def _guess(self, step: Step) -> None:
         host = self.world.attackers[step.who % len(self.world.attackers)]
         self._guess_again(host, 3 + step.other % 6, step.who, PATIENT.get(step.other // 6 % 5, (0.2, 1.2)))
+
+    def _suspect(self, step: Step) -> None:
+        """A device guesses until its address is blocked; its token is good all the same, and lifts no block."""
+        if not self.crowd.sessions:
+            return
+        session, sim = self.crowd.session(step.who), self.world.sim
+        host = sim.hosts[session.owner]
+        self._guess_again(host, BLOCKED_BY, 2, SOON)
+        sim.after(4.0, lambda: self._pairing.reconnect(session))
+        sim.after(6.0, lambda: self._guess_again(host, 1, 2, SOON))
 
     def _guess_again(self, host: Host, left: int, kind: int, pauses: tuple[float, float]) -> None:
         stolen = [session for session in self.crowd.sessions if session.revoked is not None]
