@@ -419,7 +419,7 @@ PLANTS = (
     Plant(_the_phones_grant_is_not_asked_for, 18, (Invariant.LIVE_GRANT,)),
     Plant(_a_code_works_twice, 0, (Invariant.CODE_ONCE,)),
     Plant(_an_expired_code_works, 6, (Invariant.CODE_ONCE,)),
-    Plant(_six_failures_are_needed, 0, (Invariant.BLOCKED,)),
+    Plant(_six_failures_are_needed, 1, (Invariant.BLOCKED,)),
     Plant(_four_failures_are_enough, 0, (Invariant.NOT_BLOCKED,)),
     Plant(_a_block_is_over_too_early, 0, (Invariant.BLOCKED,)),
     Plant(_a_registration_clears_no_blocks, 1, (Invariant.NOT_BLOCKED,)),
@@ -428,7 +428,7 @@ PLANTS = (
     Plant(_anybody_may_answer, 1, (Invariant.OWN_ANSWER,)),
     Plant(
         _a_settled_command_is_settled_again,
-        0,
+        1,
         (Invariant.ONE_ANSWER, Invariant.RECOVERY, Invariant.NO_BUG, Invariant.REPORTED),
     ),
     Plant(_the_terminal_grant_is_not_asked_for, 28, (Invariant.LIVE_GRANT,)),

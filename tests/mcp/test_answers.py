@@ -34,7 +34,8 @@ def test_resources(desk: Desk) -> None:
     assert desk.ask("resources/read", uri="shop://sign") == {"contents": [sign]}
     photo = {"uri": "shop://photo", "mimeType": "image/png", "blob": "iVBORw=="}
     assert desk.ask("resources/read", uri="shop://photo") == {"contents": [photo]}
-    assert desk.ask("resources/read", uri="shop://shut")["message"] == "it is shut"
+    shut = desk.ask("resources/read", uri="shop://shut")
+    assert (shut["message"], shut["data"]) == ("it is shut", {"uri": "shop://shut"})
     for uri in ("shop://nope", 5):
         assert desk.ask("resources/read", uri=uri)["data"] == {"uri": str(uri)}
 
