@@ -49,6 +49,7 @@ from svc_proto.wire.http2 import Http2Connection
 from tests.fuzz.plant import Patch, Plant
 from tests.fuzz.plants_books import BOOKS
 from tests.fuzz.plants_doors import DOORS
+from tests.fuzz.plants_episodes import EPISODES
 from tests.fuzz.plants_kept import KEPT
 from tests.fuzz.plants_lives import LIVES
 from tests.fuzz.plants_promises import PROMISES
@@ -465,5 +466,6 @@ PLANTS = (
     Plant(_an_operation_is_answered_twice, 0, (Invariant.NO_BUG,)),
     *KEPT,
     *PROMISES,
+    *EPISODES,
     *BOOKS,
 )
