@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from enum import Enum, IntEnum
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from attrs import frozen
-
+from svc_proto.basics.value import fixed
 from svc_proto.facts import HTTP1, Address, ChannelId, OperationId
 
 __all__ = [
@@ -75,12 +74,12 @@ class Level(IntEnum):
 # --- the process ---------------------------------------------------------------------------------------------
 
 
-@frozen
+@fixed
 class Ready:
     """The core has loaded what it needs: start accepting. Not answered."""
 
 
-@frozen
+@fixed
 class Exit:
     """The core's work is over: close what is left and end with `code`; `reason` is one line for people, or empty."""
 
@@ -88,7 +87,7 @@ class Exit:
     reason: str = ""
 
 
-@frozen
+@fixed
 class Log:
     """A log record. `fields` are plain values; no secret is ever among them. Not answered."""
 
@@ -97,7 +96,7 @@ class Log:
     fields: Mapping[str, object]
 
 
-@frozen
+@fixed
 class Tell:
     """News for the program that runs the core, such as a fresh token: may hold what a log must not. Not answered."""
 
@@ -108,7 +107,7 @@ class Tell:
 # --- channels ------------------------------------------------------------------------------------------------
 
 
-@frozen
+@fixed
 class Send:
     """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`."""
 
@@ -116,14 +115,14 @@ class Send:
     data: bytes
 
 
-@frozen
+@fixed
 class CloseWrite:
     """Send a FIN (TLS: close_notify too) after everything sent so far. `Closed` follows once both sides did."""
 
     ch: ChannelId
 
 
-@frozen
+@fixed
 class Abort:
     """Drop the channel now, unsent bytes included. Answered by `Closed`.
 
@@ -133,14 +132,14 @@ class Abort:
     ch: ChannelId
 
 
-@frozen
+@fixed
 class PauseReading:
     """Deliver no more `Received` or `ReadClosed` (one already under way excepted) until `ResumeReading`."""
 
     ch: ChannelId
 
 
-@frozen
+@fixed
 class ResumeReading:
     """Read on from a channel that was paused."""
 
@@ -150,7 +149,7 @@ class ResumeReading:
 # --- operations ----------------------------------------------------------------------------------------------
 
 
-@frozen
+@fixed
 class Operation(Generic[T_co]):
     """An order with exactly one answer. `answer` is the type of `Done.result`."""
 
@@ -167,14 +166,14 @@ class Operation(Generic[T_co]):
         return None
 
 
-@frozen
+@fixed
 class Cancel:
     """Give up an operation. It still gets exactly one answer: what it had, or `Failed` with `CANCELLED`."""
 
     op: OperationId
 
 
-@frozen
+@fixed
 class Connected:
     """Result of `Connect`: where the channel leads, and the protocol that ALPN chose."""
 
@@ -182,7 +181,7 @@ class Connected:
     alpn: str | None = None
 
 
-@frozen
+@fixed
 class Connect(Operation[Connected]):
     """Open channel `ch` to `host:port` over TCP, with TLS when `tls`. Facts of `ch` follow the `Done`.
 
@@ -202,14 +201,14 @@ class Connect(Operation[Connected]):
         return Abort(self.ch)
 
 
-@frozen
+@fixed
 class TlsReloaded:
     """Result of `ReloadTls`: the pins (wire core 10.8) of the keys that are shown now, one for each listener."""
 
     pins: tuple[str, ...]
 
 
-@frozen
+@fixed
 class ReloadTls(Operation[TlsReloaded]):
     """Read the certificate and the key of every listener with TLS again, and show them to new connections.
 
@@ -219,7 +218,7 @@ class ReloadTls(Operation[TlsReloaded]):
     answer = TlsReloaded
 
 
-@frozen
+@fixed
 class TerminalSize:
     """Of a pseudo-terminal, in character cells; both at least 1."""
 
@@ -227,14 +226,14 @@ class TerminalSize:
     rows: int
 
 
-@frozen
+@fixed
 class Spawned:
     """Result of `Spawn`: the child runs."""
 
     pid: int
 
 
-@frozen
+@fixed
 class Spawn(Operation[Spawned]):
     """Start a child process whose input and output are channel `ch`; facts of `ch` follow the `Done`.
 
@@ -270,7 +269,7 @@ class SignalName(Enum):
     KILL = "SIGKILL"
 
 
-@frozen
+@fixed
 class Signal:
     """Send a signal to the process group of the child behind `ch`; nothing if it has exited. Not answered."""
 
@@ -278,7 +277,7 @@ class Signal:
     signal: SignalName
 
 
-@frozen
+@fixed
 class ResizeTerminal:
     """Change the size of the pseudo-terminal behind `ch`. Not answered."""
 
@@ -286,7 +285,7 @@ class ResizeTerminal:
     size: TerminalSize
 
 
-@frozen
+@fixed
 class OpenedFile:
     """Result of `OpenFile`: judge `real_path`, the path of what was really opened (no check-then-open race)."""
 
@@ -297,7 +296,7 @@ class OpenedFile:
     regular: bool = True
 
 
-@frozen
+@fixed
 class OpenFile(Operation[OpenedFile]):
     """Open a file for reading."""
 
@@ -310,7 +309,7 @@ class OpenFile(Operation[OpenedFile]):
         return ReleaseFile(result.handle)
 
 
-@frozen
+@fixed
 class ReadFile(Operation[bytes]):
     """Read up to `n` bytes at `offset`; fewer only at the end of the file."""
 
@@ -321,7 +320,7 @@ class ReadFile(Operation[bytes]):
     n: int
 
 
-@frozen
+@fixed
 class SendFile(Operation[int]):
     """Write `n` bytes of a file to a channel after what was sent before, without passing them through the core.
 
@@ -336,14 +335,14 @@ class SendFile(Operation[int]):
     n: int
 
 
-@frozen
+@fixed
 class ReleaseFile:
     """Close a file handle. Not answered."""
 
     handle: int
 
 
-@frozen
+@fixed
 class CreateBlob(Operation[int]):
     """Start an upload: a new private file in the spool folder whose name ends in `suffix`. Result: a handle.
 
@@ -360,7 +359,7 @@ class CreateBlob(Operation[int]):
         return DiscardBlob(result)
 
 
-@frozen
+@fixed
 class WriteBlob(Operation[int]):
     """Append to an upload. Result: the bytes written so far."""
 
@@ -370,7 +369,7 @@ class WriteBlob(Operation[int]):
     data: bytes
 
 
-@frozen
+@fixed
 class FinishBlob(Operation[str]):
     """Close an upload. Result: its absolute path."""
 
@@ -379,14 +378,14 @@ class FinishBlob(Operation[str]):
     handle: int
 
 
-@frozen
+@fixed
 class DiscardBlob:
     """Close an upload and delete its file. Not answered."""
 
     handle: int
 
 
-@frozen
+@fixed
 class DeleteBlob:
     """Delete a finished upload by its path; nothing outside the spool folder. Not answered."""
 
@@ -396,7 +395,7 @@ class DeleteBlob:
 # A name of the next ones is relative to the state folder, or absolute and in one of the rooms that the program opened.
 
 
-@frozen
+@fixed
 class WriteFile(Operation[str]):
     """Write a file of the state folder atomically, mode 0600, its folder made if missing. Result: its absolute path."""
 
@@ -406,7 +405,7 @@ class WriteFile(Operation[str]):
     data: bytes
 
 
-@frozen
+@fixed
 class AppendFile(Operation[int]):
     """Append to a file, made if missing, mode 0600, its folder too; then `head` takes the place of its first bytes.
 
@@ -421,7 +420,7 @@ class AppendFile(Operation[int]):
     head: bytes = b""
 
 
-@frozen
+@fixed
 class SweepFolder(Operation[int]):
     """Delete the files of a folder of the state folder last changed before epoch second `before`. Result: how many.
 
@@ -435,7 +434,7 @@ class SweepFolder(Operation[int]):
     prefix: str = ""
 
 
-@frozen
+@fixed
 class ReadConfig(Operation[str]):
     """Read a text file of the state folder by name; `NOT_FOUND` if there is none."""
 
@@ -444,7 +443,7 @@ class ReadConfig(Operation[str]):
     name: str
 
 
-@frozen
+@fixed
 class WriteConfig(Operation[None]):
     """Replace a text file of the state folder atomically, mode 0600."""
 
@@ -454,7 +453,7 @@ class WriteConfig(Operation[None]):
     text: str
 
 
-@frozen
+@fixed
 class EnsureSecret(Operation[bytes]):
     """Read a secret file of the state folder; when it is missing or under 16 bytes, create it with `fresh`."""
 
@@ -464,14 +463,14 @@ class EnsureSecret(Operation[bytes]):
     fresh: bytes
 
 
-@frozen
+@fixed
 class StoreRequest(Generic[T_co]):
     """A named request to the store (never SQL): see `svc_proto.engine.store` for those there are."""
 
     answer: ClassVar[Any] = object
 
 
-@frozen
+@fixed
 class Query(Operation[T_co]):
     """Ask the store. Requests of one core are carried out in the order given."""
 
@@ -482,7 +481,7 @@ class Query(Operation[T_co]):
         return isinstance(result, self.request.answer)
 
 
-@frozen
+@fixed
 class Compute(Operation[object]):
     """Run blocking host work by name, in a worker thread. The runtime's table of names is in `runtimes.compute`."""
 

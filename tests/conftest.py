@@ -24,12 +24,15 @@ from _pytest.runner import runtestprotocol  # as pytest-rerunfailures does: ther
 from hypothesis import settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
+from svc_proto.basics.value import refuse_changes
 from tests.plan import Where, row_of
 
 settings.register_profile("default", deadline=None, max_examples=30)
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.register_profile("full", parent=settings.get_profile("default"), max_examples=200)  # for --full
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+refuse_changes()  # of values, at run time too
 
 # Under nohup, or behind a shell's `&`, these are ignored, and every program that a test starts would inherit that.
 for number, handler in (

@@ -29,9 +29,8 @@ from collections.abc import Callable, Generator
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from attrs import frozen
-
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.value import fixed
 from svc_proto.commands import Cancel, Operation
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.machines.table import Table
@@ -45,7 +44,7 @@ __all__ = ["LIFE", "Flow", "Task", "TaskState", "TaskTrigger", "Wait", "ask", "s
 T = TypeVar("T")
 
 
-@frozen
+@fixed
 class Wait:
     """What a flow yields: the ticket it waits for and the monotonic second at which it gives up."""
 

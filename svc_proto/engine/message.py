@@ -11,6 +11,7 @@ from attrs import define, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
+from svc_proto.basics.value import fixed
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
 from svc_proto.schema.members import Members
@@ -118,7 +119,7 @@ class FilePart:
     length: int
 
 
-@frozen
+@fixed
 class Response:
     """One response with a body of known length; `content-length` and `date` are added when it is sent.
 

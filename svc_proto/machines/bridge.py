@@ -16,6 +16,7 @@ from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.redact import abridge, redact, summary
+from svc_proto.basics.value import fixed
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.members import Members
 
@@ -102,7 +103,7 @@ _RELAY_MADE: dict[str, tuple[int, str]] = {  # code -> status and text, wire bri
 }
 
 
-@frozen
+@fixed
 class Outcome:
     """The HTTP answer of a command: `body` is a JSON object or array."""
 

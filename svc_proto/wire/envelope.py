@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
-
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.basics.value import fixed
 from svc_proto.schema.members import Members
 
 __all__ = ["Envelope", "parse_envelope", "parse_message", "write_envelope"]
 
 
-@frozen
+@fixed
 class Envelope:
     """One message. `id` is empty when the peer sent none; `payload` is an object in any case."""
 

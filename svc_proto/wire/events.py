@@ -20,7 +20,9 @@ from __future__ import annotations
 
 from typing import NewType, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
+
+from svc_proto.basics.value import fixed
 
 __all__ = [
     "AcceptSocket",
@@ -78,7 +80,7 @@ class Headers(tuple[tuple[bytes, bytes], ...]):
 NO_HEADERS = Headers()
 
 
-@frozen
+@fixed
 class RequestHead:
     """A request begins. `target` is the request target as sent (origin form: path and query)."""
 
@@ -91,7 +93,7 @@ class RequestHead:
     http_version: str = "1.1"
 
 
-@frozen
+@fixed
 class BadRequest:
     """Server, received over HTTP/2: a head that cannot be served, to be answered with `status` all the same.
 
@@ -106,7 +108,7 @@ class BadRequest:
     method: str
 
 
-@frozen
+@fixed
 class RequestData:
     """A piece of the request body, never empty."""
 
@@ -114,7 +116,7 @@ class RequestData:
     data: bytes
 
 
-@frozen
+@fixed
 class RequestEnd:
     """The request is complete. `trailers` are fields sent after the body."""
 
@@ -122,7 +124,7 @@ class RequestEnd:
     trailers: Headers = NO_HEADERS
 
 
-@frozen
+@fixed
 class Informational:
     """An interim 1xx response, such as 100 (Continue)."""
 
@@ -131,7 +133,7 @@ class Informational:
     headers: Headers = NO_HEADERS
 
 
-@frozen
+@fixed
 class ResponseHead:
     """A response begins. Without a `content-length`, HTTP/1.1 frames the body in chunks."""
 
@@ -141,7 +143,7 @@ class ResponseHead:
     http_version: str = "1.1"
 
 
-@frozen
+@fixed
 class ResponseData:
     """A piece of the response body."""
 
@@ -149,7 +151,7 @@ class ResponseData:
     data: bytes
 
 
-@frozen
+@fixed
 class ResponseElsewhere:
     """Server, sent: `length` bytes of the body that somebody else writes, after everything said before.
 
@@ -160,7 +162,7 @@ class ResponseElsewhere:
     length: int
 
 
-@frozen
+@fixed
 class ResponseEnd:
     """The response is complete."""
 
@@ -168,7 +170,7 @@ class ResponseEnd:
     trailers: Headers = NO_HEADERS
 
 
-@frozen
+@fixed
 class AcceptSocket:
     """Server, sent: accept the WebSocket asked for on this stream.
 
@@ -181,7 +183,7 @@ class AcceptSocket:
     max_message: int | None = None
 
 
-@frozen
+@fixed
 class SocketAccepted:
     """Client, received: the WebSocket is open. `deflate` tells whether permessage-deflate was agreed."""
 
@@ -191,7 +193,7 @@ class SocketAccepted:
     deflate: bool = False
 
 
-@frozen
+@fixed
 class TextMessage:
     """One whole text message."""
 
@@ -199,7 +201,7 @@ class TextMessage:
     text: str
 
 
-@frozen
+@fixed
 class BinaryMessage:
     """One whole binary message."""
 
@@ -207,7 +209,7 @@ class BinaryMessage:
     data: bytes
 
 
-@frozen
+@fixed
 class Ping:
     """A ping frame. Received pings are answered by the connection itself before the event is seen."""
 
@@ -215,7 +217,7 @@ class Ping:
     payload: bytes = b""
 
 
-@frozen
+@fixed
 class Pong:
     """A pong frame."""
 
@@ -223,7 +225,7 @@ class Pong:
     payload: bytes = b""
 
 
-@frozen
+@fixed
 class CloseSocket:
     """Sent: begin (or answer) the closing handshake, RFC 6455 section 7."""
 
@@ -232,7 +234,7 @@ class CloseSocket:
     reason: str = ""
 
 
-@frozen
+@fixed
 class SocketClosed:
     """Received, last of the stream: the peer's close frame, or how the socket ended without one.
 
@@ -247,7 +249,7 @@ class SocketClosed:
     ours: int | None = field(default=None)
 
 
-@frozen
+@fixed
 class StreamReset:
     """The stream failed before its end; nothing more comes on it. `why` is for a log line."""
 

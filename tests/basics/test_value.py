@@ -1,0 +1,57 @@
+"""Values: compared and hashed by what they hold; whoever changes one is told, in tests at run time too."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from attrs.exceptions import FrozenInstanceError
+
+from svc_proto.basics.value import fixed, refuse_changes
+
+CHEAP = """
+from svc_proto.basics.value import fixed, refuse_changes
+
+@fixed
+class Point:
+    x: int
+    y: int = 0
+
+point = Point(1)
+point.y = 3  # nobody looks: mypy would have
+refuse_changes()
+assert Point(1, 3) == point
+try:
+    point.x = 2
+except AttributeError:
+    print("refused")
+"""
+
+
+@fixed
+class Place:
+    x: int
+    name: str = ""
+
+
+def test_values_are_what_they_hold() -> None:
+    assert Place(1) == Place(1, "")
+    assert Place(1) != Place(2)
+    assert len({Place(1), Place(1), Place(1, "a")}) == 2
+    assert repr(Place(1)) == "Place(x=1, name='')"
+
+
+def test_a_value_cannot_be_changed() -> None:
+    refuse_changes()  # twice is fine
+    place = Place(1)
+    with pytest.raises(FrozenInstanceError):
+        place.name = "b"  # type: ignore[misc]  # that is what is tested
+    with pytest.raises(FrozenInstanceError):
+        del place.name
+    assert place == Place(1)
+
+
+def test_a_program_pays_nothing_for_it() -> None:
+    done = subprocess.run([sys.executable, "-c", CHEAP], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"
