@@ -35,6 +35,13 @@ class LawReader:
         self._law = FrameProtocol(client, [guard])
         self.receive_bytes = self._law.receive_bytes
 
+    waits = True
+
+    def texts(self, data: bytes) -> list[str]:
+        """None: it is asked frame by frame."""
+        self.receive_bytes(data)
+        return []
+
     def next_frame(self) -> Frame | None:
         """The next frame, or what there is of it."""
         return next(self._law.received_frames(), None)

@@ -38,7 +38,10 @@ def compare_frames(bits: int, pieces: list[bytes], rng: Random) -> int:
     if rng.random() < 0.4:
         pieces = chunked(b"".join(pieces), rng)
     for piece in pieces:
-        both.hear(piece)
+        if rng.random() < 0.5:
+            both.hear(piece)
+        else:
+            both.hear_texts(piece)
         for _ in range(rng.choice((0, 1, 2, 9))):
             both.take()
         if rng.random() < 0.3:
@@ -82,6 +85,16 @@ class BothSockets:
         """Bytes come."""
         self._do(lambda socket: socket.receive_data(data))
 
+    def hear_texts(self, data: bytes) -> None:
+        """Bytes come, and the lane is asked for the plain texts that they begin with: the law's next events."""
+        texts = self.lane.texts(data)
+        self.law.receive_data(data)
+        heard = [self.law.next_event() for _ in texts]
+        assert heard == [TextMessage(STREAM, text) for text in texts]
+        assert self.lane.waits or self.law.next_event() is None, "the lane has kept something back"
+        self._do(lambda socket: socket.must_close)
+        self.messages += len(texts)
+
     def take(self) -> object:
         """Ask for an event."""
         event = self._do(lambda socket: socket.next_event())
@@ -94,7 +107,7 @@ class BothSockets:
 
     def trust(self) -> None:
         """The peer is known."""
-        self._do(lambda socket: socket.trust())
+        self._do(lambda socket: socket.trust(STREAM))
 
     def end(self) -> None:
         """The peer says no more."""

@@ -287,6 +287,9 @@ class ClientChannel(HttpChannel):
     def _open(self, stream: StreamId) -> None:
         handler = cast("SocketHandler", self._into.handler)  # a 101 that nobody asked for does not get past the wire
         self.opened = True
+        frames = None if self._http2 is not None else cast("Http1Connection", self.conn).switched()
+        if frames is not None:
+            self.become(frames)
         socket = self.sockets[stream] = Socket(self, stream, handler)
         socket.opened()
         self.engine.resume(self.ticket, socket)

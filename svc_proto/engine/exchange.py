@@ -296,6 +296,9 @@ class Exchange:
         self.channel.note(self.head, self.pattern, 101, self.begun)
         self._step(ExchangeTrigger.LOST)
         channel.exchanges = {}  # HTTP/1.1 has one at a time; an emptied dict would keep its table
+        frames = channel.conn.switched()
+        if frames is not None:
+            channel.become(frames)
         on_end = channel.socket_note(self.pattern, self.begun)
         socket = channel.sockets[self.stream] = Socket(channel, self.stream, handler, on_end)
         socket.opened()

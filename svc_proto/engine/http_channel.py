@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.door import Visit
     from svc_proto.engine.message import Request
+    from svc_proto.wire.websocket import WebSocket
 
 __all__ = ["HttpChannel"]
 
@@ -30,11 +31,12 @@ __all__ = ["HttpChannel"]
 class HttpChannel(Channel):
     """A channel that speaks HTTP or WebSocket through a wire connection."""
 
-    __slots__ = ("_fin_sent", "_pumping", "_thrown", "_timer", "closing", "conn", "eof", "sockets", "visit")
+    __slots__ = ("_fin_sent", "_frames", "_pumping", "_thrown", "_timer", "closing", "conn", "eof", "sockets", "visit")
 
     def __init__(self, engine: Engine, ch: ChannelId, limits: Limits, conn: Connection) -> None:
         super().__init__(engine, ch, limits)
         self.conn = conn
+        self._frames: WebSocket | None = None  # once the connection has become that
         self.sockets: dict[StreamId, Socket] = {}
         self.visit: Visit | None = None  # while nobody knows the peer
         self.closing = False  # we will send, or have sent, our FIN: nothing is read any more
@@ -67,11 +69,25 @@ class HttpChannel(Channel):
         if self.closing:
             self._throw_away(len(data))
             return
-        if self.sockets:
-            for socket in list(self.sockets.values()):
-                socket.heard()
-        self.conn.receive_data(data)
+        for socket in self.sockets.values():
+            socket.heard()
+        frames = self._frames
+        if frames is None or self.visit is not None or self._pumping or self._holding:
+            self.conn.receive_data(data)
+        elif self._listen(frames, frames.texts(data)):
+            return
         self.pump()
+
+    def _listen(self, frames: WebSocket, texts: list[str]) -> bool:
+        """Pass plain texts on, and nothing else is to be done; False if something waits behind them."""
+        self._pumping = True
+        try:
+            for socket in tuple(self.sockets.values()):  # there is one
+                for text in texts:
+                    socket.said(text)
+        finally:
+            self._pumping = False
+        return not (self.closing or frames.waits)
 
     def read_closed(self) -> None:
         """The peer's FIN: it is taken behind what came before."""
@@ -175,6 +191,11 @@ class HttpChannel(Channel):
         """Say something; it is flushed at the end of this `handle`."""
         self.conn.send(event)
         self.soil()
+
+    def become(self, frames: WebSocket) -> None:
+        """The connection has switched: what it has said leaves, and from here on it is this WebSocket."""
+        self.spill()
+        self.conn = self._frames = frames
 
     def shut(self) -> None:
         """Close in an orderly way: flush, FIN, linger."""

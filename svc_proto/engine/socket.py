@@ -178,6 +178,12 @@ class Socket:
         if self._keepalive.heard(self._carrier.engine.now.mono) and self.state is SocketState.OPEN:
             self._timer.set(self._keepalive.due)  # else it is due later than it was, and finds out
 
+    def said(self, text: str) -> None:
+        """As `event` of a `TextMessage`."""
+        if self.state is SocketState.OPEN:
+            self._carrier.bear()
+            self._tell(self._handler.on_text, text)
+
     def event(self, event: Event) -> None:
         """Take an event of this stream. The wire drops messages that come after our close frame."""
         if self.state is SocketState.OPEN:

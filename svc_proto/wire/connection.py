@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.wire.events import Event, RequestHead, StreamId
+
+if TYPE_CHECKING:
+    from svc_proto.wire.websocket import WebSocket
 
 __all__ = ["Connection", "Role", "ServerConnection"]
 
@@ -111,3 +114,7 @@ class ServerConnection(Connection, Protocol):
         Its fields are `date`, `fields` (names in lower case) and, where there may be a body, `content-length`.
         """
         return False
+
+    def switched(self) -> WebSocket | None:
+        """Behind an `AcceptSocket`: the WebSocket that is all of this connection from here on, if it shares it not."""
+        return None

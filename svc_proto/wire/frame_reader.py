@@ -69,6 +69,37 @@ class FrameReader:
         self._buffer = self._buffer[self._at :] + data if self._buffer else data
         self._at = 0
 
+    def texts(self, data: bytes) -> list[str]:
+        """Take bytes, as `receive_bytes` does, and tell the plain texts that they begin with."""
+        texts: list[str] = []
+        if self._buffer or self._who is not Who.LANE:
+            self.receive_bytes(data)
+            return texts
+        at, here, most = 0, len(data), self._guard.max_message
+        marked, least = (0, 2) if self._client else (MASK, 6)  # the second byte's bit, bytes of the shortest frame
+        while here - at >= least and data[at] == TEXT and data[at + 1] & MASK == marked:
+            size, begin = data[at + 1] ^ marked, at + least
+            if size == TWO_BYTES:
+                size, begin = int.from_bytes(data[at + 2 : at + 4], "big"), begin + 2
+                if size < TWO_BYTES:
+                    break
+            end = begin + size
+            if size > most or end > here or data[at + 1] ^ marked > TWO_BYTES:
+                break
+            payload = data[begin:end] if self._client else _unmasked(data[begin - 4 : begin], data[begin:end])
+            try:
+                texts.append(payload.decode("utf-8"))
+            except UnicodeDecodeError:
+                break
+            at = end
+        self._buffer, self._at = data[at:], 0
+        return texts
+
+    @property
+    def waits(self) -> bool:
+        """Something has come that `next_frame` was not asked for."""
+        return bool(self._buffer) or self._who is not Who.LANE
+
     def next_frame(self) -> Frame | None:
         """The next frame, or what there is of it; None when more bytes are needed. Raises `ParseFailed`."""
         if self._who is Who.LANE:

@@ -194,7 +194,11 @@ class Http1Connection:
     def trust(self, stream: StreamId) -> None:
         """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
         if self._socket is not None:
-            self._socket.trust()
+            self._socket.trust(stream)
+
+    def switched(self) -> WebSocket | None:
+        """The WebSocket that this connection has become; what was said before is still here."""
+        return self._socket
 
     def release(self) -> None:
         """The connection is gone."""

@@ -49,6 +49,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import BODILESS, Http1Connection
 from svc_proto.wire.http1_write import REASONS
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.websocket import WebSocket
 
 __all__ = ["PlainConnection"]
 
@@ -198,6 +199,10 @@ class PlainConnection(ServerConnection):
         """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
         if self._law is not None:
             self._law.trust(stream)
+
+    def switched(self) -> WebSocket | None:
+        """The WebSocket that this connection has become; what was said before is still here."""
+        return self._obey().switched()
 
     def release(self) -> None:
         """The connection is gone."""

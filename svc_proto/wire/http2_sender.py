@@ -141,7 +141,7 @@ class Http2Sender:
         """The peer of the WebSocket on this stream is known: its messages may be as large as the limits have it."""
         known = self._streams.get(stream)
         if known is not None and known.socket is not None:
-            known.socket.trust()
+            known.socket.trust(stream)
             known.strange = False
             self._hold(known, 0)
 

@@ -32,7 +32,7 @@ from wsproto.frame_protocol import CloseReason, Frame, Opcode, ParseFailed
 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.wire.connection import Role
+from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.deflate import MIN_ZLIB_BITS, DeflateParameters, Deflater, InboundGuard
 from svc_proto.wire.events import (
     BinaryMessage,
@@ -91,8 +91,11 @@ LIFE: dict[tuple[WebSocketState, WebSocketTrigger], WebSocketState] = {
 }
 
 
-class WebSocket:
-    """One open WebSocket. `deflate` is what the handshake agreed on, None for no compression."""
+class WebSocket(ServerConnection):
+    """One open WebSocket. `deflate` is what the handshake agreed on, None for no compression.
+
+    What has switched to it from HTTP/1.1 is a connection that is nothing else any more.
+    """
 
     __slots__ = (
         "_client",
@@ -133,6 +136,13 @@ class WebSocket:
         self._pongs: deque[bytes] | None = None  # that wait for the next flush
         self._out: list[bytes] = []
 
+    paused = idle = head_pending = False
+
+    @property
+    def must_close(self) -> bool:
+        """It is over."""
+        return self._state is WebSocketState.CLOSED
+
     @property
     def state(self) -> WebSocketState:
         """Where the closing handshake is."""
@@ -143,14 +153,29 @@ class WebSocket:
         """Bytes of memory for a message of a client that is not complete."""
         return self._guard.held + (0 if self._pieces is None else self._pieces.held)
 
-    def trust(self) -> None:
+    def trust(self, stream: StreamId) -> None:
         """The peer is known: its messages may be as large as the limits have it."""
         self._guard.max_message = self._limits.max_message
 
     def receive_data(self, data: bytes) -> None:
         """Take bytes from the peer. Parsing is left to `next_event`, one frame a call, so nothing piles up here."""
-        if self._reader is not None:
+        if self._reader is not None and not self._eof:
             self._reader.receive_bytes(data)
+
+    def texts(self, data: bytes) -> list[str]:
+        """Take bytes in place of `receive_data`: the text messages that they begin with, as far as those are plain.
+
+        They are what `next_event` would have told before anything else. What is behind them it will, if it `waits`.
+        """
+        if self._state is WebSocketState.OPEN and self._pieces is None and not self._eof and self._reader is not None:
+            return self._reader.texts(data)
+        self.receive_data(data)
+        return []
+
+    @property
+    def waits(self) -> bool:
+        """There may be something for `next_event` to tell."""
+        return self._eof or self._reader is None or self._reader.waits
 
     def receive_eof(self) -> None:
         """The peer will send no more bytes."""

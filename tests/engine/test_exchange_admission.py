@@ -107,7 +107,7 @@ def test_a_streamed_body() -> None:
 def test_a_websocket() -> None:
     book = open_book()
     order = asked(book, HANDSHAKE % b"/slow-ws")
-    book.answer(order, "Ada") << [RESUMED, sends(CH, startswith=b"HTTP/1.1 101")]
+    book.answer(order, "Ada") << [sends(CH, startswith=b"HTTP/1.1 101"), RESUMED]
     assert book.toy.handler.told == [("open",)]
 
 

@@ -185,3 +185,26 @@ def test_both_sockets_can_be_let_go_of_in_the_middle(bits: int) -> None:
     both.take()
     both.release()
     assert not isinstance(both.take(), Event)
+
+
+@pytest.mark.parametrize("client", [False, True])
+def test_plain_texts_are_told_at_once(client: bool) -> None:
+    def whole(payload: bytes, first: int = 0x81) -> bytes:
+        return frame(first, payload, masked=not client)
+
+    frames = reader(client=client)
+    assert frames.texts(whole(b"a") + whole(b"b" * 300) + whole(b"")) == ["a", "b" * 300, ""]
+    assert not frames.waits
+    for behind in (
+        whole(b"x", 0x82),
+        whole(b"\xff"),
+        whole(b"x" * (LIMIT + 1)),
+        whole(b"x" * 66_000),
+        whole(b"xyz")[:-1],
+        frame(0x81, b"x", masked=client),
+        b"\x81" + bytes([126 | (0 if client else 0x80)]) + b"\0\5" + b"abcdefghi",
+    ):
+        frames = reader(client=client)
+        assert frames.texts(whole(b"a") + behind) == ["a"]
+        assert frames.waits
+        assert frames.texts(whole(b"b")) == []

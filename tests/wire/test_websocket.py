@@ -390,7 +390,7 @@ def test_a_stranger_may_say_less(agreed: DeflateParameters | None, fin: int) -> 
     assert isinstance(closed, SocketClosed)
     assert closed.ours == 1009
     ws = strange()
-    ws.trust()
+    ws.trust(ONE)
     assert feed(ws, said(STRANGE + 1)) == ([BinaryMessage(ONE, bytes(STRANGE + 1))] if fin else [])
 
 
