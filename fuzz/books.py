@@ -35,7 +35,7 @@ def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
     """Nothing is overdue, and what refers to something refers to what is there."""
     engine = relay.engine
     due = {
-        "a command": relay.bridge._pending.next_expiry(),
+        "a command": relay.bridge.next_deadline(),
         "a medium": relay.media.registry.next_expiry(),
         "a session": None if clock_was_set else relay.sessions.next_expiry(),
     }
@@ -50,8 +50,6 @@ def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
         _wrong(f"the phones of sockets are {phones._device_ids}, and there are {[*phones._phones]}")
     if phones._device_ids.keys() - relay.clients.keys():
         _wrong(f"the sockets of phones are {[*phones._device_ids]}, and open are {[*relay.clients]}")
-    if relay._parked.keys() - {command.pending.request_id for command in relay.bridge._pending.values()}:
-        _wrong("somebody waits for a command that is settled")
     media = relay.media
     if media._owned.keys() - {entry.token for entry in media.registry._entries.values()}:
         _wrong("an upload is kept whose token is over")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.engine.answers import deliver_file, produce, say_head, say_whole
-from svc_proto.engine.flow import Flow, Task, TaskState
+from svc_proto.engine.flow import Flow, Later, Task, TaskState
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, refused_for
 from svc_proto.engine.router import Kind, Route
 from svc_proto.engine.socket import Socket, SocketHandler
@@ -65,7 +65,7 @@ class Exchange:
         self._incoming: BodyStream | None = None
         self._full_since = 0.0  # when the incoming stream last became full
         self.outgoing: ResponseWriter | None = None
-        self._task: Task | None = None
+        self._task: Task | Later | None = None
 
     # --- properties ---
 
@@ -263,7 +263,10 @@ class Exchange:
 
     def _act(self, result: object) -> None:
         try:
-            if isinstance(result, Response | Streamed):
+            if isinstance(result, Later):
+                self._task = result
+                result.wait(self._answered)
+            elif isinstance(result, Response | Streamed):
                 self._respond(result)
             elif isinstance(result, Exception):
                 self._failed(result)

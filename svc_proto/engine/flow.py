@@ -39,7 +39,7 @@ from svc_proto.machines.table import step as follow
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["LIFE", "Flow", "Task", "TaskState", "TaskTrigger", "Wait", "ask", "sleep", "wait"]
+__all__ = ["LIFE", "Flow", "Later", "Task", "TaskState", "TaskTrigger", "Wait", "ask", "sleep", "wait"]
 
 T = TypeVar("T")
 
@@ -101,6 +101,36 @@ LIFE: Table[TaskState, TaskTrigger] = {
     (TaskState.DONE, TaskTrigger.END): TaskState.DONE,
     (TaskState.DONE, TaskTrigger.CANCEL): TaskState.DONE,
 }
+
+
+class Later:
+    """What waits for one call, and needs no flow: a handler returns it in place of its answer, and gives that later.
+
+    Whoever keeps it keeps its deadline, too.
+    """
+
+    __slots__ = ("_take",)
+
+    state = TaskState.WAITING  # as of a task: it does nothing by itself
+
+    def __init__(self) -> None:
+        self._take: Callable[[Any], object] | None = None
+
+    def wait(self, take: Callable[[Any], object]) -> None:
+        """Have the answer, when it comes."""
+        self._take = take
+
+    def give(self, answer: object) -> bool:
+        """This is the answer; False if nobody waits for it any more."""
+        take, self._take = self._take, None
+        if take is None:
+            return False
+        take(answer)
+        return True
+
+    def cancel(self) -> None:
+        """The owner is gone. Harmless when it was answered."""
+        self._take = None
 
 
 class Task:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from attrs import field, frozen
 
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, Later
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import decode_segment
@@ -22,7 +22,7 @@ __all__ = ["BODY_LIMIT", "Handler", "Kind", "Match", "Route", "Router"]
 SERVER = "*"
 BODY_LIMIT = 2 * 1024 * 1024  # bytes of a buffered request body, wire core 0.2
 
-Handler: TypeAlias = "Callable[[Request], Response | Streamed | Flow[Response] | Flow[Response | Streamed]]"
+Handler: TypeAlias = "Callable[[Request], Response | Streamed | Later | Flow[Response] | Flow[Response | Streamed]]"
 SocketOpener: TypeAlias = "Callable[[Request], SocketHandler]"
 
 

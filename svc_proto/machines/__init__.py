@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from svc_proto.machines.bridge import BridgeCommands as BridgeCommands
     from svc_proto.machines.bridge import Decision as Decision
     from svc_proto.machines.bridge import Outcome as Outcome
-    from svc_proto.machines.bridge import Pending as Pending
     from svc_proto.machines.bridge import phone_outcome as phone_outcome
     from svc_proto.machines.bridge import relay_outcome as relay_outcome
     from svc_proto.machines.chatrun import ChatRun as ChatRun
@@ -73,7 +72,7 @@ else:
             "svc_proto.machines.sessions": "Sessions",
             "svc_proto.machines.grants": "CHANNELS Preset build_grants default_grants holds parse_grants",
             "svc_proto.machines.limiter": "Limiter LimiterState address_key",
-            "svc_proto.machines.bridge": "BridgeCommands Decision Outcome Pending phone_outcome relay_outcome",
+            "svc_proto.machines.bridge": "BridgeCommands Decision Outcome phone_outcome relay_outcome",
             "svc_proto.machines.arguments": "ARGUMENTS check_arguments",
             "svc_proto.machines.phones": "Phones take_selector",
             "svc_proto.machines.media": "MediaEntry MediaRegistry MediaState",

@@ -7,18 +7,17 @@ frame cannot be written. Whatever comes later, or from another socket, changes n
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
+from itertools import takewhile
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.redact import abridge, redact, summary
 from svc_proto.basics.value import fixed
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.members import Members
 
 __all__ = [
     "BRIDGE_TABLE",
@@ -29,7 +28,6 @@ __all__ = [
     "BridgeTrigger",
     "Decision",
     "Outcome",
-    "Pending",
     "derive_decision",
     "parse_limit",
     "phone_outcome",
@@ -112,20 +110,18 @@ class Outcome:
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-@frozen
-class Pending:
-    """A command under way: on which socket, and until when (monotonic seconds)."""
-
-    request_id: str
-    socket: int
-    deadline: float
+def _unheard(outcome: Outcome) -> None:
+    """Nobody waits for it."""
 
 
 @define(kw_only=True)
 class BridgeCommandRecord:
     """One element of `GET /bridge/activity` (spec "Bridge command record"), and the command that it is of."""
 
-    pending: Pending
+    request_id: str
+    socket: int  # of its phone
+    deadline: float  # monotonic seconds
+    tell: Callable[[Outcome], object]  # what came of it
     method: str
     path: str
     params: object  # redacted
@@ -145,7 +141,7 @@ class BridgeCommandRecord:
 
     def to_record(self) -> dict[str, object]:
         return {
-            "request_id": self.pending.request_id,
+            "request_id": self.request_id,
             "method": self.method,
             "path": self.path,
             "params": self.params,
@@ -171,7 +167,7 @@ class BridgeCommands:
     def __init__(self, *, hide_text: bool = False, cap: int = MAX_PENDING) -> None:
         self._hide_text = hide_text
         self._cap = cap
-        self._pending: ExpiringMap[str, BridgeCommandRecord] = ExpiringMap(cap)  # on the monotonic clock
+        self._pending: dict[str, BridgeCommandRecord] = {}  # in order of deadline: all have as long
         self._ring: deque[BridgeCommandRecord] = deque(maxlen=MAX_RECORDS)
 
     @property
@@ -193,16 +189,22 @@ class BridgeCommands:
         device_name: str | None = None,
         alias_used: str | None = None,
         asked_by: str | None = None,
-    ) -> Pending:
-        """A command is about to be sent to a socket. `Refused` 503 `too_many_commands` at the cap."""
+        tell: Callable[[Outcome], object] = _unheard,
+    ) -> BridgeCommandRecord:
+        """A command is about to be sent to a socket; `tell` hears what came of it, once.
+
+        `Refused` 503 `too_many_commands` at the cap.
+        """
         if request_id in self._pending:
             raise LocalProtocolError("request_id is in use")
         if len(self._pending) >= self._cap:
             raise Refused(503, "too_many_commands", "too many commands wait for their phones")
-        pending = Pending(request_id, socket, now.mono + RESPONSE_TIMEOUT)
         sent = {**params, **body}
-        command = BridgeCommandRecord(
-            pending=pending,
+        command = self._pending[request_id] = BridgeCommandRecord(
+            request_id=request_id,
+            socket=socket,
+            deadline=now.mono + RESPONSE_TIMEOUT,
+            tell=tell,
             method=method,
             path=path,
             params=self._shown(sent),
@@ -213,72 +215,71 @@ class BridgeCommands:
             alias_used=alias_used,
             asked_by=asked_by,
         )
-        self._pending.put(request_id, command, pending.deadline)
         self._ring.append(command)
-        return pending
+        return command
 
     def answer(self, request_id: object, socket: int, payload: Mapping[str, object], now: Moment) -> Outcome | None:
         """A `bridge.response` came in; None, and nothing has changed, when it answers no command of this socket."""
         if not isinstance(request_id, str):
             return None
-        command = self._pending.get(request_id, now.mono)
-        if command is None or command.pending.socket != socket:
+        command = self._pending.get(request_id)
+        if command is None or command.socket != socket or command.deadline <= now.mono:
             return None
-        outcome = phone_outcome(payload)
-        result = payload.get("result")
-        command.response_status = _possible_status(payload)
-        command.result_summary = None if result is None else summary(result, MAX_SUMMARY, hide_text=self._hide_text)
-        command.error = _error_text(payload, outcome)
+        said = _Said(payload)
+        outcome = said.outcome()
+        if said.status is not None and not said.impossible:
+            command.response_status = said.status
+        if said.result is not None:
+            command.result_summary = summary(said.result, MAX_SUMMARY, hide_text=self._hide_text)
+        command.error = said.error_text()
         if command.typed:
             command.result_summary = command.result_summary and HIDDEN
             command.error = command.error and HIDDEN
-        self._settle(command, _classify(payload))
+        self._settle(command, said.trigger())
+        command.tell(outcome)
         return outcome
 
-    def timeout(self, request_id: str) -> Outcome | None:
-        """Give up waiting for one command; None when it does not wait."""
-        return self._fail(request_id, BridgeTrigger.THIRTY_SECONDS, "phone_timeout")
-
-    def send_failed(self, request_id: str) -> Outcome | None:
-        """The frame could not be written; None when the command does not wait."""
-        return self._fail(request_id, BridgeTrigger.SEND_FAILED, "send_failed")
+    def send_failed(self, request_id: str) -> Outcome:
+        """The frame of a command that has just begun could not be written. Nobody is told but who says so."""
+        command = self._pending[request_id]
+        command.tell = _unheard
+        self._give_up([command], BridgeTrigger.SEND_FAILED, "send_failed")
+        return relay_outcome("send_failed")
 
     def socket_lost(self, socket: int) -> list[tuple[str, Outcome]]:
         """A phone's socket is gone: its commands, and only those, fail."""
-        lost = [command for command in self._pending.values() if command.pending.socket == socket]
-        return [
-            (command.pending.request_id, self._give_up(command, BridgeTrigger.PHONE_LOST, "phone_disconnected"))
-            for command in lost
-        ]
+        lost = [command for command in self._pending.values() if command.socket == socket]
+        return self._give_up(lost, BridgeTrigger.PHONE_LOST, "phone_disconnected")
 
     def expire_due(self, now: Moment) -> list[tuple[str, Outcome]]:
         """The commands whose 30 seconds are over, in order of deadline."""
-        return [
-            (request_id, self._give_up(command, BridgeTrigger.THIRTY_SECONDS, "phone_timeout"))
-            for request_id, command in self._pending.purge(now.mono)
-        ]
+        due = list(takewhile(lambda command: command.deadline <= now.mono, self._pending.values()))
+        return self._give_up(due, BridgeTrigger.THIRTY_SECONDS, "phone_timeout")
 
     def next_deadline(self) -> float | None:
         """When (monotonic seconds) the next command times out."""
-        return self._pending.next_expiry()
+        first = next(iter(self._pending.values()), None)
+        return None if first is None else first.deadline
 
     def records(self, limit: int = MAX_RECORDS) -> list[dict[str, object]]:
         """The newest `limit` records, newest first, in the form of wire bridge 4.2."""
         newest_first = list(reversed(self._ring))
         return [command.to_record() for command in newest_first[: max(0, limit)]]
 
-    def _fail(self, request_id: str, trigger: BridgeTrigger, code: str) -> Outcome | None:
-        command = self._pending.peek(request_id)
-        return None if command is None else self._give_up(command, trigger, code)
-
-    def _give_up(self, command: BridgeCommandRecord, trigger: BridgeTrigger, code: str) -> Outcome:
-        command.error = _RELAY_MADE[code][1]
-        self._settle(command, trigger)
-        return relay_outcome(code)
+    def _give_up(
+        self, commands: list[BridgeCommandRecord], trigger: BridgeTrigger, code: str
+    ) -> list[tuple[str, Outcome]]:
+        outcome = relay_outcome(code)
+        for command in commands:
+            command.error = _RELAY_MADE[code][1]
+            self._settle(command, trigger)
+        for command in commands:  # who is told may begin another, or end one
+            command.tell(outcome)
+        return [(command.request_id, outcome) for command in commands]
 
     def _settle(self, command: BridgeCommandRecord, trigger: BridgeTrigger) -> None:
+        del self._pending[command.request_id]
         command.step(trigger)
-        self._pending.discard(command.pending.request_id)
 
     def _shown(self, params: Mapping[str, object]) -> object:
         shown, start = abridge(params, MAX_PARAMS, hide_text=self._hide_text)
@@ -287,7 +288,7 @@ class BridgeCommands:
 
 def derive_decision(payload: Mapping[str, object]) -> Decision:
     """The decision that an answer stands for, by the ordered rows of wire bridge 4.3 and its additions."""
-    return step(BRIDGE_TABLE, Decision.PENDING, _classify(payload))
+    return step(BRIDGE_TABLE, Decision.PENDING, _Said(payload).trigger())
 
 
 def phone_outcome(payload: Mapping[str, object]) -> Outcome:
@@ -295,16 +296,7 @@ def phone_outcome(payload: Mapping[str, object]) -> Outcome:
 
     What cannot be the status of a final response (below 200, above 599) becomes a 502.
     """
-    status = Members.of(payload).whole("status")
-    if status is not None and _possible_status(payload) is None:
-        return relay_outcome("bad_phone_status")
-    result = payload.get("result")
-    body: object = result
-    if result is None:
-        body = {}
-    elif not isinstance(result, dict | list):
-        body = {"value": result}
-    return Outcome(200 if status is None else status, body)
+    return _Said(payload).outcome()
 
 
 def relay_outcome(code: str) -> Outcome:
@@ -322,40 +314,50 @@ def parse_limit(value: str | None) -> int:
     return min(limit, MAX_RECORDS) if limit >= 1 else MAX_RECORDS
 
 
-def _classify(payload: Mapping[str, object]) -> BridgeTrigger:
-    status, members = Members.of(payload).whole("status"), Members.of(payload.get("result"))
-    code = members.text("error_code")
-    if (
-        members.get("blocked") is True
-        or payload.get("blocked") is True
-        or "safety" in Members.of(payload).text("error").lower()
-        or status in _BLOCKED_STATUSES
-        or members.get("status") == "blocked"
-        or code in _BLOCKED_CODES
-        or code.startswith(_BLOCKED_PREFIXES)
-    ):
-        return BridgeTrigger.POLICY_REFUSAL
-    if members.get("confirmation_required") is True or members.get("confirmed") is True:
-        return BridgeTrigger.CONFIRMATION
-    if status is None:
-        return BridgeTrigger.NO_STATUS
-    if status >= 400 or _possible_status(payload) is None:
-        return BridgeTrigger.FAILURE
-    return BridgeTrigger.SUCCESS
+class _Said:
+    """What a phone's answer says."""
 
+    __slots__ = ("blocked", "error", "impossible", "result", "status")
 
-def _possible_status(payload: Mapping[str, object]) -> int | None:
-    # An interim status cannot end an HTTP exchange, so 1xx is as impossible as 600.
-    return Members.of(payload).whole("status", 200, 599)
+    def __init__(self, payload: Mapping[str, object]) -> None:
+        status, error = payload.get("status"), payload.get("error")
+        self.status = status if isinstance(status, int) and not isinstance(status, bool) else None
+        # An interim status cannot end an HTTP exchange, so 1xx is as impossible as 600.
+        self.impossible = self.status is not None and not 200 <= self.status <= 599
+        self.blocked = payload.get("blocked") is True
+        self.error = error if isinstance(error, str) else None
+        self.result = payload.get("result")
 
+    def outcome(self) -> Outcome:
+        if self.impossible:
+            return relay_outcome("bad_phone_status")
+        status, result = self.status or 200, self.result
+        if isinstance(result, dict | list):
+            return Outcome(status, result)
+        return Outcome(status, {} if result is None else {"value": result})
 
-def _error_text(payload: Mapping[str, object], outcome: Outcome) -> str | None:
-    error = payload.get("error")
-    result = payload.get("result")
-    if not isinstance(error, str) and outcome.status >= 400 and isinstance(result, dict):
-        error = result.get("error")
-    if isinstance(error, str):
-        return error[:MAX_SUMMARY]
-    if outcome.status == 502 and _possible_status(payload) is None:
-        return _RELAY_MADE["bad_phone_status"][1]
-    return None
+    def trigger(self) -> BridgeTrigger:
+        result: dict[str, object] = self.result if isinstance(self.result, dict) else {}
+        code = result.get("error_code")
+        if (
+            self.blocked
+            or result.get("blocked") is True
+            or (self.error is not None and "safety" in self.error.lower())
+            or self.status in _BLOCKED_STATUSES
+            or result.get("status") == "blocked"
+            or (isinstance(code, str) and (code in _BLOCKED_CODES or code.startswith(_BLOCKED_PREFIXES)))
+        ):
+            return BridgeTrigger.POLICY_REFUSAL
+        if result.get("confirmation_required") is True or result.get("confirmed") is True:
+            return BridgeTrigger.CONFIRMATION
+        if self.status is None:
+            return BridgeTrigger.NO_STATUS
+        return BridgeTrigger.FAILURE if self.status >= 400 or self.impossible else BridgeTrigger.SUCCESS
+
+    def error_text(self) -> str | None:
+        error: object = self.error
+        if error is None and (self.impossible or (self.status or 200) >= 400) and isinstance(self.result, dict):
+            error = self.result.get("error")
+        if isinstance(error, str):
+            return error[:MAX_SUMMARY]
+        return _RELAY_MADE["bad_phone_status"][1] if self.impossible else None

@@ -20,8 +20,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Router
 from svc_proto.engine.server import ServerChannel
-from svc_proto.facts import Accepted, Failure, OperationId
-from svc_proto.machines.bridge import BridgeCommands, Outcome
+from svc_proto.facts import Accepted, Failure
+from svc_proto.machines.bridge import BridgeCommands
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.inbox import Notifications
 from svc_proto.machines.limiter import Limiter
@@ -90,7 +90,6 @@ class Relay:
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
         self.clients: dict[int, ClientSocket] = {}
         self.started = Moment(0.0, 0.0)
-        self._parked: dict[str, OperationId] = {}  # callers that wait for a phone
         self.router = Router(
             [
                 *status.routes(self),
@@ -143,7 +142,7 @@ class Relay:
         self._profile_timer.cancel()
         self._records.stop()
         for client in list(self.clients.values()):
-            self._phone_lost(client.number)
+            self.bridge.socket_lost(client.number)
             client.stop_programs()
         self.mcp.stop()
         self.media.stop()
@@ -281,10 +280,7 @@ class Relay:
 
     def phone_answered(self, number: int, payload: Mapping[str, object]) -> None:
         """A `bridge.response` came; one that answers nothing changes nothing."""
-        request_id = payload.get("request_id")
-        outcome = self.bridge.answer(request_id, number, payload, self.engine.now)
-        if outcome is not None and isinstance(request_id, str):
-            self._settle(request_id, outcome)
+        self.bridge.answer(payload.get("request_id"), number, payload, self.engine.now)
 
     def live_terminals(self) -> dict[str, Terminal]:
         """Every terminal that some client has attached, by the name of its tmux session."""
@@ -298,7 +294,7 @@ class Relay:
     def remove_phone(self, number: int) -> None:
         """A phone is no target any more; commands that wait for it fail at once."""
         self.phones.remove(number)
-        self._phone_lost(number)
+        self.bridge.socket_lost(number)
 
     def phone_for(self, selector: str | None) -> tuple[Phone, ClientSocket]:
         """The phone to drive and its socket; a phone whose own bridge grant has run out is none.
@@ -318,15 +314,12 @@ class Relay:
             if self.phones.of_socket(number) is not None and not client.holds("bridge"):
                 self.remove_phone(number)
 
-    def park(self, request_id: str) -> OperationId:
-        """Have `Engine.resume` called on the returned ticket when the command is settled."""
-        ticket = self._parked[request_id] = self.engine.new_op()
-        self._watch_commands()
-        return ticket
-
-    def unpark(self, request_id: str) -> None:
-        """The caller does not wait any more."""
-        self._parked.pop(request_id, None)
+    def watch_commands(self) -> None:
+        """A command waits: look when its time is over."""
+        if self._bridge_timer.when is None:
+            deadline = self.bridge.next_deadline()
+            if deadline is not None:
+                self._bridge_timer.set(deadline)
 
     # --- helpers ---
 
@@ -385,29 +378,12 @@ class Relay:
             session_prefix=session.token_prefix,
         )
         if replaced is not None:
-            self._phone_lost(replaced)
+            self.bridge.socket_lost(replaced)
         self.engine.log(Level.INFO, "phone connected", device=session.device_name, session=session.token_prefix)
 
-    def _phone_lost(self, number: int) -> None:
-        for request_id, outcome in self.bridge.socket_lost(number):
-            self._settle(request_id, outcome)
-
-    def _settle(self, request_id: str, outcome: Outcome) -> None:
-        ticket = self._parked.pop(request_id, None)
-        if ticket is not None:
-            self.engine.resume(ticket, outcome)
-
     def _expire_commands(self) -> None:
-        for request_id, outcome in self.bridge.expire_due(self.engine.now):
-            self._settle(request_id, outcome)
-        self._watch_commands()
-
-    def _watch_commands(self) -> None:
-        deadline = self.bridge.next_deadline()
-        if deadline is None:
-            self._bridge_timer.cancel()
-        else:
-            self._bridge_timer.set(deadline)
+        self.bridge.expire_due(self.engine.now)
+        self.watch_commands()
 
     def _watch_sessions(self) -> None:
         expiry = self.sessions.next_expiry()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
@@ -15,7 +16,6 @@ from svc_proto.machines.bridge import (
     BridgeTrigger,
     Decision,
     Outcome,
-    Pending,
     derive_decision,
     parse_limit,
     phone_outcome,
@@ -40,8 +40,15 @@ def at(seconds: float) -> Moment:
     return Moment(seconds, 1_795_000_000.0 + seconds)
 
 
-def begin(commands: BridgeCommands, name: str = "r1", *, socket: int = PHONE, when: float = 0.0) -> Pending:
-    return commands.begin(name, socket=socket, method="POST", path="/tap", params={}, body={"x": 3}, now=at(when))
+def begin(
+    commands: BridgeCommands,
+    name: str = "r1",
+    *,
+    socket: int = PHONE,
+    when: float = 0.0,
+    tell: Callable[[Outcome], object] = repr,
+) -> None:
+    commands.begin(name, socket=socket, method="POST", path="/tap", params={}, body={"x": 3}, now=at(when), tell=tell)
 
 
 def made_by_relay(outcome: Outcome | None) -> tuple[int, object]:
@@ -63,7 +70,8 @@ def test_the_decisions_are_those_of_the_spec() -> None:
 
 def test_a_command_and_its_answer() -> None:
     commands = BridgeCommands()
-    pending = commands.begin(
+    told: list[Outcome] = []
+    command = commands.begin(
         "r1",
         socket=PHONE,
         method="POST",
@@ -75,12 +83,14 @@ def test_a_command_and_its_answer() -> None:
         device_name="Pixel 7a",
         alias_used="pixel",
         asked_by="Agent on this host",
+        tell=told.append,
     )
-    assert pending == Pending("r1", PHONE, 40.0)
+    assert (command.request_id, command.socket, command.deadline) == ("r1", PHONE, 40.0)
     assert (commands.pending_count, commands.next_deadline()) == (1, 40.0)
     payload = {"request_id": "r1", "status": 200, "result": {"ok": True, "token": "x", "name": "Ä\n"}}
     outcome = commands.answer("r1", PHONE, payload, at(11))
     assert outcome == Outcome(200, {"ok": True, "token": "x", "name": "Ä\n"})
+    assert told == [outcome]
     assert (commands.pending_count, commands.next_deadline()) == (0, None)
     record = {
         "request_id": "r1",
@@ -113,8 +123,21 @@ def test_thirty_seconds_without_an_answer() -> None:
     assert commands.records()[1]["error"] == "the phone did not answer within 30 seconds"
     assert commands.answer("r1", PHONE, {"status": 200}, at(30.1)) is None
     assert commands.records()[1]["decision"] == "timeout"
-    assert made_by_relay(commands.timeout("r2")) == (504, "phone_timeout")
-    assert commands.timeout("r2") is None
+
+
+def test_who_waits_is_told_once_all_have_ended() -> None:
+    commands = BridgeCommands(cap=2)
+    told: list[object] = []
+
+    def again(outcome: Outcome) -> None:
+        told.append(made_by_relay(outcome))
+        begin(commands, f"again-{len(told)}", when=40)
+
+    begin(commands, "r1", tell=again)
+    begin(commands, "r2", tell=again)
+    assert [name for name, _ in commands.expire_due(at(40))] == ["r1", "r2"]
+    assert told == [(504, "phone_timeout")] * 2
+    assert commands.pending_count == 2
 
 
 def test_only_the_commands_of_a_lost_socket_fail() -> None:
@@ -134,10 +157,12 @@ def test_only_the_commands_of_a_lost_socket_fail() -> None:
 
 def test_a_frame_that_could_not_be_written() -> None:
     commands = BridgeCommands()
-    begin(commands)
+    told: list[Outcome] = []
+    begin(commands, tell=told.append)
     assert made_by_relay(commands.send_failed("r1")) == (502, "send_failed")
     assert commands.records()[0]["decision"] == "error"
-    assert commands.send_failed("r1") is None
+    assert commands.pending_count == 0
+    assert told == []  # who could not write it knows
 
 
 @pytest.mark.parametrize(("name", "socket"), [("r2", PHONE), ("r1", 4), (None, PHONE), (5, PHONE), (["r1"], PHONE)])
@@ -381,11 +406,10 @@ class OneAnswerPerCommand(RuleBasedStateMachine):
         else:
             assert outcome is None
 
-    @rule(name=names, timeout=st.booleans())
-    def give_up(self, name: str, timeout: bool) -> None:
-        outcome = self.commands.timeout(name) if timeout else self.commands.send_failed(name)
-        assert (outcome is not None) is (name in self.waiting)
-        if outcome is not None:
+    @rule(name=names)
+    def give_up(self, name: str) -> None:
+        if name in self.waiting:
+            self.commands.send_failed(name)
             self.settle(name)
 
     @rule(socket=sockets)

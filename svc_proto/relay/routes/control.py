@@ -1,34 +1,33 @@
 """Device Control: one table of routes, each forwarded to a phone over its WebSocket (wire bridge 2 and 3).
 
-The caller waits in a flow; the pending command lives in `machines.bridge`, which settles it exactly once: by the
-phone's answer, by the loss of its socket, or after 30 seconds.
+The command that waits lives in `machines.bridge`, which settles it exactly once: by the phone's answer, by the loss of
+its socket, or after 30 seconds. There is no other table of who waits, and no other deadline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.commands import Level
-from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.flow import Flow, Later, wait
 from svc_proto.engine.message import Request, Response, json_response, parse_json
 from svc_proto.engine.router import Route
 from svc_proto.machines.arguments import check_arguments
-from svc_proto.machines.bridge import Outcome, relay_outcome
+from svc_proto.machines.bridge import Outcome
 from svc_proto.machines.phones import take_selector
 from svc_proto.machines.session import Session
 from svc_proto.relay.access import Access
-from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["DEVICE_CONTROL", "drive", "routes"]
-
-GRACE = 1.0  # s after a command's own deadline at which its caller stops waiting, come what may
+__all__ = ["DEVICE_CONTROL", "ask_phone", "drive", "routes"]
 
 DEVICE_CONTROL: tuple[tuple[str, str], ...] = (
     # core
@@ -92,26 +91,49 @@ class _Control:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
-    def forward(self, request: Request) -> Flow[Response]:
+    def forward(self, request: Request) -> Response | Later:
         by = request.principal
         assert isinstance(by, Session)
         method = "GET" if request.method == "HEAD" else request.method
         given = _arguments(request) if method == "POST" else {}
-        outcome = yield from drive(self._relay, by, method, request.path, request.query, given)
-        return json_response(outcome.status, outcome.body, outcome.headers)
+        later = Later()
+        outcome = ask_phone(
+            self._relay, by, method, request.path, request.query, given, lambda told: later.give(_answer(told))
+        )
+        return later if outcome is None else _answer(outcome)
 
 
-def drive(
-    relay: Relay, by: Session, method: str, path: str, query: Mapping[str, object], given: Mapping[str, object]
-) -> Flow[Outcome]:
-    """Have a phone do what a row of the table says, and wait for it. `Refused` before it reaches one."""
+def ask_phone(
+    relay: Relay,
+    by: Session,
+    method: str,
+    path: str,
+    query: Mapping[str, object],
+    given: Mapping[str, object],
+    tell: Callable[[Outcome], bool],
+) -> Outcome | None:
+    """Have a phone do what a row of the table says. `Refused` before it reaches one.
+
+    `tell` is called once, within 30 s, with what came of it, and says whether anybody still cares; not if that is
+    returned, since it could not be sent.
+    """
     engine = relay.engine
     selector, params, body = take_selector(query, given)
     check_arguments(method, path, params if method == "GET" else body)
     phone, client = relay.phone_for(selector)
     sent = SENT_AS.get(path, path)
     request_id = new_uuid(engine.entropy)
-    pending = relay.bridge.begin(
+
+    def note(outcome: Outcome) -> None:
+        # What the command was about, and what came of it in words, is nobody's business.
+        what = {"phone": phone.name, "command": f"{method} {sent}", "status": outcome.status}
+        engine.log(Level.INFO, "phone driven", by=by.device_name, session=by.token_prefix, **what)
+
+    def settled(outcome: Outcome) -> None:
+        if tell(outcome):
+            note(outcome)
+
+    relay.bridge.begin(
         request_id,
         socket=phone.socket,
         method=method,
@@ -123,34 +145,40 @@ def drive(
         device_name=phone.name,
         alias_used=selector,
         asked_by=by.device_name,
+        tell=settled,
     )
-    ticket = relay.park(request_id)
-    try:
-        payload: dict[str, object] = {
-            "request_id": request_id,
-            "method": method,
-            "path": sent,
-            "params": params,
-            "body": params if method == "GET" else body,
-        }
-        if not client.send("bridge", "bridge.command", payload, request_id):
-            outcome: object = relay.bridge.send_failed(request_id)
-        else:
-            outcome = yield from wait(ticket, pending.deadline + GRACE)
-    finally:
-        relay.unpark(request_id)
-    if not isinstance(outcome, Outcome):
-        outcome = relay_outcome("phone_timeout")
-    # What the command was about, and what came of it in words, is nobody's business.
-    what = {"phone": phone.name, "command": f"{method} {sent}", "status": outcome.status}
-    engine.log(Level.INFO, "phone driven", by=by.device_name, session=by.token_prefix, **what)
-    return outcome
+    relay.watch_commands()
+    payload: dict[str, object] = {
+        "request_id": request_id,
+        "method": method,
+        "path": sent,
+        "params": params,
+        "body": params if method == "GET" else body,
+    }
+    if client.send("bridge", "bridge.command", payload, request_id):
+        return None
+    failed = relay.bridge.send_failed(request_id)
+    note(failed)
+    return failed
+
+
+def drive(
+    relay: Relay, by: Session, method: str, path: str, query: Mapping[str, object], given: Mapping[str, object]
+) -> Flow[Outcome]:
+    """The same for a flow, which waits for it; the deadline is that of the command."""
+    ticket = relay.engine.new_op()
+    outcome = ask_phone(relay, by, method, path, query, given, partial(relay.engine.resume, ticket))
+    return cast("Outcome", (yield from wait(ticket, inf))) if outcome is None else outcome
+
+
+def _answer(outcome: Outcome) -> Response:
+    return json_response(outcome.status, outcome.body, outcome.headers)
 
 
 def _arguments(request: Request) -> dict[str, object]:
     """The body of a POST without null members; what is not a JSON object counts as empty (wire bridge 2.1)."""
     try:
-        members = Members.of(parse_json(request.body) if request.body else None)
+        members = parse_json(request.body) if request.body else None
     except strict_json.JsonError:
         return {}
-    return {key: member for key, member in members.items() if member is not None}
+    return {key: member for key, member in members.items() if member is not None} if isinstance(members, dict) else {}
