@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from svc_proto.basics.strict_json import encoder
 
-__all__ = ["REDACTED", "SECRET_KEYS", "TEXT_KEYS", "TOO_DEEP", "abridge", "free_text", "redact", "summary"]
+__all__ = ["REDACTED", "SECRET_KEYS", "TEXT_KEYS", "TOO_DEEP", "abridge", "free_text", "redact", "summary", "written"]
 
 SECRET_KEYS = ("password", "token", "secret", "otp", "bearer")
 TEXT_KEYS = ("text", "body")  # what a person typed, or a message to somebody
@@ -20,6 +20,8 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 _MARKED = frozenset((*SECRET_KEYS, *TEXT_KEYS))
 _compact = encoder(json.JSONEncoder(separators=(",", ":")))
 TOO_DEEP = "[too deep]"
+HUGE = 10**15
+WORST = 32  # characters of JSON that one of a name, or a value, may take: `"":"",` and \\uXXXX\\uXXXX, or 24 digits
 MAX_DEPTH = 32  # levels of containers; what lies deeper is replaced by `TOO_DEEP`
 
 
@@ -39,14 +41,30 @@ def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
     Stops when it has enough, so the cost is that of the summary, not of the value.
     """
     flat = _flat(value, limit, hide_text)
-    return _cut(value, limit, hide_text) if flat is None else flat[1]
+    if flat is not None:
+        text = _compact(flat)
+        if len(text) <= limit:
+            return text
+    return _cut(value, limit, hide_text)
+
+
+def written(value: object, limit: int) -> str:
+    """The compact JSON of a small object that is its own summary, in either use of `hide_text`; else empty."""
+    flat = _flat(value, limit, True)
+    if flat is None or flat != value:
+        return ""
+    text = _compact(flat)
+    return text if len(text) <= limit and "\\u" not in text else ""
 
 
 def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[object, str]:
-    """The redacted copy and its summary; None in place of the copy where the summary has more than `limit`, or all."""
-    flat = _flat(value, limit, hide_text)
+    """The redacted copy and its summary; None in place of the copy where the summary has more than `limit`, or all.
+
+    The summary of a copy may be left out: it is there to be shown instead.
+    """
+    flat = _flat(value, limit // WORST - 1, hide_text) if limit >= WORST else None
     if flat is not None:
-        return flat
+        return flat, ""
     start = _cut(value, limit, hide_text)
     return (_redact(value, hide_text, MAX_DEPTH) if len(start) < limit else None), start
 
@@ -79,21 +97,28 @@ def _redact(value: object, hide_text: bool, depth: int) -> object:
     return value
 
 
-def _flat(value: object, limit: int, hide_text: bool) -> tuple[dict[str, object], str] | None:
-    """A small object of plain values, as most are, redacted and as JSON, in one go; None for any other."""
+def _flat(value: object, limit: int, hide_text: bool) -> dict[str, object] | None:
+    """A small object of plain values, as most are, redacted; None for any other.
+
+    Each character counts for one, and so does a value that is no text.
+    """
     if type(value) is not dict:
         return None
     room, shown = limit, dict[str, object]()
     for key, member in value.items():
         if type(key) is not str or type(member) not in _PLAIN:
             return None
-        room -= len(key) + (len(member) if type(member) is str else 1)
+        if type(member) is str:
+            room -= len(key) + len(member)
+        elif type(member) is int and not -HUGE < member < HUGE:
+            return None
+        else:
+            room -= len(key) + 1
         if room < 0:
             return None
         instead = _replacement(key, member, hide_text) if key.lower() in _MARKED else None
         shown[key] = member if instead is None else instead
-    text = _compact(shown)
-    return (shown, text) if len(text) <= limit else None
+    return shown
 
 
 def _replacement(key: object, member: object, hide_text: bool) -> str | None:

@@ -67,7 +67,10 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
     if len(raw) > FREE or raw.count(b"[") + raw.count(b"{") > max_depth:
         _judge(raw, max_depth, ours=ours)
     try:
-        value, end = _scanned(text)
+        try:
+            value, end = _scan(text, 0)
+        except StopIteration:  # a blank first, or nothing
+            value, end = None, -1
         if end != len(text):  # blanks around it, or an error, which `decode` words
             value = _DECODER.decode(text)
     except JsonError:
@@ -106,7 +109,8 @@ def quoted(text: str) -> str:
 
 def dumps_bytes(value: object) -> bytes:
     """Compact JSON in UTF-8, for bodies. Raises as `dumps` does."""
-    return dumps(value).encode("utf-8")
+    text = _encode(value)
+    return text.encode("ascii") if text.isascii() else dumps(value).encode("utf-8")
 
 
 def encoder(made: json.JSONEncoder) -> Callable[[object], str]:
@@ -132,14 +136,6 @@ def _both_forms(data: bytes | str) -> tuple[bytes, str]:
         raise JsonError("a lone surrogate") from None
     except UnicodeDecodeError as error:
         raise JsonError(f"not UTF-8 at byte {error.start}") from None
-
-
-def _scanned(text: str) -> tuple[object, int]:
-    """The value that a text begins with, and where it ends; -1 where there is a blank first, or nothing."""
-    try:
-        return _scan(text, 0)
-    except StopIteration:
-        return None, -1
 
 
 def _judge(raw: bytes, max_depth: int, *, ours: bool) -> None:

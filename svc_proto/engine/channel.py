@@ -51,8 +51,9 @@ class Channel(ABC):
 
     def sent(self, n: int) -> None:
         """`n` bytes left for the kernel, those of ours before those of a file."""
-        drained = self.credit.sent(min(n, self.credit.unsent))
-        if self.credit.unsent or self._passing:
+        credit = self.credit
+        drained = credit.sent(min(credit.unsent, n))
+        if credit.unsent or self._passing:
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
         else:
             self._stall.cancel()
@@ -99,10 +100,11 @@ class Channel(ABC):
 
     def write(self, data: bytes) -> None:
         """Order bytes to be written."""
-        self.engine.emit(Send(self.ch, data))
-        if not self.credit.unsent:
-            self._stall.set(self.engine.now.mono + self.limits.write_timeout)
-        if self.credit.queued(len(data)):
+        engine, credit = self.engine, self.credit
+        engine.emit(Send(self.ch, data))
+        if not credit.unsent:
+            self._stall.set(engine.now.mono + self.limits.write_timeout)
+        if credit.queued(len(data)):
             self._govern()
 
     def passes(self, passing: bool) -> None:

@@ -345,7 +345,11 @@ class Exchange:
     def _respond(self, answer: Response | Streamed) -> None:
         if isinstance(answer, Response) and answer.file is None:
             say_whole(self, answer, closing=self._closing())
-            self._complete()
+            if self.state is ExchangeState.RUNNING:  # as `_complete`, with nothing of the request to come
+                self._step(ExchangeTrigger.ANSWER)
+                self.channel.finished(self)
+            else:
+                self._complete()
             return
         flow = produce(self, answer) if isinstance(answer, Streamed) else deliver_file(self, answer)
         self._task = self.channel.engine.spawn(flow, on_done=self._delivered, on_error=self._crash)
@@ -369,7 +373,9 @@ class Exchange:
 
     def _closing(self) -> bool:
         channel = self.channel
-        return channel.engine.stopping or (channel.eof and not channel.conn.paused) or self._too_much_to_come()
+        if channel.engine.stopping or (channel.eof and not channel.conn.paused):
+            return True
+        return self.state is not ExchangeState.RUNNING and self._too_much_to_come()
 
     def _too_much_to_come(self) -> bool:
         return self.state in COMING and self._length - self.received > self.channel.limits.max_drain

@@ -12,7 +12,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Later
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.wire.events import Headers
-from svc_proto.wire.urls import decode_segment
+from svc_proto.wire.urls import decode_segment, split_target
 
 if TYPE_CHECKING:
     from svc_proto.engine.socket import SocketHandler
@@ -97,6 +97,13 @@ class Router:
         if not prefix or not path.startswith(prefix) or path[len(prefix) :][:1] not in ("", "/"):
             return path
         return path if path in self._exact or self._find(path) is not None else path[len(prefix) :] or "/"
+
+    def split(self, target: str) -> tuple[str, str]:
+        """The path that a route may have, and the query, both raw. Raises as `split_target` does."""
+        if target in self._exact:
+            return target, ""
+        path, query = split_target(target)
+        return self.inner(path), query
 
     def match(self, method: str, path: str) -> Match:
         """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""

@@ -121,7 +121,7 @@ class ServerChannel(HttpChannel):
             if self._first:
                 return
             self._fresh = None
-        if not (self._holding or self.closing or self.credit.blocked):
+        if self._frames is None and not (self._holding or self.closing or self.credit.blocked):
             taken = self.conn.plain(data)
             if taken is not None:
                 take_turn(self, *taken)

@@ -14,7 +14,6 @@ from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.message import STRANGER, Request, Response
 from svc_proto.engine.router import Kind, Route
 from svc_proto.wire.events import RequestHead
-from svc_proto.wire.urls import split_target
 
 if TYPE_CHECKING:
     from svc_proto.engine.server import ServerChannel
@@ -32,9 +31,8 @@ def identify(channel: ServerChannel, head: RequestHead) -> Found:
     """Find the route of a request and ask the policy, before a byte of the body is read."""
     route = request = None
     try:
-        path, query = split_target(head.target)
         router = channel.app.router
-        path = router.inner(path)
+        path, query = router.split(head.target)
         route, params = router.match(head.method, path)
         request = Request(
             method=head.method,

@@ -15,7 +15,7 @@ from attrs import define, field
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.redact import abridge, redact, summary
+from svc_proto.basics.redact import abridge, redact, summary, written
 from svc_proto.basics.value import fixed
 from svc_proto.machines.table import Table, step
 
@@ -103,11 +103,12 @@ _RELAY_MADE: dict[str, tuple[int, str]] = {  # code -> status and text, wire bri
 
 @fixed
 class Outcome:
-    """The HTTP answer of a command: `body` is a JSON object or array."""
+    """The HTTP answer of a command: `body` is a JSON object or array, `text` its compact JSON if that is known."""
 
     status: int
     body: object
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    text: str = field(default="", eq=False)
 
 
 def _unheard(outcome: Outcome) -> None:
@@ -230,7 +231,7 @@ class BridgeCommands:
         if said.status is not None and not said.impossible:
             command.response_status = said.status
         if said.result is not None:
-            command.result_summary = summary(said.result, MAX_SUMMARY, hide_text=self._hide_text)
+            command.result_summary = said.text or summary(said.result, MAX_SUMMARY, hide_text=self._hide_text)
         command.error = said.error_text()
         if command.typed:
             command.result_summary = command.result_summary and HIDDEN
@@ -317,7 +318,7 @@ def parse_limit(value: str | None) -> int:
 class _Said:
     """What a phone's answer says."""
 
-    __slots__ = ("blocked", "error", "impossible", "result", "status")
+    __slots__ = ("blocked", "error", "impossible", "result", "status", "text")
 
     def __init__(self, payload: Mapping[str, object]) -> None:
         status, error = payload.get("status"), payload.get("error")
@@ -327,13 +328,14 @@ class _Said:
         self.blocked = payload.get("blocked") is True
         self.error = error if isinstance(error, str) else None
         self.result = payload.get("result")
+        self.text = written(self.result, MAX_SUMMARY)  # once, for the record and for the caller
 
     def outcome(self) -> Outcome:
         if self.impossible:
             return relay_outcome("bad_phone_status")
         status, result = self.status or 200, self.result
         if isinstance(result, dict | list):
-            return Outcome(status, result)
+            return Outcome(status, result, (), self.text)
         return Outcome(status, {} if result is None else {"value": result})
 
     def trigger(self) -> BridgeTrigger:

@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import array, boolean, invalid, number, object_, optional, seconds, text
-from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, is_live, parse_grants
+from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, parse_grants
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.members import Members
 
@@ -147,12 +147,14 @@ class Session:
 
     def is_active(self, wall: float) -> bool:
         """Whether the token is accepted at that time."""
-        return self.state is SessionState.ACTIVE and is_live(self.expires_at, wall)
+        until = self.expires_at  # `is_live` without a call, here and below: every message asks
+        return (until is None or wall < until) and self.state is SessionState.ACTIVE
 
     def holds(self, channel: str, wall: float) -> bool:
         """Whether the session is active and holds a live grant for the channel."""
-        until = self.grants.get(channel, 0.0)  # `is_live` twice, without a call: every message asks
-        return (until is None or wall < until) and self.is_active(wall)
+        until, end = self.grants.get(channel, 0.0), self.expires_at
+        granted = (until is None or wall < until) and (end is None or wall < end)
+        return granted and self.state is SessionState.ACTIVE
 
     def grants_until(self, channel: str) -> float | None:
         """When the grant for a channel ends; None for never, and long ago for a channel that has none."""

@@ -278,10 +278,6 @@ class Relay:
             self._register_phone(client, session)
         self.phones.status(client.number, payload, self.engine.now)
 
-    def phone_answered(self, number: int, payload: Mapping[str, object]) -> None:
-        """A `bridge.response` came; one that answers nothing changes nothing."""
-        self.bridge.answer(payload.get("request_id"), number, payload, self.engine.now)
-
     def live_terminals(self) -> dict[str, Terminal]:
         """Every terminal that some client has attached, by the name of its tmux session."""
         return {

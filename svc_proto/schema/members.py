@@ -32,7 +32,7 @@ class Members(dict[str, object]):
         """The members of an object; none of anything else."""
         if isinstance(value, cls):
             return value
-        return cls(cast("dict[str, object]", value)) if isinstance(value, dict) else cls()
+        return cls(value) if isinstance(value, dict) else cls()
 
     @classmethod
     def load(cls, text: bytes | str, *, max_bytes: int | None = None) -> Members:

@@ -38,8 +38,13 @@ def parse_envelope(text: str) -> Envelope | None:
         return None
     if not isinstance(value, dict):
         return None
-    members = Members.of(value)
-    return Envelope(members.text("channel"), members.text("type"), members.text("id"), members.inner("payload"))
+    channel, kind, identity = value.get("channel"), value.get("type"), value.get("id")
+    return Envelope(
+        channel if isinstance(channel, str) else "",
+        kind if isinstance(kind, str) else "",
+        identity if isinstance(identity, str) else "",
+        Members.of(value.get("payload")),
+    )
 
 
 def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str, object], **beside: object) -> str:

@@ -46,7 +46,7 @@ class Who(IntEnum):
 class FrameReader:
     """The frames of one socket, as wsproto gives them. `guard` judges and inflates what the law reads."""
 
-    __slots__ = ("_at", "_buffer", "_client", "_guard", "_law", "_left", "_who")
+    __slots__ = ("_at", "_buffer", "_client", "_guard", "_law", "_left", "_who", "waits")
 
     def __init__(self, client: bool, guard: InboundGuard) -> None:
         self._client = client
@@ -56,9 +56,11 @@ class FrameReader:
         self._buffer = b""  # that nobody has read yet, from `_at` on
         self._at = 0
         self._left = 0  # bytes to come of the frame that the law reads
+        self.waits = False  # something has come that `next_frame` may not have told
 
     def receive_bytes(self, data: bytes) -> None:
         """Take bytes from the peer."""
+        self.waits = True
         if self._law is not None and self._who is not Who.LANE:
             mine = data if self._who is Who.LAW else data[: self._left]
             self._law.receive_bytes(mine)
@@ -92,13 +94,8 @@ class FrameReader:
             except UnicodeDecodeError:
                 break
             at = end
-        self._buffer, self._at = data[at:], 0
+        self._buffer, self._at, self.waits = data[at:], 0, at < here
         return texts
-
-    @property
-    def waits(self) -> bool:
-        """Something has come that `next_frame` was not asked for."""
-        return bool(self._buffer) or self._who is not Who.LANE
 
     def next_frame(self) -> Frame | None:
         """The next frame, or what there is of it; None when more bytes are needed. Raises `ParseFailed`."""

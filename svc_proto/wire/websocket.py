@@ -175,7 +175,7 @@ class WebSocket(ServerConnection):
     @property
     def waits(self) -> bool:
         """There may be something for `next_event` to tell."""
-        return self._eof or self._reader is None or self._reader.waits
+        return self._reader is None or self._reader.waits or self._eof
 
     def receive_eof(self) -> None:
         """The peer will send no more bytes."""
@@ -200,6 +200,9 @@ class WebSocket(ServerConnection):
 
         Raises `LocalProtocolError` for a message after a close, and for what no frame can hold.
         """
+        if type(event) is TextMessage and self._state is WebSocketState.OPEN:
+            self._write_message(event.text)
+            return
         if isinstance(event, CloseSocket):
             if self._state is WebSocketState.OPEN:
                 self._write_close(event.code, event.reason)
@@ -208,8 +211,6 @@ class WebSocket(ServerConnection):
         if self._state is not WebSocketState.OPEN:
             raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
         match event:
-            case TextMessage(text=text):
-                self._write_message(text)
             case BinaryMessage(data=data):
                 self._write_message(data)
             case Ping(payload=payload) | Pong(payload=payload) if len(payload) <= MAX_CONTROL:
@@ -300,7 +301,8 @@ class WebSocket(ServerConnection):
         packer = self._deflater if len(content) >= COMPRESS_FROM else None
         if packer is not None:
             payload = packer.pack(payload)
-        self._out.append(write_frame(opcode, payload, packed=packer is not None, key=self._key()))
+        key = self._key() if self._client else b""
+        self._out.append(write_frame(opcode, payload, packed=packer is not None, key=key))
 
     def _write_close(self, code: int, reason: str) -> None:
         if code == NO_CODE:

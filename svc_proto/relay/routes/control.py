@@ -75,6 +75,10 @@ DEVICE_CONTROL: tuple[tuple[str, str], ...] = (
 """Every (method, path) that is forwarded: the 34 paths of SPEC.md, `/clipboard` twice, and the self-foreground
 route in both spellings. A phone is sent the original one, whichever was called."""
 
+COMMAND = (  # as `write_envelope` would; ids, methods and paths have nothing to escape
+    '{"channel":"bridge","type":"bridge.command","id":"%s","payload":'
+    '{"request_id":"%s","method":"%s","path":"%s","params":%s,"body":%s}}'
+)
 SENT_AS = {SVC.self_foreground: HERMES.self_foreground}
 
 
@@ -148,14 +152,9 @@ def ask_phone(
         tell=settled,
     )
     relay.watch_commands()
-    payload: dict[str, object] = {
-        "request_id": request_id,
-        "method": method,
-        "path": sent,
-        "params": params,
-        "body": params if method == "GET" else body,
-    }
-    if client.send("bridge", "bridge.command", payload, request_id):
+    shown = strict_json.dumps(params) if params else "{}"
+    said = shown if method == "GET" else strict_json.dumps(body)
+    if client.socket.send_text(COMMAND % (request_id, request_id, method, sent, shown, said)):
         return None
     failed = relay.bridge.send_failed(request_id)
     note(failed)
@@ -172,7 +171,7 @@ def drive(
 
 
 def _answer(outcome: Outcome) -> Response:
-    return json_response(outcome.status, outcome.body, outcome.headers)
+    return json_response(outcome.status, outcome.body, outcome.headers, outcome.text)
 
 
 def _arguments(request: Request) -> dict[str, object]:
