@@ -106,6 +106,10 @@ class CallbackLoop:
             source.want_write = False
             self._loop.remove_writer(source.sock.fileno())
 
+    def soon(self, source: Source) -> None:
+        """See `Loop`. To have the kernel asked would be two orders to it, and it says yes nearly always."""
+        self._loop.call_soon(self._write, source)
+
     def close(self, source: Source) -> None:
         """See `Loop`."""
         self.unwatch_read(source)
@@ -121,6 +125,10 @@ class CallbackLoop:
     def finish(self) -> None:
         """See `Loop`."""
         self._finished.set()
+
+    def _write(self, source: Source) -> None:
+        if source.sock.fileno() >= 0:  # nobody has closed it meanwhile
+            source.on_writable()
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self._bug = context.get("exception") or RuntimeError(context["message"])
@@ -164,6 +172,8 @@ class TaskLoop:
     def unwatch_write(self, source: Source) -> None:
         """See `Loop`."""
         source.want_write = False
+
+    soon = watch_write
 
     def close(self, source: Source) -> None:
         """See `Loop`."""

@@ -124,7 +124,8 @@ class Channel(Source):
         if now - self._wrote_at < TOGETHER and len(data) <= SMALL:
             self._late = True
             self._put(data)
-            self.wait_writable()
+            if not self.gone:
+                self.pump.loop.soon(self)
             return
         self._wrote_at = now
         n = self.write(data)

@@ -98,6 +98,8 @@ class CurioLoop:
         """See `Loop`."""
         source.want_write = False
 
+    soon = watch_write
+
     def close(self, source: Source) -> None:
         """See `Loop`. The socket is closed when no task waits for it any more: the kernel must forget it first."""
         source.want_read = source.want_write = False

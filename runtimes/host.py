@@ -100,7 +100,7 @@ class Host:
         self._grace = grace
         self._handle = handle
         self._waker = self._handle.waker
-        self._armed = math.inf
+        self.armed = math.inf
         self._signals = signals
         post = self._waker.post
         self._readers = Workers("reader", READERS, post)
@@ -127,7 +127,7 @@ class Host:
 
     def on_timer(self) -> None:
         """The time given by `wake_at` has come."""
-        self._armed = math.inf
+        self.armed = math.inf
         mono = self.clock().mono
         for tenant in self._tenants:
             tenant.pump.tick(mono)
@@ -158,9 +158,9 @@ class Host:
 
     def arm(self, when: float) -> None:
         """See that `on_timer` is called by `when`; a later one than is ordered already needs nothing."""
-        if when < self._armed:
+        if when < self.armed:
             when = min(when, time.monotonic() + LONGEST_SLEEP)  # epoll takes no more than 24 days
-            self._armed = when
+            self.armed = when
             self.loop.wake_at(when)
 
     def ready(self, pump: Pump) -> None:

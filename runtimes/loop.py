@@ -1,4 +1,4 @@
-"""What differs between event loops: seven synchronous orders, and a descriptor with what to do when it is ready.
+"""What differs between event loops: eight synchronous orders, and a descriptor with what to do when it is ready.
 
 Everything else in this package is the same code on every loop. An adapter calls `on_readable` and `on_writable` of the
 sources it watches, `on_timer` of the host, and nothing more: no deadline, no protocol rule, no retry of its own.
@@ -82,6 +82,9 @@ class Loop(Protocol):
 
     def unwatch_write(self, source: Source) -> None:
         """Stop calling `source.on_writable()`."""
+
+    def soon(self, source: Source) -> None:
+        """Call `source.on_writable()` once the loop has done what is ready now; it may be watched for that."""
 
     def close(self, source: Source) -> None:
         """Watch it no more and close its descriptor."""

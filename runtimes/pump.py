@@ -70,6 +70,7 @@ class Owner(Protocol):
 
     loop: Loop
     clock: Callable[[], Moment]
+    armed: float  # when the pumps' `tick` will be called at the latest, monotonic seconds
 
     def arm(self, when: float) -> None:
         """Have the pumps' `tick` called by `when`, monotonic seconds."""
@@ -131,8 +132,10 @@ class Pump:
             self._exit(Exit(BUG_EXIT, f"internal error: {type(error).__name__}"))
         finally:
             self._busy = False
-        when = self.next_deadline()
-        if when is not None:
+        when, chore = self.core.next_deadline(), self.chores.first
+        if when is None or chore < when:
+            when = self.next_deadline()
+        if when is not None and when < self.owner.armed:
             self.owner.arm(when)
 
     def next_deadline(self) -> float | None:

@@ -76,6 +76,8 @@ class ThreadsLoop:
         """See `Loop`."""
         self._watch(source, read=source.want_read, write=False)
 
+    soon = watch_write
+
     def close(self, source: Source) -> None:
         """See `Loop`."""
         self._watch(source, read=False, write=False)

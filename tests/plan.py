@@ -5,7 +5,7 @@ descriptors, children, signals, threads and files. What the core alone decides i
 out wherever it runs, so it runs once, in the simulator. Between the two is what needs a real host, whichever its loop.
 With `--full`, and on loops that are named by `--loop`, everything runs on each.
 
-`threads` is the host, which all loops have, on a bare selector: it tells what its seven orders alone could make differ.
+`threads` is the host, which all loops have, on a bare selector: it tells what its eight orders alone could make differ.
 """
 
 from __future__ import annotations

@@ -52,6 +52,11 @@ class Channel(ABC):
     def sent(self, n: int) -> None:
         """`n` bytes left for the kernel, those of ours before those of a file."""
         credit = self.credit
+        if n == credit.unsent and not (credit.blocked or self._passing):  # as nearly always: all of it
+            credit.unsent = 0
+            self._stall.cancel()
+            self.all_sent()
+            return
         drained = credit.sent(min(credit.unsent, n))
         if credit.unsent or self._passing:
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)

@@ -112,13 +112,15 @@ class PlainConnection(ServerConnection):
         if found is None or found.end() > self._limits.max_head:
             return None
         method, target, block = found.groups()
-        fields = [(name.lower(), value) for name, value in _FIELDS(block)]
-        by_name = dict(fields)
+        fields = _FIELDS(block)
+        by_name = {name.lower(): value for name, value in fields}  # in their order
         body = data[found.end() :]
         if len(by_name) != len(fields) or len(fields) > self._limits.max_fields or not _is_plain(by_name, body):
             return None
         self._stream = stream = StreamId(self._stream + 1)
-        self._head = head = RequestHead(stream, method.decode("ascii"), target.decode("ascii"), Headers(fields))
+        self._head = head = RequestHead(
+            stream, method.decode("ascii"), target.decode("ascii"), Headers(by_name.items())
+        )
         self._body = body
         self._raw = data
         self._told = TOLD

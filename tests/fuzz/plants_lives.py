@@ -100,7 +100,7 @@ def _a_request_id_is_given_again(patch: Patch) -> None:
 
     def remember(self: BridgeCommands, command: Any, trigger: bridge.BridgeTrigger) -> None:
         settle(self, command, trigger)
-        used.append(command.pending.request_id)
+        used.append(command.request_id)
 
     patch.setattr(BridgeCommands, "_settle", remember)
     patch.setattr("svc_proto.relay.routes.control.new_uuid", lambda entropy: used.pop() if used else new_uuid(entropy))

@@ -129,6 +129,8 @@ def ask_phone(
     request_id = new_uuid(engine.entropy)
 
     def note(outcome: Outcome) -> None:
+        if engine.log_level > Level.INFO:
+            return
         # What the command was about, and what came of it in words, is nobody's business.
         what = {"phone": phone.name, "command": f"{method} {sent}", "status": outcome.status}
         engine.log(Level.INFO, "phone driven", by=by.device_name, session=by.token_prefix, **what)
