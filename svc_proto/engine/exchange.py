@@ -112,7 +112,8 @@ class Exchange:
     def go_on(self, route: Route, request: Request, result: object) -> None:
         """The request came whole, and its handler has returned this, or raised it: no answer that is said at once."""
         self._route, self.pattern, self._request = route, route.pattern, request
-        self._enter()
+        if request.holder:
+            self._enter()
         self._step(ExchangeTrigger.BODY_END)
         self._act(result)
 
@@ -210,7 +211,8 @@ class Exchange:
         request.principal = principal
         if principal is not STRANGER:
             self.channel.vouch()
-        self._enter()
+        if request.holder:
+            self._enter()
         try:
             self._check()
         except Exception as error:
@@ -221,8 +223,7 @@ class Exchange:
 
     def _enter(self) -> None:
         self._holder = self._request.holder
-        if self._holder:
-            self.channel.engine.holders.enter(self._holder, self)
+        self.channel.engine.holders.enter(self._holder, self)
 
     def _ask_again(self) -> None:
         """A body that took its time: what let it in may have ended. Who would have to ask others is not asked twice."""
@@ -344,11 +345,13 @@ class Exchange:
 
     def _respond(self, answer: Response | Streamed) -> None:
         if isinstance(answer, Response) and answer.file is None:
-            say_whole(self, answer, closing=self._closing())
-            if self.state is ExchangeState.RUNNING:  # as `_complete`, with nothing of the request to come
-                self._step(ExchangeTrigger.ANSWER)
-                self.channel.finished(self)
+            channel = self.channel
+            if self.state is ExchangeState.RUNNING and not (channel.eof or channel.engine.stopping):
+                say_whole(self, answer, closing=False)
+                self._step(ExchangeTrigger.ANSWER)  # as `_complete`, with nothing of the request to come
+                channel.finished(self)
             else:
+                say_whole(self, answer, closing=self._closing())
                 self._complete()
             return
         flow = produce(self, answer) if isinstance(answer, Streamed) else deliver_file(self, answer)
@@ -373,9 +376,7 @@ class Exchange:
 
     def _closing(self) -> bool:
         channel = self.channel
-        if channel.engine.stopping or (channel.eof and not channel.conn.paused):
-            return True
-        return self.state is not ExchangeState.RUNNING and self._too_much_to_come()
+        return channel.engine.stopping or (channel.eof and not channel.conn.paused) or self._too_much_to_come()
 
     def _too_much_to_come(self) -> bool:
         return self.state in COMING and self._length - self.received > self.channel.limits.max_drain

@@ -104,28 +104,29 @@ LIFE: Table[TaskState, TaskTrigger] = {
 
 
 class Later:
-    """What waits for one call, and needs no flow: a handler returns it in place of its answer, and gives that later.
+    """What waits for one call, and needs no flow: a handler returns it in place of its answer, which `made` makes.
 
     Whoever keeps it keeps its deadline, too.
     """
 
-    __slots__ = ("_take",)
+    __slots__ = ("_made", "_take")
 
     state = TaskState.WAITING  # as of a task: it does nothing by itself
 
-    def __init__(self) -> None:
+    def __init__(self, made: Callable[[Any], object]) -> None:
+        self._made = made
         self._take: Callable[[Any], object] | None = None
 
     def wait(self, take: Callable[[Any], object]) -> None:
         """Have the answer, when it comes."""
         self._take = take
 
-    def give(self, answer: object) -> bool:
-        """This is the answer; False if nobody waits for it any more."""
+    def give(self, outcome: object) -> bool:
+        """This is what it waited for; False if nobody waits for it any more."""
         take, self._take = self._take, None
         if take is None:
             return False
-        take(answer)
+        take(self._made(outcome))
         return True
 
     def cancel(self) -> None:

@@ -126,7 +126,7 @@ class HttpChannel(Channel):
 
     def flush_now(self) -> None:
         """Join what was said in this `handle` and send it; then the FIN if this is the end."""
-        if self.sockets and self.overrun():
+        if self.credit.unsent > self.limits.max_unsent and self.sockets and self.overrun():
             return
         self.spill()
         if self.closing and not self._fin_sent:

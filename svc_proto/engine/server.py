@@ -194,9 +194,10 @@ class ServerChannel(HttpChannel):
     def finished(self, exchange: Exchange) -> None:
         """An exchange is over: let the next request come."""
         del self.exchanges[exchange.stream]
-        if self.conn.must_close or self.engine.stopping:
+        idle = self.conn.idle
+        if self.engine.stopping or (not idle and self.conn.must_close):
             self.shut()
-        if self.conn.idle and not (self._holding or self.eof or self._pumping):
+        if idle and not (self._holding or self.eof or self._pumping):
             self.turned()
             return
         self.phase = Phase.WORKING  # so that the next phase counts from now, even if it is the one before

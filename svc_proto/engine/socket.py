@@ -132,9 +132,12 @@ class Socket:
 
         A peer that leaves `max_unsent` bytes unread is dropped.
         """
-        if self.state is not SocketState.OPEN or self._carrier.gone or self._carrier.overrun():
+        carrier = self._carrier
+        if self.state is not SocketState.OPEN or carrier.gone:
             return False
-        self._carrier.put(TextMessage(self.stream, text))
+        if carrier.credit.unsent and carrier.overrun():
+            return False
+        carrier.put(TextMessage(self.stream, text))
         return True
 
     def hold(self, holding: bool) -> None:
@@ -181,7 +184,8 @@ class Socket:
     def said(self, text: str) -> None:
         """As `event` of a `TextMessage`."""
         if self.state is SocketState.OPEN:
-            self._carrier.bear()
+            if self._carrier.credit.unsent:
+                self._carrier.bear()
             self._tell(self._handler.on_text, text)
 
     def event(self, event: Event) -> None:

@@ -100,10 +100,8 @@ class _Control:
         assert isinstance(by, Session)
         method = "GET" if request.method == "HEAD" else request.method
         given = _arguments(request) if method == "POST" else {}
-        later = Later()
-        outcome = ask_phone(
-            self._relay, by, method, request.path, request.query, given, lambda told: later.give(_answer(told))
-        )
+        later = Later(_answer)
+        outcome = ask_phone(self._relay, by, method, request.path, request.query, given, later.give)
         return later if outcome is None else _answer(outcome)
 
 
