@@ -27,7 +27,7 @@ from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Accepted, ChannelId
-from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, StreamId, TextMessage
+from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, StreamId
 from svc_proto.wire.handshake import handshake_problem
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.urls import split_target
@@ -212,8 +212,8 @@ class EchoChannel(ServerChannel):
         super().take(event)
 
     def socket_event(self, event: Event) -> None:
-        """Echo a message; anything else is the socket's."""
-        if isinstance(event, TextMessage | BinaryMessage):
+        """Echo what is binary; anything else is the socket's."""
+        if isinstance(event, BinaryMessage):
             self.put(event)
         else:
             super().socket_event(event)
@@ -240,19 +240,21 @@ class EchoHttp2Channel(Http2Channel):
 
 
 class SocketEcho:
-    """A WebSocket, whose messages the channel has echoed already."""
+    """A WebSocket, whose binary messages the channel has echoed already."""
 
     def __init__(self, greetings: dict[tuple[ChannelId, StreamId], str]) -> None:
         self._greetings = greetings
 
     def on_open(self, socket: Socket) -> None:
         """See `SocketHandler`."""
+        self._socket = socket
         greeting = self._greetings.pop((socket.ch, socket.stream), None)
         if greeting is not None:
             socket.send_text(greeting)
 
     def on_text(self, text: str) -> None:
-        """See `SocketHandler`."""
+        """Echo it."""
+        self._socket.send_text(text)
 
     def on_binary(self, data: bytes) -> None:
         """See `SocketHandler`."""
