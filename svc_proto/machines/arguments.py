@@ -51,7 +51,7 @@ def _whole(*names: str, required: bool = True, least: int | None = None) -> Rule
             value = arguments.get(name)
             if value is None and not required:
                 continue
-            number = unquoted(value)
+            number = value if type(value) is int else unquoted(value)
             if not isinstance(number, int) or isinstance(number, bool):  # 3.0 is none to a phone
                 raise invalid(name, "a whole number")
             if least is not None and number < least:

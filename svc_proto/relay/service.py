@@ -34,7 +34,7 @@ from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.phone import phone_offer
 from svc_proto.relay.access import Access, authorize, session_of
-from svc_proto.relay.client_socket import ClientSocket, ClientState
+from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.relay.mcp_link import RelayPhones
 from svc_proto.relay.media import Media
@@ -214,7 +214,7 @@ class Relay:
         self.mcp.end_of(session.token_hash)
         for client in list(self.clients.values()):
             if client.session is session:
-                self.remove_phone(client.number)
+                self.forget(client)
                 client.evict(reason)
         for family in self.voice_parts.sessions.values():
             for holder in session.holders:
@@ -239,12 +239,12 @@ class Relay:
     @property
     def open_clients(self) -> int:
         """The sockets of clients that have signed in."""
-        return sum(client.state is ClientState.OPEN for client in self.clients.values())
+        return len(self.clients)
 
     def online(self) -> frozenset[str]:
         """The sessions that have a socket open, by the hashes of their tokens."""
-        open_ones = (client.session for client in self.clients.values() if client.state is ClientState.OPEN)
-        return frozenset(session.token_hash for session in open_ones if session is not None)
+        sessions = (client.session for client in self.clients.values())
+        return frozenset(session.token_hash for session in sessions if session is not None)
 
     def open_client(self, request: Request) -> ClientSocket:
         """A WebSocket is asked for: refuse a blocked address with 429, unless it shows a good token, else serve it."""
@@ -268,7 +268,7 @@ class Relay:
             self._register_phone(client, session)
 
     def forget(self, client: ClientSocket) -> None:
-        """A client's socket is gone."""
+        """A client's socket is gone, or about to be closed since its session is over."""
         if self.clients.pop(client.number, None) is not None:
             self.remove_phone(client.number)
 
