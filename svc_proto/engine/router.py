@@ -80,15 +80,15 @@ class Router:
     def __init__(self, routes: Iterable[Route], prefix: str = "", anybody: Enum | None = None) -> None:
         self.routes = tuple(routes)
         self._prefix = prefix
-        self._exact: dict[str, dict[str, Route]] = {}
-        self._patterns: dict[int, list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
+        self._exact: dict[str, dict[str, Match]] = {}
+        self._patterns: dict[int, list[tuple[tuple[str, ...], dict[str, Match]]]] = {}
         for route in self.routes:
-            methods = self._methods_at(route)
-            methods[route.method] = route
+            methods, match = self._methods_at(route), Match(route, NO_PARAMS)
+            methods[route.method] = match
             if route.method == "GET":
-                methods.setdefault("HEAD", route)
+                methods.setdefault("HEAD", match)
         if anybody is not None:
-            self._exact[SERVER] = {"OPTIONS": _about_the_server(self.routes, anybody)}
+            self._exact[SERVER] = {"OPTIONS": Match(_about_the_server(self.routes, anybody), NO_PARAMS)}
 
     def inner(self, path: str) -> str:
         """A path without the prefix. One that has a route as it is stays so: other proxies take the prefix off
@@ -107,14 +107,14 @@ class Router:
 
     def match(self, method: str, path: str) -> Match:
         """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""
-        methods, params = self._exact.get(path), NO_PARAMS
+        methods, params = self._exact.get(path), None
         if methods is None:
             found = self._find(path)
             if found is None:
                 raise Refused(404, "not_found", "there is nothing at this path")
             methods, params = found
-        route = methods.get(method)
-        if route is None:
+        match = methods.get(method)
+        if match is None:
             allowed = ",".join(sorted(methods))
             raise Refused(
                 405,
@@ -122,20 +122,20 @@ class Router:
                 f"this path takes {allowed}",
                 headers=((b"allow", allowed.encode("ascii")),),
             )
-        return Match(route, params)
+        return match if params is None else Match(match.route, params)
 
-    def _methods_at(self, route: Route) -> dict[str, Route]:
+    def _methods_at(self, route: Route) -> dict[str, Match]:
         if "{" not in route.pattern:
             return self._exact.setdefault(route.pattern, {})
         shapes = self._patterns.setdefault(len(route.segments), [])
         for segments, methods in shapes:
             if segments == route.segments:
                 return methods
-        fresh: dict[str, Route] = {}
+        fresh: dict[str, Match] = {}
         shapes.append((route.segments, fresh))
         return fresh
 
-    def _find(self, path: str) -> tuple[dict[str, Route], dict[str, str]] | None:
+    def _find(self, path: str) -> tuple[dict[str, Match], dict[str, str]] | None:
         segments = path.split("/")
         for shape, methods in self._patterns.get(len(segments), ()):
             params: dict[str, str] = {}
