@@ -240,6 +240,14 @@ class BridgeCommands:
         command.tell(outcome)
         return outcome
 
+    def timeout(self, request_id: str) -> Outcome | None:
+        """Give up waiting for one command; None when it does not wait."""
+        command = self._pending.get(request_id)
+        if command is None:
+            return None
+        ((_, outcome),) = self._give_up([command], BridgeTrigger.THIRTY_SECONDS, "phone_timeout")
+        return outcome
+
     def send_failed(self, request_id: str) -> Outcome:
         """The frame of a command that has just begun could not be written. Nobody is told but who says so."""
         command = self._pending[request_id]

@@ -125,7 +125,7 @@ def test_what_has_to_be_hidden_or_escaped_is_not_written() -> None:
         written({"ok": True, "app": "mail", "n": 1.5, "none": None}, 60)
         == '{"ok":true,"app":"mail","n":1.5,"none":null}'
     )
-    for value in (
+    hidden: list[object] = [
         {"token": "x"},
         {"Text": "x"},
         {"a": "\xe4"},
@@ -135,5 +135,5 @@ def test_what_has_to_be_hidden_or_escaped_is_not_written() -> None:
         {"a": []},
         [],
         None,
-    ):
-        assert written(value, 60) == ""
+    ]
+    assert [written(value, 60) for value in hidden] == [""] * len(hidden)

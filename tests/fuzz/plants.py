@@ -150,12 +150,14 @@ def _a_late_reply_is_accepted(patch: Patch) -> None:
 
 
 def _replies_are_mixed_up(patch: Patch) -> None:
-    settle = Relay._settle
+    answer = BridgeCommands.answer
 
-    def swapped(self: Relay, request_id: str, outcome: Outcome) -> None:
-        settle(self, next(iter(self._parked), request_id), outcome)
+    def swapped(
+        self: BridgeCommands, request_id: object, socket: int, payload: Mapping[str, object], now: Moment
+    ) -> Outcome | None:
+        return answer(self, next(iter(self._pending), request_id), socket, payload, now)
 
-    patch.setattr(Relay, "_settle", swapped)
+    patch.setattr(BridgeCommands, "answer", swapped)
 
 
 def _anybody_may_answer(patch: Patch) -> None:
@@ -164,8 +166,8 @@ def _anybody_may_answer(patch: Patch) -> None:
     def lax(
         self: BridgeCommands, request_id: object, socket: int, payload: Mapping[str, object], now: Moment
     ) -> Outcome | None:
-        command = self._pending.get(str(request_id), now.mono)
-        return answer(self, request_id, socket if command is None else command.pending.socket, payload, now)
+        command = self._pending.get(str(request_id))
+        return answer(self, request_id, socket if command is None else command.socket, payload, now)
 
     patch.setattr(BridgeCommands, "answer", lax)
 

@@ -16,8 +16,9 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, OpenedFile, OpenFile, ReleaseFile
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import Flow, Later, ask
 from svc_proto.facts import Failure
+from svc_proto.machines.bridge import BridgeCommands
 from svc_proto.machines.inbox import MAX_NOTIFICATIONS, Notifications
 from svc_proto.machines.limiter import Limiter, address_key
 from svc_proto.machines.media import MediaEntry
@@ -95,13 +96,21 @@ def _a_grant_that_was_shortened_ends_when_stored(patch: Patch) -> None:
 
 
 def _a_caller_that_leaves_ends_its_command(patch: Patch) -> None:
-    unpark = Relay.unpark
+    begin, cancel = BridgeCommands.begin, Later.cancel
+    begun: list[tuple[BridgeCommands, str, Any]] = []
 
-    def leave(self: Relay, request_id: str) -> None:
-        unpark(self, request_id)
-        self.bridge.timeout(request_id)
+    def remember(self: BridgeCommands, request_id: str, **options: Any) -> Any:
+        begun.append((self, request_id, options["tell"]))
+        return begin(self, request_id, **options)
 
-    patch.setattr(Relay, "unpark", leave)
+    def leave(self: Later) -> None:
+        cancel(self)
+        for commands, request_id, tell in begun:
+            if any(getattr(cell.cell_contents, "__self__", None) is self for cell in tell.__closure__):
+                commands.timeout(request_id)
+
+    patch.setattr(BridgeCommands, "begin", remember)
+    patch.setattr(Later, "cancel", leave)
 
 
 def _a_phone_has_the_status_of_the_last(patch: Patch) -> None:

@@ -55,10 +55,6 @@ def _an_upload_has_no_token(world: World) -> None:
     world.relay_service.media._owned["token"] = _Upload("/a", "somebody", 0)
 
 
-def _somebody_waits_for_nothing(world: World) -> None:
-    world.relay_service._parked["request"] = world.relay_service.engine.new_op()
-
-
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -68,7 +64,6 @@ def _somebody_waits_for_nothing(world: World) -> None:
         _a_medium_is_not_ended,
         _an_upload_is_not_counted,
         _an_upload_has_no_token,
-        _somebody_waits_for_nothing,
     ],
     ids=lambda spoil: spoil.__name__.strip("_"),
 )

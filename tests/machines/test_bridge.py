@@ -123,6 +123,8 @@ def test_thirty_seconds_without_an_answer() -> None:
     assert commands.records()[1]["error"] == "the phone did not answer within 30 seconds"
     assert commands.answer("r1", PHONE, {"status": 200}, at(30.1)) is None
     assert commands.records()[1]["decision"] == "timeout"
+    assert made_by_relay(commands.timeout("r2")) == (504, "phone_timeout")
+    assert commands.timeout("r2") is None
 
 
 def test_who_waits_is_told_once_all_have_ended() -> None:
