@@ -20,6 +20,7 @@ _SHELF = "media live for their time"
 _SHOWN = "for those who look at what has been"
 _OFFER = "what somebody may call by MCP is kept ready for the next time"
 _ENDED = "an answer can be had for an hour after its end"
+_LOADED = "the routes of what is loaded when it is first used"
 
 KEPT: Mapping[str, str] = {
     "Sessions._sessions": _LIVE,
@@ -69,6 +70,10 @@ KEPT: Mapping[str, str] = {
     "Tool.in_order": _OFFER,
     "Tool.parameters": _OFFER,
     "Tool.reads": _OFFER,
+    "Route.streamed": _LOADED,
+    "Router._exact": _LOADED,
+    "Router._patterns": _LOADED,
+    "Router._routes": _LOADED,
     "Timers._heap": "a timer that was set anew is there twice until the first is due",
 }
 

@@ -182,7 +182,7 @@ class World:
         def make(entropy: Entropy) -> Engine:
             self.relay_service = Relay(config, limits=LIMITS)
             engine = Engine(self.relay_service, entropy=entropy)
-            families = cast("dict[str, Any]", self.relay_service.voice_parts.sessions)
+            families = cast("dict[str, Any]", self.relay_service.voice_side.sessions)
             for family in families.values():
                 family.sessions._most, family.sessions._of_one = VOICES
             return engine
@@ -456,7 +456,7 @@ class World:
     @property
     def voice_sessions(self) -> int:
         """Those of the relay that are not over."""
-        families = cast("dict[str, Any]", self.relay_service.voice_parts.sessions)
+        families = cast("dict[str, Any]", self.relay_service.voice_side.sessions)
         return sum(len(family.sessions) for family in families.values())
 
     @property

@@ -27,12 +27,12 @@ from svc_proto.wire.events import (
     StreamReset,
 )
 from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.urls import Url
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.wire.http2 import Http2Connection
 
 __all__ = ["MAX_ANSWER", "STREAM", "ClientChannel", "Fetched", "Into", "Reader"]
 
@@ -110,7 +110,11 @@ class ClientChannel(HttpChannel):
         http2: bool = False,
     ) -> None:
         role, entropy = Role.CLIENT, engine.entropy
-        self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=url.tls) if http2 else None
+        self._http2: Http2Connection | None = None
+        if http2:
+            from svc_proto.wire.http2 import Http2Connection  # noqa: PLC0415, RUF100 - see `engine.door`
+
+            self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=url.tls)
         conn = self._http2 or Http1Connection(role, limits=limits, entropy=entropy)
         super().__init__(engine, order.ch, limits, conn)
         self._waiting = 0  # bytes of ours that the server's windows hold back

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
@@ -30,6 +29,7 @@ from svc_proto.wire.limits import Limits
 if TYPE_CHECKING:
     from svc_proto.basics.timers import Timer
     from svc_proto.engine.core import Engine
+    from svc_proto.engine.http2_channel import Http2Channel
     from svc_proto.engine.http_channel import HttpChannel
 
 __all__ = ["Door", "Visit"]
@@ -68,7 +68,7 @@ class Door:
         if self.engine.channel_count >= self.limits.max_connections:
             self.complain("too many connections", limit=self.limits.max_connections)
             return None
-        channel = ServerChannel(self.engine, fact, self._app, self.limits, http2=Http2Channel)
+        channel = ServerChannel(self.engine, fact, self._app, self.limits, http2=_http2)
         visit = Visit(self, channel)
         if not self.strangers.admit(visit, None if self.behind is not None else fact.peer.host):
             channel.closed("")
@@ -229,6 +229,13 @@ class Visit(Guest):
         if not (self.ended or self.channel.eof):
             self._door.complain("no memory left for strangers", held=self._door.strangers.held)
         self.channel.drop()
+
+
+def _http2(engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> Http2Channel:
+    """HTTP/2 is loaded when somebody speaks it: h2 and what it brings is what a start would wait for most."""
+    from svc_proto.engine.http2_channel import Http2Channel  # noqa: PLC0415, RUF100
+
+    return Http2Channel(engine, accepted, app, limits)
 
 
 def _give_back(engine: Engine) -> Flow[None]:

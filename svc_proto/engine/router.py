@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -74,21 +74,33 @@ class Router:
     """All routes of a service.
 
     `prefix` is the path under which a proxy serves them, such as `/relay`; empty: none. `anybody` is its policy for all
-    callers, who may then ask `OPTIONS *`.
+    callers, who may then ask `OPTIONS *`. `later` makes all the routes whose paths begin with a text, when such a path
+    is first asked for: what they need is loaded then. Other routes have no path that begins so.
     """
 
-    def __init__(self, routes: Iterable[Route], prefix: str = "", anybody: Enum | None = None) -> None:
-        self.routes = tuple(routes)
+    def __init__(
+        self,
+        routes: Iterable[Route],
+        prefix: str = "",
+        anybody: Enum | None = None,
+        later: Mapping[str, Callable[[], Iterable[Route]]] = {},
+    ) -> None:
         self._prefix = prefix
+        self._later = dict(later)
+        self._routes: list[Route] = []
         self._exact: dict[str, dict[str, Match]] = {}
         self._patterns: dict[int, list[tuple[tuple[str, ...], dict[str, Match]]]] = {}
-        for route in self.routes:
-            methods, match = self._methods_at(route), Match(route, NO_PARAMS)
-            methods[route.method] = match
-            if route.method == "GET":
-                methods.setdefault("HEAD", match)
+        self._add(routes)
         if anybody is not None:
-            self._exact[SERVER] = {"OPTIONS": Match(_about_the_server(self.routes, anybody), NO_PARAMS)}
+            row = Route(method="OPTIONS", pattern=SERVER, access=anybody, handler=self._about_the_server, body_limit=0)
+            self._exact[SERVER] = {row.method: Match(row, NO_PARAMS)}
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """All of them; those for `later` are made now."""
+        for begin in [*self._later]:
+            self._add(self._later.pop(begin)())
+        return tuple(self._routes)
 
     def inner(self, path: str) -> str:
         """A path without the prefix. One that has a route as it is stays so: other proxies take the prefix off
@@ -124,6 +136,14 @@ class Router:
             )
         return match if params is None else Match(match.route, params)
 
+    def _add(self, routes: Iterable[Route]) -> None:
+        for route in routes:
+            self._routes.append(route)
+            methods, match = self._methods_at(route), Match(route, NO_PARAMS)
+            methods[route.method] = match
+            if route.method == "GET":
+                methods.setdefault("HEAD", match)
+
     def _methods_at(self, route: Route) -> dict[str, Match]:
         if "{" not in route.pattern:
             return self._exact.setdefault(route.pattern, {})
@@ -136,6 +156,12 @@ class Router:
         return fresh
 
     def _find(self, path: str) -> tuple[dict[str, Match], dict[str, str]] | None:
+        """What is at a path that is none of the exact ones so far."""
+        for begin in self._later:
+            if path.startswith(begin):
+                self._add(self._later.pop(begin)())
+                exact = self._exact.get(path)
+                return self._find(path) if exact is None else (exact, NO_PARAMS)
         segments = path.split("/")
         for shape, methods in self._patterns.get(len(segments), ()):
             params: dict[str, str] = {}
@@ -148,9 +174,7 @@ class Router:
                 return methods, params
         return None
 
-
-def _about_the_server(routes: Iterable[Route], anybody: Enum) -> Route:
-    """`OPTIONS *`: it "applies to the server in general rather than to a specific resource", RFC 9110 section 9.3.7."""
-    methods = ",".join(sorted({route.method for route in routes} | {"HEAD", "OPTIONS"}))
-    answer = Response(204, Headers([(b"allow", methods.encode("ascii"))]))
-    return Route(method="OPTIONS", pattern=SERVER, access=anybody, handler=lambda request: answer, body_limit=0)
+    def _about_the_server(self, request: Request) -> Response:
+        """`*` "applies to the server in general rather than to a specific resource", RFC 9110 section 9.3.7."""
+        methods = ",".join(sorted({route.method for route in self.routes} | {"HEAD", "OPTIONS"}))
+        return Response(204, Headers([(b"allow", methods.encode("ascii"))]))

@@ -14,7 +14,7 @@ from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
 
-__all__ = ["Access", "authorize", "need_bridge", "session_of"]
+__all__ = ["GRANTS", "Access", "authorize", "need_bridge", "session_of"]
 
 
 class Access(Enum):
@@ -37,6 +37,16 @@ class Access(Enum):
     VOICE_REALTIME_SOCKET = "voice:realtime, while realtime is on"
 
     __hash__ = object.__hash__  # Enum's is a function of Python, and every request asks for it
+
+
+GRANTS = {  # of the policies that are `relay.voice_access`'s
+    Access.VOICE_CONFIG: "voice:config",
+    Access.VOICE_STT: "voice:stt",
+    Access.VOICE_TTS: "voice:tts",
+    Access.VOICE_REALTIME: "voice:realtime",
+    Access.VOICE_OUTPUT_SOCKET: "voice:tts",
+    Access.VOICE_REALTIME_SOCKET: "voice:realtime",
+}
 
 
 def authorize(

@@ -7,7 +7,7 @@ recorded with the name of the session that asked for it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.tools.relay import PhoneAnswer, asks_by_itself, query_text
 from svc_proto.agent.tools.tool import ToolError
@@ -19,15 +19,27 @@ from svc_proto.facts import Failure
 from svc_proto.machines.inbox import Notifications
 from svc_proto.machines.phones import take_selector
 from svc_proto.machines.session import Session
+from svc_proto.mcp.answers import Offer
+from svc_proto.mcp.http import McpServer
+from svc_proto.mcp.phone import phone_offer
 from svc_proto.relay.access import need_bridge
 from svc_proto.relay.routes.control import drive
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["RelayPhones"]
+__all__ = ["RelayPhones", "mcp_server"]
 
 MAX_PICTURE = 16 * 1024 * 1024  # bytes: it is sent as base64 in one message
+
+
+def mcp_server(relay: Relay) -> McpServer:
+    """What answers the relay's bearers."""
+
+    def offer(session: object) -> Offer:
+        return phone_offer(RelayPhones(relay, cast("Session", session)))
+
+    return McpServer(relay.engine, offer)
 
 
 class RelayPhones:

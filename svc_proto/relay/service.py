@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from math import ceil
-from typing import cast
-
-from attrs import evolve
+from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
@@ -18,7 +16,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Router
+from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.bridge import BridgeCommands
@@ -30,36 +28,23 @@ from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
-from svc_proto.mcp.answers import Offer
-from svc_proto.mcp.http import McpServer
-from svc_proto.mcp.phone import phone_offer
-from svc_proto.relay.access import Access, authorize, session_of
+from svc_proto.relay.access import GRANTS, Access, authorize, session_of
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.local_door import LocalDoor
-from svc_proto.relay.mcp_link import RelayPhones
 from svc_proto.relay.media import Media
 from svc_proto.relay.profiles import RESCAN_EVERY, load_profiles
-from svc_proto.relay.routes import (
-    control,
-    inbox,
-    mcp,
-    media,
-    pairing,
-    sessions,
-    status,
-    voice_basic,
-    voice_sessions,
-    voice_settings,
-)
+from svc_proto.relay.routes import control, inbox, mcp, media, pairing, sessions, status
 from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
-from svc_proto.relay.voice_access import GRANTS, VoiceGate
 from svc_proto.voice.errors import BASIC_PATHS, plain_refusal
 from svc_proto.voice.principal import Principal
-from svc_proto.voice.setup import build_voice
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from svc_proto.mcp.http import McpServer
+    from svc_proto.relay.voice_side import VoiceSide
 
 __all__ = ["Relay"]
 
@@ -68,7 +53,7 @@ TARGET_SURFACES = ("android", "quest")  # what announces itself so is a phone ri
 
 
 class Relay:
-    """The relay as a service of an engine."""
+    """The relay as a service of an engine. Voice and MCP are loaded with the first request for them."""
 
     engine: Engine
 
@@ -99,13 +84,13 @@ class Relay:
                 *inbox.routes(self),
                 *control.routes(self),
                 *mcp.routes(self),
-                *voice_basic.routes(self),
-                *voice_settings.routes(self),
-                *voice_sessions.routes(self),
             ],
             config.root_path,
             anybody=Access.PUBLIC,
+            later={"/voice/": self._voice_routes},
         )
+        self._mcp: McpServer | None = None
+        self._voice: VoiceSide | None = None
 
     # --- Service ---
 
@@ -118,12 +103,6 @@ class Relay:
         self._records = SessionRecords(engine, self.sessions)
         self.shells = Shells(engine, self.config)
         self.media = Media(engine, self.config)
-        self.mcp = McpServer(engine, self._offer)
-        config = self.config
-        inside = evolve(config.voice, webapi_url=config.api_url)
-        self.voice_parts = build_voice(engine, inside)
-        self.voice = self.voice_parts.voice
-        self._voice_gate = VoiceGate(self)
         self._session_timer = engine.timers.timer(self.expire_sessions)
         self._profile_timer = engine.timers.timer(self._rescan)
         self._bridge_timer = engine.timers.timer(self._expire_commands)
@@ -144,10 +123,11 @@ class Relay:
         for client in list(self.clients.values()):
             self.bridge.socket_lost(client.number)
             client.stop_programs()
-        self.mcp.stop()
+        if self._mcp is not None:
+            self._mcp.stop()
         self.media.stop()
-        for family in self.voice_parts.sessions.values():
-            family.stop()
+        if self._voice is not None:
+            self._voice.stop()
 
     # --- HttpApp ---
 
@@ -156,7 +136,7 @@ class Relay:
         if not isinstance(access, Access):
             raise TypeError("the relay's routes name an Access")
         if access in GRANTS:
-            found = self._voice_gate.admit(access, request)
+            found = self.voice_side.gate.admit(access, request)
             if isinstance(found, Principal) and found.kind == "session":
                 request.holder = found.bearer_hash
             return found
@@ -201,24 +181,24 @@ class Relay:
 
     def grants_changed(self, session: Session) -> None:
         """Close what a grant of a session let in that has ended now. Everything else asks with each message."""
-        if not session.holds("bridge", self.engine.now.wall):
-            self.mcp.end_of(session.token_hash)
-        for family in self.voice_parts.sessions.values():
-            family.recheck(session.token_hash)
+        if self._mcp is not None and not session.holds("bridge", self.engine.now.wall):
+            self._mcp.end_of(session.token_hash)
+        if self._voice is not None:
+            self._voice.recheck(session.token_hash)
 
     def end_session(self, session: Session, reason: str) -> None:
         """Cut the requests and close the sockets of a session that was revoked or has expired."""
         # Requests first: one that waits for a phone of the same session is refused, and has not just lost the phone.
         for holder in session.holders:
             self.engine.holders.end(holder, Refused(401, "unauthorized", reason))
-        self.mcp.end_of(session.token_hash)
+        if self._mcp is not None:
+            self._mcp.end_of(session.token_hash)
         for client in list(self.clients.values()):
             if client.session is session:
                 self.forget(client)
                 client.evict(reason)
-        for family in self.voice_parts.sessions.values():
-            for holder in session.holders:
-                family.end_bearer(holder, reason)
+        if self._voice is not None:
+            self._voice.end_bearers(session.holders, reason)
 
     def discard(self, session: Session) -> None:
         """Undo a pairing whose client never got its token."""
@@ -317,10 +297,32 @@ class Relay:
             if deadline is not None:
                 self._bridge_timer.set(deadline)
 
-    # --- helpers ---
+    # --- what is loaded when it is first used ---
 
-    def _offer(self, session: object) -> Offer:
-        return phone_offer(RelayPhones(self, cast("Session", session)))
+    @property
+    def voice_side(self) -> VoiceSide:
+        """What the routes of voice work with."""
+        if self._voice is None:
+            from svc_proto.relay.voice_side import VoiceSide  # noqa: PLC0415, RUF100 - a third of the start
+
+            self._voice = VoiceSide(self)
+        return self._voice
+
+    @property
+    def mcp(self) -> McpServer:
+        """What answers at `/mcp`."""
+        if self._mcp is None:
+            from svc_proto.relay.mcp_link import mcp_server  # noqa: PLC0415, RUF100 - a tenth of the start
+
+            self._mcp = mcp_server(self)
+        return self._mcp
+
+    def _voice_routes(self) -> list[Route]:
+        from svc_proto.relay.voice_side import voice_routes  # noqa: PLC0415, RUF100 - see `voice_side`
+
+        return voice_routes(self)
+
+    # --- helpers ---
 
     def _mention(self, refused: Refused, request: Request) -> None:
         """A bearer that nobody has: somebody guesses, or has been revoked."""

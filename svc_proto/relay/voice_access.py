@@ -27,7 +27,7 @@ from svc_proto.engine.callers import is_forwarded, is_loopback_address
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.host_api import host_api_key
 from svc_proto.engine.message import Request
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import GRANTS, Access
 from svc_proto.voice.auth import ApiProbe
 from svc_proto.voice.principal import Principal
 from svc_proto.wire.events import Headers
@@ -35,20 +35,12 @@ from svc_proto.wire.events import Headers
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["GRANTS", "SOCKETS", "VoiceGate"]
+__all__ = ["SOCKETS", "VoiceGate"]
 
 SCHEME = b"Bearer "  # the case of it counts
 MAX_TOKEN = 4_096  # characters
 UNKNOWN_DEVICE = "unknown"  # what a session is filed under whose device told no id
 
-GRANTS = {
-    Access.VOICE_CONFIG: "voice:config",
-    Access.VOICE_STT: "voice:stt",
-    Access.VOICE_TTS: "voice:tts",
-    Access.VOICE_REALTIME: "voice:realtime",
-    Access.VOICE_OUTPUT_SOCKET: "voice:tts",
-    Access.VOICE_REALTIME_SOCKET: "voice:realtime",
-}
 SOCKETS = (Access.VOICE_OUTPUT_SOCKET, Access.VOICE_REALTIME_SOCKET)
 
 
@@ -67,7 +59,7 @@ class VoiceGate:
 
     def _admit_socket(self, access: Access, request: Request) -> Flow[Principal]:
         # Wire 4.7: that a feature is off is said before anybody is asked who they are.
-        voice = self._relay.voice
+        voice = self._relay.voice_side.voice
         output = access is Access.VOICE_OUTPUT_SOCKET
         settings = yield from (voice.output_settings() if output else voice.realtime_settings())
         if not settings.enabled:

@@ -108,3 +108,30 @@ def test_a_server_as_a_whole_is_asked_for_its_methods() -> None:
     assert (found.access, params) == (Access.OPEN, {})
     said = found.handler(Request("OPTIONS", "*", "", Headers(), PEER, secure=False, params={}))
     assert said == Response(204, Headers([(b"allow", b"GET,HEAD,OPTIONS,PUT")]))
+
+
+def test_routes_for_later_are_made_when_such_a_path_is_asked_for() -> None:
+    made: list[str] = []
+
+    def make() -> list[Route]:
+        made.append("v")
+        return [route("GET", "/v/a"), route("GET", "/v/{x}/b")]
+
+    def table() -> Router:
+        made.clear()
+        return Router([route("GET", "/a"), route("GET", "/{x}/c")], anybody=Access.OPEN, later={"/v/": make})
+
+    router = table()
+    assert router.match("GET", "/a").route.pattern == "/a"
+    with pytest.raises(Refused):
+        router.match("GET", "/v")
+    assert not made
+    assert router.match("GET", "/v/a").route.pattern == "/v/a"
+    assert router.match("GET", "/v/1/b").params == {"x": "1"}
+    assert made == ["v"]
+    router = table()
+    assert router.match("GET", "/v/1/b").params == {"x": "1"}
+    with pytest.raises(Refused):
+        table().match("GET", "/v/none")
+    assert [each.pattern for each in table().routes] == ["/a", "/{x}/c", "/v/a", "/v/{x}/b"]
+    assert made == ["v"]

@@ -37,7 +37,7 @@ class Web:
     def __init__(self) -> None:
         self.shop = Shop()
         self.book = RelayBook()
-        self.server = self.book.relay.mcp = McpServer(self.book.engine, lambda session: self.shop.offer())
+        self.server = self.book.relay._mcp = McpServer(self.book.engine, lambda session: self.shop.offer())
         self.token = self.book.pair().token
 
     def call(self, method: str, body: object = None, headers: Texts | None = None, *, token: str = "") -> Call:

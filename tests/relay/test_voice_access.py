@@ -10,9 +10,8 @@ from svc_proto.commands import Connect
 from svc_proto.config import RelayConfig
 from svc_proto.engine.router import Kind, Route
 from svc_proto.facts import Address
-from svc_proto.relay.access import Access
+from svc_proto.relay.access import GRANTS, Access
 from svc_proto.relay.service import Relay
-from svc_proto.relay.voice_access import GRANTS
 from svc_proto.voice.auth import CACHE_SECONDS, MAX_CACHED, MAX_PROBES
 from svc_proto.wire.events import RequestHead
 from tests.relay.world import PEER, REMOTE, Answer, RelayBook

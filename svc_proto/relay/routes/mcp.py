@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.router import Route
-from svc_proto.mcp.http import Answered
 from svc_proto.relay.access import Access
 
 if TYPE_CHECKING:
+    from svc_proto.mcp.http import Answered
     from svc_proto.relay.service import Relay
 
 __all__ = ["PATH", "routes"]

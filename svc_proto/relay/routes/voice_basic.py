@@ -53,7 +53,7 @@ class _Basic:
         self._busy = 0  # callers who are spoken or listened to
 
     def config(self, request: Request) -> Flow[Response]:
-        answer = yield from BasicVoice(self._relay.voice).config(profile_of(request.query))
+        answer = yield from BasicVoice(self._relay.voice_side.voice).config(profile_of(request.query))
         return json_response(200, answer)
 
     def transcribe(self, request: Request) -> Flow[Response]:
@@ -79,7 +79,7 @@ class _Basic:
         upload = yield from receive_recording(relay.engine, request)
         try:
             profile = profile_of(request.query)
-            found = yield from BasicVoice(relay.voice).transcribe(profile, upload.recording)
+            found = yield from BasicVoice(relay.voice_side.voice).transcribe(profile, upload.recording)
         except NoEngineError as error:
             raise self._failed(error, provider=error.provider) from error
         finally:
@@ -92,7 +92,7 @@ class _Basic:
         text = spoken_text(body.get("text"))
         profile = profile_of(request.query, body)
         try:
-            spoken = yield from BasicVoice(self._relay.voice).synthesize(profile, text, body)
+            spoken = yield from BasicVoice(self._relay.voice_side.voice).synthesize(profile, text, body)
         except NoEngineError as error:
             raise self._failed(error) from error
         name = NAMES.get(spoken.content_type, "tts")

@@ -55,4 +55,4 @@ class _Sessions:
 
     @property
     def _sessions(self) -> VoiceSessions:
-        return self._relay.voice_parts.sessions[self._family]
+        return self._relay.voice_side.sessions[self._family]

@@ -101,16 +101,16 @@ class _SettingsRoutes:
         if profile is not None and principal.kind == "api":
             # SPEC.md, API bearer on voice routes, 3: not for profile writes, which need a session token.
             raise Refused(403, "session_required", "changing a profile needs the token of a paired session")
-        providers = [info.id for info in theme.view.allowed(relay.voice.registry)]
+        providers = [info.id for info in theme.view.allowed(relay.voice_side.voice.registry)]
         change = checked_change(theme.family, theme.rules, body, providers)
-        path = yield from relay.voice.stored.change(theme.family, profile, change)
+        path = yield from relay.voice_side.voice.stored.change(theme.family, profile, change)
         settings = yield from self._settings(profile)
         return json_response(200, {**self._shown(settings), "config_path": path, "updated": sorted(change)})
 
     def options(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
         settings = yield from self._settings(profile_of(request.query))
-        offer = yield from self._relay.voice_parts.options.ask(info)
+        offer = yield from self._relay.voice_side.options.ask(info)
         return json_response(200, options_answer(self._theme.view, settings, offer, self._relay.config.brand))
 
     def validate(self, request: Request) -> Flow[Response]:
@@ -118,20 +118,20 @@ class _SettingsRoutes:
         body = json_body(request)
         settings = yield from self._settings(profile_of(request.query, body))
         choice = _choice(body, settings, info)
-        offer = self._relay.voice_parts.options.known(info)
+        offer = self._relay.voice_side.options.known(info)
         return json_response(200, validate_answer(self._theme.view, offer, choice, self._relay.config.brand))
 
     # --- helpers ---
 
     def _settings(self, profile: str | None) -> Flow[OutputSettings | RealtimeSettings]:
-        voice = self._relay.voice
+        voice = self._relay.voice_side.voice
         if self._theme.family is OUTPUT_FAMILY:
             return (yield from voice.output_settings(profile))
         return (yield from voice.realtime_settings(profile))
 
     def _shown(self, settings: OutputSettings | RealtimeSettings) -> dict[str, object]:
         relay, theme = self._relay, self._theme
-        voice = relay.voice
+        voice = relay.voice_side.voice
         path = settings.scope.config_path or voice.stored.path_of(theme.family)
         rest = (path, voice.keys, voice.registry, relay.config.brand)
         if isinstance(settings, OutputSettings):
@@ -143,7 +143,7 @@ class _SettingsRoutes:
     def _provider(self, request: Request) -> ProviderInfo:
         theme = self._theme
         wanted = canonical_id(request.params["provider_id"], theme.family.kind)
-        for info in theme.view.described(self._relay.voice.registry):
+        for info in theme.view.described(self._relay.voice_side.voice.registry):
             if info.id == wanted:
                 return info
         shown = "".join(letter for letter in wanted[:80] if letter.isprintable())

@@ -150,7 +150,7 @@ def test_speech_output_through_the_relay() -> None:
     from svc_proto.voice.providers.table import Providers
 
     book, _ = voice_book()
-    book.relay.voice.providers = Providers(book.engine, book.relay.voice.keys)
+    book.relay.voice_side.voice.providers = Providers(book.engine, book.relay.voice_side.voice.keys)
     token = book.pair().token
     phone = meet(book, make(book, OUTPUT, token), token)
     phone.say(TextMessage(FIRST, json.dumps({"type": "response.create", "text": "Ready when you are."})))

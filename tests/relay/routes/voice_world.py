@@ -113,7 +113,7 @@ class Puppets:
     def _check(self, provider_id: str) -> Puppets:
         self.engine = provider_id if provider_id == "local" else f"{provider_id}_tts"  # as the registry spells it
         key = KEYS.get(provider_id.partition("_")[0])
-        if key is not None and not self.book.relay.voice.keys.get(key):
+        if key is not None and not self.book.relay.voice_side.voice.keys.get(key):
             raise ProviderError(f"{key} not set", variable=key)
         return self
 
@@ -135,7 +135,7 @@ def voice_book(
     book = RelayBook(settings, files={path: text.encode() for path, text in (files or {}).items()})
     book.disk.folder("/home/svc/spool")
     puppets = Puppets(book)
-    book.relay.voice.providers = cast("Providers", puppets)
+    book.relay.voice_side.voice.providers = cast("Providers", puppets)
     return book, puppets
 
 

@@ -69,8 +69,8 @@ def local(world: VirtualWorld, folder: Path, engines: Engines, api: ScriptedApi)
     """A session whose provider is `local`."""
     agent = Agent(world, folder, scripted=api)
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
-    relay.voice.providers.transcriber = lambda provider: engines
-    relay.voice.providers.renderer = lambda provider: engines
+    relay.voice_side.voice.providers.transcriber = lambda provider: engines
+    relay.voice_side.voice.providers.renderer = lambda provider: engines
     return agent, agent.open(provider="local")
 
 
@@ -234,7 +234,7 @@ def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None
     client.say("response.create", text="x")
     client.until("voice.response.done")
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
-    (session,) = relay.voice_parts.sessions["agent"].sessions.sessions()
+    (session,) = relay.voice_side.sessions["agent"].sessions.sessions()
     session.run_event("turn-1", RunBegan("n1"))
     session.approval_failed("turn-1", "q1", "the API server is gone")
     client.say("svc.result.respeak")

@@ -1,0 +1,51 @@
+"""Voice in the relay: its routes, its gate and its parts. Loaded and made with the first request for it.
+
+A relay nobody speaks to has none of it: a third of what a start has to load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from svc_proto.engine.router import Route
+from svc_proto.relay.routes import voice_basic, voice_sessions, voice_settings
+from svc_proto.relay.voice_access import VoiceGate
+from svc_proto.voice.setup import build_voice
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["VoiceSide", "voice_routes"]
+
+
+class VoiceSide:
+    """What the routes work with."""
+
+    def __init__(self, relay: Relay) -> None:
+        parts = build_voice(relay.engine, evolve(relay.config.voice, webapi_url=relay.config.api_url))
+        self.voice, self.options, self.sessions = parts.voice, parts.options, parts.sessions
+        self.gate = VoiceGate(relay)
+
+    def recheck(self, bearer_hash: str) -> None:
+        """The grants behind a token were changed."""
+        for family in self.sessions.values():
+            family.recheck(bearer_hash)
+
+    def end_bearers(self, holders: Iterable[str], reason: str) -> None:
+        """These tokens are accepted no more: close what they have opened."""
+        for holder in holders:
+            for family in self.sessions.values():
+                family.end_bearer(holder, reason)
+
+    def stop(self) -> None:
+        """The process ends."""
+        for family in self.sessions.values():
+            family.stop()
+
+
+def voice_routes(relay: Relay) -> list[Route]:
+    """All rows, none of which is used before there is an engine."""
+    return [*voice_basic.routes(relay), *voice_settings.routes(relay), *voice_sessions.routes(relay)]
