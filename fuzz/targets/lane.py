@@ -45,9 +45,13 @@ _BEGINNING = re.compile(rb"(?=\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /)")
 PROPERTIES = ("must_close", "paused", "idle", "held", "head_pending")
 STATUSES = (200, 200, 200, 404, 500, 299, 999, 204, 204, 304, 205)
 JSON = (b"content-type", b"application/json")
-PLAIN: tuple[Fields, ...] = ((), (JSON,), (JSON, (b"x-a", b"1 2")), (JSON, (b"vary", b"origin"), JSON))
+PLAIN: tuple[Fields, ...] = ((), (JSON,), (JSON, (b"x-a", b"1 2")), (JSON, (b"vary", b"origin"), JSON), ((b"X-Upper", b"1"),))
 ODD: tuple[Fields, ...] = (
-    ((b"X-Upper", b"1"),),
+    ((b"Connection", b"close"),),
+    ((b"Content-Length", b"3"),),
+    ((b"HOST", b"b"), JSON),
+    ((b"Transfer-Encoding", b"chunked"),),
+    ((b"Date", b"x"), (b"X", b"1"), (b"x", b"2")),
     ((b"x", b""),),
     ((b"x", b"a\tb"),),
     ((b"x", b"\xff"),),
@@ -128,10 +132,12 @@ def _step(both: Both, rng: Random) -> None:
 def _sayings(stream: StreamId) -> tuple[tuple[Event, ...], ...]:
     sized = Headers(((b"content-length", b"2"),))
     chunked = ResponseHead(stream, 200, Headers(((b"date", DATE), JSON)))
+    named = ResponseHead(stream, 200, Headers(((b"date", DATE), JSON, (b"X-Run-Id", b"1"))))
     return (
         (chunked, ResponseData(stream, b"ok"), ResponseData(stream, b""), ResponseData(stream, b"x" * 20)),
         (chunked, ResponseData(stream, b"ok"), ResponseEnd(stream)),
         (chunked, ResponseEnd(stream, Headers(((b"x-a", b"b"),)))),
+        (named, ResponseData(stream, b"ok"), ResponseEnd(stream)),
         (chunked,),
         (chunked, ResponseElsewhere(stream, 2)),
         *((ResponseHead(stream, status, Headers(((b"date", value),))),) for status, value in ODD_HEADS),

@@ -111,7 +111,7 @@ class ServerConnection(Connection, Protocol):
     ) -> bool:
         """Say all of a response; False, and nothing was said, if it has to be said event by event.
 
-        Its fields are `date`, `fields` (names in lower case) and, where there may be a body, `content-length`.
+        Its fields are `date`, `fields` and, where there may be a body, `content-length`.
         """
         return False
 

@@ -59,7 +59,7 @@ _REQUEST = re.compile(
 )
 _FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `_REQUEST` has found
 _HOST = re.compile(AUTHORITY)
-_NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9a-z]++")
+_NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++")
 _VALUE = re.compile(rb"[!-~](?:[ -~]*[!-~])?")
 FOR_THE_LAW = frozenset({b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
 FRAMING = frozenset({b"connection", b"content-length", b"host", b"transfer-encoding"})  # h11 sees to these itself
@@ -135,7 +135,7 @@ class PlainConnection(ServerConnection):
     ) -> bool:
         """Say all of a response; False, and nothing was said, if that is the law's to say.
 
-        Its fields are `date`, `fields` (names in lower case) and, where there may be a body, `content-length`.
+        Its fields are `date`, `fields` and, where there may be a body, `content-length`.
         """
         if not self._raw or self._told != TOLD or stream != self._stream or self._said is not None:
             return False
@@ -347,4 +347,4 @@ def _chunked_head(head: ResponseHead) -> bytes | None:
 
 
 def _may_be_said(name: bytes, value: bytes) -> bool:
-    return name not in FRAMING and _NAME.fullmatch(name) is not None and _VALUE.fullmatch(value) is not None
+    return name.lower() not in FRAMING and _NAME.fullmatch(name) is not None and _VALUE.fullmatch(value) is not None

@@ -283,7 +283,8 @@ def test_an_answer_before_the_end_of_the_request_is_the_law() -> None:
     [
         (199, ()),
         (1000, ()),
-        (200, ((b"X", b"a"),)),
+        (200, ((b"Connection", b"close"),)),
+        (200, ((b"Transfer-Encoding", b"chunked"),)),
         (200, ((b"x y", b"a"),)),
         (200, ((b"x", b"a\r\nb"),)),
         (200, ((b"x", b" a"),)),
@@ -306,6 +307,17 @@ def test_answers_that_are_not_plain_are_the_law(status: int, fields: tuple[tuple
         both.hear(GET, at_once=True)
         with suppress(MisusedError):  # both say no, in the same words
             both.answer(ONE, status, fields, b"ok")
+
+
+def test_a_name_with_capitals_is_plain_and_goes_out_as_it_is() -> None:
+    both = Both(DEFAULT_LIMITS)
+    named = (b"X-Svc-Run-Id", b"1")
+    both.hear(GET, at_once=True)
+    assert both.answer(ONE, 200, (named,), b"ok")
+    both.hear(GET, at_once=True)
+    both.say(ResponseHead(TWO, 200, Headers(((b"date", DATE), named))))
+    assert both.flush().endswith(b"\r\nX-Svc-Run-Id: 1\r\nTransfer-Encoding: chunked\r\n\r\n")
+    assert both.lane._law is None
 
 
 def test_no_answer_without_a_request() -> None:
