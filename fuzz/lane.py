@@ -1,8 +1,8 @@
 """`python -m fuzz.lane --scripts 100000`: the plain lanes against the laws on scripts of traffic that is nearly plain.
 
-Each script is a seed: requests, or frames of a WebSocket, most of them plain or one change away from it, cut anywhere,
-with what is said to them in between. The fuzz targets `lane` and `frames` hold lane and law together; here they are
-given what only a grammar finds.
+Each script is a seed: requests, an answer, or frames of a WebSocket, most of them plain or one change away from it, cut
+anywhere, with what is said to them in between. The fuzz targets `lane`, `call` and `frames` hold lane and law together;
+here they are given what only a grammar finds.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from random import Random
 
 import click
 
+from fuzz.targets.call import compare_calls
 from fuzz.targets.frames import compare_frames
 from fuzz.targets.lane import LIMITS, compare
 from fuzz.targets.websocket import CLIENT, DEFLATE
 
-__all__ = ["conversation", "main", "play", "play_frames", "traffic"]
+__all__ = ["conversation", "main", "play", "play_call", "play_frames", "traffic"]
 
 BATCH = 500  # scripts that a process is given at once
 METHODS = (b"GET", b"GET", b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS")
@@ -102,6 +103,35 @@ ODD_FIRSTS = (0x01, 0x02, 0x00, 0x80, 0x80, 0x88, 0x09, 0x83, 0x8B, 0xA1, 0x91, 
 SIZES = (0, 1, 3, 5, 20, 124, 125, 126, 127, 300, 301, 1000)
 LARGE = (65_535, 65_536, 65_546, 65_547)
 TEXTS = ("abcd", "h\u00e9", "\u4e16", "\U0001f600")
+STATUS_LINES = (
+    b"HTTP/1.1 200 OK",
+    b"HTTP/1.1 200 OK",
+    b"HTTP/1.1 404 Not Found",
+    b"HTTP/1.1 599 ",
+    b"HTTP/1.1 302 a b",
+)
+ODD_STATUS_LINES = (
+    b"HTTP/1.1 200",
+    b"HTTP/1.0 200 OK",
+    b"HTTP/1.1 204 No Content",
+    b"HTTP/1.1 304 x",
+    b"HTTP/1.1 101 x",
+    b"HTTP/1.1 999 x",
+    b"HTTP/1.1 1000 x",
+    b"HTTP/1.1  200 OK",
+    b"HTTP/1.1 200 \xff",
+    b"HTTP/1.1 200 a\tb",
+    b"http/1.1 200 OK",
+    b"HTTP/2 200 OK",
+)
+ANSWER_FIELDS = (
+    b"Date: Sun, 06 Nov 1994 08:49:37 GMT",
+    b"content-type: text/event-stream",
+    b"Connection: close",
+    b"Server: a/1 (b)",
+    b"Set-Cookie: a=b; c",
+)
+ENDS = (*(b"0\r\n\r\n",) * 3, b"0\r\nx: y\r\n\r\n", b"00\r\n\r\n", b"0;a\r\n\r\n", b"")  # of a body in chunks
 BODIES = (b"abc", b"{}", b"x" * 50, b"\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n")
 
 EXAMPLES = """
@@ -150,6 +180,12 @@ def play(seed: int) -> int:
     """One connection: a request at a time, or as the seed has it; how many messages the lane had to itself."""
     rng = Random(seed)
     return compare(traffic(rng), rng)
+
+
+def play_call(seed: int) -> int:
+    """One call; whether the lane had it to itself."""
+    rng = Random(seed)
+    return compare_calls(_response(rng), rng)
 
 
 def play_frames(seed: int) -> int:
@@ -217,12 +253,38 @@ def _request(rng: Random, odd: float) -> bytes:
     return b"".join((first, end, *(field + b"\r\n" for field in fields), b"\r\n", body))
 
 
+def _response(rng: Random) -> bytes:
+    """The answer to one call."""
+    odd = rng.choice((0.0, 0.0, 0.1, 0.3))
+    body = rng.choice((*BODIES, b"", b"data: {}\n\n" * rng.randrange(9)))
+    fields = rng.sample(ANSWER_FIELDS, rng.choice((0, 1, 3)))
+    if rng.random() < 0.6:
+        fields.append(b"Transfer-Encoding: chunked")
+        end = rng.choice(
+            (b"0\r\n\r\n", b"0\r\n\r\n", b"0\r\n\r\n", b"0\r\nx: y\r\n\r\n", b"00\r\n\r\n", b"0;a\r\n\r\n", b"")
+        )
+        cuts = [body[at : at + 9] for at in range(0, len(body), 9)]
+        line = b"%x;a=b" if rng.random() < odd else b"%x"
+        body = b"".join(line % len(cut) + b"\r\n" + cut + b"\r\n" for cut in cuts) + end
+    elif rng.random() < 0.9:
+        fields.append(b"Content-Length: %d" % (len(body) + (rng.random() < odd) - (rng.random() < odd)))
+    while rng.random() < odd:
+        fields.append(rng.choice(ODD_FIELDS))
+    rng.shuffle(fields)
+    first = rng.choice(ODD_STATUS_LINES) if rng.random() < odd else rng.choice(STATUS_LINES)
+    head = b"\r\n".join((first, *fields, b"", b""))
+    if rng.random() < odd:
+        head = rng.choice((b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 x\r\na: b\r\n\r\n", b"\r\n")) + head
+    more = rng.choice((b"x", head, b"\r\n")) if rng.random() < odd else b""
+    return head + body + more
+
+
 def _batch(first: int) -> tuple[int, int, str]:
     """Play some scripts: how many, the messages that the lanes could take, and what went wrong with the last one."""
     alone = 0
     for seed in range(first, first + BATCH):
         try:
-            alone += play(seed) + play_frames(seed)
+            alone += play(seed) + play_frames(seed) + play_call(seed)
         except Exception as error:  # also what the law refuses and the lane took
             return seed - first + 1, alone, f"script {seed}: {error!r}"
     return BATCH, alone, ""
@@ -236,7 +298,7 @@ def _batch(first: int) -> tuple[int, int, str]:
 def main(scripts: int, first: int, script: int | None, jobs: int | None) -> None:
     """Have the plain lanes and the laws read, and say, the same. Exit code 1 when they do not."""
     if script is not None:
-        print(f"holds; {play(script) + play_frames(script)} messages")
+        print(f"holds; {play(script) + play_frames(script) + play_call(script)} messages")
         return
     began = time.monotonic()
     played = alone = 0

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 
 from wsproto.frame_protocol import Frame, FrameProtocol
 
 from svc_proto.basics.entropy import Entropy
-from svc_proto.engine import server
+from svc_proto.engine import client_channel, server
 from svc_proto.wire import websocket
 from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.deflate import InboundGuard
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
 
-__all__ = ["Law", "LawReader", "alone", "obey"]
+__all__ = ["Law", "LawCall", "LawReader", "alone", "obey"]
 
 
 class Law(Http1Connection, ServerConnection):
@@ -26,6 +27,13 @@ class Law(Http1Connection, ServerConnection):
 
     def __init__(self, *, limits: Limits, entropy: Entropy) -> None:
         super().__init__(Role.SERVER, limits=limits, entropy=entropy)
+
+
+class LawCall(Http1Connection):
+    """A call that is asked, and answered, event by event, by h11."""
+
+    def __init__(self, *, limits: Limits, entropy: Entropy) -> None:
+        super().__init__(Role.CLIENT, limits=limits, entropy=entropy)
 
 
 class LawReader:
@@ -52,18 +60,25 @@ class LawReader:
 
 
 def obey() -> None:
-    """From now on connections of servers, and all WebSockets, of this process are the laws' alone."""
-    setattr(server, "PlainConnection", Law)  # noqa: B010 - a stand-in of another type
-    setattr(websocket, "FrameReader", LawReader)  # noqa: B010 - the same
+    """From now on connections of servers, calls, and all WebSockets of this process are the laws' alone."""
+    for module, name, law in _LANES:
+        setattr(module, name, law)
 
 
 @contextmanager
 def alone() -> Iterator[None]:
     """Those that are made in here are."""
-    lanes = vars(server)["PlainConnection"], vars(websocket)["FrameReader"]
+    lanes = [vars(module)[name] for module, name, _ in _LANES]
     obey()
     try:
         yield
     finally:
-        setattr(server, "PlainConnection", lanes[0])  # noqa: B010 - back again
-        setattr(websocket, "FrameReader", lanes[1])  # noqa: B010 - the same
+        for (module, name, _), lane in zip(_LANES, lanes, strict=True):
+            setattr(module, name, lane)
+
+
+_LANES: tuple[tuple[ModuleType, str, type], ...] = (
+    (server, "PlainConnection", Law),
+    (client_channel, "PlainCall", LawCall),
+    (websocket, "FrameReader", LawReader),
+)

@@ -6,6 +6,7 @@ understood and is written again is understood as the same.
 
 from __future__ import annotations
 
+from fuzz.targets.call import call
 from fuzz.targets.common import Target
 from fuzz.targets.cores import core, relay
 from fuzz.targets.frames import frames
@@ -23,6 +24,7 @@ TARGETS: dict[str, Target] = {
     "answer": answer,
     "chunks": chunks,
     "lane": lane,
+    "call": call,
     "http2": http2,
     "answer2": answer2,
     "websocket": websocket,

@@ -45,7 +45,13 @@ _BEGINNING = re.compile(rb"(?=\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /)")
 PROPERTIES = ("must_close", "paused", "idle", "held", "head_pending")
 STATUSES = (200, 200, 200, 404, 500, 299, 999, 204, 204, 304, 205)
 JSON = (b"content-type", b"application/json")
-PLAIN: tuple[Fields, ...] = ((), (JSON,), (JSON, (b"x-a", b"1 2")), (JSON, (b"vary", b"origin"), JSON), ((b"X-Upper", b"1"),))
+PLAIN: tuple[Fields, ...] = (
+    (),
+    (JSON,),
+    (JSON, (b"x-a", b"1 2")),
+    (JSON, (b"vary", b"origin"), JSON),
+    ((b"X-Upper", b"1"),),
+)
 ODD: tuple[Fields, ...] = (
     ((b"Connection", b"close"),),
     ((b"Content-Length", b"3"),),

@@ -11,7 +11,7 @@ from svc_proto.commands import Connect
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.wire.connection import Role
+from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
     Event,
     Headers,
@@ -27,6 +27,7 @@ from svc_proto.wire.events import (
     StreamReset,
 )
 from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http1_call import PlainCall
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.urls import Url
 
@@ -115,7 +116,13 @@ class ClientChannel(HttpChannel):
             from svc_proto.wire.http2 import Http2Connection  # noqa: PLC0415, RUF100 - see `engine.door`
 
             self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=url.tls)
-        conn = self._http2 or Http1Connection(role, limits=limits, entropy=entropy)
+        conn: Connection
+        if self._http2 is not None:
+            conn = self._http2
+        elif into.handler is None:
+            conn = PlainCall(limits=limits, entropy=entropy)
+        else:
+            conn = Http1Connection(role, limits=limits, entropy=entropy)
         super().__init__(engine, order.ch, limits, conn)
         self._waiting = 0  # bytes of ours that the server's windows hold back
         self._window_due = 0.0  # monotonic seconds by which they have to open further

@@ -212,6 +212,10 @@ class Http1Connection:
         said, self._out = self._out, []
         return b"".join(said)
 
+    def go_on(self, chunks: ChunkedBody) -> None:
+        """In place of the body in chunks whose head was told: one that has been read so far."""
+        self._chunks = chunks
+
     # --- reading ---
 
     def next_event(self) -> Event | None:

@@ -51,13 +51,13 @@ from svc_proto.wire.http1_write import REASONS
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import WebSocket
 
-__all__ = ["PlainConnection"]
+__all__ = ["FIELDS", "FOR_THE_LAW", "MAX_DIGITS", "REQUEST", "PlainConnection"]
 
-_REQUEST = re.compile(
+REQUEST = re.compile(
     rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.1\r\n"
     rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)++)\r\n"
 )
-_FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `_REQUEST` has found
+FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `REQUEST` has found
 _HOST = re.compile(AUTHORITY)
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++")
 _VALUE = re.compile(rb"[!-~](?:[ -~]*[!-~])?")
@@ -108,11 +108,11 @@ class PlainConnection(ServerConnection):
         """Take one plain request and its body, with all of its events; None, and nothing has been done, otherwise."""
         if self._law is not None or self._raw:
             return None
-        found = _REQUEST.match(data)
+        found = REQUEST.match(data)
         if found is None or found.end() > self._limits.max_head:
             return None
         method, target, block = found.groups()
-        fields = _FIELDS(block)
+        fields = FIELDS(block)
         by_name = {name.lower(): value for name, value in fields}  # in their order
         body = data[found.end() :]
         if len(by_name) != len(fields) or len(fields) > self._limits.max_fields or not _is_plain(by_name, body):

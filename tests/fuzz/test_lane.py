@@ -21,6 +21,7 @@ def test_one_script_is_played_by_its_number() -> None:
 def test_a_difference_is_told_with_the_number_of_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane, "BATCH", 3)
     monkeypatch.setattr(lane, "play_frames", lambda seed: 0)
+    monkeypatch.setattr(lane, "play_call", lambda seed: 0)
     assert lane._batch(40)[::2] == (3, "")
 
     def differs(seed: int) -> int:

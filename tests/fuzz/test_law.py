@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fuzz.game import Report, play_seed
-from fuzz.law import Law, LawReader, alone
-from svc_proto.engine import server
+from fuzz.law import Law, LawCall, LawReader, alone
+from svc_proto.engine import client_channel, server
 from svc_proto.wire import websocket
 
 
@@ -18,6 +18,7 @@ def test_worlds_are_the_same_without_the_lanes(seed: int) -> None:
     lanes = play_seed(seed)
     with alone():
         assert vars(server)["PlainConnection"] is Law
+        assert vars(client_channel)["PlainCall"] is LawCall
         assert vars(websocket)["FrameReader"] is LawReader
         laws = play_seed(seed)
     assert isinstance(lanes, Report)
