@@ -70,6 +70,7 @@ KEPT: Mapping[str, str] = {
     "Tool.in_order": _OFFER,
     "Tool.parameters": _OFFER,
     "Tool.reads": _OFFER,
+    "AgentSettings.shown": "what the configuration file said last",
     "Route.streamed": _LOADED,
     "Router._exact": _LOADED,
     "Router._patterns": _LOADED,

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import ClauseElement, Engine
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import PoolProxiedConnection
 
 from runtimes.store_dialects import begin, version_of
 
@@ -34,19 +35,22 @@ class Prepared:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._texts: dict[ClauseElement, Text] = {}
+        self._kept: PoolProxiedConnection | None = None  # of SQLite: to have one from the pool costs as much as a row
 
     @contextmanager
     def transaction(self, *, reads: bool) -> Iterator[Hand]:
         """One transaction. Raises SQLAlchemy's errors, as its own execution does."""
         engine = self.engine
         errors = engine.dialect.loaded_dbapi.Error
-        raw = None
+        raw, self._kept = self._kept, None
         try:
-            raw = engine.raw_connection()
+            raw = raw or engine.raw_connection()
             cursor = raw.cursor()
             begin(cursor, engine, reads=reads)
             yield Hand(self, cursor)
             raw.commit()
+            if engine.dialect.name == "sqlite":  # others hang up while nobody looks
+                raw, self._kept = None, raw
         except errors as error:
             if raw is not None and engine.dialect.is_disconnect(error, raw, None):
                 raw.invalidate(error)
@@ -54,6 +58,12 @@ class Prepared:
         finally:
             if raw is not None:
                 raw.close()  # which rolls back what was not committed
+
+    def close(self) -> None:
+        """Let go of the connection that is kept."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
 
     def text_of(self, statement: ClauseElement, values: Mapping[str, object]) -> Text:
         """Its text, and the order of the values, where this kind of database has them by order."""

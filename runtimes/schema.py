@@ -127,6 +127,7 @@ class SqlStore:
 
     def close(self) -> None:
         """Close the connections."""
+        self._prepared.close()
         self._engine.dispose()
 
     def _groups(self, requests: Sequence[StoreRequest[Any]]) -> list[tuple[bool, list[StoreRequest[Any]]]]:

@@ -20,7 +20,7 @@ from svc_proto.api.model_list import ModelList
 from svc_proto.api.responses import Responses
 from svc_proto.api.routes import chat, completions, management, responses, runs, sessions, status
 from svc_proto.api.runs import Runs
-from svc_proto.api.settings import AgentSettings, load_settings
+from svc_proto.api.settings import AgentSettings, SettingsReader
 from svc_proto.api.store import ListMessages
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
@@ -92,6 +92,7 @@ class Api:
         self.agent = self._agent or self.parts.agent
         self.config_file = ConfigFile(engine, config)
         self.model_list = ModelList(engine)
+        self._settings = SettingsReader(engine)
         self.runs = Runs(self)
         self.responses = Responses(engine)
         self._holder_timer = engine.timers.timer(self._end_holders)
@@ -169,7 +170,7 @@ class Api:
 
     def settings(self) -> Flow[AgentSettings]:
         """What the agent is configured to be right now."""
-        return load_settings(self.engine, self.config)
+        return self._settings.read(self.config)
 
     def reload_key(self) -> Flow[bool]:
         """Take the key that the files hold now; whether it is another. What the old one has let in ends.

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentSettings",
+    "SettingsReader",
     "agent_settings",
     "file_base_url",
-    "load_settings",
     "origin_of",
     "product",
     "sends_key_to_main_host",
@@ -70,20 +70,31 @@ class AgentSettings:
         return self.personalities.get(name, "")
 
 
-def load_settings(engine: Engine, config: ApiConfig) -> Flow[AgentSettings]:
-    """Read the configuration file. One that is missing counts as empty, and so, with a warning, does a broken one.
+class SettingsReader:
+    """Reads the configuration file. What says the same as the last time comes to the same."""
 
-    A model that cannot be understood is told of, too.
-    """
-    found = yield from read_yaml(engine, config.config_path)
-    if isinstance(found, Failure):
-        if found.kind is not FailureKind.NOT_FOUND:
-            engine.log(Level.WARNING, "configuration not read", path=config.config_path, problem=found.kind.value)
-        found = Members()
-    unused = _unused(found)
-    if unused is not None:
-        engine.log(Level.WARNING, "configuration not used", path=config.config_path, problem=unused)
-    return agent_settings(config, found)
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._last: tuple[ApiConfig, str, AgentSettings] | None = None
+
+    def read(self, config: ApiConfig) -> Flow[AgentSettings]:
+        """The settings now. A file that is missing counts as empty, and so, with a warning, does a broken one.
+
+        A model that cannot be understood is told of, too.
+        """
+        engine = self._engine
+        found = yield from read_yaml(engine, config.config_path)
+        if isinstance(found, Failure):
+            if found.kind is not FailureKind.NOT_FOUND:
+                engine.log(Level.WARNING, "configuration not read", path=config.config_path, problem=found.kind.value)
+            found = Members()
+        unused = _unused(found)
+        if unused is not None:
+            engine.log(Level.WARNING, "configuration not used", path=config.config_path, problem=unused)
+        last, said = self._last, repr(found)  # which, unlike ==, tells a boolean from a number
+        if last is None or last[0] is not config or last[1] != said:
+            last = self._last = config, said, agent_settings(config, found)
+        return last[2]
 
 
 def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSettings:
