@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from functools import lru_cache
 
 from attrs import define, field, frozen
 
@@ -47,6 +48,8 @@ SHOWN = (  # in the order of wire core 4.2
     *("transport_hint", "client_surface", "device_form_factor", "device_model", "device_platform"),
 )
 NEVER = "never"  # wire core 0.1: in a stored session; a lost column must not read as "forever"
+
+MAX_SHARED = 64  # `Given`s that are shared
 
 
 class SessionState(Enum):
@@ -109,7 +112,13 @@ class Given:
             # 0 would be never; and what a sum of floating-point numbers has lost is no less time to renew.
             return 0.0 if expiry is None else max(round(expiry - since, 3), 1.0)
 
-        return cls(span(expires_at), {channel: span(expiry) for channel, expiry in grants.items()})
+        return cls.of(span(expires_at), tuple((channel, span(expiry)) for channel, expiry in grants.items()))
+
+    @classmethod
+    @lru_cache(maxsize=MAX_SHARED)
+    def of(cls, ttl: float, grants: tuple[tuple[str, float], ...]) -> Given:
+        """One that all sessions share that were given the same, as nearly all are."""
+        return cls(ttl, dict(grants))
 
 
 @define(kw_only=True)
@@ -259,9 +268,9 @@ def _identity(members: Mapping[str, object]) -> tuple[str, str]:
 def _given(value: object) -> Given:
     members = object_(value, "given")
     grants = object_(members.get("grants"), "given.grants")
-    return Given(
+    return Given.of(
         number(members.get("ttl_seconds"), "given.ttl_seconds"),
-        {channel: number(span, f"given.grants.{channel}") for channel, span in grants.items()},
+        tuple((channel, number(span, f"given.grants.{channel}")) for channel, span in grants.items()),
     )
 
 
