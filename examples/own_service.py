@@ -93,7 +93,7 @@ class Notes:
         """Every refusal as JSON, those of the protocol included."""
         return json_response(refused.status, {"error": refused.code, "message": refused.message}, refused.headers)
 
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Of every answer."""
         return ((b"cache-control", b"no-store"),)
 

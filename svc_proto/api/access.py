@@ -44,9 +44,10 @@ SECURITY = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-xss-protection", b"0"),
-    (b"strict-transport-security", b"max-age=31536000"),  # s, one year
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 )
+# RFC 6797 section 7.2: "MUST NOT include the STS header field in HTTP responses conveyed over non-secure transport".
+SECURE = (*SECURITY, (b"strict-transport-security", b"max-age=31536000"))  # s, one year
 VARY = (b"vary", b"Origin")
 ALLOW = (b"allow", b"GET, HEAD, POST, PATCH, DELETE, OPTIONS")  # of the server as a whole, RFC 9110 section 9.3.7
 PREFLIGHT = (
@@ -136,16 +137,17 @@ class Cors:
         origin = headers.get(b"origin")
         return origin is None or ANY_ORIGIN in self.origins or origin in self._allowed
 
-    def fields(self, headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self, headers: Headers, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """The header fields of every answer, a stream's included."""
+        common = SECURE if secure else SECURITY
         if not self.origins:
-            return SECURITY
+            return common
         if ANY_ORIGIN in self.origins:
-            return (*SECURITY, (b"access-control-allow-origin", b"*"))
+            return (*common, (b"access-control-allow-origin", b"*"))
         origin = headers.get(b"origin")
         if origin is None or origin not in self._allowed:
-            return (*SECURITY, VARY)
-        return (*SECURITY, VARY, (b"access-control-allow-origin", origin))
+            return (*common, VARY)
+        return (*common, VARY, (b"access-control-allow-origin", origin))
 
 
 _SPELLINGS = {

@@ -153,9 +153,9 @@ class Api:
             return Response(200)  # wire api 1: a probe asks for the route, with an id that nothing has
         return error_response(refused, head.target)  # which may be none that can be read
 
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """What a browser needs to know (wire api 2.4)."""
-        return self.cors.fields(head.headers)
+        return self.cors.fields(head.headers, secure=secure)
 
     # --- for routes ---
 

@@ -90,7 +90,7 @@ class Dashboard:
         detail = refused.extra.get("detail", refused.message)
         return json_response(refused.status, {"detail": detail}, (PRIVATE, *refused.headers))
 
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """What keeps other pages, and scripts in what is shown, out."""
         return FIELDS
 

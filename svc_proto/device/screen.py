@@ -129,7 +129,7 @@ class SeenPhone:
         """`{"error": …, "code": …}`."""
         return json_response(refused.status, {"error": refused.message, "code": refused.code}, refused.headers)
 
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Nobody keeps a screen."""
         return ((b"cache-control", b"no-store"),)
 

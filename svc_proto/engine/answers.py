@@ -27,7 +27,7 @@ PEERS_FAULT = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED
 def say_at_once(channel: ServerChannel, head: RequestHead, pattern: str, response: Response) -> bool:
     """Say a whole answer in one go; False, and nothing was said, if this connection has it said event by event."""
     engine, body = channel.engine, response.body
-    fields = (*channel.app.fields(head), *response.headers)
+    fields = (*channel.app.fields(head, secure=channel.secure), *response.headers)
     if not channel.conn.answer(head.stream, response.status, http_date(engine.now.wall), fields, body):
         return False
     channel.soil()
@@ -55,7 +55,8 @@ def say_whole(exchange: Exchange, response: Response, *, closing: bool) -> None:
 def say_head(exchange: Exchange, answer: Response | Streamed, *, length: int | None, closing: bool) -> None:
     """Say the head of an answer whose body has `length` bytes; None: nobody knows."""
     channel, head, status = exchange.channel, exchange.head, answer.status
-    fields = [(b"date", http_date(channel.engine.now.wall)), *channel.app.fields(head), *answer.headers]
+    common = channel.app.fields(head, secure=channel.secure)
+    fields = [(b"date", http_date(channel.engine.now.wall)), *common, *answer.headers]
     if length is not None and status not in BODILESS:
         fields.append((b"content-length", b"%d" % length))
     if closing and exchange.stream:  # the answer on stream 0 closes by itself

@@ -62,8 +62,8 @@ class HttpApp(Protocol):
         """The answer in which this service puts the refusal of a request; a head that could not be read is `GET /`."""
         ...
 
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
-        """Header fields that every answer to this request carries, whatever it is; names in lower case."""
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+        """Header fields that every answer to this request carries, whatever it is; `secure` over TLS."""
         ...
 
 

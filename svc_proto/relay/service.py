@@ -159,7 +159,7 @@ class Relay:
             return plain_refusal(refused)
         return json_response(refused.status, body, refused.headers)
 
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Header fields of every answer; a relay has none."""
         return ()
 

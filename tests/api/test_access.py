@@ -20,7 +20,6 @@ SECURITY = {
     b"x-frame-options": b"DENY",
     b"referrer-policy": b"no-referrer",
     b"x-xss-protection": b"0",
-    b"strict-transport-security": b"max-age=31536000",
 }
 NO_KEY = ApiConfig()
 
@@ -185,6 +184,12 @@ def test_every_answer_has_the_security_headers(method: str, path: str) -> None:
     for name, value in SECURITY.items():
         assert answer.headers.get(name) == value
     assert answer.headers.get(b"permissions-policy")
+
+
+def test_only_over_tls_a_client_is_told_to_stay_there() -> None:
+    book = ApiBook()
+    found = [book.request("GET", "/health", tls=tls).headers.get(b"strict-transport-security") for tls in (False, True)]
+    assert found == [None, b"max-age=31536000"]
 
 
 def test_routes_have_to_name_a_policy() -> None:

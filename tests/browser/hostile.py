@@ -145,5 +145,5 @@ class Hostile:
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         return json_response(refused.status, {"error": EVIL})
 
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         return ()

@@ -99,7 +99,7 @@ class EchoService:
         """One line of text."""
         return _text(f"{refused.message}\n", refused.status, refused.headers)
 
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """None."""
         return ()
 

@@ -200,7 +200,7 @@ class ToyService:
         headers = Headers([(b"content-type", b"text/plain"), *refused.headers])
         return Response(refused.status, headers, f"{refused.code}: {refused.message}".encode())
 
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         return self.extra_fields
 
     # --- handlers ---

@@ -51,5 +51,5 @@ class ScriptedService:
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         return json_response(refused.status, {"error": {"message": refused.message}})
 
-    def fields(self, head: RequestHead) -> tuple[tuple[bytes, bytes], ...]:
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         return ()
