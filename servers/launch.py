@@ -230,6 +230,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
         opened = programs()
         log = _keep_log(opened)
         gc.freeze()  # what lives as long as the process is no garbage, and a look through it keeps everybody waiting
+        gc.enable()
         code = run([*opened, *watcher(opened, inside_url, os.environ)], runtime, handle=handle)
     except CannotStartError as error:
         give_up(str(error), error.code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
@@ -34,12 +35,15 @@ class ProgramCommand(click.Command):
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run, and end the process."""
         extra["standalone_mode"] = False
+        gc.disable()  # what is loaded stays: a look for cycles in it finds none; `launch` goes on with them
         try:
             code = super().main(*args, **extra)
         except click.ClickException as error:
             give_up(" ".join(error.format_message().split()), error.exit_code)
         except click.Abort:
             sys.exit(INTERRUPTED)
+        finally:
+            gc.enable()
         sys.exit(code)
 
 
