@@ -30,6 +30,7 @@ from servers.launch import (
     say_why,
     tell_where,
 )
+from servers.supervised import given_place
 from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.api.service import Api
 from svc_proto.api.settings import agent_settings
@@ -66,15 +67,21 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
     """The API's settings, with those of files. Raises `CannotStartError` with exit code 2.
 
     A file that cannot be read stops the start: the key may be in it, and without it everybody could come in.
-    If nothing says where to listen, it is where `beside` does; other hosts then need a key, and one is made if missing.
+    If nothing says where to listen, it is where `beside` does, or a supervisor's socket; other hosts then need a key,
+    and one is made if missing.
     """
     home = str(Path("~/.svc").expanduser())
+    given = given_place(env, "api")
+    silent = bool(given) or options.get("host") is None
+    options = {**options, **given}
     try:
         first = api_config(env, options, home=home)
         files = {**_yaml_file(first.config_path), **_env_file(f"{first.home}/.env")}
         found = {**files, **{name: value for name, value in env.items() if value.strip()}}
-        if beside is not None and first.enabled and options.get("host") is None:
-            found = _beside(beside, found, first.home)
+        if given:
+            found.pop("API_SERVER_HOST", None)
+        if beside is not None and first.enabled and silent:
+            found = _beside(str(given.get("host", beside)), found, first.home)
         named = bool(env.get("API_SERVER_KEY", "").strip())
         return evolve(api_config(found, options, home=first.home), key_in_environment=named)
     except ConfigError as error:

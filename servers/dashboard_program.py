@@ -28,6 +28,7 @@ from servers.launch import (
     trust_in,
 )
 from servers.relay_program import read_config
+from servers.supervised import given_place
 from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig, dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
@@ -64,7 +65,7 @@ def read_dashboard_config(
 ) -> DashboardConfig:
     """The dashboard's own settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
     try:
-        return dashboard_config(settings(env), options, relay_port=relay_port)
+        return dashboard_config(settings(env), {**options, **given_place(env, "dashboard")}, relay_port=relay_port)
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
 

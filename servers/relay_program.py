@@ -28,6 +28,7 @@ from servers.launch import (
     settings,
     tell_where,
 )
+from servers.supervised import given_place
 from svc_proto.config import ConfigError, RelayConfig, relay_config
 from svc_proto.engine.core import Engine
 from svc_proto.machines.device_keys import DeviceKeys
@@ -42,6 +43,7 @@ STORES = ("RELAY_SESSIONS_FILE", "SVC_DATABASE_URL")  # name the store, see `ope
 
 def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
     """The relay's settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
+    options = {**options, **given_place(env, "relay")}
     env = settings(env)
     try:
         return relay_config(

@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from runtimes.host import Program
-from runtimes.listen import Listener
+from runtimes.listen import Listener, plain_address
 from runtimes.running import ROLES
 from svc_proto.client.watch import Watch
 from svc_proto.commands import Tell
 from svc_proto.engine.core import Engine
 
-__all__ = ["given_socket", "watcher"]
+__all__ = ["given_place", "given_socket", "watcher"]
 
 FIRST = 3  # the descriptor of the first socket
 TELLS = {
@@ -51,9 +51,31 @@ def given_socket(env: Mapping[str, str], role: str) -> socket.socket | None:
 
     Raises `OSError` for a descriptor that is none.
     """
-    names = env.get("LISTEN_FDNAMES", "").split(":")
-    if env.get("LISTEN_PID") != str(os.getpid()) or role not in names:
+    fd = _descriptor(env, role)
+    if fd is None:
         return None
-    fd = FIRST + names.index(role)
     os.set_inheritable(fd, False)
     return socket.socket(fileno=fd)
+
+
+def given_place(env: Mapping[str, str], role: str) -> dict[str, object]:
+    """`host` and `port` of the socket that was opened for this server, as the options that they are; else nothing.
+
+    Where a server listens decides what it asks for, so a setting that says otherwise does not count.
+    """
+    fd = _descriptor(env, role)
+    if fd is None:
+        return {}
+    try:
+        with closing(socket.socket(fileno=os.dup(fd))) as sock:
+            if sock.family not in (socket.AF_INET, socket.AF_INET6):
+                return {}
+            address = plain_address(sock.getsockname())
+    except OSError:
+        return {}  # whoever takes it says what is wrong with it
+    return {"host": address.host, "port": address.port}
+
+
+def _descriptor(env: Mapping[str, str], role: str) -> int | None:
+    names = env.get("LISTEN_FDNAMES", "").split(":")
+    return FIRST + names.index(role) if env.get("LISTEN_PID") == str(os.getpid()) and role in names else None

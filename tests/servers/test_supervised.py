@@ -7,14 +7,22 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from runtimes.host import Program
 from runtimes.listen import BindError, Listener, adopt, bind
-from servers.supervised import given_socket, watcher
+from servers import supervised
+from servers.api_program import read_api_config
+from servers.dashboard_program import read_dashboard_config
+from servers.launch import CannotStartError
+from servers.relay_program import read_config
+from servers.supervised import given_place, given_socket, watcher
 from tests.servers.support import ROOT, TIMEOUT, call, environment
+
+Given = Callable[[str, str], dict[str, str]]
 
 LAUNCHER = """
 import os, sys
@@ -57,6 +65,63 @@ def test_sockets_of_others() -> None:
     assert given_socket({}, "relay") is None
     assert given_socket(mine, "api") is None
     assert given_socket({**mine, "LISTEN_PID": "1"}, "relay") is None
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Given]:
+    """The environment of a server that was given a socket at an address."""
+    opened: list[socket.socket] = []
+
+    def give(role: str, host: str) -> dict[str, str]:
+        opened.append(bind(host, 0).sock)
+        monkeypatch.setattr(supervised, "FIRST", opened[-1].fileno())
+        mine = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": role}
+        return {**mine, "SVC_HOME": str(tmp_path), "SVC_CONFIG": str(tmp_path / "config.yaml")}
+
+    yield give
+    for sock in opened:
+        sock.close()
+
+
+@pytest.mark.parametrize("setting", ["127.0.0.1", "203.0.113.1"])
+def test_where_a_given_socket_listens_is_what_the_server_is_told(given: Given, setting: str) -> None:
+    assert given_place(given("api", "127.0.0.1"), "relay") == {}
+    relay = read_config({**given("relay", "127.0.0.1"), "RELAY_HOST": setting}, {"host": setting, "port": 9})
+    assert relay.host == "127.0.0.1"
+    assert relay.port not in (0, 9)
+    api = read_api_config({**given("api", "0.0.0.0"), "API_SERVER_HOST": setting}, {"host": setting})
+    assert api.host == "0.0.0.0"
+
+
+def test_a_short_key_is_refused_on_a_given_socket_too(given: Given) -> None:
+    with pytest.raises(CannotStartError, match="at least 16 characters"):
+        read_api_config({**given("api", "0.0.0.0"), "API_SERVER_KEY": "short"}, {})
+    assert read_api_config({**given("api", "127.0.0.1"), "API_SERVER_KEY": "short"}, {"host": "::"}).key == "short"
+
+
+@pytest.mark.parametrize("more", [{}, {"API_SERVER_HOST": "127.0.0.1"}])
+@pytest.mark.parametrize("options", [{}, {"host": "127.0.0.1"}])
+def test_the_api_beside_a_relay_has_a_key_on_a_given_socket_too(
+    given: Given, more: Mapping[str, str], options: Mapping[str, str]
+) -> None:
+    assert read_api_config({**given("api", "127.0.0.1"), **more}, options, beside="0.0.0.0").key == ""
+    found = read_api_config({**given("api", "0.0.0.0"), **more}, options, beside="127.0.0.1")
+    assert len(found.key) > 30
+
+
+def test_no_dashboard_without_a_password_on_a_given_socket(given: Given) -> None:
+    with pytest.raises(CannotStartError, match="needs a password"):
+        read_dashboard_config(given("dashboard", "0.0.0.0"), {"host": "127.0.0.1"})
+    assert read_dashboard_config(given("dashboard", "127.0.0.1"), {"host": "::"}).host == "127.0.0.1"
+
+
+def test_what_is_no_address_says_nothing(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = given("relay", "127.0.0.1")
+    a, b = socket.socketpair()
+    with a, b:
+        monkeypatch.setattr(supervised, "FIRST", a.fileno())
+        assert given_place(env, "relay") == {}
+    assert given_place(env, "relay") == {}
 
 
 def test_what_cannot_be_listened_on() -> None:
