@@ -13,7 +13,7 @@ from svc_proto.agent.contract import ApprovalAsked, ToolCall, TurnHost
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.basics.redact import redact
+from svc_proto.basics.redact import SECRET_KEYS, redact
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
@@ -23,7 +23,7 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ALLOWED", "FILE", "Approvals", "pattern_of", "question_about"]
+__all__ = ["ALLOWED", "FILE", "Approvals", "pattern_of", "question_about", "shown_call"]
 
 FILE = "agent-approvals.json"  # `{"always": ["<pattern>"]}` in the state folder
 ALLOWED = ("once", "session", "always")
@@ -32,6 +32,7 @@ MAX_SESSIONS = 1_000  # chats with something remembered: the oldest is forgotten
 MAX_PER_SESSION = 100  # patterns of one chat: the oldest is forgotten
 MAX_PATTERN = 200  # characters; a longer one ends with the hash of all of it
 MAX_SHOWN = 8_000  # characters of a call that somebody can be asked about: nothing is allowed that was not shown
+HIDDEN = f"somebody has to allow this call, and what is named {', '.join(SECRET_KEYS)} in it would not be shown"
 TOO_LONG = f"somebody has to allow this call, and it is too long to be shown: at most {MAX_SHOWN} characters"
 
 
@@ -49,11 +50,19 @@ def pattern_of(tool: Tool, given: Arguments) -> str:
 
 
 def question_about(tool: Tool, call: ToolCall, given: Arguments, why: str) -> ApprovalAsked:
-    """The question: all that the tool would be given, as one line. Raises `ToolError` for what cannot be shown."""
-    command = f"{tool.name} {_line(strict_json.dumps(redact(given)))}"
+    """The question. Raises `ToolError` for what cannot be shown."""
+    return ApprovalAsked(call=call, command=shown_call(tool, given), description=why, pattern=pattern_of(tool, given))
+
+
+def shown_call(tool: Tool, given: Arguments) -> str:
+    """All that a tool would be given, as one line. Raises `ToolError` if not all can be shown."""
+    shown = redact(given)
+    if shown != given:
+        raise ToolError(HIDDEN)
+    command = f"{tool.name} {_line(strict_json.dumps(shown))}"
     if len(command) > MAX_SHOWN:
         raise ToolError(TOO_LONG)
-    return ApprovalAsked(call=call, command=command, description=why, pattern=pattern_of(tool, given))
+    return command
 
 
 class Approvals:

@@ -112,6 +112,7 @@ class Handover:
         """The question's text, a line for each thing; the text is last, since it may have lines of its own."""
         lines = [] if self.to is None else [_line("to", self.to)]
         lines += [] if self.package is None else [_line("app", self.package)]
+        lines += [] if self.title is None else [_line("title", self.title)]
         lines += [_line("file" if "/" in each.source else "media", each.source) for each in self.attachments]
         return "\n".join([*lines, f"text {self.text}"] if self.text else lines)
 

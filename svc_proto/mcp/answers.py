@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from attrs import frozen
 
+from svc_proto.agent.approvals import shown_call
 from svc_proto.agent.tools.arguments import check
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics.expiring import ExpiringMap
@@ -162,8 +163,9 @@ class Answers:
             return
         if asking is None:
             raise ToolError(NOBODY)
-        told = ", ".join(f"{name}: {str(value)[:300]}" for name, value in arguments.items())
-        if not (yield from asking(tool.name, arguments, f"{offered.title}? {told}. {tool.asks}")):
+        if not (
+            yield from asking(tool.name, arguments, f"{offered.title}? {shown_call(tool, arguments)}\n{tool.asks}")
+        ):
             raise ToolError(DENIED)
 
     # --- resources ---

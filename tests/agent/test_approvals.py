@@ -124,14 +124,24 @@ def test_a_long_pattern_is_cut_and_told_apart() -> None:
 
 def test_people_are_shown_all_of_it() -> None:
     """What the tool is given, and nothing that would look like something else."""
-    asked = about(number="+1 555", body="Grüße\n\u202e", extras={"password": "x"})
-    assert asked.command == (
-        r'phone_call {"number":"+1 555","body":"Grüße\n\u202e","extras":{"password":"[redacted]"}}'
-    )
+    asked = about(number="+1 555", body="Grüße\n\u202e", extras={"passwords": "x"})
+    assert asked.command == r'phone_call {"number":"+1 555","body":"Grüße\n\u202e","extras":{"passwords":"x"}}'
     room = MAX_SHOWN - len('phone_call {"number":""}')
     assert len(about(number="5" * room).command) == MAX_SHOWN
     with pytest.raises(ToolError, match="too long to be shown"):
         about(number="5" * (room + 1))
+
+
+@pytest.mark.parametrize("given", [{"Password": "x"}, {"number": "1", "attachments": [{"token": "x"}]}])
+def test_nobody_is_asked_about_what_would_not_be_shown(given: dict[str, object]) -> None:
+    """Secrets are told to nobody, so a call that has some cannot be allowed."""
+    with pytest.raises(ToolError, match="password, token, secret, otp, bearer in it would not be shown"):
+        about(**given)
+    deep: object = "x"
+    for _ in range(40):
+        deep = [deep]
+    with pytest.raises(ToolError, match="would not be shown"):
+        about(number="1", extras=deep)
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,11 @@ def refusal(path: str, body: Mapping[str, object]) -> tuple[object, object]:
         ("/call", {"number": " +1 (555) 0100 "}, "+1 (555) 0100"),
         ("/call", {"number": 112, "text": None}, "112"),  # a null is as good as missing
         ("/send_sms", {"to": "+1900666", "body": "SUBSCRIBE\nnow"}, "+1900666\nSUBSCRIBE\nnow"),
-        ("/send_mms", {"to": "+1", "text": "first", "body": "second", "title": "t"}, "to +1\ntext first"),
+        (
+            "/send_mms",
+            {"to": "+1", "text": "first", "body": "second", "title": "t\nu"},
+            "to +1\ntitle 't\\nu'\ntext first",
+        ),
         ("/send_mms", {"to": "+1", "body": "second", "package": "com.a"}, "to +1\napp com.a\ntext second"),
         ("/share_media", {"text": "hi\napp com.b"}, "text hi\napp com.b"),
         (

@@ -142,7 +142,7 @@ def test_progress(desk: Desk) -> None:
 # --- questions ----------------------------------------------------------------------------------------------------
 
 PAY: dict[str, Any] = {"name": "pay", "arguments": {"word": "bread"}}
-QUESTION = "Pay? word: bread. It costs money."
+QUESTION = 'Pay? pay {"word":"bread"}\nIt costs money.'
 
 
 @pytest.mark.parametrize(("action", "paid"), [("accept", True), ("decline", False), ("cancel", False), (None, False)])
@@ -158,6 +158,18 @@ def test_the_client_asks_its_user(desk: Desk, shop: Shop, action: str | None, pa
     assert told["result"]["isError"] is not paid
     assert shop.done == ([{"word": "bread"}] if paid else [])
     assert desk.say(id=asked["id"], **answer) == []
+
+
+def test_all_of_a_call_is_shown(desk: Desk, shop: Shop) -> None:
+    """Nothing is cut, nothing looks like something else, and what is too long to be shown is not asked about."""
+    desk.open("2025-06-18", ELICITS)
+    word = f"{'bread' * 100}\n\u202etwo"
+    (asked,) = desk.say(id=1, method="tools/call", params={"name": "pay", "arguments": {"word": word}})
+    assert asked["params"]["message"] == f'Pay? pay {{"word":"{"bread" * 100}\\n\\u202etwo"}}\nIt costs money.'
+    (told,) = desk.say(id=2, method="tools/call", params={"name": "pay", "arguments": {"word": "x" * 8_000}})
+    assert told["result"]["isError"] is True
+    assert "too long to be shown" in told["result"]["content"][0]["text"]
+    assert shop.done == []
 
 
 def test_a_question_that_nobody_answers(desk: Desk, shop: Shop) -> None:
