@@ -1,6 +1,8 @@
 """Which files of the host a phone may fetch: decided on the real path of what was opened (wire core 6.4).
 
 The protected list is judged first, then the roots, so that a refusal does not tell whether a file exists.
+The service home is ours as a whole, under whatever root: keys, tokens, backups of them, and what a later version puts
+there. Given away of it are roots that lie in it, and pictures.
 Paths are absolute POSIX paths; containment is by component. What they are compared with is real, so roots and protected
 places are given by their real paths, too: a home behind a link is the same home.
 """
@@ -15,7 +17,8 @@ __all__ = ["CREDENTIAL_FOLDERS", "SYSTEM_TREES", "Sandbox", "is_within", "normal
 
 SYSTEM_TREES = ("/etc", "/proc", "/sys", "/dev", "/root", "/boot", "/var/log", "/var/lib", "/var/run", "/run")
 CREDENTIAL_FOLDERS = (".ssh", ".aws", ".gnupg", ".kube", ".docker", ".config", ".azure", ".gcloud")
-SERVICE_FILES = (  # what is ours in the service home
+GIVEN = ("images",)  # of the service home, where a root holds it
+SERVICE_FILES = (  # what is ours in the service home, under a root that was put into it
     ".env",
     "config.yaml",
     "auth.json",
@@ -73,11 +76,20 @@ class Sandbox:
 
     roots: tuple[str, ...] = field(converter=_normal_paths)
     protected: tuple[str, ...] = field(converter=_normal_paths)
+    homes: tuple[str, ...] = field(converter=_normal_paths, default=())  # the service home, by each of its names
+    _given: tuple[str, ...] = field(init=False)
+
+    @_given.default
+    def _of_the_homes(self) -> tuple[str, ...]:
+        inside = (root for root in self.roots if root not in self.homes and is_within(root, self.homes))
+        return (*inside, *(f"{home}/{name}" for home in self.homes for name in GIVEN))
 
     def allows(self, path: str) -> bool:
         """Whether a file at this real path may be served."""
         where = normal_path(path)
-        return not is_within(where, self.protected) and is_within(where, self.roots)
+        if is_within(where, self.protected) or not is_within(where, self.roots):
+            return False
+        return not is_within(where, self.homes) or is_within(where, self._given)
 
 
 def is_within(path: str, trees: Iterable[str]) -> bool:

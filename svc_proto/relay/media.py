@@ -126,21 +126,21 @@ class Media:
         self.max_size = config.media_max_size_mb * MIB
         roots = (config.temp_dir, config.workspace, *config.media_allowed_roots)
         protected = protected_paths(home=config.user_home, service_home=config.home, ours=_ours(config, roots))
-        self.sandbox = Sandbox(roots=roots, protected=protected)
+        self.sandbox = Sandbox(roots=roots, protected=protected, homes=(config.home,))
 
     def prepare(self) -> Flow[None]:
         """Resolve the sandbox, and delete the uploads of an earlier run: their tokens are gone."""
         engine, named = self._engine, self.sandbox
-        places = (normal_path(self._config.user_home), *named.roots, *named.protected)
+        places = (normal_path(self._config.user_home), *named.homes, *named.roots, *named.protected)
         found = yield from ask(engine, Compute(engine.new_op(), "real_paths", places))
         if isinstance(found, Failure):
             engine.log(Level.WARNING, "media places taken by name", problem=found.kind.value)
             found = places
-        home, *real = cast("tuple[str, ...]", found)
+        home, ours, *real = cast("tuple[str, ...]", found)
         roots = len(named.roots)
         # By name, too: such a path is not even opened. A system tree that leads to the user's home is not foreign.
         protected = dict.fromkeys((*named.protected, *(place for place in real[roots:] if place != home)))
-        self.sandbox = Sandbox(roots=real[:roots], protected=protected)
+        self.sandbox = Sandbox(roots=real[:roots], protected=protected, homes=(*named.homes, ours))
         swept = yield from ask(engine, SweepFolder(engine.new_op(), SPOOL, engine.now.wall))
         if isinstance(swept, Failure):
             engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)

@@ -10,7 +10,8 @@ from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protecte
 
 
 def box(*roots: str, home: str = "/home/u", ours: tuple[str, ...] = ()) -> Sandbox:
-    return Sandbox(roots=roots, protected=protected_paths(home=home, service_home=f"{home}/.svc", ours=ours))
+    ours = protected_paths(home=home, service_home=f"{home}/.svc", ours=ours)
+    return Sandbox(roots=roots, protected=ours, homes=(f"{home}/.svc/",))
 
 
 BOX = box("/tmp/", "/home/u/.svc/workspace", "/srv/media/../shared")
@@ -50,6 +51,18 @@ def test_what_is_protected_stays_so_under_a_wide_root() -> None:
         assert not wide.allows(f"/home/u/.svc/{path}")
     assert wide.allows("/home/u/.svc/images/a.png")
     assert not wide.allows("/home/u/.svc-relay/recordings/a.wav")
+
+
+@pytest.mark.parametrize("root", ["/", "/home/u", "/home/u/.svc"])
+def test_the_service_home_is_ours_whatever_is_in_it(root: str) -> None:
+    """But for pictures and for roots that were put into it."""
+    wide = box(root, "/home/u/.svc/workspace")
+    for name in ("mcp-relay.json", "phone-session", "phone-screen", "before-restore-1/.env", "of-a-later-version"):
+        assert not wide.allows(f"/home/u/.svc/{name}")
+    assert wide.allows("/home/u/.svc/workspace/a.png")
+    assert wide.allows("/home/u/.svc/images/a.png")
+    assert not wide.allows("/home/u/.svc/images/inbox/a.png")
+    assert not box("/tmp").allows("/home/u/.svc/images/a.png")
 
 
 def test_the_home_of_the_running_user_is_not_a_foreign_tree() -> None:

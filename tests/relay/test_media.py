@@ -66,7 +66,7 @@ def test_what_is_protected_is_so_behind_links_too() -> None:
     links = (("/home/me", "/data/me"), ("/data/me/.ssh", "/data/dotfiles/ssh"), ("/data/me/.svc", "/data/svc"))
     book = started(config, *links, folders=("/data/me", "/data/dotfiles/ssh", "/data/svc"))
     sandbox = book.relay.media.sandbox
-    for path in ("/data/dotfiles/ssh/id_ed25519", "/data/svc/.env", "/data/svc/spool/a", "/data/me/tls.key"):
+    for path in ("/data/dotfiles/ssh/id_ed25519", "/data/svc/.env", "/data/svc/mcp-relay.json", "/data/me/tls.key"):
         assert not sandbox.allows(path)
         assert not sandbox.allows(path.replace("/data/me", "/home/me"))
     assert sandbox.allows("/data/me/film.mkv")
