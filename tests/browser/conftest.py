@@ -31,6 +31,7 @@ CHROMIUM = next(filter(None, map(which, PROGRAMS)), None)
 MISSING = "Chromium" if CHROMIUM is None else "playwright" if find_spec("playwright") is None else None
 FLAGS = (
     "--no-sandbox",  # the tests may run as root
+    "--host-resolver-rules=MAP evil.example 127.0.0.1",  # a foreign site, of which no request leaves this host
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",

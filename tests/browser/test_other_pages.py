@@ -52,7 +52,13 @@ def elsewhere(tmp_path: Path) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    "place", ["http://localhost:{port}/", "http://127.0.0.1:{port}/", "file://{folder}/index.html"]
+    "place",
+    [
+        "http://localhost:{port}/",
+        "http://127.0.0.1:{port}/",
+        "http://evil.example:{port}/",
+        "file://{folder}/index.html",
+    ],
 )
 @pytest.mark.parametrize("relay", ["127.0.0.1", "localhost"])
 def test_it_registers_no_code_and_opens_no_socket(
