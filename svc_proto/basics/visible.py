@@ -7,7 +7,7 @@ import re
 __all__ = ["is_visible", "plain"]
 
 MOST_SHOWN = 200  # characters of a server's text that are shown (wire core 0.4)
-_UNPRINTABLE = re.compile(r"[^\S ]+|[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]+")
+_UNPRINTABLE = re.compile(r"[^\S ]+|[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
 
 
 def is_visible(text: str) -> bool:

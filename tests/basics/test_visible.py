@@ -21,6 +21,7 @@ def test_each_letter_counts(text: str, visible: bool) -> None:
         (" a\r\nb\tc ", "a b c"),
         ("\x1b]0;x\x07y", "]0;x y"),
         ("a\u202eb\u200bc\x9bd", "a b c d"),
+        ("a\u061cb\u2069c\u2060d\u206ae", "a b c d e"),
         ("x" * 300, "x" * 200),
         ("h\u00e9 \U0001f600", "h\u00e9 \U0001f600"),
     ],
