@@ -45,6 +45,13 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_who_is_trusted_is_said_where_one_starts() -> None:
+    start = (ROOT / "README.md").read_text().partition("\n## Start\n")[2].partition("\n## ")[0]
+    assert "(docs/security.md)" in start
+    sections = re.findall(r"^## (.*)$", (ROOT / "docs/security.md").read_text(), re.MULTILINE)
+    assert {"Who is trusted with what", "What is lost with what", "A fault to report", "Behind a proxy"} <= {*sections}
+
+
 def test_the_picture_of_the_doors_is_their_table() -> None:
     (picture,) = re.findall(r"```mermaid\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.DOTALL)
     drawn = {
