@@ -184,7 +184,8 @@ class Relay:
         if self._mcp is not None and not session.holds("bridge", self.engine.now.wall):
             self._mcp.end_of(session.token_hash)
         if self._voice is not None:
-            self._voice.recheck(session.token_hash)
+            for holder in session.holders:
+                self._voice.recheck(holder)
 
     def end_session(self, session: Session, reason: str) -> None:
         """Cut the requests and close the sockets of a session that was revoked or has expired."""

@@ -92,7 +92,7 @@ class VoiceGate:
         holder = None if relay.keys is None else relay.keys.accepts(token, relay.engine.now)
         if holder is not None:
             request.holder = holder
-            return Principal(kind="api", bearer_hash=holder, bearer=token)
+            return Principal(kind="api", bearer_hash=holder, bearer=token, until=partial(self._key_until, holder))
         config = relay.config
         named = config.key_in_environment
         key = yield from host_api_key(relay.engine, config.config_path, config.home, config.api_key, named=named)
@@ -102,6 +102,14 @@ class VoiceGate:
         if not relay.local_door.admits(request) and not (yield from probe.keyed()):
             raise _unauthorized("the API server has no key, so its bearer proves nothing here: set API_SERVER_KEY")
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token)
+
+    def _key_until(self, holder: str) -> float | None:
+        """When the key of a pairing ends: with the chat of its session, and before there is one with its code."""
+        relay = self._relay
+        session = relay.sessions.keyed(holder)
+        if session is not None:
+            return session.grants_until("chat")
+        return None if relay.codes.have_key(holder, relay.engine.now) else 0.0
 
     def _is_safe(self, request: Request) -> bool:
         relay = self._relay

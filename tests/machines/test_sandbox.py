@@ -49,6 +49,7 @@ def test_what_is_protected_stays_so_under_a_wide_root() -> None:
         assert not wide.allows(path)
     for path in ("memories/USER.md", "spool/a", "images/inbox/a.png", "log/relay.log", "run/api.json"):
         assert not wide.allows(f"/home/u/.svc/{path}")
+        assert not box(f"/home/u/.svc/{path.partition('/')[0]}").allows(f"/home/u/.svc/{path}")
     assert wide.allows("/home/u/.svc/images/a.png")
     assert not wide.allows("/home/u/.svc-relay/recordings/a.wav")
 

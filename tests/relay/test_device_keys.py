@@ -13,7 +13,8 @@ from svc_proto.commands import Compute
 from svc_proto.config import RelayConfig
 from svc_proto.engine.store import DeleteSession, SaveSession
 from svc_proto.machines.device_keys import DeviceKeys
-from tests.relay.world import REMOTE, RelayBook
+from svc_proto.wire.events import TextMessage
+from tests.relay.world import FIRST, LOCAL, REMOTE, RelayBook
 
 CONFIG = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", api_key="sk-main")
 
@@ -241,3 +242,26 @@ def test_what_a_key_opened_ends_with_the_session(beside: Beside) -> None:
     assert beside.book.request("DELETE", f"/sessions/{token[:8]}").status == 200
     families = beside.book.relay.voice_side.sessions
     assert [len(family.sessions) for family in families.values()] == [0, 0, 0]  # type: ignore[attr-defined]  # of all
+
+
+@pytest.mark.parametrize("way", ["taken", "over", "unpaired"])
+def test_a_voice_socket_that_a_key_opened_ends_with_its_chat(beside: Beside, way: str) -> None:
+    """A key is as good as the chat of its session, and before there is one as its code."""
+    book = beside.book
+    book.engines["speak"] = True
+    code, key = beside.mint({"grants": {"chat": 30}})
+    token = "" if way == "unpaired" else beside.pair(code)
+    made = book.request("POST", "/voice/realtime/session", {}, token=key).json
+    bearer = (b"authorization", f"Bearer {key}".encode())
+    socket = book.websocket(made["websocket_path"], peer=LOCAL, headers=[bearer])
+    if way == "taken":
+        assert book.request("PATCH", f"/sessions/{token[:8]}", {"grants": {"chat": False}}).status == 200
+    elif way == "over":
+        book.after(31.0)
+    else:
+        socket.say(TextMessage(FIRST, "{}"))
+        assert socket.is_open
+        book.after(601.0)
+        socket.say(TextMessage(FIRST, "{}"))
+    assert socket.closed is not None
+    assert socket.closed.code == 1008
