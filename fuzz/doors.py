@@ -24,7 +24,7 @@ RELAY_DOORS: dict[str, tuple[str, str]] = {
     # door: (what each caller meets, in the order of CALLERS; the routes)
     "anybody": (
         "in   in   in   in   in   in   in   in   in",
-        "GET /health",
+        "GET /health, GET /healthz, GET /readyz",
     ),
     "anybody but pages": (
         "in   in   403  403  in   in   in   in   in",
@@ -34,7 +34,8 @@ RELAY_DOORS: dict[str, tuple[str, str]] = {
         "in   403  403  403  403  403  403  403  403",
         """GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
         GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register, POST /pairing/approve,
-        POST /pairing/mint, POST /media/register, GET /media/inspect, GET /media/inspect/{token}""",
+        POST /pairing/mint, POST /media/register, GET /media/inspect, GET /media/inspect/{token},
+        GET /metrics""",
     ),
     "this host, or a session": (
         "in   401  401  401  401  401  in   in   401",

@@ -19,6 +19,7 @@ _LIVE = "sessions last longer than anybody's visit"
 _SHELF = "media live for their time"
 _SHOWN = "for those who look at what has been"
 _OFFER = "what somebody may call by MCP is kept ready for the next time"
+_COUNTED = "for a monitor: one for each route at the most"
 _ENDED = "an answer can be had for an hour after its end"
 _LOADED = "the routes of what is loaded when it is first used"
 
@@ -39,6 +40,9 @@ KEPT: Mapping[str, str] = {
     "MediaRegistry._entries": _SHELF,
     "Media._expired": _SHOWN,
     "BridgeCommands._ring": _SHOWN,
+    "Counts.answers": _COUNTED,
+    "Counts.waits": _COUNTED,
+    "Histogram.counts": _COUNTED,
     "BridgeCommandRecord.params": _SHOWN,
     "Notifications._ring": _SHOWN,
     "Phone.status": _SHOWN,

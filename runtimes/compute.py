@@ -16,6 +16,7 @@ from datetime import date
 from typing import Any
 
 from runtimes.failures import HostError
+from runtimes.metrics import metrics_text
 from runtimes.pump import Pump
 from runtimes.voice_work import VOICE_WORK
 from runtimes.workers import Workers
@@ -173,6 +174,7 @@ COMPUTE: Mapping[str, Callable[..., object]] = {
     "real_paths": real_paths,
     "memory.give_back": give_back_memory,
     "qr.rows": qr_rows,
+    "metrics.text": metrics_text,
     **VOICE_WORK,
 }
 

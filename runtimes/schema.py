@@ -28,6 +28,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     insert,
+    literal_column,
     select,
     update,
 )
@@ -39,7 +40,7 @@ from runtimes.prepared import Hand, Prepared
 from runtimes.store_dialects import open_engine, reader_of, wipe_log
 from runtimes.store_service import StoreError, outcome_of
 from svc_proto.commands import StoreRequest
-from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
 
 __all__ = ["MIGRATIONS", "SqlStore", "upgrade"]
@@ -94,7 +95,7 @@ class SqlStore:
         self._turn = Lock()
         self._quick: dict[type, Quick] = dict(_QUICK)
         self._others: dict[type, Handler] = {}
-        self._reads: frozenset[type] = frozenset({LoadSessions})
+        self._reads: frozenset[type] = frozenset({LoadSessions, Ping})
         self._erases: frozenset[type] = frozenset()
         self._chats = False  # whether the requests of chats are among them
         self._engine = _open(where)
@@ -229,7 +230,12 @@ def _delete_session(hand: Hand, request: DeleteSession) -> None:
     hand.change(_DROP_SESSION, wanted=request.token_hash)
 
 
+def _ping(hand: Hand, request: Ping) -> None:
+    hand.rows(_ONE)
+
+
 _P = PAIRED_SESSIONS.c
+_ONE = select(literal_column("1", Integer))
 _NEW: dict[str, Any] = {"record": bindparam("new_record"), "updated_at": bindparam("new_updated_at")}
 _ALL_SESSIONS = select(_P.token_hash, _P.record).order_by(_P.token_hash)
 _CHANGE_SESSION = update(PAIRED_SESSIONS).where(_P.token_hash == bindparam("wanted")).values(_NEW)
@@ -245,6 +251,7 @@ _QUICK: dict[type, Quick] = {
     LoadSessions: _load_sessions,
     SaveSession: _save_session,
     DeleteSession: _delete_session,
+    Ping: _ping,
 }
 
 

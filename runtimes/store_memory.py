@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtimes.failures import HostError
 from runtimes.store_service import StoreError, outcome_of
-from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class MemoryStore:
                     return None
                 case DeleteSession():
                     self._records.pop(request.token_hash, None)
+                    return None
+                case Ping():
                     return None
                 case _:
                     return self._database().execute(request)

@@ -84,6 +84,7 @@ class RelayConfig:
     max_session_ttl: float | None = None  # s; None: no maximum
     session_policy: SessionPolicy = SessionPolicy.OPEN
     brand: Brand = SVC
+    metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only this host may ask
     api_key: str = ""  # as it was when this was read, see `engine.host_api`
     key_in_environment: bool = False  # which then goes before the files
     api_host: str | None = None
@@ -191,6 +192,7 @@ def relay_config(
         media_allowed_roots=source.roots("RELAY_MEDIA_ALLOWED_ROOTS", path_separator),
         max_session_ttl=source.span("RELAY_MAX_SESSION_TTL_SECONDS"),
         session_policy=_policy(source, "RELAY_SESSION_POLICY"),
+        metrics_token=source.metrics_token(),
         brand=brand,
         api_key=api_key,
         key_in_environment=bool(api_key),

@@ -15,12 +15,14 @@ from attrs import frozen
 
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.validate import FALSE_WORDS, MAX_SECONDS, TRUE_WORDS
+from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
 
 __all__ = ["ConfigError", "HttpAddress", "Settings", "http_address"]
 
 MAX_DIGITS = 12  # of a whole number in a setting
 MAX_PREFIX = 200  # characters of a path
+MIN_TOKEN = 16  # characters of a token that other hosts can guess at
 _PREFIX = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+")
 
 
@@ -202,6 +204,14 @@ class Settings:
         if text is not None and not text.startswith("/"):
             raise ConfigError(f"{variable} must be an absolute path, not {text!r}")
         return text
+
+    def metrics_token(self) -> str:
+        """What a monitor shows; empty: none is asked for, and only programs of this host may look."""
+        token = self.text("SVC_METRICS_TOKEN", None) or ""
+        if token and (len(token) < MIN_TOKEN or not is_visible(token)):
+            text = f"at least {MIN_TOKEN} characters, all of them printable ASCII without spaces"
+            raise ConfigError(f"SVC_METRICS_TOKEN must have {text}")  # it is never quoted: it is a secret
+        return token
 
     def brand(self, variable: str, option: str) -> Brand:
         """A brand by its name."""

@@ -73,6 +73,15 @@ def test_no_prefix(path: str) -> None:
         settings({"root_path": path}).prefix("P")
 
 
+def test_a_token_of_a_monitor() -> None:
+    assert settings().metrics_token() == ""
+    assert settings(SVC_METRICS_TOKEN="x" * 16).metrics_token() == "x" * 16
+    for token in ("x" * 15, "x" * 16 + " y", "ü" * 16):
+        with pytest.raises(ConfigError, match="SVC_METRICS_TOKEN must have at least 16 characters") as caught:
+            settings(SVC_METRICS_TOKEN=token).metrics_token()
+        assert token not in str(caught.value)
+
+
 def test_the_ends_of_a_range_belong_to_it() -> None:
     assert [settings(N=text).whole("N", 7, low=2, high=9) for text in ("2", "9", "0" * 11 + "9")] == [2, 9, 9]
     assert settings(P="65535").port("P", None, 5) == 65_535

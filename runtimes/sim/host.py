@@ -9,6 +9,7 @@ from attrs import frozen
 
 from runtimes.compute import edit_yaml, load_yaml, qr_rows
 from runtimes.failures import HostError
+from runtimes.metrics import metrics_text
 from runtimes.sim.child import Child, ProgramFactory
 from runtimes.sim.disk import Disk
 from runtimes.sim.process import Process
@@ -64,6 +65,7 @@ class Host:
             "real_paths": lambda *paths: tuple(map(self.disk.real, paths)),
             "memory.give_back": lambda: None,
             "qr.rows": qr_rows,
+            "metrics.text": metrics_text,
             "voice.engines": dict,  # none, until a test installs some
         }
         self.compute_time: dict[str, float] = {}  # s, by name; the others take `COMPUTE_TIME`

@@ -11,7 +11,7 @@ from runtimes.failures import HostError
 from runtimes.store import open_store
 from runtimes.store_service import Store as SqlStore
 from svc_proto.commands import StoreRequest
-from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
 
 __all__ = ["Store"]
@@ -32,6 +32,7 @@ class Store:
             LoadSessions: self._load,
             SaveSession: self._save,
             DeleteSession: self._delete,
+            Ping: lambda request: None,
         }
 
     def serve(self, request: type[StoreRequest[Any]], answer: Callable[[Any], object]) -> None:

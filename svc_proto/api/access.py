@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from svc_proto.api.config import ANY_ORIGIN
 from svc_proto.basics.brand import BRANDS
-from svc_proto.basics.errors import Refused
+from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.callers import is_loopback_address, names_this_network
 from svc_proto.engine.message import STRANGER, Request, Stranger
@@ -61,6 +61,7 @@ class Access(Enum):
     """A policy of the route table."""
 
     PUBLIC = "public"  # anybody
+    MONITOR = "monitor"  # programs of this host, or the monitor's token: see `engine.monitor`
     KEY = "key"  # the bearer or a pairing's own, if the server has a key; else anybody
     MAIN_KEY = "main key"  # the bearer alone, and it does not end with the key
 
@@ -76,6 +77,8 @@ def authorize(
     match access:
         case Access.PUBLIC:
             return STRANGER
+        case Access.MONITOR:
+            raise LocalProtocolError("a monitor has a gate of its own")
         case Access.KEY if key:
             return _check_bearer(request.headers, key, device)
         case Access.MAIN_KEY if key:
@@ -94,11 +97,11 @@ class KeyGuesses:
     """
 
     def __init__(self) -> None:
-        self._limiter = Limiter()
+        self.limiter = Limiter()
 
     def right(self, request: Request, now: Moment) -> None:
         """The key was right."""
-        self._limiter.success(request.peer.host, now)
+        self.limiter.success(request.peer.host, now)
 
     def wrong(self, request: Request, now: Moment) -> Refused | None:
         """The key was not: 429 in place of 401 for an address that is blocked."""
@@ -106,9 +109,9 @@ class KeyGuesses:
             return None
         address = request.peer.host
         text = "Too many wrong API keys: try again later"
-        refused = self._limiter.refusal(address, now, "rate_limit_exceeded", text)
+        refused = self.limiter.refusal(address, now, "rate_limit_exceeded", text)
         if refused is None:
-            self._limiter.failure(address, now)
+            self.limiter.failure(address, now)
         return refused
 
 

@@ -43,6 +43,7 @@ class ApiConfig:
     log_level: Level = Level.INFO
     log_json: bool = False
     brand: Brand = SVC
+    metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only this host may ask
     max_concurrent_runs: int = 10  # 0: no limit
     approval_timeout: float = 60.0
     max_model_calls: int = 90  # of one turn
@@ -90,6 +91,7 @@ def api_config(
         log_level=source.level("API_SERVER_LOG_LEVEL", "log_level"),
         log_json=source.json_log(),
         brand=source.brand("SVC_BRAND", "brand"),
+        metrics_token=source.metrics_token(),
         max_concurrent_runs=source.whole("API_SERVER_MAX_CONCURRENT_RUNS", 10, low=0, high=MAX_RUNS),
         approval_timeout=float(source.whole("SVC_APPROVAL_TIMEOUT_SECONDS", 60, low=1, high=3_600)),
         max_model_calls=source.whole("SVC_MAX_ITERATIONS", 90, low=1, high=MAX_MODEL_CALLS),

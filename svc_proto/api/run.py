@@ -62,6 +62,7 @@ class Run:
         self, api: Api, record: ChatRun, *, stops_alone: bool, may_ask: bool, on_changed: Callable[[Run], None]
     ) -> None:
         self.record = record
+        self.begun_at = api.engine.now.mono  # s
         self._may_ask = may_ask
         self.message_id = new_uuid(api.engine.entropy)
         self.model = ""  # what it is called towards clients
@@ -113,6 +114,7 @@ class Run:
                 self._round.append(text)
             # else: the agent tells of the gap itself; it belongs to no row
             self._gap = False
+            self._api.runs.deltas += 1
             self._text.append(text)
             self._publish(event)
             return

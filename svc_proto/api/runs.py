@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.api.errors import not_found
+from svc_proto.api.rows import Usage
 from svc_proto.api.run import Run
 from svc_proto.api.turn import TurnOrder, perform
+from svc_proto.basics.counts import Histogram
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.chatrun import ChatRuns, RunTrigger
+from svc_proto.machines.chatrun import ENDED, ChatRuns, RunState, RunTrigger
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -24,9 +26,21 @@ class Runs:
         self._api = api
         self._registry = ChatRuns(api.config.max_concurrent_runs)
         self._runs: dict[str, Run] = {}  # those that the registry knows
+        self.outcomes = dict.fromkeys((state.value for state in ENDED), 0)  # how often each was
+        self.took = Histogram()  # of those that are over
+        self.usage = Usage()  # the same
+        self.model_calls = 0  # the same
+        self.deltas = 0
 
     def __len__(self) -> int:
         return len(self._registry)
+
+    def states(self) -> dict[str, int]:
+        """How many that are not over are at what."""
+        counts = dict.fromkeys((state.value for state in RunState if state not in ENDED), 0)
+        for record in self._registry.live():
+            counts[record.state.value] += 1
+        return counts
 
     def new_id(self) -> str:
         """`run_` and 32 hexadecimal digits (wire api 6.1)."""
@@ -96,6 +110,10 @@ class Runs:
             trigger = RunTrigger.CANCEL
         for run_id in self._registry.leave(run.record, trigger, engine.now):
             del self._runs[run_id]
+        self.outcomes[run.record.state.value] += 1
+        self.took.add(engine.now.mono - run.begun_at)
+        self.usage += ended.usage
+        self.model_calls += ended.api_calls
         engine.log(
             Level.INFO,
             "turn ended",

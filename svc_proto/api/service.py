@@ -16,6 +16,7 @@ from svc_proto.api.config_file import ConfigFile
 from svc_proto.api.errors import draining, error_response, store_unavailable
 from svc_proto.api.history import MAX_ROWS, Row, history_of
 from svc_proto.api.key_files import read_key
+from svc_proto.api.metrics import families
 from svc_proto.api.model_list import ModelList
 from svc_proto.api.responses import Responses
 from svc_proto.api.routes import chat, completions, management, responses, runs, sessions, status
@@ -29,6 +30,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, Stranger
+from svc_proto.engine.monitor import Monitor
 from svc_proto.engine.router import Match, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure
@@ -67,11 +69,14 @@ class Api:
         self.cors = Cors(config.cors_origins)
         self.started = Moment(0.0, 0.0)
         self._guesses = KeyGuesses()
+        self._monitor = Monitor(config.metrics_token, self._guesses.limiter)
         self._mentions = Mentions()
         self._keys = keys or DeviceKeys()
         self._agent = agent
         themes = (status, sessions, management, chat, completions, runs, responses)
-        self.router = ApiRouter([route for theme in themes for route in theme.routes(self)], config.root_path)
+        rows = [row for theme in themes for row in theme.routes(self)]
+        rows += self._monitor.routes(Access.MONITOR, Access.PUBLIC)
+        self.router = ApiRouter(rows, config.root_path)
 
     # --- Service ---
 
@@ -79,6 +84,7 @@ class Api:
         """Keep the engine; make the parts."""
         self.engine, config = engine, self.config
         self._door = Door(engine, self, self.limits)
+        self._monitor.bind(engine, self._door, lambda: families(self.runs))
         self.parts = build_agent(
             engine,
             AgentConfig(
@@ -120,6 +126,9 @@ class Api:
             raise TypeError("the API's routes name an Access")
         if not self.cors.allows(request.headers):
             raise Refused(403, "", "this web page may not call the API")
+        if access is Access.MONITOR:
+            self._monitor.check(request)
+            return None
         now = self.engine.now
         try:
             caller = authorize(

@@ -40,9 +40,11 @@ FIELDS = (
 
 
 class Access(Enum):
-    """The one policy of the route table."""
+    """The policies of the route table."""
 
     OWNER = "owner"  # whoever may see the dashboard
+    MONITOR = "monitor"  # programs of this host, or the monitor's token: see `engine.monitor`
+    PUBLIC = "public"  # anybody
 
 
 class Gate:
@@ -52,7 +54,7 @@ class Gate:
         self._names = config.names
         self._page = ("/", config.root_path)
         self._password = config.password.encode("utf-8")
-        self._limiter = Limiter()
+        self.limiter = Limiter()
         self._proxies = Proxies(config.relay.trusted_proxies)
 
     def check(self, request: Request, now: Moment) -> None:
@@ -72,16 +74,16 @@ class Gate:
 
     def _check_password(self, request: Request, now: Moment) -> None:
         address = self.address(request)
-        refused = self._limiter.refusal(address, now, "rate_limited", "too many wrong passwords: try again later")
+        refused = self.limiter.refusal(address, now, "rate_limited", "too many wrong passwords: try again later")
         if refused is not None:
             raise refused
         given = _password_of(request.headers)
         if given is None:
             raise Refused(401, "password_needed", "the dashboard asks for a password", headers=CHALLENGE)
         if not hmac.compare_digest(given, self._password):
-            self._limiter.failure(address, now)
+            self.limiter.failure(address, now)
             raise Refused(401, "wrong_password", "this is not the password", headers=CHALLENGE)
-        self._limiter.success(address, now)
+        self.limiter.success(address, now)
 
 
 def _is_link(request: Request) -> bool:

@@ -36,6 +36,7 @@ class DashboardConfig:
     api_url: str | None = None  # the API server of the chat; None: there is no chat
     api_key: str = field(default="", repr=False)
     log_level: Level = Level.INFO
+    metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only this host may ask
     log_json: bool = False
     patience: float = 5.0  # spec "Limits": dashboard proxy time-out
 
@@ -69,6 +70,7 @@ def dashboard_config(
         names=_names(source, "SVC_DASHBOARD_NAMES"),
         relay_url=f"http://127.0.0.1:{port}",
         log_level=source.level("SVC_DASHBOARD_LOG_LEVEL", "log_level"),
+        metrics_token=source.metrics_token(),
         log_json=source.json_log(),
     )
 

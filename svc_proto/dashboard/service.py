@@ -17,7 +17,8 @@ from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import STRANGER, Request, Response, Stranger, json_response
+from svc_proto.engine.monitor import Monitor
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure
@@ -40,9 +41,15 @@ class Dashboard:
         self.config = config
         self.limits = limits
         self._gate = Gate(config)
+        self._monitor = Monitor(config.metrics_token, self._gate.limiter, address=self._gate.address, store=False)
         drawing = Route(method="POST", pattern="/api/qr", access=Access.OWNER, handler=self._draw, body_limit=MAX_QR)
         calls = (relay_calls, agent_calls, phone_calls)
-        rows = [*page.routes(files, config.root_path), drawing, *(row for each in calls for row in each.routes(self))]
+        rows = [
+            *page.routes(files, config.root_path),
+            *self._monitor.routes(Access.MONITOR, Access.PUBLIC),
+            drawing,
+            *(row for each in calls for row in each.routes(self)),
+        ]
         self.router = Router(rows, config.root_path)
 
     # --- Service ---
@@ -51,6 +58,7 @@ class Dashboard:
         """Keep the engine."""
         self.engine = engine
         self._door = Door(engine, self, self.limits)
+        self._monitor.bind(engine, self._door)
 
     def on_started(self) -> None:
         """Open the doors."""
@@ -74,16 +82,22 @@ class Dashboard:
 
     # --- HttpApp ---
 
-    def authorize(self, access: Enum, request: Request) -> None:
+    def authorize(self, access: Enum, request: Request) -> Stranger | None:
         """See `svc_proto.dashboard.access`."""
         if not isinstance(access, Access):
             raise TypeError("the dashboard's routes name an Access")
+        if access is Access.PUBLIC:
+            return STRANGER
+        if access is Access.MONITOR:
+            self._monitor.check(request)
+            return None
         try:
             self._gate.check(request, self.engine.now)
         except Refused as refused:
             if refused.code == "wrong_password":  # what follows the last guess is not worth a line each
                 self.engine.log(Level.WARNING, "wrong password", address=self._gate.address(request))
             raise
+        return None
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """`{"detail": …}` on every status (wire core 9)."""

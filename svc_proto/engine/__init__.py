@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.socket import SocketHandler as SocketHandler
     from svc_proto.engine.store import DeleteSession as DeleteSession
     from svc_proto.engine.store import LoadSessions as LoadSessions
+    from svc_proto.engine.store import Ping as Ping
     from svc_proto.engine.store import SaveSession as SaveSession
     from svc_proto.engine.stream import BodyStream as BodyStream
     from svc_proto.engine.stream import ResponseWriter as ResponseWriter
@@ -83,6 +84,6 @@ else:
             "svc_proto.engine.child": "Child ChildHandler Finished run_command spawn_child",
             "svc_proto.engine.files": "ensure_secret read_file read_yaml",
             "svc_proto.engine.callers": "Proxies is_from_this_host is_local",
-            "svc_proto.engine.store": "DeleteSession LoadSessions SaveSession",
+            "svc_proto.engine.store": "DeleteSession LoadSessions Ping SaveSession",
         },
     )

@@ -24,15 +24,21 @@ SPILL = 16 * 1024  # bytes of a body that are written at once, so that requests 
 PEERS_FAULT = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED_OUT)
 
 
-def say_at_once(channel: ServerChannel, head: RequestHead, pattern: str, response: Response) -> bool:
-    """Say a whole answer in one go; False, and nothing was said, if this connection has it said event by event."""
+def say_at_once(
+    channel: ServerChannel, head: RequestHead, label: str, response: Response, begun: float | None = None
+) -> bool:
+    """Say a whole answer in one go; False, and nothing was said, if this connection has it said event by event.
+
+    `begun` is when its request came, where that was before now.
+    """
     engine, body = channel.engine, response.body
     fields = (*channel.app.fields(head, secure=channel.secure), *response.headers)
     if not channel.conn.answer(head.stream, response.status, http_date(engine.now.wall), fields, body):
         return False
     channel.soil()
+    engine.counts.answers[label][response.status] += 1
     if engine.log_level <= Level.DEBUG:
-        channel.note(head, pattern, response.status, engine.now.mono)
+        channel.note(head, label, response.status, engine.now.mono if begun is None else begun)
     if len(body) >= SPILL and response.status not in BODILESS:
         channel.spill()
     return True
@@ -41,7 +47,8 @@ def say_at_once(channel: ServerChannel, head: RequestHead, pattern: str, respons
 def say_whole(exchange: Exchange, response: Response, *, closing: bool) -> None:
     """Say a whole answer."""
     channel, stream = exchange.channel, exchange.stream
-    if not closing and say_at_once(channel, exchange.head, exchange.pattern, response):
+    if not closing and say_at_once(channel, exchange.head, exchange.label, response, exchange.begun):
+        channel.engine.counts.waits[exchange.label].add(channel.engine.now.mono - exchange.begun)
         return
     body = b"" if response.status in BODILESS else response.body
     say_head(exchange, response, length=len(body), closing=closing)
@@ -62,7 +69,10 @@ def say_head(exchange: Exchange, answer: Response | Streamed, *, length: int | N
     if closing and exchange.stream:  # the answer on stream 0 closes by itself
         fields.append(CLOSE)
     channel.put(ResponseHead(exchange.stream, status, Headers(fields)))
-    channel.note(head, exchange.pattern, status, exchange.begun)
+    counts = channel.engine.counts
+    counts.answers[exchange.label][status] += 1
+    counts.waits[exchange.label].add(channel.engine.now.mono - exchange.begun)
+    channel.note(head, exchange.label, status, exchange.begun)
 
 
 def deliver_file(exchange: Exchange, response: Response) -> Flow[bool]:
@@ -81,7 +91,7 @@ def deliver_file(exchange: Exchange, response: Response) -> Flow[bool]:
     finally:
         channel.engine.emit(ReleaseFile(file.handle))
     if isinstance(outcome, Failure) and outcome.kind not in PEERS_FAULT:
-        channel.engine.log(Level.WARNING, "file not sent", route=exchange.pattern, problem=outcome.kind.value)
+        channel.engine.log(Level.WARNING, "file not sent", route=exchange.label, problem=outcome.kind.value)
     return outcome is None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Protocol
 
+from svc_proto.basics.counts import Counts
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.timers import Timers
@@ -86,6 +87,7 @@ class Engine:
         self.now = Moment(0.0, 0.0)
         self.timers = Timers()
         self.pauses = Timers()
+        self.counts = Counts()
         self.stopping = False
         self.holders = Holders()
         self.without_sockets: dict[tuple[str, int], None] = {}  # servers whose HTTP/2 opens no WebSockets, see `client`
@@ -124,6 +126,7 @@ class Engine:
             return []
         out = self._out = []
         if self.timers.first <= now.mono:
+            self.counts.lateness.add(now.mono - self.timers.first)
             self._fire_due(now)
             if out and fact is not None:
                 _drop_overtaken(out, fact)
@@ -224,6 +227,11 @@ class Engine:
     def channel_count(self) -> int:
         """Open channels, those that linger included."""
         return len(self._channels)
+
+    @property
+    def flow_count(self) -> int:
+        """Flows that are under way."""
+        return len(self._tasks)
 
     # --- for tasks ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import TYPE_CHECKING, cast
 
+from svc_proto.basics.counts import NOWHERE
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.engine.answers import deliver_file, produce, say_head, say_whole
 from svc_proto.engine.flow import Flow, Later, Task, TaskState
@@ -40,8 +41,8 @@ class Exchange:
         "channel",
         "head",
         "heard",
+        "label",
         "outgoing",
-        "pattern",
         "received",
         "state",
         "stream",
@@ -58,7 +59,7 @@ class Exchange:
         self.channel = channel
         self.head = head
         self._length = 0  # bytes of body that were announced
-        self.pattern = "none"  # of the route, for the log
+        self.label = NOWHERE  # of the route, for the log and the counts
         self._holder = ""  # while it is among what `Engine.holders` knows
         self._body: list[bytes] = []
         self._answered_at = 0  # bytes of body that came before the answer
@@ -99,7 +100,7 @@ class Exchange:
         if length is not None:
             self._length = int(length)  # the wire lets nothing but digits pass
         if route is not None:
-            self._route, self.pattern = route, route.pattern
+            self._route, self.label = route, route.label
         if request is not None:
             self._request = request
         if isinstance(principal, Exception):
@@ -111,7 +112,7 @@ class Exchange:
 
     def go_on(self, route: Route, request: Request, result: object) -> None:
         """The request came whole, and its handler has returned this, or raised it: no answer that is said at once."""
-        self._route, self.pattern, self._request = route, route.pattern, request
+        self._route, self.label, self._request = route, route.label, request
         if request.holder:
             self._enter()
         self._step(ExchangeTrigger.BODY_END)
@@ -297,13 +298,14 @@ class Exchange:
         channel = self.channel
         stranger = self._request.principal is STRANGER
         channel.put(AcceptSocket(self.stream, max_message=channel.limits.stranger_message if stranger else None))
-        self.channel.note(self.head, self.pattern, 101, self.begun)
+        self.channel.note(self.head, self.label, 101, self.begun)
+        channel.engine.counts.answers[self.label][101] += 1
         self._step(ExchangeTrigger.LOST)
         channel.exchanges = {}  # HTTP/1.1 has one at a time; an emptied dict would keep its table
         frames = channel.conn.switched()
         if frames is not None:
             channel.become(frames)
-        on_end = channel.socket_note(self.pattern, self.begun)
+        on_end = channel.socket_note(self.label, self.begun)
         socket = channel.sockets[self.stream] = Socket(channel, self.stream, handler, on_end)
         socket.opened()
 

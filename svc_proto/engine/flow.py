@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.value import fixed
-from svc_proto.commands import Cancel, Operation
+from svc_proto.commands import Cancel, Operation, Query
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.machines.table import Table
 from svc_proto.machines.table import step as follow
@@ -60,7 +60,11 @@ TIMED_OUT = Failure(FailureKind.TIMED_OUT, "no answer in time")
 def ask(engine: Engine, operation: Operation[T], *, within: float = 30.0) -> Flow[T | Failure]:
     """Order an operation and wait at most `within` seconds for its answer."""
     engine.emit(operation)
-    answer = yield Wait(operation.op, engine.now.mono + within, operation)
+    asked = engine.now.mono
+    answer = yield Wait(operation.op, asked + within, operation)
+    if type(operation) is Query:
+        engine.counts.store.add(engine.now.mono - asked)
+        engine.counts.store_failures += isinstance(answer, Failure)
     return cast("T | Failure", answer)  # the engine has checked it
 
 

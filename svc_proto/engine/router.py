@@ -54,10 +54,15 @@ class Route:
     streamed: bool = False
     hangs_up: bool = False
     segments: tuple[str, ...] = field(init=False)
+    label: str = field(init=False)  # in counts and in the log, HEAD with GET
 
     @segments.default
     def _split(self) -> tuple[str, ...]:
         return tuple(self.pattern.split("/"))
+
+    @label.default
+    def _name(self) -> str:
+        return f"{self.method} {self.pattern}"
 
 
 class Match(NamedTuple):

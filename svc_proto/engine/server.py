@@ -206,15 +206,15 @@ class ServerChannel(HttpChannel):
 
     # --- answers ---
 
-    def note(self, head: RequestHead, pattern: str, status: int, begun: float) -> None:
+    def note(self, head: RequestHead, label: str, status: int, begun: float) -> None:
         """The line of the access log. Paths and queries hold tokens: what is known of them is the route."""
         engine = self.engine
         if engine.log_level <= Level.DEBUG:
-            fields = {"route": pattern, "status": status, "peer": self.peer.host}
+            fields = {"route": _route(label), "status": status, "peer": self.peer.host}
             took = round((engine.now.mono - begun) * 1000)
             engine.log(Level.DEBUG, "request", method=head.method, **fields, ms=took)
 
-    def socket_note(self, pattern: str, begun: float) -> Callable[[int], None] | None:
+    def socket_note(self, label: str, begun: float) -> Callable[[int], None] | None:
         """What writes the line of a WebSocket's end, with its code and how long it was; None if nobody wants it."""
         engine, peer = self.engine, self.peer.host
         if engine.log_level > Level.DEBUG:
@@ -222,7 +222,7 @@ class ServerChannel(HttpChannel):
 
         def note(code: int) -> None:
             took = round((engine.now.mono - begun) * 1000)
-            engine.log(Level.DEBUG, "socket", route=pattern, code=code, peer=peer, ms=took)
+            engine.log(Level.DEBUG, "socket", route=_route(label), code=code, peer=peer, ms=took)
 
         return note
 
@@ -310,3 +310,7 @@ class ServerChannel(HttpChannel):
         if self.sockets or self.credit.blocked:
             return Phase.WORKING
         return Phase.HEAD if self.conn.head_pending else Phase.IDLE
+
+
+def _route(label: str) -> str:
+    return label.partition(" ")[2]

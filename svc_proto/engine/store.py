@@ -11,7 +11,7 @@ from attrs import frozen
 
 from svc_proto.commands import StoreRequest
 
-__all__ = ["DeleteSession", "LoadSessions", "SaveSession"]
+__all__ = ["DeleteSession", "LoadSessions", "Ping", "SaveSession"]
 
 
 @frozen
@@ -19,6 +19,13 @@ class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
     """All session records that were saved and not deleted."""
 
     answer = tuple
+
+
+@frozen
+class Ping(StoreRequest[None]):
+    """Answer, if the store would answer anything."""
+
+    answer = type(None)
 
 
 @frozen

@@ -77,7 +77,7 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
     except Exception as error:
         result = error
     whole = type(result) is Response and result.file is None and not channel.engine.stopping
-    if whole and say_at_once(channel, head, route.pattern, cast("Response", result)):
+    if whole and say_at_once(channel, head, route.label, cast("Response", result)):
         channel.turned()
         return
     channel.exchanges[head.stream] = exchange = Exchange(channel, head)

@@ -13,6 +13,7 @@ from itertools import takewhile
 
 from attrs import define, field
 
+from svc_proto.basics.counts import Histogram
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.redact import abridge, redact, summary, written
@@ -170,6 +171,8 @@ class BridgeCommands:
         self._cap = cap
         self._pending: dict[str, BridgeCommandRecord] = {}  # in order of deadline: all have as long
         self._ring: deque[BridgeCommandRecord] = deque(maxlen=MAX_RECORDS)
+        self.settled = dict.fromkeys(BridgeTrigger, 0)  # how often each came
+        self.took = Histogram()  # the phone, where it answered
 
     @property
     def pending_count(self) -> int:
@@ -226,6 +229,7 @@ class BridgeCommands:
         command = self._pending.get(request_id)
         if command is None or command.socket != socket or command.deadline <= now.mono:
             return None
+        self.took.add(now.mono - command.deadline + RESPONSE_TIMEOUT)
         said = _Said(payload)
         outcome = said.outcome()
         if said.status is not None and not said.impossible:
@@ -289,6 +293,7 @@ class BridgeCommands:
     def _settle(self, command: BridgeCommandRecord, trigger: BridgeTrigger) -> None:
         del self._pending[command.request_id]
         command.step(trigger)
+        self.settled[trigger] += 1
 
     def _shown(self, params: Mapping[str, object]) -> object:
         shown, start = abridge(params, MAX_PARAMS, hide_text=self._hide_text)

@@ -39,6 +39,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.machines.table import Table, step
 
 __all__ = [
+    "ENDED",
     "KEEP_ENDED",
     "MAX_ENDED",
     "MAX_QUEUED",

@@ -93,6 +93,7 @@ class Limiter:
     def __init__(self, cap: int = MAX_ADDRESSES) -> None:
         self._counting: ExpiringMap[str, _Address] = ExpiringMap(cap)
         self._blocked: ExpiringMap[str, _Address] = ExpiringMap(cap)
+        self.blocks = 0  # that have begun
 
     def failure(self, address: str, now: Moment) -> bool:
         """Count a failed attempt; True when the address is blocked now."""
@@ -113,6 +114,7 @@ class Limiter:
         entry.step(LimiterTrigger.FIFTH_FAILURE)
         entry.blocked_until = now.mono + BLOCK_FOR
         self._counting.discard(key)
+        self.blocks += 1
         self._blocked.put(key, entry, entry.blocked_until)
         return True
 

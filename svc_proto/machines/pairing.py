@@ -106,6 +106,7 @@ class PairingCodes:
 
     def __init__(self, cap: int = MAX_CODES) -> None:
         self._codes: ExpiringMap[str, _Code] = ExpiringMap(cap)
+        self.refused = 0  # that somebody has shown
 
     def __len__(self) -> int:
         return len(self._codes)

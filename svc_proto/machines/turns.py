@@ -35,6 +35,9 @@ class Turns(Generic[T]):
     def __contains__(self, guest: T) -> bool:
         return guest in self._line
 
+    def __len__(self) -> int:
+        return len(self._line)
+
     def reads_all(self, size: int, now: float) -> bool:
         """Somebody sent so much, more than is at hand, and all of it may be read now. If not, see `take`."""
         if self._line:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from svc_proto.config import relay_config as relay_config
     from svc_proto.engine.store import DeleteSession as DeleteSession
     from svc_proto.engine.store import LoadSessions as LoadSessions
+    from svc_proto.engine.store import Ping as Ping
     from svc_proto.engine.store import SaveSession as SaveSession
     from svc_proto.relay.service import Relay as Relay
 else:
@@ -22,6 +23,6 @@ else:
         {
             "svc_proto.relay.service": "Relay",
             "svc_proto.config": "ConfigError RelayConfig SessionPolicy relay_config",
-            "svc_proto.engine.store": "DeleteSession LoadSessions SaveSession",
+            "svc_proto.engine.store": "DeleteSession LoadSessions Ping SaveSession",
         },
     )

@@ -249,6 +249,7 @@ class ClientSocket:
         blocked = relay.limiter.failure(self.address, now)
         relay.engine.log(Level.WARNING, "authentication failed", address=self.address, blocked=blocked)
         if code:
+            relay.codes.refused += 1
             self._refuse(BAD_CODE, envelope)
         else:
             self._refuse(BAD_TOKEN if token else NO_CREDENTIAL, envelope)

@@ -16,6 +16,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.monitor import Monitor
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure
@@ -32,6 +33,7 @@ from svc_proto.relay.access import GRANTS, Access, authorize, session_of
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.relay.media import Media
+from svc_proto.relay.metrics import families
 from svc_proto.relay.profiles import RESCAN_EVERY, load_profiles
 from svc_proto.relay.routes import control, inbox, mcp, media, pairing, sessions, status
 from svc_proto.relay.session_records import SessionRecords
@@ -68,6 +70,9 @@ class Relay:
         self._mentions = Mentions()
         self.proxies = Proxies(config.trusted_proxies)
         self.local_door = LocalDoor(config)
+        self._monitor = Monitor(
+            config.metrics_token, self.limiter, local=self.local_door.admits, address=self.proxies.address
+        )
         self.bridge = BridgeCommands(hide_text=config.hide_typed_text)
         self.phones = Phones()
         self.notifications = Notifications()
@@ -78,6 +83,7 @@ class Relay:
         self.router = Router(
             [
                 *status.routes(self),
+                *self._monitor.routes(Access.MONITOR, Access.PUBLIC),
                 *pairing.routes(self),
                 *sessions.routes(self),
                 *media.routes(self),
@@ -100,6 +106,7 @@ class Relay:
         self._door = Door(
             engine, self, self.limits, behind=self.proxies.address if self.config.trusted_proxies else None
         )
+        self._monitor.bind(engine, self._door, lambda: families(self))
         self._records = SessionRecords(engine, self.sessions)
         self.shells = Shells(engine, self.config)
         self.media = Media(engine, self.config)
@@ -135,6 +142,9 @@ class Relay:
         """See `svc_proto.relay.access`, and `voice_access` for voice routes."""
         if not isinstance(access, Access):
             raise TypeError("the relay's routes name an Access")
+        if access is Access.MONITOR:
+            self._monitor.check(request)
+            return None
         if access in GRANTS:
             found = self.voice_side.gate.admit(access, request)
             if isinstance(found, Principal) and found.kind == "session":
@@ -299,6 +309,10 @@ class Relay:
                 self._bridge_timer.set(deadline)
 
     # --- what is loaded when it is first used ---
+
+    def voice_counts(self) -> dict[str, int]:
+        """Voice sessions by their channel; nothing while nobody has asked for any."""
+        return {} if self._voice is None else self._voice.counts()
 
     @property
     def voice_side(self) -> VoiceSide:

@@ -40,6 +40,10 @@ class VoiceSide:
             for family in self.sessions.values():
                 family.end_bearer(holder, reason)
 
+    def counts(self) -> dict[str, int]:
+        """How many sessions there are of each family."""
+        return {f"voice:{name}": len(family) for name, family in self.sessions.items()}
+
     def stop(self) -> None:
         """The process ends."""
         for family in self.sessions.values():

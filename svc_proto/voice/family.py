@@ -74,6 +74,9 @@ class Family(Generic[S]):
         self.voice = voice
         self.sessions: SessionTable[S] = SessionTable(voice.engine)
 
+    def __len__(self) -> int:
+        return len(self.sessions)
+
     def open(self, request: Request, principal: Principal, session_id: str) -> VoiceSocket:
         """`GET /voice/<place>/{session_id}` as a WebSocket. `Refused` 404, 410 or 403."""
         return self.sessions.open(session_id, principal)

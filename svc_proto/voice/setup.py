@@ -30,7 +30,9 @@ __all__ = ["VoiceSessions", "VoiceParts", "build_voice"]
 
 
 class VoiceSessions(Protocol):
-    """One family of sessions: output, lab or agent."""
+    """One family of sessions: output, lab or agent; its length is how many there are."""
+
+    def __len__(self) -> int: ...
 
     def create(self, body: dict[str, object], principal: Principal) -> Flow[dict[str, object]]:
         """A new session; the answer of the route. `Refused`."""

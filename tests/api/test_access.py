@@ -6,8 +6,9 @@ from enum import Enum
 
 import pytest
 
-from svc_proto.api.access import SESSION_ID, SESSION_KEY, Access, Cors, branded_header
+from svc_proto.api.access import SESSION_ID, SESSION_KEY, Access, Cors, authorize, branded_header
 from svc_proto.api.config import ApiConfig
+from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.wire.events import Headers
@@ -199,10 +200,12 @@ def test_routes_have_to_name_a_policy() -> None:
     request = Request("GET", "/", "", Headers([]), PEER, False, {})
     with pytest.raises(TypeError):
         ApiBook().api.authorize(Other.ONE, request)
+    with pytest.raises(LocalProtocolError, match="a gate of its own"):
+        authorize(Access.MONITOR, request, "", (), lambda key: None)
 
 
-def test_policies_are_three() -> None:
-    assert [access.value for access in Access] == ["public", "key", "main key"]
+def test_policies_are_four() -> None:
+    assert [access.value for access in Access] == ["public", "monitor", "key", "main key"]
     assert Cors(()).allows(Headers([]))
 
 

@@ -83,3 +83,10 @@ def test_it_says_what_it_is(virtual: VirtualWorld) -> None:
     board = Board(virtual, password="correct horse", api_url="http://127.0.0.1:8642")
     (ready,) = [line for line in board.server.logs if line.event == "ready"]
     assert ready.fields == {"service": "dashboard", "port": 9119, "password": True, "chat": True}
+
+
+def test_a_monitor_needs_no_password_but_its_own(virtual: VirtualWorld) -> None:
+    board = Board(virtual, password="correct horse")
+    assert [board.ask("GET", path).status for path in ("/healthz", "/readyz", "/metrics", "/")] == [200, 200, 200, 401]
+    assert board.ask("GET", "/readyz").json == {"status": "ready", "reasons": []}
+    assert b"svc_store_failures_total 0.0" in board.ask("GET", "/metrics").body

@@ -15,7 +15,7 @@ from svc_proto.dashboard.service import Dashboard
 from tests.loops.boards import FILES, Board
 from tests.loops.test_doors import Caller
 from tests.loops.wires import HttpClient
-from tests.loops.world import REMOTE, World, bearer
+from tests.loops.world import LOOPBACK, REMOTE, World, bearer
 
 KEY = "sk-doors-0123456789"
 PASSWORD = "long enough"
@@ -23,7 +23,9 @@ PAGE = {"origin": "http://localhost:3000", "sec-fetch-site": "same-site"}
 PROXY = {"via": "1.1 caddy", "x-forwarded-for": "192.168.1.66"}
 REBOUND = {"host": "evil.example"}
 WRONG = bearer("sk-nobody-012345678")
-PUBLIC = {"GET /health", "GET /v1/health"}  # to anybody but pages
+PROBES = {"GET /healthz", "GET /readyz"}
+PUBLIC = {"GET /health", "GET /v1/health", *PROBES}  # to anybody but pages
+METRICS = "GET /metrics"  # has a door of its own: for programs of this host
 BLOCKED = 429  # after some wrong passwords
 
 
@@ -87,7 +89,9 @@ def test_the_doors_of_the_api(world: World, name: str) -> None:
 
     met = {route: asked(client, column.caller, route) for route in API_ROUTES}
     page = "origin" in column.caller.headers
-    assert met == {route: None if route in PUBLIC and not page else column.met for route in API_ROUTES}
+    local = column.caller.peer == LOOPBACK and not {*PROXY, "host"} & column.caller.headers.keys()
+    own = dict.fromkeys(PUBLIC) | {METRICS: None if local else 403}
+    assert met == {route: 403 if page else own.get(route, column.met) for route in API_ROUTES}
 
 
 @pytest.mark.parametrize("name", BOARD)
@@ -97,4 +101,6 @@ def test_the_doors_of_the_dashboard(world: World, name: str) -> None:
     world.start_relay()
     board = Board(world, password=PASSWORD if column.guarded else "")
     met = {route: asked(lambda: board.client(column.caller.peer), column.caller, route) for route in BOARD_ROUTES}
-    assert met == dict.fromkeys(BOARD_ROUTES, column.met)
+    local = column.caller.peer == LOOPBACK and not {*PROXY, *REBOUND, *PAGE} & column.caller.headers.keys()
+    own = dict.fromkeys(PROBES) | {METRICS: None if local else 403}
+    assert met == {route: own.get(route, column.met) for route in BOARD_ROUTES}

@@ -130,6 +130,9 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     "GET /ws": [Bad("upgrade_required", None)],
     "GET /": [Bad("upgrade_required", None)],
     "GET /health": [],
+    "GET /healthz": [],
+    "GET /readyz": [],
+    "GET /metrics": [],
     "POST /pairing": [],
     "POST /pairing/register": [
         *no_object("body"),

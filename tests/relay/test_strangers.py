@@ -77,7 +77,7 @@ def test_health_with_a_small_body_is_answered() -> None:
 def test_every_public_route_is_known_here() -> None:
     """A new one has to say how large its body may be."""
     public = [route for route in ROUTES if route.access in OPEN]
-    assert {route.pattern for route in public} == {"/", "/ws", "/health"}
+    assert {route.pattern for route in public} == {"/", "/ws", "/health", "/healthz", "/readyz"}
     assert {route.body_limit for route in public} == {0}
 
 
@@ -85,4 +85,6 @@ def test_every_public_route_is_known_here() -> None:
 def test_nothing_of_a_body_is_read_before_the_caller_is_known(route: Route) -> None:
     book = RelayBook()
     answer = book.raw(head(route.method, route.pattern, 1_000_000)).result
-    assert answer.status == (413 if route.access in OPEN else 403 if route.access is Access.LOOPBACK else 401)
+    assert answer.status == (
+        413 if route.access in OPEN else 403 if route.access in (Access.LOOPBACK, Access.MONITOR) else 401
+    )

@@ -19,7 +19,7 @@ from runtimes.schema import MIGRATIONS, SqlStore
 from runtimes.store import open_store, store_files
 from runtimes.store_service import Store, StoreError
 from svc_proto.commands import StoreRequest
-from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
+from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +48,11 @@ def test_sessions(store: Store) -> None:
     with pytest.raises(HostError) as caught:
         store.execute(StoreRequest())
     assert caught.value.failure.kind is FailureKind.UNSUPPORTED
+
+
+def test_a_store_that_answers_says_so(store: Store) -> None:
+    assert store.execute(Ping()) is None
+    assert store.execute_all([Ping(), LoadSessions(), Ping()]) == [None, (), None]
 
 
 def test_what_was_saved_survives_and_is_private(tmp_path: Path) -> None:

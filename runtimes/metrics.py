@@ -1,0 +1,60 @@
+"""What a core has counted as OpenMetrics text, by way of prometheus-client, with what only the host knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.counts import BOUNDS, Family, Kind, Spread
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+__all__ = ["metrics_text"]
+
+EDGES = (*map(str, BOUNDS), "+Inf")
+
+
+def metrics_text(families: Iterable[Family]) -> bytes:
+    """The text, with memory, processor time and descriptors of this process where the system tells of them (Linux)."""
+    from prometheus_client import CollectorRegistry, ProcessCollector  # noqa: PLC0415, RUF100 - loaded when first wanted
+    from prometheus_client.openmetrics.exposition import generate_latest  # noqa: PLC0415, RUF100 - the same
+
+    registry = CollectorRegistry(auto_describe=False)
+    ProcessCollector(registry=registry)
+    registry.register(_Counted(families))
+    text: bytes = generate_latest(registry)
+    return text
+
+
+class _Counted:
+    """A collector of values that are there already."""
+
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return [_metric(family) for family in self._families]
+
+
+def _metric(family: Family) -> Metric:
+    from prometheus_client.core import (  # noqa: PLC0415, RUF100 - the same
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+    )
+
+    name, kind, text, labels, values = family
+    if kind is Kind.HISTOGRAM:
+        histogram = HistogramMetricFamily(name, text, labels=labels)
+        for which, spread in values:
+            assert isinstance(spread, Spread)
+            buckets = [(edge, float(count)) for edge, count in zip(EDGES, accumulate(spread.counts), strict=True)]
+            histogram.add_metric(which, buckets, spread.total)
+        return histogram
+    metric = (CounterMetricFamily if kind is Kind.COUNTER else GaugeMetricFamily)(name, text, labels=labels)
+    for which, value in values:
+        assert not isinstance(value, Spread)
+        metric.add_metric(which, value)
+    return metric

@@ -1,0 +1,28 @@
+"""What the API shows a monitor beside what every server does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.counts import Family, counter, gauge
+
+if TYPE_CHECKING:
+    from svc_proto.api.runs import Runs
+
+__all__ = ["families"]
+
+
+def families(runs: Runs) -> list[Family]:
+    """Turns that there are, and what they have come to."""
+    usage = runs.usage
+    tokens = {"input": usage.input_tokens, "output": usage.output_tokens}
+    return [
+        gauge("svc_runs", "Turns that are not over, by what they are at.", runs.states(), "state"),
+        counter("svc_turns", "Turns that are over, by how they ended.", runs.outcomes, "outcome"),
+        runs.took.family(
+            "svc_turn_duration_seconds", "From the order of a turn to its end, its wait in line included."
+        ),
+        counter("svc_model_calls", "Requests to the model of turns that are over.", runs.model_calls),
+        counter("svc_tokens", "Tokens of turns that are over, where the model's answers say.", tokens, "direction"),
+        counter("svc_deltas", "Pieces of text that the agent has said.", runs.deltas),
+    ]

@@ -1,0 +1,127 @@
+"""What a core counts while it works, in plain values, and how they are shown: `Family` by `Family`.
+
+Counting is part of every request, so it is an index and an addition. A request that is answered within one `handle`
+took no time on the core's clock: nothing but its status is counted, and its place in the histogram follows. Series are
+there only for what the program itself names (a route, a status): no peer makes more of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+__all__ = ["BOUNDS", "NOWHERE", "Counts", "Family", "Histogram", "Kind", "Spread", "counter", "gauge"]
+
+BOUNDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # s; the last: bridge time-out
+STATUSES = 600  # of HTTP, all below
+NOWHERE = "other none"  # the label of a request that has no route, whatever it asks for
+
+
+class Kind(Enum):
+    """What the numbers of a family are, in the words of OpenMetrics."""
+
+    COUNTER = "counter"  # how often, since the start
+    GAUGE = "gauge"  # how much, at the moment
+    HISTOGRAM = "histogram"  # how long, since the start
+
+
+class Spread(NamedTuple):
+    """A histogram at one moment: for each of `BOUNDS` how many passed none of those before it and not it, and last how
+    many passed all; and their sum in seconds."""
+
+    counts: tuple[int, ...]
+    total: float
+
+
+class Family(NamedTuple):
+    """All series of one name: for the values of its labels a number, or a `Spread` where it is a histogram."""
+
+    name: str  # as OpenMetrics has it: that of a counter without `_total`
+    kind: Kind
+    text: str  # for people, one line
+    labels: tuple[str, ...]
+    values: tuple[tuple[tuple[str, ...], float | Spread], ...]
+
+
+class Histogram:
+    """How long something took each time."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS) + 1)
+        self.total = 0.0  # s
+
+    def add(self, seconds: float) -> None:
+        """It took so long."""
+        self.counts[bisect_left(BOUNDS, seconds)] += 1
+        self.total += seconds
+
+    def spread(self) -> Spread:
+        """What it holds now."""
+        return Spread(tuple(self.counts), self.total)
+
+    def family(self, name: str, text: str) -> Family:
+        """As a family without labels."""
+        return Family(name, Kind.HISTOGRAM, text, (), (((), self.spread()),))
+
+
+class Counts:
+    """What one engine has counted. A request belongs to a label: `GET /health`, or `NOWHERE`."""
+
+    __slots__ = ("answers", "lateness", "store", "store_failures", "waits")
+
+    def __init__(self) -> None:
+        self.answers: defaultdict[str, list[int]] = defaultdict(lambda: [0] * STATUSES)  # by label and status
+        self.waits: defaultdict[str, Histogram] = defaultdict(Histogram)  # by label: the answers that were not at once
+        self.lateness = Histogram()  # of the loop: from a deadline to the call in which its timer fired
+        self.store = Histogram()  # from a request to its answer
+        self.store_failures = 0
+
+    def families(self) -> list[Family]:
+        """What there is to show."""
+        labels = {label: tuple(label.split(" ", 1)) for label in self.answers}
+        answers = tuple(
+            ((*values, str(status)), float(count))
+            for label, values in labels.items()
+            for status, count in enumerate(self.answers[label])
+            if count
+        )
+        which = ("method", "route")
+        return [
+            Family("svc_http_requests", Kind.COUNTER, "Requests that were answered.", (*which, "status"), answers),
+            Family(
+                "svc_http_request_duration_seconds",
+                Kind.HISTOGRAM,
+                "From the head of a request to that of its answer, as the core's clock has it.",
+                which,
+                tuple((values, self._spread(label)) for label, values in labels.items()),
+            ),
+            self.lateness.family("svc_loop_lag_seconds", "How late timers fired: the loop was busy, or slept."),
+            self.store.family("svc_store_duration_seconds", "From a request to the store to its answer."),
+            counter("svc_store_failures", "Requests that the store could not carry out.", self.store_failures),
+        ]
+
+    def _spread(self, label: str) -> Spread:
+        waited = self.waits.get(label)
+        counts, total = Histogram().spread() if waited is None else waited.spread()
+        return Spread((counts[0] + sum(self.answers[label]) - sum(counts), *counts[1:]), total)
+
+
+def counter(name: str, text: str, values: float | Mapping[str, float], label: str = "") -> Family:
+    """A family that counts: one number, or one for each value of its label."""
+    return _family(Kind.COUNTER, name, text, values, label)
+
+
+def gauge(name: str, text: str, values: float | Mapping[str, float], label: str = "") -> Family:
+    """The same for how much there is."""
+    return _family(Kind.GAUGE, name, text, values, label)
+
+
+def _family(kind: Kind, name: str, text: str, values: float | Mapping[str, float], label: str) -> Family:
+    if isinstance(values, Mapping):
+        return Family(name, kind, text, (label,), tuple(((of,), float(value)) for of, value in values.items()))
+    return Family(name, kind, text, (), (((), float(values)),))

@@ -1,0 +1,150 @@
+"""What a monitor asks of every server: `/metrics`, `/healthz` and `/readyz`, and who may.
+
+| route    | for                                                                | says                             |
+|----------|--------------------------------------------------------------------|----------------------------------|
+| /metrics | programs of this host; with a token whoever shows it, nobody else  | what was counted, as OpenMetrics |
+| /healthz | anybody                                                            | the process answers              |
+| /readyz  | anybody                                                            | 503 with reasons: send no work   |
+
+The core counts and the host writes the text (decision 139): values go out by `Compute`, and only what carries that out
+knows OpenMetrics.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.counts import Family, counter, gauge
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Compute, Query
+from svc_proto.engine.callers import is_local
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route
+from svc_proto.engine.store import Ping
+from svc_proto.facts import Failure
+from svc_proto.machines.limiter import Limiter
+from svc_proto.version import VERSION
+from svc_proto.wire.events import Headers
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.door import Door
+
+__all__ = ["OPENMETRICS", "Monitor"]
+
+OPENMETRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8"
+TEXT_WITHIN = 5.0  # s
+STORE_WITHIN = 2.0  # s
+KNOWN_FOR = 1.0  # s for which an answer of the store counts: whoever asks more often costs it nothing
+BEARER = ((b"www-authenticate", b"Bearer"),)
+FRESH = ((b"cache-control", b"no-store"),)
+
+
+class Monitor:
+    """The routes and their policy."""
+
+    def __init__(
+        self,
+        token: str,
+        guesses: Limiter,
+        *,
+        local: Callable[[Request], bool] = is_local,
+        address: Callable[[Request], str] = lambda request: request.peer.host,
+        store: bool = True,
+    ) -> None:
+        """`guesses` is what else the service counts; `local` is the rule for programs of this host, and `address` says
+        who is counted for a wrong token, for itself. Without a `store` none has to answer."""
+        self._token = token.encode("utf-8")
+        self._guesses = guesses
+        self._limiter = Limiter()
+        self._local = local
+        self._address = address
+        self._store = store
+        self._asked_at = -KNOWN_FOR
+        self._reasons: list[str] = []
+
+    def bind(self, engine: Engine, door: Door, more: Callable[[], Iterable[Family]] = tuple) -> None:
+        """`more` gives what the service itself has to show."""
+        self._engine = engine
+        self._door = door
+        self._more = more
+
+    def routes(self, metrics: Enum, anybody: Enum) -> list[Route]:
+        """The rows, with the policies of a service: one that calls `check`, and one that lets everybody in."""
+        return [
+            Route(method="GET", pattern="/metrics", access=metrics, handler=self._metrics, body_limit=0),
+            Route(method="GET", pattern="/healthz", access=anybody, handler=self._healthz, body_limit=0),
+            Route(method="GET", pattern="/readyz", access=anybody, handler=self._readyz, body_limit=0),
+        ]
+
+    def families(self) -> tuple[Family, ...]:
+        """All that there is to show at the moment."""
+        return (*self._engine.counts.families(), *self._gauges(), *self._more())
+
+    def check(self, request: Request) -> None:
+        """Raise `Refused` 401, 403 or 429 unless the caller may see what was counted."""
+        if not self._token:
+            if not self._local(request):
+                raise Refused(403, "loopback_only", "without SVC_METRICS_TOKEN metrics are for programs on this host")
+            return
+        now, address = self._engine.now, self._address(request)
+        scheme, _, token = (request.headers.get(b"authorization") or b"").partition(b" ")
+        if scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token):
+            return
+        if token:
+            refused = self._limiter.refusal(address, now, "rate_limited", "too many wrong tokens: try again later")
+            if refused is not None:
+                raise refused
+            self._limiter.failure(address, now)
+        raise Refused(401, "unauthorized", "metrics need Authorization: Bearer <SVC_METRICS_TOKEN>", headers=BEARER)
+
+    # --- routes ---
+
+    def _metrics(self, request: Request) -> Flow[Response]:
+        engine = self._engine
+        work = Compute(engine.new_op(), "metrics.text", (self.families(),))
+        text = yield from ask(engine, work, within=TEXT_WITHIN)
+        if not isinstance(text, bytes):
+            raise Refused(503, "metrics_unavailable", "metrics need the package prometheus-client on this host")
+        return Response(200, Headers(((b"content-type", OPENMETRICS), *FRESH)), text)
+
+    def _healthz(self, request: Request) -> Response:
+        return json_response(200, {"status": "ok"}, FRESH)
+
+    def _readyz(self, request: Request) -> Flow[Response]:
+        engine = self._engine
+        if self._store and engine.now.mono - self._asked_at >= KNOWN_FOR:
+            self._asked_at = engine.now.mono
+            answer = yield from ask(engine, Query(engine.new_op(), Ping()), within=STORE_WITHIN)
+            self._reasons = [f"store: {answer.kind.value}"] if isinstance(answer, Failure) else []
+        reasons = ["stopping", *self._reasons] if engine.stopping else self._reasons
+        status, word = (503, "not ready") if reasons else (200, "ready")
+        return json_response(status, {"status": word, "reasons": reasons}, FRESH)
+
+    # --- what is there at the moment ---
+
+    def _gauges(self) -> list[Family]:
+        engine, door = self._engine, self._door
+        strangers = door.strangers
+        return [
+            gauge("svc_build", "The version that runs; always 1.", {VERSION: 1.0}, "version"),
+            gauge(
+                "svc_connections",
+                "Open channels: peers, calls of ours, children.",
+                engine.channel_count,
+            ),
+            gauge("svc_flows", "Pieces of work that wait for an answer or for somebody.", engine.flow_count),
+            gauge("svc_strangers", "Connections whose peer nobody knows.", strangers.guests),
+            gauge("svc_strangers_held_bytes", "Memory that is held for them.", strangers.held),
+            gauge("svc_strangers_budget_bytes", "Memory that may be held for them.", door.limits.stranger_budget),
+            gauge("svc_strangers_in_line", "Those of them whose turn to be read has not come.", len(door.turns)),
+            counter(
+                "svc_limiter_blocks",
+                "Addresses that were blocked for what they have guessed.",
+                self._guesses.blocks + self._limiter.blocks,
+            ),
+        ]

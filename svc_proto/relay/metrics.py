@@ -1,0 +1,34 @@
+"""What the relay shows a monitor beside what every server does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.counts import Family, counter, gauge
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["families"]
+
+
+def families(relay: Relay) -> list[Family]:
+    """Phones, sockets and sessions that there are, and what came of commands and codes."""
+    bridge, clients = relay.bridge, relay.clients.values()
+    relay.drop_lapsed_phones()
+    sockets = {
+        "client": relay.open_clients,
+        "terminal": sum(len(client.terminals.held) for client in clients if client.terminals is not None),
+        "tui": sum(client.tui is not None for client in clients),
+        **relay.voice_counts(),
+    }
+    settled = {trigger.value: count for trigger, count in bridge.settled.items()}
+    return [
+        gauge("svc_phones", "Phones that can be driven now.", len(relay.phones)),
+        gauge("svc_sessions", "Paired devices.", len(relay.sessions)),
+        gauge("svc_sockets", "Signed-in sockets, and what is open on a channel of theirs.", sockets, "channel"),
+        counter("svc_bridge_commands", "Commands to phones that are settled.", settled, "outcome"),
+        bridge.took.family("svc_bridge_command_duration_seconds", "From a command to its phone's answer."),
+        gauge("svc_bridge_commands_waiting", "Commands whose phone has not answered yet.", bridge.pending_count),
+        counter("svc_pairing_codes_refused", "Wrong, used or old pairing codes that were shown.", relay.codes.refused),
+    ]

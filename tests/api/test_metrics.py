@@ -1,0 +1,43 @@
+"""What the API shows a monitor of its turns."""
+
+from __future__ import annotations
+
+from svc_proto.agent.contract import ModelAnswered, ModelAsked, TextDelta
+from svc_proto.api.metrics import families
+from svc_proto.basics.counts import Family, Spread
+from tests.api.puppet import TurnBook
+
+
+def shown(book: TurnBook) -> dict[str, Family]:
+    return {family.name: family for family in families(book.api.runs)}
+
+
+def test_turns_tokens_and_deltas() -> None:
+    book = TurnBook()
+    book.chat(book.session())
+    assert dict(shown(book)["svc_runs"].values)["running",] == 1
+    assert dict(shown(book)["svc_turns"].values) == {("completed",): 0, ("failed",): 0, ("cancelled",): 0}
+    host = book.hand.host
+    host.tell(ModelAsked())
+    for text in ("Hello", ", you"):
+        host.tell(TextDelta(text))
+    host.tell(ModelAnswered(11, 7))
+    book.after(3.0)
+    book.hand.finish()
+    found = shown(book)
+    assert dict(found["svc_runs"].values) == dict.fromkeys(
+        [("queued",), ("running",), ("waiting_for_approval",), ("stopping",)], 0
+    )
+    assert dict(found["svc_turns"].values)["completed",] == 1
+    assert dict(found["svc_tokens"].values) == {("input",): 11, ("output",): 7}
+    assert (dict(found["svc_deltas"].values)[()], dict(found["svc_model_calls"].values)[()]) == (2, 1)
+    ((_, took),) = found["svc_turn_duration_seconds"].values
+    assert isinstance(took, Spread)
+    assert (sum(took.counts), round(took.total, 6)) == (1, 3.0)
+
+
+def test_the_route_and_its_door() -> None:
+    book = TurnBook()
+    answer = book.request("GET", "/metrics", key=None)
+    assert (answer.status, b"svc_turns_total" in answer.body) == (200, True)
+    assert book.request("GET", "/metrics", key=None, headers=((b"origin", b"https://evil.example"),)).status == 403

@@ -1,0 +1,87 @@
+"""What the relay shows a monitor of its phones, sockets, commands and codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.counts import Family, Spread
+from svc_proto.commands import Send
+from svc_proto.facts import Received, Sent
+from svc_proto.machines.bridge import BridgeTrigger
+from svc_proto.relay.metrics import families
+from tests.relay.world import REMOTE, RelayBook
+
+
+def shown(book: RelayBook) -> dict[str, Family]:
+    return {family.name: family for family in families(book.relay)}
+
+
+def number(book: RelayBook, name: str, *labels: str) -> float:
+    value = dict(shown(book)[name].values)[labels]
+    assert not isinstance(value, Spread)
+    return value
+
+
+def test_phones_sockets_and_sessions() -> None:
+    book = RelayBook()
+    assert number(book, "svc_phones") == number(book, "svc_sessions") == number(book, "svc_sockets", "client") == 0
+    phone = book.pair(client_surface="android").phone
+    assert number(book, "svc_phones") == number(book, "svc_sessions") == number(book, "svc_sockets", "client") == 1
+    phone.close()
+    assert (number(book, "svc_phones"), number(book, "svc_sessions")) == (0, 1)
+    assert number(book, "svc_sockets", "terminal") == number(book, "svc_sockets", "tui") == 0
+
+
+def test_voice_is_shown_once_somebody_has_asked_for_it() -> None:
+    book = RelayBook()
+    assert [labels for labels, _ in shown(book)["svc_sockets"].values] == [("client",), ("terminal",), ("tui",)]
+    book.request("GET", "/voice/config")
+    channels = {f"voice:{family}": 0.0 for family in ("output", "lab", "agent")}
+    assert {labels[0]: value for labels, value in shown(book)["svc_sockets"].values if ":" in labels[0]} == channels
+
+
+def test_commands_by_outcome_and_time() -> None:
+    book = RelayBook()
+    paired = book.pair(client_surface="android")
+    for status in (200, 500):
+        call = book.call("GET", "/ping", token=paired.token)
+        assert number(book, "svc_bridge_commands_waiting") == 1
+        book.after(0.2)
+        paired.phone.reply(paired.phone.command(), status, {})
+        assert call.result.status == status
+    assert number(book, "svc_bridge_commands", "success") == number(book, "svc_bridge_commands", "failure") == 1
+    ((_, took),) = shown(book)["svc_bridge_command_duration_seconds"].values
+    assert isinstance(took, Spread)
+    assert (sum(took.counts), took.counts[6], round(took.total, 6)) == (2, 2, 0.4)
+    book.call("GET", "/ping", token=paired.token)
+    book.after(30.0)
+    assert number(book, "svc_bridge_commands", "thirty seconds") == 1
+    outcomes = {labels[0] for labels, _ in shown(book)["svc_bridge_commands"].values}
+    assert outcomes == {trigger.value for trigger in BridgeTrigger}
+
+
+def test_codes_that_are_refused() -> None:
+    book = RelayBook()
+    for _ in range(2):
+        assert book.websocket(peer=REMOTE).auth(pairing_code="WRONG1")["type"] == "auth.fail"
+    assert book.websocket(peer=REMOTE).auth(session_token="x" * 32)["type"] == "auth.fail"
+    assert number(book, "svc_pairing_codes_refused") == 2
+
+
+@pytest.mark.parametrize("paths", [100, pytest.param(10_000, marks=pytest.mark.repetition)])
+def test_no_peer_makes_more_series(paths: int) -> None:
+    book = RelayBook()
+    engine = book.relay.engine
+    counts = engine.counts
+    for method in ("GET", "POST"):
+        book.request(method, "/media/0", peer=REMOTE)
+    book.request("GET", "/nowhere", peer=REMOTE)
+    before = [(family.name, [labels for labels, _ in family.values]) for family in counts.families()]
+    ch = book.raw(b"").ch
+    for number in range(paths):
+        path = b"/media/%d" % number if number % 2 else b"/nowhere/%d?q=%d" % (number, number)
+        *_, said = engine.handle(Received(ch, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path), engine.now)
+        assert isinstance(said, Send)
+        engine.handle(Sent(ch, len(said.data)), engine.now)
+    assert [(family.name, [labels for labels, _ in family.values]) for family in counts.families()] == before
+    assert sum(map(sum, counts.answers.values())) == paths + 3
